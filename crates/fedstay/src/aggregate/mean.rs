@@ -1,0 +1,83 @@
+//! The uniform mean: FedAvg and mini-batch SGD.
+//!
+//! Every agent moves the weights by its own displacement `−reach_m · direction_m`; the server takes
+//! the mean, which is the average of the local models:
+//!
+//! ```text
+//! s = −(1/M) Σ reach_m · direction_m
+//! ```
+//!
+//! The two algorithms differ in the agents' local work (along a path, or all gradients at the
+//! received weights), not here. The server must know: the directions. It stops: never by itself.
+//! The split it returns is a forecast for whoever watches; the step does not depend on it.
+//!
+//! No uniform averaging can prevent harmful departures (Observation 3 of the reference).
+//!
+//! References: McMahan, Moore, Ramage, Hampson, Agüera y Arcas, *Communication-Efficient Learning
+//! of Deep Networks from Decentralized Data*, AISTATS 2017. Dekel, Gilad-Bachrach, Shamir, Xiao,
+//! *Optimal Distributed Online Prediction Using Mini-Batches*, JMLR 13, 2012.
+
+use super::{Aggregator, Decision, Round, forecast};
+use crate::{Error, linalg};
+use serde::{Deserialize, Serialize};
+
+/// The uniform mean of the agents' displacements.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Mean {
+    /// How much above its precision an agent's predicted loss may be and still count as about to
+    /// leave. It widens the forecast and changes no step.
+    pub delta: f64,
+}
+
+impl Aggregator for Mean {
+    fn aggregate(&mut self, round: &Round<'_>, step: &mut [f64]) -> Result<Decision, Error> {
+        let agents = round.reports.len() as f64;
+        for report in round.reports.iter() {
+            let reach = report.reach.unwrap_or(round.step_size);
+            linalg::add_scaled(step, -reach, report.direction);
+        }
+        for value in step.iter_mut() {
+            *value /= agents;
+        }
+        Ok(Decision {
+            stop: None,
+            split: forecast(round.reports, step, self.delta),
+            case: None,
+            step_size: round.step_size,
+            projection: None,
+        })
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        super::check_delta(self.delta)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{AgentId, Mean, Report, Reports, Server, Vector};
+
+    #[test]
+    fn it_returns_the_average_of_the_local_models() {
+        let mut server = Server::new(vec![1.0, 1.0], Mean::default(), 0.1).unwrap();
+        let (a, b) = ([1.0f32, 0.0], [0.0f32, 2.0]);
+        let reports = vec![
+            Report { reach: Some(0.5), ..Report::new(AgentId(0), 9.0, 0.1, Vector::F32(&a)) },
+            Report::new(AgentId(1), 9.0, 0.1, Vector::F32(&b)),
+        ];
+        let decision = server.step(&Reports::new(2, reports).unwrap()).unwrap();
+        assert_eq!(server.weights(), [1.0 - 0.5 / 2.0, 1.0 - 0.2 / 2.0]);
+        assert_eq!(decision.case, None);
+    }
+
+    #[test]
+    fn it_foresees_a_departure_and_takes_the_step_all_the_same() {
+        let mut server = Server::new(vec![0.0], Mean::default(), 1.0).unwrap();
+        let g = [1.0];
+        let reports = vec![Report::new(AgentId(3), 1.0, 0.1, Vector::F64(&g))];
+        let decision = server.step(&Reports::new(1, reports).unwrap()).unwrap();
+        assert_eq!(decision.split.d, [AgentId(3)]);
+        assert_eq!(server.weights(), [-1.0]);
+    }
+}

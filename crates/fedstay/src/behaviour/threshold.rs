@@ -1,0 +1,18 @@
+//! `threshold`: leave for good iff `F_m(w) ≤ ε_m`.
+//!
+//! The optimal choice of an agent that values any model under `ε_m` the same and pays for every
+//! round. Reference: arXiv 2311.16459, Section 2, "Rational Agents".
+
+use super::{Choice, Decide, View};
+use serde::{Deserialize, Serialize};
+
+/// Leaves once its loss is at most its precision. No parameters.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Threshold {}
+
+impl Decide for Threshold {
+    fn decide(&mut self, view: &mut View<'_>) -> Choice {
+        if view.evidence.at_most(view.epsilon) { Choice::Leave } else { Choice::Stay }
+    }
+}

@@ -1,0 +1,295 @@
+//! Diagnostics: how near a problem, or a recorded run, comes to breaking the theorem's assumptions.
+//!
+//! The theorem wants losses that are L-Lipschitz and H-smooth, gradients that stay linearly
+//! independent (minimal heterogeneity), a start with which nobody is content, and a step size of at
+//! most `min(δ/L, √(δ/2H), 1/(MH))`. All of this can be seen, or estimated from below, in the Gram
+//! matrices of a run.
+
+use crate::record::GramLine;
+use crate::{AgentId, Error, Observer, RoundView};
+use serde::Serialize;
+
+/// Angles below this many degrees are called nearly parallel.
+const NARROW: f64 = 5.0;
+
+/// The theorem's step size `min(δ/L, √(δ/2H), 1/(MH))`. `None` if neither constant is known.
+pub fn theorem_step(
+    delta: f64,
+    lipschitz: Option<f64>,
+    smoothness: Option<f64>,
+    agents: f64,
+) -> Option<f64> {
+    let by_lipschitz = lipschitz.filter(|l| *l > 0.0).map(|l| delta / l);
+    let by_smoothness =
+        smoothness.filter(|h| *h > 0.0).map(|h| (delta / (2.0 * h)).sqrt().min(1.0 / (agents * h)));
+    match (by_lipschitz, by_smoothness) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (one, other) => one.or(other),
+    }
+}
+
+/// The smallest angle, in radians, between one of `n` vectors and the span of the others, from
+/// their Gram matrix (full, row by row). Zero vectors do not count. `None` for fewer than two.
+pub fn smallest_angle(gram: &[f64], n: usize) -> Option<f64> {
+    let seen: Vec<usize> = (0..n).filter(|i| gram[i * n + i] > 0.0).collect();
+    let k = seen.len();
+    if k < 2 {
+        return None;
+    }
+    let cosine = |i: usize, j: usize| {
+        let (i, j) = (seen[i], seen[j]);
+        gram[i * n + j] / (gram[i * n + i] * gram[j * n + j]).sqrt()
+    };
+    // Cholesky of the normalised Gram matrix, then the diagonal of its inverse: the sine of the
+    // angle between vector m and the others' span is 1/√(inverse_mm).
+    let mut lower = vec![0.0; k * k];
+    for i in 0..k {
+        for j in 0..=i {
+            let known: f64 = (0..j).map(|c| lower[i * k + c] * lower[j * k + c]).sum();
+            let value = cosine(i, j) - known;
+            if i == j {
+                if value <= 1e-15 * k as f64 {
+                    return Some(0.0);
+                }
+                lower[i * k + i] = value.sqrt();
+            } else {
+                lower[i * k + j] = value / lower[j * k + j];
+            }
+        }
+    }
+    let mut inverse_diagonal = vec![0.0; k];
+    let mut column = vec![0.0; k];
+    for start in 0..k {
+        column.fill(0.0);
+        for row in start..k {
+            let known: f64 = (start..row).map(|c| lower[row * k + c] * column[c]).sum();
+            let unit = if row == start { 1.0 } else { 0.0 };
+            column[row] = (unit - known) / lower[row * k + row];
+        }
+        inverse_diagonal[start] = column[start..].iter().map(|value| value * value).sum();
+    }
+    let largest = inverse_diagonal.into_iter().fold(1.0, f64::max);
+    Some((1.0 / largest.sqrt()).min(1.0).asin())
+}
+
+/// What the rounds of a run show. An [`Observer`], or fed with the lines of a recorded run.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Diagnosis {
+    lipschitz: f64,
+    smoothness: f64,
+    angle: Option<(f64, u32)>,
+    content_at_start: Vec<AgentId>,
+    agents: usize,
+    rounds: u32,
+    previous: Option<GramLine>,
+}
+
+/// What is known from elsewhere.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Known {
+    /// L, if the problem tells it.
+    pub lipschitz: Option<f64>,
+    /// H, if the problem tells it.
+    pub smoothness: Option<f64>,
+    /// The step size in use.
+    pub step_size: f64,
+    /// The slack in use.
+    pub delta: f64,
+}
+
+/// The findings, as data and in words.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Findings {
+    /// The rounds that were looked at.
+    pub rounds: u32,
+    /// The number of agents.
+    pub agents: usize,
+    /// The steepest gradient seen: a lower bound of L.
+    pub lipschitz_seen: f64,
+    /// L, where the problem tells it.
+    pub lipschitz: Option<f64>,
+    /// The strongest curvature seen along a step: a lower bound of H.
+    pub smoothness_seen: f64,
+    /// H, where the problem tells it.
+    pub smoothness: Option<f64>,
+    /// The step size in use.
+    pub step_size: f64,
+    /// The theorem's step size, from what is known or else seen.
+    pub theorem_step: Option<f64>,
+    /// The smallest angle, in degrees, between an agent's gradient and the span of the others'.
+    pub smallest_angle: Option<f64>,
+    /// The round in which it was seen.
+    pub smallest_angle_round: Option<u32>,
+    /// Who is content with the start.
+    pub content_at_start: Vec<AgentId>,
+    /// What to change, in plain words.
+    pub advice: Vec<String>,
+}
+
+impl Diagnosis {
+    /// Adds a round.
+    pub fn add(&mut self, line: GramLine) {
+        let n = line.agents.len();
+        let mut full = vec![0.0; n * n];
+        let mut entries = line.gram.iter();
+        for row in 0..n {
+            for column in 0..=row {
+                let value = entries.next().copied().unwrap_or(0.0);
+                full[row * n + column] = value;
+                full[column * n + row] = value;
+            }
+            self.lipschitz = self.lipschitz.max(full[row * n + row].max(0.0).sqrt());
+        }
+        if let Some(angle) = smallest_angle(&full, n)
+            && self.angle.is_none_or(|(smallest, _)| angle < smallest)
+        {
+            self.angle = Some((angle, line.round));
+        }
+        if let Some(before) = &self.previous {
+            self.smoothness = self.smoothness.max(curvature(before, &line));
+        }
+        self.agents = self.agents.max(n);
+        self.rounds = line.round;
+        self.previous = Some(line);
+    }
+
+    /// Says who was content with the start and so never reported.
+    pub fn content_at_start(&mut self, agents: &[AgentId]) {
+        self.content_at_start = agents.to_vec();
+        self.agents = self.agents.max(agents.len());
+    }
+
+    /// The findings, with advice.
+    pub fn findings(&self, known: Known) -> Findings {
+        let lipschitz = known.lipschitz.unwrap_or(self.lipschitz);
+        let smoothness = known.smoothness.unwrap_or(self.smoothness);
+        let agents = self.agents as f64;
+        let theorem_step = theorem_step(known.delta, Some(lipschitz), Some(smoothness), agents);
+        let mut findings = Findings {
+            rounds: self.rounds,
+            agents: self.agents,
+            lipschitz_seen: self.lipschitz,
+            lipschitz: known.lipschitz,
+            smoothness_seen: self.smoothness,
+            smoothness: known.smoothness,
+            step_size: known.step_size,
+            theorem_step,
+            smallest_angle: self.angle.map(|(angle, _)| angle.to_degrees()),
+            smallest_angle_round: self.angle.map(|(_, round)| round),
+            content_at_start: self.content_at_start.clone(),
+            advice: Vec::new(),
+        };
+        findings.advice = advice(&findings, known.delta);
+        findings
+    }
+}
+
+impl Observer for Diagnosis {
+    fn round(&mut self, view: &RoundView<'_>) -> Result<(), Error> {
+        if view.number == 1 {
+            self.content_at_start(view.reports.goodbyes());
+        }
+        self.add(GramLine::new(view));
+        Ok(())
+    }
+}
+
+/// The strongest `2(F(w + s) − F(w) − ⟨g, s⟩)/‖s‖²` over the agents of both rounds.
+fn curvature(before: &GramLine, after: &GramLine) -> f64 {
+    let square = before.step_norm * before.step_norm;
+    if square <= 0.0 {
+        return 0.0;
+    }
+    let mut strongest: f64 = 0.0;
+    for (index, agent) in before.agents.iter().enumerate() {
+        let later = after.agents.iter().position(|other| other == agent);
+        let losses = (before.loss[index], later.and_then(|later| after.loss[later]));
+        if let (Some(from), Some(to)) = losses {
+            // Below the rounding of the losses themselves nothing can be said.
+            let bend = to - from - before.slope[index];
+            let noise = 8.0 * f64::EPSILON * from.abs().max(to.abs());
+            if bend > noise {
+                strongest = strongest.max(2.0 * bend / square);
+            }
+        }
+    }
+    strongest
+}
+
+fn advice(findings: &Findings, delta: f64) -> Vec<String> {
+    let mut advice = Vec::new();
+    if !findings.content_at_start.is_empty() {
+        let who: Vec<String> = findings.content_at_start.iter().map(ToString::to_string).collect();
+        advice.push(format!(
+            "Agent {} is content with the start and leaves before the first step, whatever the \
+             rule: choose another start, or a smaller epsilon.",
+            who.join(", ")
+        ));
+    }
+    match findings.theorem_step {
+        _ if delta <= 0.0 => advice.push(
+            "rule.delta is zero, so the theorem does not apply: set it above zero, at most epsilon."
+                .to_owned(),
+        ),
+        Some(bound) if findings.step_size > bound => advice.push(format!(
+            "step_size {} is above the theorem's {bound:.2e}. For convex losses nobody leaves all the \
+             same; but agents may end farther from their precision than 2δ. Lower step_size, or \
+             keep it and set rule.on_settled = \"halve\".",
+            findings.step_size
+        )),
+        Some(bound) if findings.step_size < 0.2 * bound => advice.push(format!(
+            "step_size {} is far below the theorem's {bound:.2e}: it may be raised to that.",
+            findings.step_size
+        )),
+        _ => {}
+    }
+    match findings.smallest_angle {
+        Some(angle) if angle < 1e-4 => advice.push(format!(
+            "In round {} an agent's gradient lay in the span of the others': minimal heterogeneity \
+             is violated, and ADA-GD stalls when such an agent is about to leave. Fewer agents than \
+             weights, or agents with more different data, help.",
+            findings.smallest_angle_round.unwrap_or(0)
+        )),
+        Some(angle) if angle < NARROW => advice.push(format!(
+            "Gradients come within {angle:.2}° of linear dependence (round {}): progress beside agents \
+             that are held will be slow.",
+            findings.smallest_angle_round.unwrap_or(0)
+        )),
+        _ => {}
+    }
+    if advice.is_empty() {
+        advice.push(
+            "Nothing to change: the theorem's assumptions hold as far as can be seen.".into(),
+        );
+    }
+    advice
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_smallest_angle_of_known_vectors() {
+        // Two vectors at 30°.
+        let (s, c) = 30f64.to_radians().sin_cos();
+        let _ = s;
+        let angle = smallest_angle(&[1.0, 2.0 * c, 2.0 * c, 4.0], 2).unwrap();
+        assert!((angle.to_degrees() - 30.0).abs() < 1e-9);
+        // Orthogonal: 90°; parallel: 0; one alone: nothing to compare.
+        assert!(
+            (smallest_angle(&[1.0, 0.0, 0.0, 1.0], 2).unwrap().to_degrees() - 90.0).abs() < 1e-9
+        );
+        assert_eq!(smallest_angle(&[1.0, 1.0, 1.0, 1.0], 2), Some(0.0));
+        assert_eq!(smallest_angle(&[1.0, 0.0, 0.0, 0.0], 2), None);
+        // e1, e2 and their sum: dependent although no two are parallel.
+        assert_eq!(smallest_angle(&[1.0, 0.0, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0, 2.0], 3), Some(0.0));
+    }
+
+    #[test]
+    fn the_theorem_step_binds_where_it_should() {
+        assert_eq!(theorem_step(0.1, Some(2.0), None, 2.0), Some(0.05));
+        assert_eq!(theorem_step(0.1, None, Some(5.0), 10.0), Some(0.02));
+        assert_eq!(theorem_step(0.1, None, None, 2.0), None);
+    }
+}

@@ -1,0 +1,141 @@
+//! The one error type of the core.
+//!
+//! An error carries data (which agent, what was expected, what came) and its message says what to
+//! do next. Outcomes of a run (settled, stalled, nobody left …) are values, not errors: see
+//! [`StopReason`](crate::StopReason).
+
+use crate::AgentId;
+
+/// Something the core was given that it cannot use. The server's state is untouched afterwards.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A number that must be finite is NaN or infinite.
+    #[error(
+        "agent {agent}: its {what} is {value}, not a finite number; leave the agent out of this round, or fix its report"
+    )]
+    NotFinite {
+        /// Whose report.
+        agent: AgentId,
+        /// Which field, with the position inside a vector.
+        what: String,
+        /// What came.
+        value: f64,
+    },
+    /// A finite number that overflows once it is squared and summed.
+    #[error(
+        "agent {agent}: its {what} is too large to compute with (its squared length overflows a 64-bit float); scale the loss or clip the direction"
+    )]
+    TooLarge {
+        /// Whose report.
+        agent: AgentId,
+        /// Which field.
+        what: &'static str,
+    },
+    /// A number outside of its range.
+    #[error("agent {agent}: its {what} is {value}, but must be {must}")]
+    OutOfRange {
+        /// Whose report.
+        agent: AgentId,
+        /// Which field.
+        what: &'static str,
+        /// What came.
+        value: f64,
+        /// What it must be.
+        must: &'static str,
+    },
+    /// A vector of the wrong length.
+    #[error(
+        "agent {agent}: its {what} has {got} components where the weights have {expected}; do all agents train the same model?"
+    )]
+    WrongDimension {
+        /// Whose report.
+        agent: AgentId,
+        /// Which vector.
+        what: &'static str,
+        /// The weights' length.
+        expected: usize,
+        /// What came.
+        got: usize,
+    },
+    /// A vector without components.
+    #[error("agent {agent}: its direction is empty")]
+    EmptyDirection {
+        /// Whose report.
+        agent: AgentId,
+    },
+    /// Two reports under one name.
+    #[error("agent {agent} reported twice in one round; give every agent its own id")]
+    DuplicateAgent {
+        /// Whose.
+        agent: AgentId,
+    },
+    /// A goodbye and a report under one name.
+    #[error(
+        "agent {agent} said goodbye and reported in the same round; who leaves reports nothing"
+    )]
+    ReportAfterGoodbye {
+        /// Whose.
+        agent: AgentId,
+    },
+    /// The rule needs the exact loss, and the report has only a lower bound, or no loss at all.
+    #[error("agent {agent}: {rule} needs its exact loss, and the report carries {instead}")]
+    NeedsExactLoss {
+        /// Whose report.
+        agent: AgentId,
+        /// Which rule or policy.
+        rule: &'static str,
+        /// What the report has instead.
+        instead: &'static str,
+    },
+    /// A parameter outside of its range.
+    #[error("{name} is {value}, but must be {must}")]
+    BadParameter {
+        /// The parameter, by the name it has in a configuration.
+        name: String,
+        /// What came.
+        value: String,
+        /// What it must be.
+        must: String,
+    },
+    /// The step would carry the weights out of the floating-point range.
+    #[error(
+        "the step would make weight {index} {value}; lower step_size (now {step_size}), or check the agents' directions"
+    )]
+    StepOverflow {
+        /// Which weight.
+        index: usize,
+        /// What it would become.
+        value: f64,
+        /// The step size in force.
+        step_size: f64,
+    },
+    /// A saved state that does not fit.
+    #[error("this saved state cannot be used: {why}; start anew, or use the version that wrote it")]
+    BadState {
+        /// What is wrong with it.
+        why: String,
+    },
+    /// An engine could not gather a round.
+    #[error("round {round}: {why}")]
+    Engine {
+        /// The round that could not be gathered.
+        round: u32,
+        /// What went wrong.
+        why: String,
+    },
+    /// An observer failed, for instance because the disk is full.
+    #[error("{0}")]
+    Observer(String),
+}
+
+impl Error {
+    /// A parameter that is out of range.
+    pub fn bad_parameter(
+        name: impl Into<String>,
+        value: impl ToString,
+        must: impl Into<String>,
+    ) -> Self {
+        Self::BadParameter { name: name.into(), value: value.to_string(), must: must.into() }
+    }
+}

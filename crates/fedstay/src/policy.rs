@@ -1,0 +1,197 @@
+//! Server policies that wrap any rule: what a server without a better idea would do about
+//! departures. Both belong in every comparison.
+
+use crate::aggregate::{Decision, Round, StopReason, forecast};
+use crate::{Error, packed};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Every policy, under the name it has in a configuration.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Policy {
+    /// Follow the rule.
+    #[default]
+    None,
+    /// Stop instead of taking the first step that is predicted to make an agent leave.
+    EarlyStop(EarlyStop),
+    /// Follow the rule, but return the best weights seen, not the last.
+    KeepBest(KeepBest),
+}
+
+/// Stop at the first predicted departure, `F_m + ⟨g_m, s⟩ ≤ ε_m + margin`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct EarlyStop {
+    /// Stops this much earlier. For convex losses zero is enough to lose nobody.
+    pub margin: f64,
+}
+
+/// Return the weights with the lowest mean loss over all agents.
+///
+/// The server can judge weights only by what agents report about them. Once somebody has left,
+/// nothing newer can be judged for everybody, so the best is the best of the rounds up to the first
+/// departure; in that round itself, those who leave are content and count with their ε.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct KeepBest {
+    #[serde(skip)]
+    best: Option<Best>,
+    #[serde(skip)]
+    epsilons: Vec<(u64, f64)>,
+    #[serde(skip)]
+    somebody_left: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Best {
+    loss: f64,
+    round: u32,
+    #[serde(with = "packed")]
+    weights: Vec<f64>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct KeepBestMemory {
+    best: Option<Best>,
+    epsilons: Vec<(u64, f64)>,
+    somebody_left: bool,
+}
+
+impl Policy {
+    /// The name in a configuration, and one sentence, of every policy.
+    pub const LIST: &'static [crate::list::Entry] = &[
+        crate::list::Entry { name: "none", about: "follow the rule", reference: "" },
+        crate::list::Entry {
+            name: "early-stop",
+            about: "stop instead of taking the first step predicted to make an agent leave",
+            reference: "",
+        },
+        crate::list::Entry {
+            name: "keep-best",
+            about: "follow the rule, but return the best weights seen for everybody",
+            reference: "",
+        },
+    ];
+
+    /// The name in a configuration.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::EarlyStop(_) => "early-stop",
+            Self::KeepBest(_) => "keep-best",
+        }
+    }
+
+    /// Checks the parameters, once, before the first round.
+    pub fn check(&self) -> Result<(), Error> {
+        match self {
+            Self::EarlyStop(EarlyStop { margin }) if !margin.is_finite() => {
+                Err(Error::bad_parameter("policy.margin", margin, "a finite number"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether every report must carry an exact loss, not a lower bound.
+    pub fn needs_exact_losses(&self) -> bool {
+        !matches!(self, Self::None)
+    }
+
+    /// Has its say after the rule. Changes itself only when it succeeds.
+    pub(crate) fn apply(
+        &mut self,
+        round: &Round<'_>,
+        step: &mut [f64],
+        decision: &mut Decision,
+    ) -> Result<(), Error> {
+        match self {
+            Self::None => {}
+            Self::EarlyStop(EarlyStop { margin }) => {
+                for report in round.reports.iter() {
+                    report.exact_loss("early-stop")?;
+                }
+                let split = forecast(round.reports, step, *margin);
+                if decision.stop.is_none() && !split.d.is_empty() {
+                    step.fill(0.0);
+                    decision.split = split;
+                    decision.stop = Some(StopReason::EarlyStop);
+                }
+            }
+            Self::KeepBest(memory) => memory.consider(round)?,
+        }
+        Ok(())
+    }
+
+    /// The last round has no reports, but its goodbyes still count.
+    pub(crate) fn nobody_left(&mut self, round: &Round<'_>) -> Result<(), Error> {
+        match self {
+            Self::KeepBest(memory) => memory.consider(round),
+            _ => Ok(()),
+        }
+    }
+
+    /// The weights to deliver at the end, if not the current ones.
+    pub(crate) fn deliver(&self) -> Option<&[f64]> {
+        match self {
+            Self::KeepBest(KeepBest { best: Some(best), .. }) => Some(&best.weights),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn memory(&self) -> Value {
+        match self {
+            Self::KeepBest(KeepBest { best, epsilons, somebody_left }) => {
+                let memory = KeepBestMemory {
+                    best: best.clone(),
+                    epsilons: epsilons.clone(),
+                    somebody_left: *somebody_left,
+                };
+                serde_json::to_value(memory).unwrap_or(Value::Null)
+            }
+            _ => Value::Null,
+        }
+    }
+
+    pub(crate) fn recall(&mut self, memory: &Value) -> Result<(), Error> {
+        if let (Self::KeepBest(policy), false) = (self, memory.is_null()) {
+            let memory = KeepBestMemory::deserialize(memory)
+                .map_err(|error| Error::BadState { why: error.to_string() })?;
+            policy.best = memory.best;
+            policy.epsilons = memory.epsilons;
+            policy.somebody_left = memory.somebody_left;
+        }
+        Ok(())
+    }
+}
+
+impl KeepBest {
+    fn consider(&mut self, round: &Round<'_>) -> Result<(), Error> {
+        if self.somebody_left {
+            return Ok(());
+        }
+        let mut total = 0.0;
+        let mut count = 0usize;
+        for report in round.reports.iter() {
+            total += report.exact_loss("keep-best")?;
+            count += 1;
+        }
+        for (agent, epsilon) in &self.epsilons {
+            if round.reports.goodbyes().iter().any(|left| left.0 == *agent) {
+                total += epsilon;
+                count += 1;
+            }
+        }
+        self.epsilons = round
+            .reports
+            .iter()
+            .filter_map(|report| report.epsilon().map(|epsilon| (report.agent.0, epsilon)))
+            .collect();
+        self.somebody_left = !round.reports.goodbyes().is_empty();
+        let loss = total / count.max(1) as f64;
+        if count > 0 && self.best.as_ref().is_none_or(|best| loss < best.loss) {
+            self.best = Some(Best { loss, round: round.number, weights: round.weights.to_vec() });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,268 @@
+//! What a run leaves behind, as data: the lines of `rounds.jsonl` and `gram.jsonl`, and
+//! `summary.json`.
+//!
+//! These files are the interface of everything that looks at a run: drawings, the live view,
+//! Python. Every file names its schema; a field may be added under the same schema, never changed.
+
+use crate::verdict::Verdict;
+use crate::{AgentId, Loss, RoundView, StopReason, Vector, linalg};
+use serde::{Deserialize, Serialize};
+
+/// Weights of at most this many components are written out, for drawings and for people.
+pub const SMALL: usize = 16;
+
+/// The first line of `rounds.jsonl`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    /// The form of this file.
+    pub schema: String,
+    /// The program's version.
+    pub version: String,
+    /// The rule's name, with its policy.
+    pub rule: String,
+    /// What is trained: the problem's or the data set's name.
+    pub on: String,
+    /// The seed.
+    pub seed: u64,
+    /// The rounds asked for.
+    pub rounds: u32,
+    /// Every agent that takes part.
+    pub agents: Vec<HeaderAgent>,
+}
+
+impl Header {
+    /// The schema of `rounds.jsonl`.
+    pub const SCHEMA: &'static str = "fedstay.rounds/1";
+}
+
+/// One agent, in the header.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HeaderAgent {
+    /// Its id.
+    pub id: AgentId,
+    /// Its precision.
+    pub epsilon: f64,
+}
+
+/// One round of `rounds.jsonl`. Columns run over `agents`, those who reported.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RoundLine {
+    /// The round, from 1.
+    pub round: u32,
+    /// Who reported, by id.
+    pub agents: Vec<AgentId>,
+    /// Their losses at the weights they received; null for one that does not tell.
+    pub loss: Vec<Option<f64>>,
+    /// Those of them whose loss is only known to be at least that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub at_least: Vec<AgentId>,
+    /// Who was predicted to leave.
+    pub d: Vec<AgentId>,
+    /// The paper's case, for rules that act on the prediction.
+    pub case: Option<u8>,
+    /// Who left on receipt of this round's weights.
+    pub left: Vec<AgentId>,
+    /// Who should have answered and did not, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<(AgentId, String)>,
+    /// The step size in force after the decision.
+    pub step_size: f64,
+    /// The length of the step.
+    pub step_norm: f64,
+    /// How many independent gradients the projection kept clear of, of how many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank: Option<(usize, usize)>,
+    /// Why the run ended here, if it did.
+    pub stop: Option<StopReason>,
+    /// The weights the agents received, where they are few.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weights: Option<Vec<f64>>,
+}
+
+impl RoundLine {
+    /// The line for a round.
+    pub fn new(view: &RoundView<'_>) -> Self {
+        let reports = view.reports;
+        let bounded = |report: &&crate::Report<'_>| matches!(report.loss(), Some(Loss::AtLeast(_)));
+        Self {
+            round: view.number,
+            agents: reports.iter().map(|report| report.agent).collect(),
+            loss: reports.iter().map(|report| report.loss().map(Loss::value)).collect(),
+            at_least: reports.iter().filter(bounded).map(|report| report.agent).collect(),
+            d: view.decision.split.d.clone(),
+            case: view.decision.case,
+            left: reports.goodbyes().to_vec(),
+            faults: view.faults.to_vec(),
+            step_size: view.decision.step_size,
+            step_norm: linalg::norm(Vector::F64(view.step)),
+            rank: view.decision.projection.map(|projection| (projection.rank, projection.of)),
+            stop: view.decision.stop,
+            weights: (view.received.len() <= SMALL).then(|| view.received.to_vec()),
+        }
+    }
+
+    /// The mean of the losses that are told.
+    pub fn mean_loss(&self) -> Option<f64> {
+        let told: Vec<f64> = self.loss.iter().flatten().copied().collect();
+        (!told.is_empty()).then(|| told.iter().sum::<f64>() / told.len() as f64)
+    }
+}
+
+/// One round of `gram.jsonl`: how the agents' gradients lie to each other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GramLine {
+    /// The round, from 1.
+    pub round: u32,
+    /// Who reported, by id.
+    pub agents: Vec<AgentId>,
+    /// Their losses; null unless exact.
+    pub loss: Vec<Option<f64>>,
+    /// The inner products of their gradients: the lower triangle, row by row.
+    pub gram: Vec<f64>,
+    /// The inner products of their gradients with the step.
+    pub slope: Vec<f64>,
+    /// The length of the step.
+    pub step_norm: f64,
+}
+
+impl GramLine {
+    /// The schema of `gram.jsonl`.
+    pub const SCHEMA: &'static str = "fedstay.gram/1";
+
+    /// The line for a round.
+    pub fn new(view: &RoundView<'_>) -> Self {
+        let slopes: Vec<Vector<'_>> = view.reports.iter().map(|report| report.slope()).collect();
+        let full = linalg::gram(&slopes);
+        let n = slopes.len();
+        let step = Vector::F64(view.step);
+        Self {
+            round: view.number,
+            agents: view.reports.iter().map(|report| report.agent).collect(),
+            loss: view.reports.iter().map(|report| report.exact_loss("").ok()).collect(),
+            gram: (0..n).flat_map(|row| full[row * n..=row * n + row].to_vec()).collect(),
+            slope: slopes.iter().map(|slope| linalg::dot(*slope, step)).collect(),
+            step_norm: linalg::norm(step),
+        }
+    }
+}
+
+/// Smallest, mean and largest of a number over the agents.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// The smallest.
+    pub min: f64,
+    /// The mean.
+    pub mean: f64,
+    /// The largest.
+    pub max: f64,
+}
+
+impl Spread {
+    /// The spread of some numbers; `None` of none.
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+        let values: Vec<f64> = values.into_iter().collect();
+        (!values.is_empty()).then(|| Self {
+            min: values.iter().copied().fold(f64::INFINITY, f64::min),
+            mean: values.iter().sum::<f64>() / values.len() as f64,
+            max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        })
+    }
+}
+
+/// `summary.json`: what came of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// The form of this file.
+    pub schema: String,
+    /// The program's version.
+    pub version: String,
+    /// The rule's name.
+    pub rule: String,
+    /// The policy's name.
+    pub policy: String,
+    /// The behaviour's name.
+    pub behaviour: String,
+    /// What was trained: the problem's or the data set's name.
+    pub on: String,
+    /// The seed.
+    pub seed: u64,
+    /// The rounds that were gathered.
+    pub rounds: u32,
+    /// Why it ended.
+    pub stop: StopReason,
+    /// Retained, benign or harmful.
+    pub verdict: Verdict,
+    /// Whether the delivered weights satisfy every agent, those who left included.
+    pub everybody_content: bool,
+    /// Who left, in the order in which they did.
+    pub left: Vec<Departure>,
+    /// Every agent, by id.
+    pub agents: Vec<AgentSummary>,
+    /// The delivered weights' loss over the agents.
+    pub loss: Spread,
+    /// Their accuracy over the agents, where that means something.
+    pub accuracy: Option<Spread>,
+    /// Loss and accuracy on the population, where there is one.
+    pub population: Option<Population>,
+    /// Whether everybody was brought under their precision in one broadcast, for rules that try.
+    pub landed: Option<String>,
+    /// How good the server's predictions were.
+    pub prediction: Prediction,
+    /// What a reader should know before believing the rest.
+    pub warnings: Vec<String>,
+    /// The delivered weights, where they are few.
+    pub weights: Option<Vec<f64>>,
+}
+
+impl Summary {
+    /// The schema of `summary.json`.
+    pub const SCHEMA: &'static str = "fedstay.summary/1";
+}
+
+/// One agent that left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Departure {
+    /// Who.
+    pub agent: AgentId,
+    /// On receipt of which round's weights.
+    pub round: u32,
+}
+
+/// What became of one agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AgentSummary {
+    /// Its id.
+    pub id: AgentId,
+    /// Its precision.
+    pub epsilon: f64,
+    /// Its loss at the delivered weights.
+    pub loss: f64,
+    /// Its accuracy there, where that means something.
+    pub accuracy: Option<f64>,
+    /// The round in which it left.
+    pub left: Option<u32>,
+    /// How many rounds it was predicted to leave.
+    pub rounds_in_d: u32,
+}
+
+/// Loss and accuracy on data that no participant trained on.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Population {
+    /// The mean loss.
+    pub loss: f64,
+    /// The share of correct predictions.
+    pub accuracy: Option<f64>,
+}
+
+/// How good the server's predictions were.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Prediction {
+    /// How many agents left.
+    pub left: u32,
+    /// How many of those were predicted to in the round before.
+    pub left_foreseen: u32,
+    /// How many agents were ever predicted to leave.
+    pub in_d: u32,
+    /// How many of those did, sooner or later.
+    pub in_d_left: u32,
+}

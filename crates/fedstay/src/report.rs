@@ -1,0 +1,387 @@
+//! What agents tell the server, checked at the door.
+
+use crate::{Error, linalg};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// An agent's name towards the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct AgentId(pub u64);
+
+impl fmt::Display for AgentId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A borrowed direction or gradient, in the precision its agent computes in.
+///
+/// Nets compute in `f32`; the named problems, and whatever is called certified, in `f64`. The
+/// server reads both where they are, without a copy, and accumulates in `f64`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Vector<'a> {
+    /// Single precision.
+    F32(&'a [f32]),
+    /// Double precision.
+    F64(&'a [f64]),
+}
+
+impl Vector<'_> {
+    /// The number of components.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::F32(values) => values.len(),
+            Self::F64(values) => values.len(),
+        }
+    }
+
+    /// Whether there are no components.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// One component, widened.
+    pub fn get(&self, index: usize) -> Option<f64> {
+        match self {
+            Self::F32(values) => values.get(index).copied().map(f64::from),
+            Self::F64(values) => values.get(index).copied(),
+        }
+    }
+}
+
+/// A loss, with what is known about it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Loss {
+    /// The loss over the agent's full local data.
+    Exact(f64),
+    /// The loss is at least this: evaluation stopped once the agent's decision was settled.
+    AtLeast(f64),
+    /// An estimate from a sample. Rules widen their margin by the standard error.
+    Sampled {
+        /// The sample mean.
+        mean: f64,
+        /// Its standard error.
+        standard_error: f64,
+    },
+}
+
+impl Loss {
+    /// The number to show.
+    pub fn value(self) -> f64 {
+        match self {
+            Self::Exact(value) | Self::AtLeast(value) | Self::Sampled { mean: value, .. } => value,
+        }
+    }
+
+    /// The loss a careful server plans with: two standard errors below a sampled one.
+    pub fn cautious(self) -> f64 {
+        match self {
+            Self::Exact(value) | Self::AtLeast(value) => value,
+            Self::Sampled { mean, standard_error } => mean - 2.0 * standard_error,
+        }
+    }
+}
+
+/// How far an agent is from leaving, as far as it says.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Standing {
+    /// It tells its loss and the precision at which it is content.
+    Open {
+        /// The loss at the weights it received.
+        loss: Loss,
+        /// It leaves once its loss is at most this.
+        epsilon: f64,
+    },
+    /// It tells only the step size at which it would count as about to leave,
+    /// `τ = (F − ε − δ)/‖g‖` (see [`tau`]). Enough for ADA-GD, for any step size.
+    Private {
+        /// That step size; negative when the agent is there already.
+        tau: f64,
+    },
+}
+
+/// One agent's answer to one broadcast.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Report<'a> {
+    /// Who.
+    pub agent: AgentId,
+    /// How far from leaving.
+    pub standing: Standing,
+    /// The mean of the gradients along the agent's local path; with one full-batch step, the
+    /// gradient.
+    pub direction: Vector<'a>,
+    /// The gradient at the received weights, where the agent took several local steps and so
+    /// `direction` is not it. Predictions and constraints use this one.
+    pub gradient: Option<Vector<'a>>,
+    /// The sum of the local step sizes, so that the agent's own displacement is
+    /// `−reach · direction`. The server's step size where it is not given.
+    pub reach: Option<f64>,
+    /// How many samples stand behind the report.
+    pub samples: u64,
+}
+
+impl<'a> Report<'a> {
+    /// A report of an exact loss and a full gradient.
+    pub fn new(agent: AgentId, loss: f64, epsilon: f64, direction: Vector<'a>) -> Self {
+        Self {
+            agent,
+            standing: Standing::Open { loss: Loss::Exact(loss), epsilon },
+            direction,
+            gradient: None,
+            reach: None,
+            samples: 1,
+        }
+    }
+
+    /// The best gradient at the received weights that the report has.
+    pub fn slope(&self) -> Vector<'a> {
+        self.gradient.unwrap_or(self.direction)
+    }
+
+    /// The loss, where the agent tells it.
+    pub fn loss(&self) -> Option<Loss> {
+        match self.standing {
+            Standing::Open { loss, .. } => Some(loss),
+            Standing::Private { .. } => None,
+        }
+    }
+
+    /// The precision at which the agent leaves, where it tells it.
+    pub fn epsilon(&self) -> Option<f64> {
+        match self.standing {
+            Standing::Open { epsilon, .. } => Some(epsilon),
+            Standing::Private { .. } => None,
+        }
+    }
+
+    /// The exact (or sampled) loss, or an error that names who asked for it.
+    pub fn exact_loss(&self, rule: &'static str) -> Result<f64, Error> {
+        let instead = match self.standing {
+            Standing::Open {
+                loss: Loss::Exact(value) | Loss::Sampled { mean: value, .. }, ..
+            } => {
+                return Ok(value);
+            }
+            Standing::Open { loss: Loss::AtLeast(_), .. } => "only a lower bound",
+            Standing::Private { .. } => "none (privacy mode)",
+        };
+        Err(Error::NeedsExactLoss { agent: self.agent, rule, instead })
+    }
+}
+
+/// The step size from which on an agent counts as about to leave: `(F − ε − δ)/‖g‖`.
+///
+/// ADA-GD's test `F − η‖g‖ ≤ ε + δ` is `τ ≤ η`, so an agent may send `τ` in the place of `F` and
+/// `ε`, and the split stays the same for every step size. A tie counts as about to leave; a few
+/// units in the last place are given away so that rounding cannot push a tie to the wrong side.
+pub fn tau(loss: f64, epsilon: f64, delta: f64, norm: f64) -> f64 {
+    let floor = epsilon + delta;
+    let room = loss - floor - 4.0 * f64::EPSILON * loss.abs().max(floor.abs());
+    match (room > 0.0, norm > 0.0) {
+        (_, true) => room / norm,
+        (true, false) => f64::INFINITY,
+        (false, false) => f64::NEG_INFINITY,
+    }
+}
+
+/// The reports of one round: sorted by agent, each agent once, one dimension, all finite.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reports<'a> {
+    reports: Vec<Report<'a>>,
+    norms: Vec<f64>,
+    goodbyes: Vec<AgentId>,
+}
+
+impl<'a> Reports<'a> {
+    /// Checks the reports for weights of `dimension` components. No reports is a valid round, in
+    /// which nobody is left.
+    pub fn new(dimension: usize, reports: Vec<Report<'a>>) -> Result<Self, Error> {
+        Self::with_goodbyes(dimension, reports, Vec::new())
+    }
+
+    /// The same, with the agents that said goodbye in this round.
+    pub fn with_goodbyes(
+        dimension: usize,
+        mut reports: Vec<Report<'a>>,
+        mut goodbyes: Vec<AgentId>,
+    ) -> Result<Self, Error> {
+        reports.sort_by_key(|report| report.agent);
+        goodbyes.sort_unstable();
+        goodbyes.dedup();
+        if let Some(pair) = reports.windows(2).find(|pair| pair[0].agent == pair[1].agent) {
+            return Err(Error::DuplicateAgent { agent: pair[0].agent });
+        }
+        if let (0, Some(report)) = (dimension, reports.first()) {
+            return Err(Error::EmptyDirection { agent: report.agent });
+        }
+        let mut norms = Vec::with_capacity(reports.len());
+        for report in &reports {
+            if goodbyes.binary_search(&report.agent).is_ok() {
+                return Err(Error::ReportAfterGoodbye { agent: report.agent });
+            }
+            check_numbers(report)?;
+            let mut norm = check_vector(report.agent, "direction", report.direction, dimension)?;
+            if let Some(gradient) = report.gradient {
+                norm = check_vector(report.agent, "gradient", gradient, dimension)?;
+            }
+            norms.push(norm);
+        }
+        Ok(Self { reports, norms, goodbyes })
+    }
+
+    /// The reports, by agent.
+    pub fn iter(&self) -> std::slice::Iter<'_, Report<'a>> {
+        self.reports.iter()
+    }
+
+    /// The reports, by agent.
+    pub fn as_slice(&self) -> &[Report<'a>] {
+        &self.reports
+    }
+
+    /// The length of every report's [slope](Report::slope), in the same order.
+    pub fn norms(&self) -> &[f64] {
+        &self.norms
+    }
+
+    /// Who said goodbye in this round.
+    pub fn goodbyes(&self) -> &[AgentId] {
+        &self.goodbyes
+    }
+
+    /// The number of reports.
+    pub fn len(&self) -> usize {
+        self.reports.len()
+    }
+
+    /// Whether nobody reported.
+    pub fn is_empty(&self) -> bool {
+        self.reports.is_empty()
+    }
+}
+
+fn check_numbers(report: &Report<'_>) -> Result<(), Error> {
+    let agent = report.agent;
+    let finite = |what: &str, value: f64| {
+        if value.is_finite() {
+            Ok(())
+        } else {
+            Err(Error::NotFinite { agent, what: what.to_owned(), value })
+        }
+    };
+    match report.standing {
+        Standing::Open { loss, epsilon } => {
+            finite("loss", loss.value())?;
+            if let Loss::Sampled { standard_error, .. } = loss {
+                finite("loss's standard error", standard_error)?;
+                if standard_error < 0.0 {
+                    let must = "zero or more";
+                    let what = "loss's standard error";
+                    return Err(Error::OutOfRange { agent, what, value: standard_error, must });
+                }
+            }
+            finite("epsilon", epsilon)?;
+        }
+        // An infinite τ is meaningful: a zero gradient never brings the agent nearer.
+        Standing::Private { tau } if tau.is_nan() => finite("tau", tau)?,
+        Standing::Private { .. } => {}
+    }
+    if let Some(reach) = report.reach {
+        finite("reach", reach)?;
+        if reach < 0.0 {
+            let must = "zero or more";
+            return Err(Error::OutOfRange { agent, what: "reach", value: reach, must });
+        }
+    }
+    Ok(())
+}
+
+/// Checks length and finiteness and gives the vector's length in one pass over it.
+fn check_vector(
+    agent: AgentId,
+    what: &'static str,
+    vector: Vector<'_>,
+    expected: usize,
+) -> Result<f64, Error> {
+    if vector.len() != expected {
+        return Err(Error::WrongDimension { agent, what, expected, got: vector.len() });
+    }
+    let norm = linalg::norm(vector);
+    if norm.is_finite() {
+        return Ok(norm);
+    }
+    // Rare: find out which component it was.
+    for index in 0..vector.len() {
+        if let Some(value) = vector.get(index).filter(|value| !value.is_finite()) {
+            return Err(Error::NotFinite { agent, what: format!("{what}[{index}]"), value });
+        }
+    }
+    Err(Error::TooLarge { agent, what })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(agent: u64, direction: &[f64]) -> Report<'_> {
+        Report::new(AgentId(agent), 1.0, 0.1, Vector::F64(direction))
+    }
+
+    #[test]
+    fn reports_are_sorted_and_measured() {
+        let reports =
+            Reports::new(2, vec![report(2, &[3.0, 4.0]), report(1, &[0.0, 2.0])]).unwrap();
+        assert_eq!(reports.iter().map(|r| r.agent.0).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(reports.norms(), [2.0, 5.0]);
+    }
+
+    #[test]
+    fn each_fault_has_its_own_error_that_names_the_agent() {
+        let fault = |reports| Reports::new(2, reports).unwrap_err();
+        let nan = [0.0, f64::NAN];
+        assert!(matches!(fault(vec![report(7, &nan)]),
+            Error::NotFinite { agent: AgentId(7), what, .. } if what == "direction[1]"));
+        assert!(matches!(
+            fault(vec![report(7, &[1.0])]),
+            Error::WrongDimension { agent: AgentId(7), expected: 2, got: 1, .. }
+        ));
+        assert!(matches!(
+            fault(vec![report(7, &[1.0, 1.0]), report(7, &[1.0, 1.0])]),
+            Error::DuplicateAgent { agent: AgentId(7) }
+        ));
+        assert!(matches!(
+            fault(vec![report(7, &[1e200, 0.0])]),
+            Error::TooLarge { agent: AgentId(7), what: "direction" }
+        ));
+        assert!(matches!(
+            Reports::new(0, vec![report(7, &[])]),
+            Err(Error::EmptyDirection { agent: AgentId(7) })
+        ));
+        let direction = [1.0, 0.0];
+        for loss in [f64::NAN, f64::INFINITY] {
+            let bad = Report::new(AgentId(7), loss, 0.1, Vector::F64(&direction));
+            assert!(matches!(fault(vec![bad]),
+                Error::NotFinite { agent: AgentId(7), what, .. } if what == "loss"));
+        }
+        let backwards = Report { reach: Some(-1.0), ..report(7, &direction) };
+        assert!(matches!(fault(vec![backwards]), Error::OutOfRange { what: "reach", .. }));
+        let leaver = Reports::with_goodbyes(2, vec![report(7, &direction)], vec![AgentId(7)]);
+        assert_eq!(leaver, Err(Error::ReportAfterGoodbye { agent: AgentId(7) }));
+    }
+
+    #[test]
+    fn an_empty_round_is_a_round() {
+        assert!(Reports::new(2, vec![]).unwrap().is_empty());
+    }
+
+    #[test]
+    fn tau_is_where_the_test_flips() {
+        assert!(tau(0.5, 0.125, 0.125, 1.0) <= 0.25);
+        // A decimal tie, which rounding would otherwise decide: 0.3 − 0.1 against 0.15 + 0.05.
+        assert!(tau(0.3, 0.15, 0.05, 1.0) <= 0.1);
+        assert!(tau(0.3 + 1e-12, 0.15, 0.05, 1.0) > 0.1);
+        assert_eq!(tau(1.0, 0.1, 0.0, 0.0), f64::INFINITY);
+        assert_eq!(tau(0.1, 0.1, 0.0, 0.0), f64::NEG_INFINITY);
+    }
+}

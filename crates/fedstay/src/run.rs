@@ -1,0 +1,128 @@
+//! The loop: gather, step, observe. It exists once.
+
+use crate::{AgentId, Decision, Error, Reports, Server, StopReason};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What the server sends out.
+#[derive(Debug, Clone, Copy)]
+pub struct Call<'a> {
+    /// The round, from 1.
+    pub round: u32,
+    /// The weights.
+    pub weights: &'a [f64],
+    /// The server's step size.
+    pub step_size: f64,
+    /// Whether every loss must be exact, because rule or policy compute with it.
+    pub exact_losses: bool,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub struct Gathered<'a> {
+    /// The reports, with who said goodbye.
+    pub reports: Reports<'a>,
+    /// Who should have answered and did not, and why. A fault is not a departure.
+    pub faults: Vec<(AgentId, String)>,
+}
+
+/// How good weights are for one agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Evaluation {
+    /// For whom.
+    pub agent: AgentId,
+    /// Its loss on its full local data.
+    pub loss: f64,
+    /// Its share of correct predictions, where that means something.
+    pub accuracy: Option<f64>,
+}
+
+/// Whatever reaches the agents: a simulator, a network.
+pub trait Engine {
+    /// Every agent that ever takes part, with its precision ε_m, by id.
+    fn agents(&self) -> Vec<(AgentId, f64)>;
+
+    /// Sends the weights to the agents that are still in and collects their answers.
+    fn gather(&mut self, call: &Call<'_>) -> Result<Gathered<'_>, Error>;
+
+    /// How good weights are for every agent, those who left included.
+    fn evaluate(&mut self, weights: &[f64]) -> Result<Vec<Evaluation>, Error>;
+
+    /// What the agents remember between rounds, who has left for instance.
+    fn memory(&self) -> Value;
+
+    /// Takes up what [`memory`](Self::memory) gave.
+    fn recall(&mut self, memory: &Value) -> Result<(), Error>;
+}
+
+/// One finished round, as observers see it.
+#[derive(Debug)]
+pub struct RoundView<'a> {
+    /// The round, from 1.
+    pub number: u32,
+    /// The weights the agents received.
+    pub received: &'a [f64],
+    /// What was added to them.
+    pub step: &'a [f64],
+    /// What the agents said.
+    pub reports: &'a Reports<'a>,
+    /// Who should have answered and did not.
+    pub faults: &'a [(AgentId, String)],
+    /// What the server decided.
+    pub decision: &'a Decision,
+}
+
+/// Watches a run. It reads and never steers; its only power is to fail, when the disk is full.
+pub trait Observer {
+    /// A round is over.
+    fn round(&mut self, view: &RoundView<'_>) -> Result<(), Error>;
+
+    /// The moment after, in which server and engine can be saved together.
+    fn between_rounds(&mut self, server: &Server, engine: &dyn Engine) -> Result<(), Error> {
+        let _ = (server, engine);
+        Ok(())
+    }
+}
+
+/// Runs rounds until the rule stops, nobody is left, or `rounds` are over.
+///
+/// Every round that was gathered is observed, the last one too. A server that was resumed goes on
+/// with its next round.
+pub fn run(
+    server: &mut Server,
+    engine: &mut dyn Engine,
+    rounds: u32,
+    observers: &mut [&mut dyn Observer],
+) -> Result<StopReason, Error> {
+    let mut received = Vec::new();
+    while server.round() < rounds {
+        let gathered = engine.gather(&Call {
+            round: server.round() + 1,
+            weights: server.weights(),
+            step_size: server.step_size(),
+            exact_losses: server.needs_exact_losses(),
+        })?;
+        received.clear();
+        received.extend_from_slice(server.weights());
+        let decision = server.step(&gathered.reports)?;
+        let view = RoundView {
+            number: server.round(),
+            received: &received,
+            step: server.displacement(),
+            reports: &gathered.reports,
+            faults: &gathered.faults,
+            decision: &decision,
+        };
+        for observer in observers.iter_mut() {
+            observer.round(&view)?;
+        }
+        drop(gathered);
+        for observer in observers.iter_mut() {
+            observer.between_rounds(server, engine)?;
+        }
+        if let Some(reason) = decision.stop {
+            return Ok(reason);
+        }
+    }
+    Ok(StopReason::RoundLimit)
+}

@@ -1,0 +1,294 @@
+//! The server: weights, a rule, and one pure transition.
+
+use crate::aggregate::{Aggregator, Decision, Round, Rule, Split, StopReason};
+use crate::{Error, Policy, Reports, Vector, linalg, packed};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The form of a saved state; raised when an older one can no longer be read.
+const SCHEMA: u32 = 1;
+
+/// A server that turns reports into steps.
+///
+/// Pure: no I/O, no clock, no randomness. After an error it is as it was before the call.
+#[derive(Debug, Clone)]
+pub struct Server {
+    weights: Vec<f64>,
+    step: Vec<f64>,
+    rule: Rule,
+    policy: Policy,
+    round: u32,
+    step_size: f64,
+    initial_step_size: f64,
+}
+
+/// Everything a server is, for a checkpoint.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ServerState {
+    schema: u32,
+    rule: Rule,
+    policy: Policy,
+    #[serde(flatten)]
+    progress: Progress,
+    #[serde(with = "packed")]
+    weights: Vec<f64>,
+}
+
+/// How far a server has come, without its weights: what a stateless caller passes back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Progress {
+    round: u32,
+    step_size: f64,
+    initial_step_size: f64,
+    #[serde(default)]
+    rule_memory: Value,
+    #[serde(default)]
+    policy_memory: Value,
+}
+
+impl Server {
+    /// A server before its first round.
+    pub fn new(weights: Vec<f64>, rule: impl Into<Rule>, step_size: f64) -> Result<Self, Error> {
+        let rule = rule.into();
+        rule.check()?;
+        if !(step_size.is_finite() && step_size > 0.0) {
+            return Err(Error::bad_parameter("step_size", step_size, "a number above zero"));
+        }
+        if let Some(index) = weights.iter().position(|weight| !weight.is_finite()) {
+            let name = format!("weight {index}");
+            return Err(Error::bad_parameter(name, weights[index], "a finite number"));
+        }
+        Ok(Self {
+            step: vec![0.0; weights.len()],
+            weights,
+            rule,
+            policy: Policy::None,
+            round: 0,
+            step_size,
+            initial_step_size: step_size,
+        })
+    }
+
+    /// The same server under a policy.
+    pub fn with_policy(mut self, policy: Policy) -> Result<Self, Error> {
+        policy.check()?;
+        self.policy = policy;
+        Ok(self)
+    }
+
+    /// One round: reports in, weights moved, decision out.
+    ///
+    /// No reports at all end the run as [`StopReason::NobodyLeft`]. An error leaves the server as
+    /// it was: the caller may drop the offending report and try again.
+    pub fn step(&mut self, reports: &Reports<'_>) -> Result<Decision, Error> {
+        if let Some(report) = reports.iter().find(|r| r.direction.len() != self.weights.len()) {
+            return Err(Error::WrongDimension {
+                agent: report.agent,
+                what: "direction",
+                expected: self.weights.len(),
+                got: report.direction.len(),
+            });
+        }
+        let round = Round {
+            number: self.round + 1,
+            step_size: self.step_size,
+            initial_step_size: self.initial_step_size,
+            weights: &self.weights,
+            reports,
+        };
+        self.step.fill(0.0);
+        if reports.is_empty() {
+            self.policy.nobody_left(&round)?;
+            self.round += 1;
+            return Ok(Decision {
+                stop: Some(StopReason::NobodyLeft),
+                split: Split::default(),
+                case: None,
+                step_size: self.step_size,
+                projection: None,
+            });
+        }
+        // The rule works on a copy of its memory, so that a failure further down costs nothing.
+        let mut rule = self.rule.clone();
+        let mut decision = rule.aggregate(&round, &mut self.step)?;
+        let overflow = self.weights.iter().zip(&self.step).position(|(w, s)| !(w + s).is_finite());
+        if let Some(index) = overflow {
+            let value = self.weights[index] + self.step[index];
+            return Err(Error::StepOverflow { index, value, step_size: self.step_size });
+        }
+        self.policy.apply(&round, &mut self.step, &mut decision)?;
+
+        linalg::add_scaled(&mut self.weights, 1.0, Vector::F64(&self.step));
+        self.rule = rule;
+        self.step_size = decision.step_size;
+        self.round += 1;
+        Ok(decision)
+    }
+
+    /// The current weights.
+    pub fn weights(&self) -> &[f64] {
+        &self.weights
+    }
+
+    /// The weights to deliver: the current ones, or those the policy kept.
+    pub fn delivered(&self) -> &[f64] {
+        self.policy.deliver().unwrap_or(&self.weights)
+    }
+
+    /// What the last [`step`](Self::step) added to the weights.
+    pub fn displacement(&self) -> &[f64] {
+        &self.step
+    }
+
+    /// The rounds so far.
+    pub fn round(&self) -> u32 {
+        self.round
+    }
+
+    /// The step size in force.
+    pub fn step_size(&self) -> f64 {
+        self.step_size
+    }
+
+    /// The rule.
+    pub fn rule(&self) -> &Rule {
+        &self.rule
+    }
+
+    /// The policy around the rule.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// Whether rule or policy need every report's exact loss.
+    pub fn needs_exact_losses(&self) -> bool {
+        self.rule.needs_exact_losses() || self.policy.needs_exact_losses()
+    }
+
+    /// Everything, for a checkpoint.
+    pub fn state(&self) -> ServerState {
+        ServerState {
+            schema: SCHEMA,
+            rule: self.rule.clone(),
+            policy: self.policy.clone(),
+            progress: self.progress(),
+            weights: self.weights.clone(),
+        }
+    }
+
+    /// A server as it was when [`state`](Self::state) was taken.
+    pub fn from_state(state: ServerState) -> Result<Self, Error> {
+        if state.schema != SCHEMA {
+            let why = format!("its schema is {}, this version reads {SCHEMA}", state.schema);
+            return Err(Error::BadState { why });
+        }
+        let mut server = Self::new(state.weights, state.rule, state.progress.step_size)?
+            .with_policy(state.policy)?;
+        server.resume(state.progress)?;
+        Ok(server)
+    }
+
+    /// How far it has come, without the weights.
+    pub fn progress(&self) -> Progress {
+        Progress {
+            round: self.round,
+            step_size: self.step_size,
+            initial_step_size: self.initial_step_size,
+            rule_memory: self.rule.memory(),
+            policy_memory: self.policy.memory(),
+        }
+    }
+
+    /// Goes on from what [`progress`](Self::progress) gave.
+    pub fn resume(&mut self, progress: Progress) -> Result<(), Error> {
+        for step_size in [progress.step_size, progress.initial_step_size] {
+            if !(step_size.is_finite() && step_size > 0.0) {
+                let why = format!("its step size is {step_size}");
+                return Err(Error::BadState { why });
+            }
+        }
+        self.rule.recall(&progress.rule_memory)?;
+        self.policy.recall(&progress.policy_memory)?;
+        self.round = progress.round;
+        self.step_size = progress.step_size;
+        self.initial_step_size = progress.initial_step_size;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{AdaGd, AgentId, Mean, Report};
+
+    fn one(g: &[f64]) -> Vec<Report<'_>> {
+        vec![Report::new(AgentId(0), 5.0, 0.1, Vector::F64(g))]
+    }
+
+    #[test]
+    fn an_error_leaves_the_server_as_it_was() {
+        let mut server = Server::new(vec![1e308, 0.0], Mean::default(), 1e10).unwrap();
+        let before = server.state();
+        let g = [-1e150, 0.0];
+        let reports = vec![Report { reach: Some(1e300), ..one(&g)[0] }];
+        let error = server.step(&Reports::new(2, reports).unwrap()).unwrap_err();
+        assert!(matches!(error, Error::StepOverflow { index: 0, .. }), "{error}");
+        let short = [1.0];
+        let wrong = server.step(&Reports::new(1, one(&short)).unwrap()).unwrap_err();
+        assert!(matches!(wrong, Error::WrongDimension { agent: AgentId(0), .. }));
+        assert_eq!(server.state(), before);
+    }
+
+    #[test]
+    fn nobody_left_is_an_outcome_and_counts_as_a_round() {
+        let mut server = Server::new(vec![1.0], AdaGd::default(), 0.1).unwrap();
+        let decision = server.step(&Reports::new(1, vec![]).unwrap()).unwrap();
+        assert_eq!(decision.stop, Some(StopReason::NobodyLeft));
+        assert_eq!((server.round(), server.weights()), (1, &[1.0][..]));
+    }
+
+    #[test]
+    fn parameters_are_checked_once_at_the_start() {
+        assert!(Server::new(vec![0.0], Mean::default(), 0.0).is_err());
+        assert!(Server::new(vec![f64::NAN], Mean::default(), 0.1).is_err());
+        assert!(Server::new(vec![0.0], AdaGd { delta: -1.0, ..AdaGd::default() }, 0.1).is_err());
+    }
+
+    #[test]
+    fn early_stop_refuses_the_step_that_would_lose_somebody() {
+        let policy = Policy::EarlyStop(Default::default());
+        let mut server =
+            Server::new(vec![0.0], Mean::default(), 1.0).unwrap().with_policy(policy).unwrap();
+        let (far, near) = ([1.0], [4.95]);
+        assert_eq!(server.step(&Reports::new(1, one(&far)).unwrap()).unwrap().stop, None);
+        let weights = server.weights().to_vec();
+        let decision = server.step(&Reports::new(1, one(&near)).unwrap()).unwrap();
+        assert_eq!(decision.stop, Some(StopReason::EarlyStop));
+        assert_eq!((server.weights(), decision.split.d), (&weights[..], vec![AgentId(0)]));
+    }
+
+    #[test]
+    fn keep_best_delivers_the_best_until_somebody_left() {
+        let policy = Policy::KeepBest(Default::default());
+        let mut server =
+            Server::new(vec![0.0], Mean::default(), 1.0).unwrap().with_policy(policy).unwrap();
+        let g = [1.0];
+        let report = |id, loss| Report::new(AgentId(id), loss, 0.1, Vector::F64(&g));
+        let rounds = [
+            vec![report(0, 2.0), report(1, 2.0)],
+            vec![report(0, 0.2), report(1, 1.0)],
+            vec![report(0, 0.3), report(1, 1.1)],
+        ];
+        for reports in rounds {
+            server.step(&Reports::new(1, reports).unwrap()).unwrap();
+        }
+        assert_eq!((server.weights(), server.delivered()), (&[-3.0][..], &[-1.0][..]));
+        // Agent 0 leaves content: (0.1 + 0.5)/2 beats 0.6. What comes later cannot be judged.
+        let leaves = Reports::with_goodbyes(1, vec![report(1, 0.5)], vec![AgentId(0)]).unwrap();
+        server.step(&leaves).unwrap();
+        let text = serde_json::to_string(&server.state()).unwrap();
+        let mut server = Server::from_state(serde_json::from_str(&text).unwrap()).unwrap();
+        server.step(&Reports::new(1, vec![report(1, 0.0)]).unwrap()).unwrap();
+        assert_eq!(server.delivered(), [-3.0]);
+    }
+}

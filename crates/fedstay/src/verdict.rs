@@ -1,0 +1,169 @@
+//! The verdict: what the departures of a run did, and how well they were foreseen.
+
+use crate::record::{AgentSummary, Departure, Population, Prediction, RoundLine, Spread, Summary};
+use crate::{AgentId, Engine, Error, Evaluation, Observer, RoundView, Server, StopReason};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What the departures did to the result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Nobody left.
+    Retained,
+    /// Somebody left, and the final weights satisfy everybody all the same.
+    Benign,
+    /// Somebody left, and the final weights fail somebody.
+    Harmful,
+}
+
+impl Verdict {
+    /// The name it has in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Retained => "retained",
+            Self::Benign => "benign",
+            Self::Harmful => "harmful",
+        }
+    }
+}
+
+/// Keeps the books of a run: who left when, who was predicted to. An [`Observer`].
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Ledger {
+    rounds: u32,
+    stop: Option<StopReason>,
+    left: Vec<Departure>,
+    foreseen: u32,
+    rounds_in_d: BTreeMap<AgentId, u32>,
+    in_d: BTreeSet<AgentId>,
+    content_at_start: Vec<AgentId>,
+}
+
+/// What a summary says about a run besides what the ledger knows.
+#[derive(Debug, Clone)]
+pub struct About {
+    /// The rule's name.
+    pub rule: String,
+    /// The policy's name.
+    pub policy: String,
+    /// The behaviour's name.
+    pub behaviour: String,
+    /// The problem's or the data set's name.
+    pub on: String,
+    /// The seed.
+    pub seed: u64,
+    /// Loss and accuracy on the population, where there is one.
+    pub population: Option<Population>,
+    /// What a reader should know first.
+    pub warnings: Vec<String>,
+}
+
+impl Ledger {
+    /// Why the run ended, if a round said so.
+    pub fn stop(&self) -> Option<StopReason> {
+        self.stop
+    }
+
+    /// Who left so far, in order.
+    pub fn left(&self) -> &[Departure] {
+        &self.left
+    }
+
+    /// Adds a round, seen or read back from its line.
+    pub fn add(&mut self, line: &RoundLine) {
+        self.rounds = line.round;
+        for agent in &line.left {
+            self.left.push(Departure { agent: *agent, round: line.round });
+            self.foreseen += u32::from(self.in_d.contains(agent));
+            if line.round == 1 {
+                self.content_at_start.push(*agent);
+            }
+        }
+        self.in_d = line.d.iter().copied().collect();
+        for agent in &line.d {
+            *self.rounds_in_d.entry(*agent).or_default() += 1;
+        }
+        self.stop = line.stop;
+    }
+
+    /// Evaluates what the server delivers and sums the run up.
+    pub fn summary(
+        &self,
+        server: &Server,
+        engine: &mut dyn Engine,
+        stop: StopReason,
+        about: About,
+    ) -> Result<Summary, Error> {
+        let delivered = server.delivered().to_vec();
+        let evaluations = engine.evaluate(&delivered)?;
+        let agents: Vec<AgentSummary> = engine
+            .agents()
+            .iter()
+            .zip(&evaluations)
+            .map(|((id, epsilon), Evaluation { loss, accuracy, .. })| AgentSummary {
+                id: *id,
+                epsilon: *epsilon,
+                loss: *loss,
+                accuracy: *accuracy,
+                left: self.left.iter().find(|left| left.agent == *id).map(|left| left.round),
+                rounds_in_d: self.rounds_in_d.get(id).copied().unwrap_or(0),
+            })
+            .collect();
+        let everybody_content = agents.iter().all(|agent| agent.loss <= agent.epsilon);
+        let verdict = match (self.left.is_empty(), everybody_content) {
+            (true, _) => Verdict::Retained,
+            (false, true) => Verdict::Benign,
+            (false, false) => Verdict::Harmful,
+        };
+        let mut warnings = about.warnings;
+        if !self.content_at_start.is_empty() {
+            let who: Vec<String> = self.content_at_start.iter().map(ToString::to_string).collect();
+            let who = who.join(", ");
+            warnings.push(format!(
+                "content with the start, left before the first step: agent {who}; no rule can keep \
+                 an agent that is content from the start, so choose another start or a smaller epsilon"
+            ));
+        }
+        let nothing = Spread { min: 0.0, mean: 0.0, max: 0.0 };
+        Ok(Summary {
+            schema: Summary::SCHEMA.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            rule: about.rule,
+            policy: about.policy,
+            behaviour: about.behaviour,
+            on: about.on,
+            seed: about.seed,
+            rounds: self.rounds,
+            stop,
+            verdict,
+            everybody_content,
+            left: self.left.clone(),
+            loss: Spread::of(agents.iter().map(|agent| agent.loss)).unwrap_or(nothing),
+            accuracy: Spread::of(agents.iter().filter_map(|agent| agent.accuracy)),
+            population: about.population,
+            landed: None,
+            prediction: self.prediction(),
+            warnings,
+            weights: (delivered.len() <= crate::record::SMALL).then_some(delivered),
+            agents,
+        })
+    }
+
+    fn prediction(&self) -> Prediction {
+        let left = |agent: &&AgentId| self.left.iter().any(|left| left.agent == **agent);
+        Prediction {
+            left: self.left.len() as u32,
+            left_foreseen: self.foreseen,
+            in_d: self.rounds_in_d.len() as u32,
+            in_d_left: self.rounds_in_d.keys().filter(left).count() as u32,
+        }
+    }
+}
+
+impl Observer for Ledger {
+    fn round(&mut self, view: &RoundView<'_>) -> Result<(), Error> {
+        self.add(&RoundLine::new(view));
+        Ok(())
+    }
+}

@@ -1,0 +1,113 @@
+//! The theorem, and what holds beyond it, on random realizable convex problems with more weights
+//! than agents; each claim with the converse on the same problems.
+
+mod common;
+
+use common::{Setting, play};
+use fedstay::problem::{Huber, Instance, Problem, SmoothedHinge};
+use fedstay::verdict::Verdict;
+use fedstay::{AdaGd, Behaviour, Mean, OnSettled, Policy, Rule, Seed, StopReason};
+
+const EPSILON: f64 = 0.1;
+const DELTA: f64 = 0.1;
+
+/// Problems of both families in many shapes, always with d > M.
+fn problems() -> impl Iterator<Item = (u64, Instance)> {
+    (0..210).map(|seed| {
+        let agents = 2 + seed as usize % 4;
+        let dim = agents + 1 + (seed as usize / 4) % 8;
+        let samples = 2 + (seed as usize / 2) % 5;
+        let problem = if seed % 2 == 0 {
+            Problem::Huber(Huber { agents, dim, samples, start: None })
+        } else {
+            Problem::SmoothedHinge(SmoothedHinge { agents, dim, samples, start: None })
+        };
+        (seed, problem.build(Seed(seed)).unwrap())
+    })
+}
+
+fn setting(rule: impl Into<Rule>, step_size: f64, rounds: u32) -> Setting {
+    Setting {
+        rule: rule.into(),
+        policy: Policy::None,
+        behaviour: Behaviour::default(),
+        step_size,
+        epsilon: EPSILON,
+        rounds,
+    }
+}
+
+#[test]
+fn nobody_leaves_and_everybody_ends_within_two_delta() {
+    let rule = AdaGd { delta: DELTA, ..AdaGd::default() };
+    let (mut settled, mut lost_by_averaging) = (0, 0);
+    for (seed, instance) in problems() {
+        let step_size = instance.theorem_step(DELTA).unwrap();
+        let (summary, moves) = play(&instance, setting(rule.clone(), step_size, 1_000_000));
+        assert_eq!(summary.verdict, Verdict::Retained, "seed {seed}");
+        if summary.stop == StopReason::Stalled {
+            // The theorem assumes gradients that stay independent. A run that stalls must have
+            // come to a point where they are not.
+            let angle = moves.last.findings(Default::default()).smallest_angle.unwrap();
+            assert!(angle < 1e-3, "seed {seed} stalled at an angle of {angle}°");
+            continue;
+        }
+        settled += 1;
+        assert_eq!(
+            summary.stop,
+            StopReason::Settled,
+            "seed {seed} after {} rounds",
+            summary.rounds
+        );
+        for agent in &summary.agents {
+            assert!(
+                agent.loss > EPSILON && agent.loss <= EPSILON + 2.0 * DELTA + 1e-12,
+                "seed {seed}"
+            );
+        }
+        let (averaged, _) = play(&instance, setting(Mean::default(), step_size, 20_000));
+        lost_by_averaging += u32::from(averaged.verdict != Verdict::Retained);
+    }
+    assert!(settled >= 200, "only {settled} problems met the theorem's assumptions");
+    assert!(lost_by_averaging >= 190, "averaging lost somebody on {lost_by_averaging}");
+}
+
+#[test]
+fn nobody_leaves_far_above_the_theorems_step_while_the_run_still_moves() {
+    let (mut moved_beside_somebody, mut lost_by_averaging, mut lost_by_control) = (0, 0, 0);
+    for (seed, instance) in problems().take(200) {
+        let bound = instance.theorem_step(DELTA).unwrap();
+        for factor in [10.0, 100.0] {
+            let step_size = factor * bound;
+            // Halving, because a large step alone puts everybody in D at once.
+            let rule = AdaGd { delta: 0.02, on_settled: OnSettled::Halve, projection: true };
+            let (kept, moves) = play(&instance, setting(rule.clone(), step_size, 2_000));
+            assert_eq!(kept.verdict, Verdict::Retained, "seed {seed} at {factor} times the bound");
+            moved_beside_somebody += u32::from(moves.case_1 > 0);
+            let (averaged, _) = play(&instance, setting(Mean::default(), step_size, 2_000));
+            lost_by_averaging += u32::from(averaged.verdict != Verdict::Retained);
+            let control = AdaGd { projection: false, ..rule };
+            let (control, _) = play(&instance, setting(control, step_size, 2_000));
+            lost_by_control += u32::from(control.verdict != Verdict::Retained);
+        }
+    }
+    assert!(moved_beside_somebody >= 380, "case 1 moved in {moved_beside_somebody} of 400");
+    assert!(lost_by_averaging >= 320, "averaging lost somebody in {lost_by_averaging} of 400");
+    assert!(lost_by_control >= 40, "the control lost somebody in {lost_by_control} of 400");
+}
+
+#[test]
+fn early_stopping_loses_nobody_on_convex_problems_and_ends_farther_away() {
+    let mut worse = 0;
+    for (seed, instance) in problems().take(60) {
+        let step_size = instance.theorem_step(DELTA).unwrap();
+        let policy = Policy::EarlyStop(Default::default());
+        let (stopped, _) =
+            play(&instance, Setting { policy, ..setting(Mean::default(), step_size, 20_000) });
+        assert_eq!(stopped.verdict, Verdict::Retained, "seed {seed}");
+        let rule = AdaGd { delta: 0.02, on_settled: OnSettled::Halve, projection: true };
+        let (kept, _) = play(&instance, setting(rule, 10.0 * step_size, 20_000));
+        worse += u32::from(stopped.loss.max > kept.loss.max);
+    }
+    assert!(worse >= 50, "early stopping was worse for the worst agent on {worse} of 60");
+}
