@@ -15,7 +15,7 @@ use crate::linalg::{dispatch, sum_lanes};
 /// Columns in a block: a dozen widened rows of it stay in the first-level cache.
 const BLOCK: usize = 512;
 /// Rows of the Gram matrix that are computed together, so that a loaded row serves several sums.
-const TILE: usize = 4;
+const TILE: usize = 2;
 /// Partial sums of one Gram entry.
 const LANES: usize = 8;
 /// A pivot of the normalised Gram matrix below this (times its size) is rounding, not direction.
@@ -44,7 +44,8 @@ pub struct Projection {
 ///
 /// All vectors must have `out.len()` components.
 pub fn project_sum(summands: &[Vector<'_>], basis: &[Vector<'_>], out: &mut [f64]) -> Projection {
-    let n = basis.len();
+    // Rows of zeros fill the last tile; a zero gradient constrains nothing.
+    let n = basis.len().next_multiple_of(TILE);
     let mut rows = vec![0.0; n * BLOCK];
     let mut gram = vec![0.0; n * n];
     let mut along = vec![0.0; n];
@@ -126,28 +127,20 @@ dispatch! {
 }
 
 dispatch! {
-    /// Adds the block's share to the Gram matrix, lower triangle.
+    /// Adds the block's share to the Gram matrix, lower triangle; `n` is a multiple of `TILE`.
     fn add_gram(rows: &[f64], n: usize, gram: &mut [f64]) {
         let row = |index: usize| -> &[[f64; LANES]] {
             rows[index * BLOCK..(index + 1) * BLOCK].as_chunks::<LANES>().0
         };
         for top in (0..n).step_by(TILE) {
             for left in (0..=top).step_by(TILE) {
-                if top + TILE <= n && left + TILE <= n {
-                    let tile = dots_tile::<TILE>(
-                        std::array::from_fn(|i| row(top + i)),
-                        std::array::from_fn(|j| row(left + j)),
-                    );
-                    for (i, line) in tile.iter().enumerate() {
-                        for (j, value) in line.iter().enumerate() {
-                            gram[(top + i) * n + left + j] += value;
-                        }
-                    }
-                } else {
-                    for i in top..n.min(top + TILE) {
-                        for j in left..n.min(left + TILE) {
-                            gram[i * n + j] += dots_tile::<1>([row(i)], [row(j)])[0][0];
-                        }
+                let tile = dots_tile::<TILE>(
+                    std::array::from_fn(|i| row(top + i)),
+                    std::array::from_fn(|j| row(left + j)),
+                );
+                for (i, line) in tile.iter().enumerate() {
+                    for (j, value) in line.iter().enumerate() {
+                        gram[(top + i) * n + left + j] += value;
                     }
                 }
             }
@@ -195,11 +188,14 @@ dispatch! {
 }
 
 dispatch! {
-    /// `block −= Σ coefficients[i] · row i`.
+    /// `block −= Σ coefficients[i] · row i`, a tile of rows at a time.
     fn subtract_rows(rows: &[f64], coefficients: &[f64], block: &mut [f64]) {
-        for (row, coefficient) in rows.chunks_exact(BLOCK).zip(coefficients) {
-            for (value, component) in block.iter_mut().zip(row) {
-                *value -= coefficient * component;
+        for (tile, c) in rows.chunks_exact(TILE * BLOCK).zip(coefficients.as_chunks::<TILE>().0) {
+            let columns = block.len();
+            let row = |index: usize| &tile[index * BLOCK..][..columns];
+            let (first, second) = (row(0), row(1));
+            for column in 0..columns {
+                block[column] -= c[0] * first[column] + c[1] * second[column];
             }
         }
     }
