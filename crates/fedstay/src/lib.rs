@@ -48,11 +48,13 @@ mod seed;
 mod server;
 pub mod verdict;
 
-pub use aggregate::{AdaGd, Aggregator, Decision, Mean, OnSettled, Round, Rule, Split, StopReason};
+pub use aggregate::{
+    AdaGd, Aggregator, Decision, Losses, Mean, OnSettled, Round, Rule, Split, StopReason,
+};
 pub use behaviour::{Behaviour, Choice, Decide, Evidence, View};
 pub use error::Error;
 pub use policy::Policy;
 pub use report::{AgentId, Loss, Report, Reports, Standing, Vector, tau};
-pub use run::{Call, Engine, Evaluation, Gathered, Observer, RoundView, run};
+pub use run::{Assessment, Call, Engine, Evaluation, Gathered, Observer, RoundView, run};
 pub use seed::Seed;
 pub use server::{Progress, Server, ServerState};

@@ -74,6 +74,9 @@ pub struct RoundLine {
     pub rank: Option<(usize, usize)>,
     /// Why the run ended here, if it did.
     pub stop: Option<StopReason>,
+    /// How good the received weights are for every agent of the header, in rounds that looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub assessment: Option<AssessmentLine>,
     /// The weights the agents received, where they are few.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<Vec<f64>>,
@@ -97,6 +100,11 @@ impl RoundLine {
             step_norm: linalg::norm(Vector::F64(view.step)),
             rank: view.decision.projection.map(|projection| (projection.rank, projection.of)),
             stop: view.decision.stop,
+            assessment: view.assessment.map(|assessment| AssessmentLine {
+                loss: assessment.agents.iter().map(|agent| agent.loss).collect(),
+                accuracy: assessment.agents.iter().filter_map(|agent| agent.accuracy).collect(),
+                population: assessment.population,
+            }),
             weights: (view.received.len() <= SMALL).then(|| view.received.to_vec()),
         }
     }
@@ -106,6 +114,17 @@ impl RoundLine {
         let told: Vec<f64> = self.loss.iter().flatten().copied().collect();
         (!told.is_empty()).then(|| told.iter().sum::<f64>() / told.len() as f64)
     }
+}
+
+/// How good the weights of a round are. Columns run over the header's agents, leavers included.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AssessmentLine {
+    /// Every agent's loss.
+    pub loss: Vec<f64>,
+    /// Every agent's accuracy; empty where that means nothing.
+    pub accuracy: Vec<f64>,
+    /// Loss and accuracy on the population, where there is one.
+    pub population: Option<Population>,
 }
 
 /// One round of `gram.jsonl`: how the agents' gradients lie to each other.

@@ -1,5 +1,7 @@
 //! The loop: gather, step, observe. It exists once.
 
+use crate::aggregate::Losses;
+use crate::record::Population;
 use crate::{AgentId, Decision, Error, Reports, Server, StopReason};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -13,8 +15,8 @@ pub struct Call<'a> {
     pub weights: &'a [f64],
     /// The server's step size.
     pub step_size: f64,
-    /// Whether every loss must be exact, because rule or policy compute with it.
-    pub exact_losses: bool,
+    /// Which losses must be exact, because rule or policy compute with them.
+    pub losses: Losses,
 }
 
 /// What came back.
@@ -24,6 +26,17 @@ pub struct Gathered<'a> {
     pub reports: Reports<'a>,
     /// Who should have answered and did not, and why. A fault is not a departure.
     pub faults: Vec<(AgentId, String)>,
+    /// How good the weights are, in rounds in which the engine looks.
+    pub assessment: Option<Assessment>,
+}
+
+/// How good weights are for every agent, those who left included, and beyond.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Assessment {
+    /// Every agent, by id.
+    pub agents: Vec<Evaluation>,
+    /// Loss and accuracy on the population, where there is one.
+    pub population: Option<Population>,
 }
 
 /// How good weights are for one agent.
@@ -46,7 +59,7 @@ pub trait Engine {
     fn gather(&mut self, call: &Call<'_>) -> Result<Gathered<'_>, Error>;
 
     /// How good weights are for every agent, those who left included.
-    fn evaluate(&mut self, weights: &[f64]) -> Result<Vec<Evaluation>, Error>;
+    fn assess(&mut self, weights: &[f64]) -> Result<Assessment, Error>;
 
     /// What the agents remember between rounds, who has left for instance.
     fn memory(&self) -> Value;
@@ -70,6 +83,8 @@ pub struct RoundView<'a> {
     pub faults: &'a [(AgentId, String)],
     /// What the server decided.
     pub decision: &'a Decision,
+    /// How good the received weights are, in rounds in which the engine looks.
+    pub assessment: Option<&'a Assessment>,
 }
 
 /// Watches a run. It reads and never steers; its only power is to fail, when the disk is full.
@@ -100,7 +115,7 @@ pub fn run(
             round: server.round() + 1,
             weights: server.weights(),
             step_size: server.step_size(),
-            exact_losses: server.needs_exact_losses(),
+            losses: server.losses(),
         })?;
         received.clear();
         received.extend_from_slice(server.weights());
@@ -112,6 +127,7 @@ pub fn run(
             reports: &gathered.reports,
             faults: &gathered.faults,
             decision: &decision,
+            assessment: gathered.assessment.as_ref(),
         };
         for observer in observers.iter_mut() {
             observer.round(&view)?;

@@ -1,6 +1,6 @@
 //! The server: weights, a rule, and one pure transition.
 
-use crate::aggregate::{Aggregator, Decision, Round, Rule, Split, StopReason};
+use crate::aggregate::{Aggregator, Decision, Losses, Round, Rule, Split, StopReason};
 use crate::{Error, Policy, Reports, Vector, linalg, packed};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -20,6 +20,7 @@ pub struct Server {
     round: u32,
     step_size: f64,
     initial_step_size: f64,
+    last_step: f64,
 }
 
 /// Everything a server is, for a checkpoint.
@@ -40,6 +41,7 @@ pub struct Progress {
     round: u32,
     step_size: f64,
     initial_step_size: f64,
+    last_step: f64,
     #[serde(default)]
     rule_memory: Value,
     #[serde(default)]
@@ -66,6 +68,7 @@ impl Server {
             round: 0,
             step_size,
             initial_step_size: step_size,
+            last_step: 0.0,
         })
     }
 
@@ -121,6 +124,7 @@ impl Server {
         linalg::add_scaled(&mut self.weights, 1.0, Vector::F64(&self.step));
         self.rule = rule;
         self.step_size = decision.step_size;
+        self.last_step = linalg::norm(Vector::F64(&self.step));
         self.round += 1;
         Ok(decision)
     }
@@ -138,6 +142,11 @@ impl Server {
     /// What the last [`step`](Self::step) added to the weights.
     pub fn displacement(&self) -> &[f64] {
         &self.step
+    }
+
+    /// The length of that.
+    pub fn last_step(&self) -> f64 {
+        self.last_step
     }
 
     /// The rounds so far.
@@ -160,9 +169,12 @@ impl Server {
         &self.policy
     }
 
-    /// Whether rule or policy need every report's exact loss.
-    pub fn needs_exact_losses(&self) -> bool {
-        self.rule.needs_exact_losses() || self.policy.needs_exact_losses()
+    /// Which losses rule and policy compute with in the next round.
+    pub fn losses(&self) -> Losses {
+        if self.policy.needs_exact_losses() {
+            return Losses::Exact;
+        }
+        self.rule.losses(self.step_size, self.last_step)
     }
 
     /// Everything, for a checkpoint.
@@ -194,6 +206,7 @@ impl Server {
             round: self.round,
             step_size: self.step_size,
             initial_step_size: self.initial_step_size,
+            last_step: self.last_step,
             rule_memory: self.rule.memory(),
             policy_memory: self.policy.memory(),
         }
@@ -201,6 +214,11 @@ impl Server {
 
     /// Goes on from what [`progress`](Self::progress) gave.
     pub fn resume(&mut self, progress: Progress) -> Result<(), Error> {
+        if !progress.last_step.is_finite() {
+            return Err(Error::BadState {
+                why: format!("its last step is {}", progress.last_step),
+            });
+        }
         for step_size in [progress.step_size, progress.initial_step_size] {
             if !(step_size.is_finite() && step_size > 0.0) {
                 let why = format!("its step size is {step_size}");
@@ -212,6 +230,7 @@ impl Server {
         self.round = progress.round;
         self.step_size = progress.step_size;
         self.initial_step_size = progress.initial_step_size;
+        self.last_step = progress.last_step;
         Ok(())
     }
 }

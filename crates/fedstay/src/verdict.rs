@@ -1,6 +1,6 @@
 //! The verdict: what the departures of a run did, and how well they were foreseen.
 
-use crate::record::{AgentSummary, Departure, Population, Prediction, RoundLine, Spread, Summary};
+use crate::record::{AgentSummary, Departure, Prediction, RoundLine, Spread, Summary};
 use crate::{AgentId, Engine, Error, Evaluation, Observer, RoundView, Server, StopReason};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,8 +53,6 @@ pub struct About {
     pub on: String,
     /// The seed.
     pub seed: u64,
-    /// Loss and accuracy on the population, where there is one.
-    pub population: Option<Population>,
     /// What a reader should know first.
     pub warnings: Vec<String>,
 }
@@ -96,11 +94,11 @@ impl Ledger {
         about: About,
     ) -> Result<Summary, Error> {
         let delivered = server.delivered().to_vec();
-        let evaluations = engine.evaluate(&delivered)?;
+        let assessment = engine.assess(&delivered)?;
         let agents: Vec<AgentSummary> = engine
             .agents()
             .iter()
-            .zip(&evaluations)
+            .zip(&assessment.agents)
             .map(|((id, epsilon), Evaluation { loss, accuracy, .. })| AgentSummary {
                 id: *id,
                 epsilon: *epsilon,
@@ -141,7 +139,7 @@ impl Ledger {
             left: self.left.clone(),
             loss: Spread::of(agents.iter().map(|agent| agent.loss)).unwrap_or(nothing),
             accuracy: Spread::of(agents.iter().filter_map(|agent| agent.accuracy)),
-            population: about.population,
+            population: assessment.population,
             landed: None,
             prediction: self.prediction(),
             warnings,

@@ -24,7 +24,7 @@
 //! Reference: Minbiao Han, Kumar Kshitij Patel, Han Shao, Lingxiao Wang, *On the Effect of
 //! Defections in Federated Learning and How to Prevent Them*, arXiv 2311.16459, Algorithm 2.
 
-use super::{Aggregator, Decision, Round, Split, StopReason};
+use super::{Aggregator, Decision, Losses, Round, Split, StopReason};
 use crate::projection::{Projection, project_sum};
 use crate::report::tau;
 use crate::{Error, Loss, Report, Standing, Vector, linalg};
@@ -141,6 +141,10 @@ impl Aggregator for AdaGd {
         }
         decision.projection = (case == 1 && self.projection).then_some(done);
         Ok(decision)
+    }
+
+    fn losses(&self, step_size: f64, _: f64) -> Losses {
+        Losses::Near { delta: self.delta, step: step_size }
     }
 
     fn check(&self) -> Result<(), Error> {

@@ -17,7 +17,7 @@
 //! of Deep Networks from Decentralized Data*, AISTATS 2017. Dekel, Gilad-Bachrach, Shamir, Xiao,
 //! *Optimal Distributed Online Prediction Using Mini-Batches*, JMLR 13, 2012.
 
-use super::{Aggregator, Decision, Round, forecast};
+use super::{Aggregator, Decision, Losses, Round, forecast};
 use crate::{Error, linalg};
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +47,11 @@ impl Aggregator for Mean {
             step_size: round.step_size,
             projection: None,
         })
+    }
+
+    /// The mean itself needs none; the forecast those a step about as long as the last could reach.
+    fn losses(&self, _: f64, last_step: f64) -> Losses {
+        Losses::Near { delta: self.delta, step: 2.0 * last_step }
     }
 
     fn check(&self) -> Result<(), Error> {

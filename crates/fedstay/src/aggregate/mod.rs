@@ -10,7 +10,7 @@ mod mean;
 pub use ada_gd::{AdaGd, OnSettled};
 pub use mean::Mean;
 
-use crate::{AgentId, Error, Reports, Vector, linalg, projection::Projection};
+use crate::{AgentId, Error, Loss, Reports, Vector, linalg, projection::Projection};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -96,6 +96,21 @@ pub struct Decision {
     pub projection: Option<Projection>,
 }
 
+/// Which losses must be exact.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Losses {
+    /// All.
+    Exact,
+    /// Those of agents within a step's reach of their precision, `F ≤ ε + δ + step · ‖g‖`. All
+    /// others are only known to be above that.
+    Near {
+        /// The slack δ.
+        delta: f64,
+        /// The length of the step.
+        step: f64,
+    },
+}
+
 /// How a server turns reports into a step.
 pub trait Aggregator {
     /// Fills `step` (zeros on entry) with the displacement of the weights and says what was
@@ -108,9 +123,11 @@ pub trait Aggregator {
         Ok(())
     }
 
-    /// Whether every report must carry an exact loss, not a lower bound.
-    fn needs_exact_losses(&self) -> bool {
-        false
+    /// Which losses the rule computes with, given the step size in force and the length of the
+    /// last step. An agent whose loss is not among them may report a lower bound.
+    fn losses(&self, step_size: f64, last_step: f64) -> Losses {
+        let _ = (step_size, last_step);
+        Losses::Exact
     }
 
     /// What the rule remembers between rounds; null if nothing.
@@ -195,8 +212,8 @@ impl Aggregator for Rule {
         self.inner().check()
     }
 
-    fn needs_exact_losses(&self) -> bool {
-        self.inner().needs_exact_losses()
+    fn losses(&self, step_size: f64, last_step: f64) -> Losses {
+        self.inner().losses(step_size, last_step)
     }
 
     fn memory(&self) -> Value {
@@ -239,8 +256,9 @@ pub(crate) fn forecast(reports: &Reports<'_>, step: &[f64], margin: f64) -> Spli
     for report in reports.iter() {
         let leaves = match (report.loss(), report.epsilon()) {
             (Some(loss), Some(epsilon)) => {
+                // An agent with only a lower bound on its loss was beyond the reach of a step.
                 let slope = linalg::dot(report.slope(), Vector::F64(step));
-                loss.cautious() + slope <= epsilon + margin
+                !matches!(loss, Loss::AtLeast(_)) && loss.cautious() + slope <= epsilon + margin
             }
             _ => false,
         };

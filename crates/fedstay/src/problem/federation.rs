@@ -2,8 +2,8 @@
 
 use super::{Instance, Oracle};
 use crate::{
-    AgentId, Behaviour, Call, Choice, Decide, Engine, Error, Evaluation, Evidence, Gathered,
-    Report, Reports, Vector, View,
+    AgentId, Assessment, Behaviour, Call, Choice, Decide, Engine, Error, Evaluation, Evidence,
+    Gathered, Report, Reports, Vector, View,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -80,16 +80,17 @@ impl Engine for Federation {
             }
         }
         let reports = Reports::with_goodbyes(self.dimension, reports, goodbyes)?;
-        Ok(Gathered { reports, faults: Vec::new() })
+        Ok(Gathered { reports, faults: Vec::new(), assessment: None })
     }
 
-    fn evaluate(&mut self, weights: &[f64]) -> Result<Vec<Evaluation>, Error> {
+    fn assess(&mut self, weights: &[f64]) -> Result<Assessment, Error> {
         let evaluate = |member: &Member| Evaluation {
             agent: member.id,
             loss: member.oracle.loss(weights),
             accuracy: member.oracle.accuracy(weights),
         };
-        Ok(self.members.iter().map(evaluate).collect())
+        let agents = self.members.iter().map(evaluate).collect();
+        Ok(Assessment { agents, population: None })
     }
 
     fn memory(&self) -> Value {

@@ -52,7 +52,6 @@ pub fn play(instance: &Instance, setting: Setting) -> (Summary, Moves) {
         behaviour: setting.behaviour.name().into(),
         on: String::new(),
         seed: 0,
-        population: None,
         warnings: vec![],
     };
     (ledger.summary(&server, &mut federation, stop, about).unwrap(), moves)
