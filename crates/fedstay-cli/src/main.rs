@@ -1,1 +1,43 @@
-fn main() {}
+//! The `fedstay` command.
+
+use clap::Parser;
+use fedstay_cli::command::{Command, Usage};
+use fedstay_sim::spec::SpecError;
+use std::process::ExitCode;
+
+/// Federated learning that keeps its agents.
+///
+/// Agents leave as soon as the model is good enough for them, and take their data along. fedstay
+/// runs the same federation under rules that let this happen and rules that prevent it, and tells
+/// who left, when, and what it cost.
+#[derive(Parser)]
+#[command(name = "fedstay", version, max_term_width = 100, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  fedstay compare                                  what averaging loses and what keeps it
+  fedstay run --set problem.kind=observation-3     one run on an example of the paper
+  fedstay run experiment.toml --out runs/first     one run, kept in a folder
+  fedstay run --resume runs/first                  go on after a crash
+  fedstay figure 4                                 draw a figure of the paper
+  fedstay list keys                                everything an experiment can say";
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match cli.command.run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // A closed pipe (`fedstay list | head`) is the reader's wish, not an error.
+            let pipe = error.downcast_ref::<std::io::Error>();
+            if pipe.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe) {
+                return ExitCode::SUCCESS;
+            }
+            eprintln!("fedstay: {error:#}");
+            ExitCode::from(if error.is::<Usage>() || error.is::<SpecError>() { 2 } else { 1 })
+        }
+    }
+}

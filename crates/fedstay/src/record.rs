@@ -227,6 +227,8 @@ pub struct Summary {
     pub landed: Option<String>,
     /// How good the server's predictions were.
     pub prediction: Prediction,
+    /// How the data were dealt out, and the like.
+    pub notes: Vec<String>,
     /// What a reader should know before believing the rest.
     pub warnings: Vec<String>,
     /// The delivered weights, where they are few.

@@ -53,8 +53,8 @@ pub struct About {
     pub on: String,
     /// The seed.
     pub seed: u64,
-    /// What a reader should know first.
-    pub warnings: Vec<String>,
+    /// How the data were dealt out, and the like.
+    pub notes: Vec<String>,
 }
 
 impl Ledger {
@@ -114,7 +114,7 @@ impl Ledger {
             (false, true) => Verdict::Benign,
             (false, false) => Verdict::Harmful,
         };
-        let mut warnings = about.warnings;
+        let mut warnings = Vec::new();
         if !self.content_at_start.is_empty() {
             let who: Vec<String> = self.content_at_start.iter().map(ToString::to_string).collect();
             let who = who.join(", ");
@@ -142,6 +142,7 @@ impl Ledger {
             population: assessment.population,
             landed: None,
             prediction: self.prediction(),
+            notes: about.notes,
             warnings,
             weights: (delivered.len() <= crate::record::SMALL).then_some(delivered),
             agents,

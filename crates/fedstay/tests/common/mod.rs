@@ -52,7 +52,7 @@ pub fn play(instance: &Instance, setting: Setting) -> (Summary, Moves) {
         behaviour: setting.behaviour.name().into(),
         on: String::new(),
         seed: 0,
-        warnings: vec![],
+        notes: vec![],
     };
     (ledger.summary(&server, &mut federation, stop, about).unwrap(), moves)
 }

@@ -1,0 +1,122 @@
+//! `fedstay check`: how near a problem or a run comes to breaking the theorem's assumptions.
+
+use super::{Source, Usage};
+use crate::progress::Progress;
+use anyhow::Result;
+use fedstay::diagnose::{Diagnosis, Findings, Known};
+use fedstay::record::Header;
+use fedstay::{Error, Observer, RoundView, Rule, Seed};
+use fedstay_sim::observe::{read_gram, read_rounds};
+use fedstay_sim::spec::Experiment;
+use fedstay_sim::trial::{Trial, Watch};
+use std::io::Write;
+use std::path::Path;
+
+const EXAMPLES: &str = "\
+Examples:
+  fedstay check --set problem.kind=observation-1     runs the problem and looks at its gradients
+  fedstay check experiment.toml
+  fedstay run --set record_gram=true --out runs/a    keeps the Gram matrices …
+  fedstay check runs/a                               … and looks at them";
+
+/// How near a problem or a recorded run comes to breaking the theorem's assumptions.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Check {
+    #[command(flatten)]
+    source: Source,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A diagnosis that watches a trial.
+struct Watching(Diagnosis);
+
+impl Watch for Watching {
+    fn round(&mut self, view: &RoundView<'_>) -> Result<(), Error> {
+        self.0.round(view)
+    }
+}
+
+impl Check {
+    pub(super) fn run(self) -> Result<()> {
+        let findings = match &self.source.file {
+            Some(path) if path.is_dir() => recorded(path)?,
+            _ => {
+                let mut trial = Trial::new(self.source.experiment()?)?;
+                let mut watching = Watching(Diagnosis::default());
+                let mut progress = Progress::new(&trial);
+                trial.run(&mut [&mut watching as &mut dyn Watch, &mut progress])?;
+                progress.finish();
+                watching.0.findings(known(trial.experiment()))
+            }
+        };
+        let mut out = std::io::stdout().lock();
+        if self.json {
+            return Ok(writeln!(out, "{}", serde_json::to_string_pretty(&findings)?)?);
+        }
+        Ok(write!(out, "{}", words(&findings))?)
+    }
+}
+
+fn recorded(folder: &Path) -> Result<Findings> {
+    let text = std::fs::read_to_string(folder.join("config.toml"))
+        .map_err(|error| Usage(format!("{}: {error}", folder.join("config.toml").display())))?;
+    let experiment = Experiment::parse(&text, &[])?;
+    let lines = read_gram(&folder.join("gram.jsonl")).map_err(|why| {
+        Usage(format!("{why}; run it again with --set record_gram=true to keep the Gram matrices"))
+    })?;
+    let recorded = read_rounds(&folder.join("rounds.jsonl")).map_err(Usage)?;
+    let mut diagnosis = Diagnosis::default();
+    for line in lines {
+        diagnosis.add(line);
+    }
+    if let Some(first) = recorded.rounds.first() {
+        diagnosis.content_at_start(&first.left);
+    }
+    let Header { .. } = recorded.header;
+    Ok(diagnosis.findings(known(&experiment)))
+}
+
+fn known(experiment: &Experiment) -> Known {
+    let instance = experiment.problem.as_ref().and_then(|p| p.build(Seed(experiment.seed)).ok());
+    let delta = match &experiment.rule {
+        Rule::AdaGd(rule) => rule.delta,
+        Rule::FedAvg(rule) | Rule::MinibatchSgd(rule) => rule.delta,
+    };
+    Known {
+        lipschitz: instance.as_ref().and_then(|instance| instance.lipschitz),
+        smoothness: instance.as_ref().and_then(|instance| instance.smoothness),
+        step_size: experiment.step_size,
+        delta,
+    }
+}
+
+fn words(findings: &Findings) -> String {
+    let constant = |known: Option<f64>, seen: f64| match known {
+        Some(known) => format!("{known:.4} (known; {seen:.4} was seen)"),
+        None => format!("at least {seen:.4} (seen; the true one may be larger)"),
+    };
+    let mut text = format!("{} agents, {} rounds\n", findings.agents, findings.rounds);
+    let mut line = |name: &str, value: String| text.push_str(&format!("  {name:28} {value}\n"));
+    line("Lipschitz constant L", constant(findings.lipschitz, findings.lipschitz_seen));
+    line("smoothness H", constant(findings.smoothness, findings.smoothness_seen));
+    line("step size in use", format!("{}", findings.step_size));
+    let bound = findings.theorem_step.map_or("unknown".into(), |step| format!("{step:.3e}"));
+    line("the theorem's step size", bound);
+    let angle = match (findings.smallest_angle, findings.smallest_angle_round) {
+        (Some(angle), Some(round)) => format!("{angle:.3}° (round {round}; 90° is best)"),
+        _ => "only one agent to look at".to_owned(),
+    };
+    line("smallest gradient angle", angle);
+    let content: Vec<String> =
+        findings.content_at_start.iter().map(|agent| format!("agent {agent}")).collect();
+    let content = if content.is_empty() { "nobody".to_owned() } else { content.join(", ") };
+    line("content with the start", content);
+    text.push_str("\nWhat to change\n");
+    for advice in &findings.advice {
+        text.push_str(&format!("  - {advice}\n"));
+    }
+    text
+}

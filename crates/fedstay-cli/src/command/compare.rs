@@ -1,0 +1,210 @@
+//! `fedstay compare`: the same federation under several rules.
+
+use super::{Source, Threads, Usage};
+use crate::progress::Progress;
+use crate::{picture, table};
+use anyhow::Result;
+use fedstay::record::{Header, RoundLine, Summary};
+use fedstay::{Error, RoundView};
+use fedstay_sim::spec::{Experiment, SpecError};
+use fedstay_sim::trial::{Trial, Watch};
+use std::io::Write;
+use std::path::PathBuf;
+use toml::{Table, Value};
+
+/// What is compared when nothing else is asked for: real digits, one class an agent.
+pub(crate) const DEFAULT: &str = include_str!("../../../../experiments/compare.toml");
+
+/// The ceiling, averaging with what reviewers would try first, ADA-GD and its control.
+const DEFAULT_RULES: &str = "fedavg+never,fedavg,fedavg+early-stop,fedavg+keep-best,\
+                             ada-gd+no-projection,ada-gd,ada-gd+halve";
+
+const EXAMPLES: &str = "\
+Examples:
+  fedstay compare                                          real digits, seven rules, a picture
+  fedstay compare --rules fedavg,ada-gd+halve --set seed=1
+  fedstay compare --set problem.kind=observation-3
+  fedstay compare experiment.toml --rules fedavg,ada-gd --json
+
+A rule may carry what to change about it: +halve and +no-projection (ada-gd), +early-stop and
++keep-best (the server's policy), +never (agents that never leave: the ceiling).";
+
+/// Run the same federation under several rules.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Compare {
+    #[command(flatten)]
+    source: Source,
+    /// The rules, separated by commas
+    #[arg(long, default_value = DEFAULT_RULES, value_delimiter = ',')]
+    rules: Vec<String>,
+    /// The folder for the picture
+    #[arg(long, value_name = "DIR", default_value = "figures")]
+    out: PathBuf,
+    /// Print the summaries as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    threads: Threads,
+}
+
+/// One rule's run.
+#[derive(Debug, Clone)]
+pub struct Compared {
+    /// The rule as it was asked for.
+    pub label: String,
+    /// What came of it.
+    pub summary: Summary,
+    /// Every round.
+    pub rounds: Vec<RoundLine>,
+    /// Who took part.
+    pub header: Header,
+}
+
+/// Keeps every round.
+#[derive(Default)]
+struct Keep(Vec<RoundLine>);
+
+impl Watch for Keep {
+    fn round(&mut self, view: &RoundView<'_>) -> Result<(), Error> {
+        self.0.push(RoundLine::new(view));
+        Ok(())
+    }
+}
+
+impl Compare {
+    pub(super) fn run(self) -> Result<()> {
+        self.threads.start()?;
+        let (text, set) = self.source.read("")?;
+        let problem = set.iter().any(|(key, _)| key.starts_with("problem."));
+        let text = match (&self.source.file, problem) {
+            (None, false) => DEFAULT.to_owned(),
+            _ => text,
+        };
+        let mut experiments = Vec::new();
+        for label in &self.rules {
+            let table: Table =
+                toml::from_str(&text).map_err(|error| SpecError(error.to_string()))?;
+            let table = under(table, label.trim())?;
+            let text = toml::to_string(&table)?;
+            let experiment =
+                Experiment::parse(&text, &set).map_err(|error| self.source.locate(error))?;
+            experiments.push((label.trim().to_owned(), experiment));
+        }
+        let mut compared = Vec::new();
+        for (label, experiment) in experiments {
+            let mut trial = Trial::new(experiment)?;
+            let mut progress = Progress::named(&trial, &label);
+            let mut keep = Keep::default();
+            let summary = trial.run(&mut [&mut progress as &mut dyn Watch, &mut keep])?;
+            progress.finish();
+            compared.push(Compared { label, summary, rounds: keep.0, header: trial.header() });
+        }
+        self.print(&compared)
+    }
+
+    fn print(&self, compared: &[Compared]) -> Result<()> {
+        let mut out = std::io::stdout().lock();
+        if self.json {
+            let summaries: Vec<&Summary> = compared.iter().map(|run| &run.summary).collect();
+            return Ok(writeln!(out, "{}", serde_json::to_string_pretty(&summaries)?)?);
+        }
+        if let Some(first) = compared.first() {
+            let agents = first.summary.agents.len();
+            writeln!(
+                out,
+                "{}, {agents} agents, seed {}: each leaves for good once the model is good enough for it\n",
+                first.summary.on, first.summary.seed
+            )?;
+            for note in &first.summary.notes {
+                writeln!(out, "{note}\n")?;
+            }
+        }
+        write!(out, "{}", comparison(compared))?;
+        let files = picture::compare::write(compared, &self.out)?;
+        for sentence in picture::compare::sentences(compared) {
+            writeln!(out, "\n{sentence}")?;
+        }
+        for file in files {
+            writeln!(out, "picture {}", file.display())?;
+        }
+        Ok(())
+    }
+}
+
+fn comparison(compared: &[Compared]) -> String {
+    let accuracy = compared.iter().any(|run| run.summary.accuracy.is_some());
+    let population = compared.iter().any(|run| run.summary.population.is_some());
+    let mut headings = vec!["rule", "left", "verdict", "stopped", "rounds", "loss mean", "worst"];
+    if accuracy {
+        headings.extend(["accuracy mean", "worst"]);
+    }
+    if population {
+        headings.push("population");
+    }
+    let rows: Vec<Vec<String>> = compared
+        .iter()
+        .map(|Compared { label, summary, .. }| {
+            let mut row = vec![
+                label.clone(),
+                table::departures(&summary.left, summary.agents.len()),
+                summary.verdict.name().to_owned(),
+                summary.stop.name().to_owned(),
+                summary.rounds.to_string(),
+                format!("{:.3}", summary.loss.mean),
+                format!("{:.3}", summary.loss.max),
+            ];
+            if accuracy {
+                row.push(table::percent(summary.accuracy.map(|accuracy| accuracy.mean)));
+                row.push(table::percent(summary.accuracy.map(|accuracy| accuracy.min)));
+            }
+            if population {
+                row.push(table::percent(summary.population.and_then(|score| score.accuracy)));
+            }
+            row
+        })
+        .collect();
+    table::table(&headings, &rows)
+}
+
+/// The experiment under another rule: `ada-gd+halve`, `fedavg+early-stop`. What the file says about
+/// the rule is kept where it is the same one.
+fn under(mut table: Table, label: &str) -> Result<Table, Usage> {
+    let mut parts = label.split('+');
+    let kind = parts.next().unwrap_or_default();
+    let entry = table.entry("rule").or_insert_with(|| Value::Table(Table::new()));
+    let rule = entry.as_table_mut().ok_or_else(|| Usage("`rule` must be a table".into()))?;
+    let delta = rule.get("delta").cloned();
+    if rule.get("kind").and_then(Value::as_str) != Some(kind) {
+        rule.clear();
+        rule.insert("kind".into(), kind.into());
+        // The slack means the same for every rule that acts on a prediction.
+        if let (Some(delta), false) = (delta, matches!(kind, "fedavg" | "minibatch-sgd")) {
+            rule.insert("delta".into(), delta);
+        }
+    }
+    for change in parts {
+        match change {
+            "halve" => rule.insert("on_settled".into(), "halve".into()),
+            "stop" => rule.insert("on_settled".into(), "stop".into()),
+            "no-projection" => rule.insert("projection".into(), false.into()),
+            _ => None,
+        };
+    }
+    for change in label.split('+').skip(1) {
+        let (section, kind) = match change {
+            "early-stop" | "keep-best" => ("policy", change),
+            "never" | "threshold" => ("behaviour", change),
+            "halve" | "stop" | "no-projection" => continue,
+            _ => {
+                return Err(Usage(format!(
+                    "`{label}`: a rule can carry +halve, +stop, +no-projection, +early-stop, \
+                     +keep-best, +never or +threshold, not +{change}"
+                )));
+            }
+        };
+        let kind = Table::from_iter([("kind".to_owned(), Value::from(kind))]);
+        table.insert(section.into(), Value::Table(kind));
+    }
+    Ok(table)
+}

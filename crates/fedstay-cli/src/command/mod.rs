@@ -1,0 +1,122 @@
+//! One file a subcommand; [`Command`] is the list.
+
+mod check;
+pub mod compare;
+mod data;
+mod figure;
+mod list;
+mod run;
+mod step;
+
+use anyhow::{Context, Result};
+use fedstay_sim::spec::{Experiment, SpecError};
+use std::path::{Path, PathBuf};
+
+/// What to do.
+#[derive(Debug, clap::Subcommand)]
+pub enum Command {
+    /// Run an experiment: a named problem or training on data
+    Run(run::Run),
+    /// Run the same federation under several rules and compare who left and what it cost
+    Compare(compare::Compare),
+    /// One server step: reports in, step out, as JSON
+    Step(step::Step),
+    /// How near a problem or a recorded run comes to breaking the theorem's assumptions
+    Check(check::Check),
+    /// List what there is: rules, behaviours, problems, keys …
+    List(list::List),
+    /// Draw a figure of the paper
+    Figure(figure::Figure),
+    /// Fetch data sets, and show how they are dealt to agents
+    #[command(subcommand)]
+    Data(data::Data),
+}
+
+impl Command {
+    /// Does it.
+    ///
+    /// # Errors
+    /// With a message for the person at the terminal.
+    pub fn run(self) -> Result<()> {
+        match self {
+            Self::Run(command) => command.run(),
+            Self::Compare(command) => command.run(),
+            Self::Step(command) => command.run(),
+            Self::Check(command) => command.run(),
+            Self::List(command) => command.run(),
+            Self::Figure(command) => command.run(),
+            Self::Data(command) => command.run(),
+        }
+    }
+}
+
+/// The caller asked for something that cannot be: exit code 2.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Usage(pub String);
+
+/// Which experiment: a file, and keys set on top of it.
+#[derive(Debug, Clone, Default, clap::Args)]
+struct Source {
+    /// The experiment, a TOML file; the default experiment if not given
+    file: Option<PathBuf>,
+    /// Set a key, as in the file: `--set rule.kind=ada-gd --set epsilon=0.1`
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+}
+
+impl Source {
+    /// The text of the file, or of the default, and the keys set on top.
+    fn read(&self, default: &str) -> Result<(String, Vec<(String, String)>)> {
+        let text = match &self.file {
+            Some(path) => read_experiment(path)?,
+            None => default.to_owned(),
+        };
+        let set = self.set.iter().map(|pair| match pair.split_once('=') {
+            Some((key, value)) => Ok((key.trim().to_owned(), value.trim().to_owned())),
+            None => Err(Usage(format!("--set {pair}: write it as --set KEY=VALUE"))),
+        });
+        Ok((text, set.collect::<Result<_, _>>()?))
+    }
+
+    fn experiment(&self) -> Result<Experiment> {
+        let (text, set) = self.read("")?;
+        Ok(Experiment::parse(&text, &set).map_err(|error| self.locate(error))?)
+    }
+
+    /// Names the file in front of what is wrong with it.
+    fn locate(&self, error: SpecError) -> SpecError {
+        match &self.file {
+            Some(path) => SpecError(format!("{}: {error}", path.display())),
+            None => error,
+        }
+    }
+}
+
+fn read_experiment(path: &Path) -> Result<String> {
+    std::fs::read_to_string(path)
+        .map_err(|error| Usage(format!("{}: {error}", path.display())).into())
+}
+
+/// How many threads to use.
+#[derive(Debug, Clone, Copy, clap::Args)]
+struct Threads {
+    /// Threads to compute with; all cores if not given. Changes no result
+    #[arg(long)]
+    threads: Option<usize>,
+}
+
+impl Threads {
+    fn start(self) -> Result<()> {
+        if let Some(threads) = self.threads {
+            if threads == 0 {
+                return Err(Usage("--threads 0: give 1 or more".into()).into());
+            }
+            rayon::ThreadPoolBuilder::new()
+                .num_threads(threads)
+                .build_global()
+                .context("cannot start the threads")?;
+        }
+        Ok(())
+    }
+}

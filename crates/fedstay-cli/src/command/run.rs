@@ -1,0 +1,105 @@
+//! `fedstay run`: one experiment, watched and kept.
+
+use super::{Source, Threads, Usage};
+use crate::progress::Progress;
+use crate::{picture, table};
+use anyhow::{Context, Result};
+use fedstay::record::Summary;
+use fedstay_sim::observe::Folder;
+use fedstay_sim::spec::Experiment;
+use fedstay_sim::trial::{Trial, Watch};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+const EXAMPLES: &str = "\
+Examples:
+  fedstay run                                                    ADA-GD on real digits
+  fedstay run --set problem.kind=observation-3 --set rule.kind=fedavg
+  fedstay run experiments/fig5a.toml --set seed=3 --out runs/fig5a-3
+  fedstay run --resume runs/fig5a-3                              go on after a crash
+  fedstay run --set problem.kind=red-blue --json | jq .verdict
+
+Without --out the run is kept in a new folder under runs/; with --json alone nothing is written.";
+
+/// Run an experiment.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Run {
+    #[command(flatten)]
+    source: Source,
+    /// Keep the run in this folder
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Go on with a run that was cut off
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["file", "set", "out"])]
+    resume: Option<PathBuf>,
+    /// Print the summary as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    threads: Threads,
+}
+
+impl Run {
+    pub(super) fn run(self) -> Result<()> {
+        self.threads.start()?;
+        let (mut trial, mut folder) = self.open()?;
+        let mut progress = Progress::new(&trial);
+        let summary = match &mut folder {
+            Some(folder) => trial.run(&mut [&mut progress as &mut dyn Watch, folder])?,
+            None => trial.run(&mut progress)?,
+        };
+        progress.finish();
+        let mut pictures = Vec::new();
+        if let Some(folder) = &mut folder {
+            pictures = picture::run::write(folder.path())
+                .context("the run is kept; its picture failed")?;
+            folder.finish(&trial, &summary)?;
+        }
+        self.print(&summary, folder.as_ref().map(Folder::path), &pictures)
+    }
+
+    fn open(&self) -> Result<(Trial, Option<Folder>)> {
+        if let Some(path) = &self.resume {
+            let (folder, trial) = Folder::resume(path).map_err(|error| Usage(error.to_string()))?;
+            return Ok((trial, Some(folder)));
+        }
+        let trial = Trial::new(self.source.experiment()?)?;
+        let path = match &self.out {
+            Some(path) => path.clone(),
+            None if self.json => return Ok((trial, None)),
+            None => unused_folder(trial.experiment()),
+        };
+        let folder = Folder::create(&path, &trial).map_err(|error| Usage(error.to_string()))?;
+        Ok((trial, Some(folder)))
+    }
+
+    fn print(&self, summary: &Summary, folder: Option<&Path>, pictures: &[PathBuf]) -> Result<()> {
+        let mut out = std::io::stdout().lock();
+        if self.json {
+            writeln!(out, "{}", serde_json::to_string_pretty(summary)?)?;
+            return Ok(());
+        }
+        write!(out, "{}", table::summary(summary))?;
+        if let Some(folder) = folder {
+            writeln!(out, "\nkept in {}", folder.display())?;
+        }
+        for picture in pictures {
+            writeln!(out, "picture {}", picture.display())?;
+        }
+        Ok(())
+    }
+}
+
+/// `runs/digits-ada-gd-s0`, or the next number that is free.
+fn unused_folder(experiment: &Experiment) -> PathBuf {
+    let name = format!("{}-{}-s{}", experiment.on(), experiment.rule_label(), experiment.seed);
+    let mut path = Path::new("runs").join(&name);
+    for number in 2u32.. {
+        if !path.exists() {
+            break;
+        }
+        path = Path::new("runs").join(format!("{name}-{number}"));
+    }
+    path
+}

@@ -1,0 +1,123 @@
+//! `fedstay step`: the language-neutral door. One JSON object in, one out.
+
+use super::Usage;
+use anyhow::Result;
+use fedstay::{AgentId, Loss, Progress, Report, Reports, Rule, Server, Split, Standing, Vector};
+use serde::{Deserialize, Serialize};
+use std::io::{Read, Write};
+
+const EXAMPLES: &str = r#"Example:
+  echo '{"rule": {"kind": "ada-gd", "delta": 0.05}, "step_size": 0.1, "reports": [
+          {"agent": 0, "loss": 0.2, "epsilon": 0.1, "direction": [1, 0]},
+          {"agent": 1, "loss": 3.0, "epsilon": 0.1, "direction": [1, 1]}]}' | fedstay step
+
+Reads {rule, step_size, reports: [{agent, loss, direction, epsilon, reach?, samples?, gradient?,
+standard_error?}], state?} and writes {split: {d, nd}, case, stop, step, state}. `step` is what to
+add to the weights; pass `state` back with the next round's reports. An agent in privacy mode sends
+`tau` in the place of `loss` and `epsilon`. Bad input: exit code 2 and one line."#;
+
+/// One server step.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Step {}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    rule: Rule,
+    step_size: f64,
+    reports: Vec<InputReport>,
+    #[serde(default)]
+    state: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct InputReport {
+    agent: AgentId,
+    direction: Vec<f64>,
+    loss: Option<f64>,
+    epsilon: Option<f64>,
+    standard_error: Option<f64>,
+    tau: Option<f64>,
+    gradient: Option<Vec<f64>>,
+    reach: Option<f64>,
+    samples: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct Output {
+    split: Split,
+    case: Option<u8>,
+    stop: Option<fedstay::StopReason>,
+    step: Vec<f64>,
+    state: String,
+}
+
+impl Step {
+    pub(super) fn run(self) -> Result<()> {
+        let mut text = Vec::new();
+        std::io::stdin().lock().read_to_end(&mut text)?;
+        let output = answer(&text)?;
+        let mut out = std::io::stdout().lock();
+        serde_json::to_writer(&mut out, &output)?;
+        Ok(writeln!(out)?)
+    }
+}
+
+fn answer(text: &[u8]) -> Result<Output, Usage> {
+    let input: Input = serde_json::from_slice(text)
+        .map_err(|error| Usage(format!("standard input is no valid step: {error}")))?;
+    let refused = |error: fedstay::Error| Usage(error.to_string());
+    let dimension = input.reports.first().map_or(0, |report| report.direction.len());
+    let mut server =
+        Server::new(vec![0.0; dimension], input.rule, input.step_size).map_err(refused)?;
+    if let Some(state) = &input.state {
+        let progress: Progress = serde_json::from_str(state).map_err(|error| {
+            Usage(format!("`state` is not what an earlier step returned: {error}"))
+        })?;
+        server.resume(progress).map_err(refused)?;
+    }
+    let reports: Result<Vec<Report<'_>>, Usage> =
+        input.reports.iter().map(InputReport::read).collect();
+    let reports = Reports::new(dimension, reports?).map_err(refused)?;
+    let decision = server.step(&reports).map_err(refused)?;
+    let state =
+        serde_json::to_string(&server.progress()).map_err(|error| Usage(error.to_string()))?;
+    Ok(Output {
+        split: decision.split,
+        case: decision.case,
+        stop: decision.stop,
+        step: server.displacement().to_vec(),
+        state,
+    })
+}
+
+impl InputReport {
+    fn read(&self) -> Result<Report<'_>, Usage> {
+        let agent = self.agent;
+        let standing = match (self.loss, self.epsilon, self.tau) {
+            (Some(mean), Some(epsilon), None) => {
+                let loss = match self.standard_error {
+                    Some(standard_error) => Loss::Sampled { mean, standard_error },
+                    None => Loss::Exact(mean),
+                };
+                Standing::Open { loss, epsilon }
+            }
+            (None, None, Some(tau)) => Standing::Private { tau },
+            _ => {
+                return Err(Usage(format!(
+                    "agent {agent}: a report has either `loss` and `epsilon`, or `tau` alone"
+                )));
+            }
+        };
+        Ok(Report {
+            agent,
+            standing,
+            direction: Vector::F64(&self.direction),
+            gradient: self.gradient.as_deref().map(Vector::F64),
+            reach: self.reach,
+            samples: self.samples.unwrap_or(1),
+        })
+    }
+}

@@ -1,0 +1,309 @@
+//! Colours, dashes, markers and fills, and which of them belongs to which rule.
+//!
+//! The colours are those of Okabe and Ito (2008), chosen so that readers with any of the common
+//! colour-vision deficiencies can tell them apart. Their yellow is left out: it vanishes on white.
+//! Colour is never the only sign, so that a figure survives a grey print: lines also differ by dash
+//! and marker, fills by pattern.
+
+use super::svg::{fnv1a, number};
+
+/// An sRGB colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Colour(pub u8, pub u8, pub u8);
+
+impl Colour {
+    /// Okabe-Ito blue.
+    pub const BLUE: Self = Self(0x00, 0x72, 0xb2);
+    /// Okabe-Ito vermillion.
+    pub const VERMILLION: Self = Self(0xd5, 0x5e, 0x00);
+    /// Okabe-Ito bluish green.
+    pub const GREEN: Self = Self(0x00, 0x9e, 0x73);
+    /// Okabe-Ito reddish purple.
+    pub const PURPLE: Self = Self(0xcc, 0x79, 0xa7);
+    /// Okabe-Ito orange.
+    pub const ORANGE: Self = Self(0xe6, 0x9f, 0x00);
+    /// Okabe-Ito sky blue.
+    pub const SKY: Self = Self(0x56, 0xb4, 0xe9);
+    /// Neutral grey: references, baselines and departures.
+    pub const GREY: Self = Self(0x76, 0x76, 0x76);
+    /// Text and axes; softer than black, still far above the contrast that small print needs.
+    pub const INK: Self = Self(0x22, 0x22, 0x22);
+    /// The paper.
+    pub const WHITE: Self = Self(0xff, 0xff, 0xff);
+    pub(super) const GRID: Self = Self(0xe7, 0xe7, 0xe7);
+    pub(super) const FRAME: Self = Self(0x55, 0x55, 0x55);
+
+    /// `#rrggbb`.
+    pub fn hex(self) -> String {
+        format!("#{:02x}{:02x}{:02x}", self.0, self.1, self.2)
+    }
+
+    /// The same hue mixed with black: `share` 0 leaves it, 1 is black. Outlines and text on a tint
+    /// of the same hue use it, because the plain colours are too light for small print.
+    pub fn darker(self, share: f64) -> Self {
+        let keep = 1.0 - share.clamp(0.0, 1.0);
+        let mix = |c: u8| (f64::from(c) * keep).round() as u8;
+        Self(mix(self.0), mix(self.1), mix(self.2))
+    }
+}
+
+/// How a line is broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dash {
+    /// Unbroken.
+    Solid,
+    /// Medium dashes.
+    Dashed,
+    /// Dots.
+    Dotted,
+    /// Dash, dot, dash, dot.
+    DashDot,
+    /// Long dashes with short gaps.
+    Long,
+}
+
+impl Dash {
+    /// Lengths in multiples of the line's width, so that a thin line keeps the same rhythm.
+    pub(super) fn lengths(self) -> &'static [f64] {
+        match self {
+            Self::Solid => &[],
+            Self::Dashed => &[4.0, 2.5],
+            Self::Dotted => &[1.2, 1.8],
+            Self::DashDot => &[5.0, 2.0, 1.2, 2.0],
+            Self::Long => &[8.0, 2.5],
+        }
+    }
+}
+
+/// The sign at a data point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Marker {
+    /// Filled disc.
+    Disc,
+    /// Disc with a white middle; the start of a trajectory.
+    Ring,
+    /// Filled square.
+    Square,
+    /// Filled triangle, tip up.
+    Triangle,
+    /// Filled triangle, tip down.
+    TriangleDown,
+    /// Filled square on its corner.
+    Diamond,
+    /// A diagonal cross; an agent leaving.
+    Cross,
+    /// A five-pointed star; an optimum.
+    Star,
+}
+
+/// How a fill is textured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pattern {
+    /// Colour only.
+    Plain,
+    /// Dots on a staggered lattice; the paper's sign for the bad region.
+    Dots,
+    /// Lines rising to the right.
+    Hatch,
+    /// Lines falling to the right.
+    BackHatch,
+}
+
+impl Pattern {
+    /// The side of the square tile, in pixels.
+    pub(super) fn side(self) -> f64 {
+        if self == Self::Dots { 10.0 } else { 7.0 }
+    }
+
+    /// What follows the attributes of the `<pattern>` element: its transform and its content.
+    /// Hatches are one straight line in a turned tile, because a diagonal drawn corner to corner
+    /// shows a notch at every seam.
+    pub(super) fn tile(self, ink: Colour) -> String {
+        let ink = ink.hex();
+        let hatch = |angle: f64| {
+            format!(
+                " patternTransform=\"rotate({})\"><rect width=\"1.3\" height=\"7\" fill=\"{ink}\"/>",
+                number(angle)
+            )
+        };
+        match self {
+            Self::Plain => ">".into(),
+            Self::Dots => format!(
+                "><circle cx=\"2.5\" cy=\"2.5\" r=\"1.3\" fill=\"{ink}\"/>\
+                 <circle cx=\"7.5\" cy=\"7.5\" r=\"1.3\" fill=\"{ink}\"/>"
+            ),
+            Self::Hatch => hatch(45.0),
+            Self::BackHatch => hatch(-45.0),
+        }
+    }
+}
+
+/// How an area is filled: a tint of `colour`, then `pattern` drawn in `ink`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fill {
+    /// The tint's colour.
+    pub colour: Colour,
+    /// The tint's opacity, 0 to 1.
+    pub opacity: f64,
+    /// The texture over the tint.
+    pub pattern: Pattern,
+    /// The texture's colour.
+    pub ink: Colour,
+}
+
+impl Fill {
+    /// An untextured tint.
+    pub fn tint(colour: Colour, opacity: f64) -> Self {
+        Self { colour, opacity, pattern: Pattern::Plain, ink: colour }
+    }
+
+    /// A texture without a tint, so that what lies below stays visible.
+    pub fn texture(pattern: Pattern, ink: Colour) -> Self {
+        Self { colour: Colour::WHITE, opacity: 0.0, pattern, ink }
+    }
+}
+
+/// Everything that tells one series from another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// Colour of line, band and markers.
+    pub colour: Colour,
+    /// How the line is broken.
+    pub dash: Dash,
+    /// The sign at its points.
+    pub marker: Marker,
+}
+
+/// The rules that appear in the paper's figures and in every comparison have a fixed look, so that
+/// a reader who has learnt one figure can read them all. Keys are normalised by [`key`].
+const KNOWN: &[(&str, Colour, Dash, Marker)] = &[
+    ("fedavg", Colour::VERMILLION, Dash::Dashed, Marker::Square),
+    ("adagd", Colour::BLUE, Dash::Solid, Marker::Disc),
+    ("retain", Colour::GREEN, Dash::Solid, Marker::Diamond),
+    ("earlystop", Colour::ORANGE, Dash::DashDot, Marker::Triangle),
+    ("keepbest", Colour::PURPLE, Dash::Long, Marker::TriangleDown),
+    ("never", Colour::GREY, Dash::Dotted, Marker::Ring),
+    ("localonly", Colour::INK, Dash::Dotted, Marker::Cross),
+    ("mwfed", Colour::SKY, Dash::Solid, Marker::Triangle),
+    ("maxfl", Colour::PURPLE, Dash::Solid, Marker::Square),
+    ("qfedavg", Colour::ORANGE, Dash::Solid, Marker::TriangleDown),
+    ("afl", Colour::SKY, Dash::Dashed, Marker::Diamond),
+    ("fedmgda", Colour::GREEN, Dash::Dashed, Marker::Star),
+    ("fedfv", Colour::PURPLE, Dash::Dashed, Marker::Disc),
+    ("pcgrad", Colour::ORANGE, Dash::Dashed, Marker::Ring),
+    ("fedprox", Colour::VERMILLION, Dash::DashDot, Marker::Diamond),
+];
+
+/// Other names for a known rule.
+const ALIASES: &[(&str, &str)] = &[
+    ("mean", "fedavg"),
+    ("uniform", "fedavg"),
+    ("uniformaveraging", "fedavg"),
+    ("localsgd", "fedavg"),
+    ("ada", "adagd"),
+];
+
+/// Looks for names that are not known: every colour in two dashes no known rule combines them with
+/// in the common figures.
+const SPARE: &[(Colour, Dash, Marker)] = &[
+    (Colour::SKY, Dash::DashDot, Marker::Square),
+    (Colour::PURPLE, Dash::Dotted, Marker::Diamond),
+    (Colour::GREEN, Dash::DashDot, Marker::Triangle),
+    (Colour::ORANGE, Dash::Long, Marker::Disc),
+    (Colour::BLUE, Dash::Dotted, Marker::TriangleDown),
+    (Colour::VERMILLION, Dash::Long, Marker::Star),
+    (Colour::INK, Dash::Dashed, Marker::Ring),
+    (Colour::GREY, Dash::Long, Marker::Cross),
+];
+
+/// Letters and digits only, in lower case: `ADA-GD`, `ada_gd` and `AdaGD` are one rule.
+fn key(name: &str) -> String {
+    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+impl Style {
+    /// The look of the rule `name`, the same in every figure. An unknown name gets one of a few
+    /// spare looks by its hash; use [`Style::assign`] where several of them meet.
+    pub fn of(name: &str) -> Self {
+        let key = key(name);
+        let key =
+            ALIASES.iter().find(|(alias, _)| *alias == key).map_or(key.as_str(), |(_, rule)| rule);
+        match KNOWN.iter().find(|(known, ..)| *known == key) {
+            Some(&(_, colour, dash, marker)) => Self { colour, dash, marker },
+            None => Self::spare(fnv1a(key.as_bytes()) as usize),
+        }
+    }
+
+    fn spare(slot: usize) -> Self {
+        let (colour, dash, marker) = SPARE[slot % SPARE.len()];
+        Self { colour, dash, marker }
+    }
+
+    /// Looks for all `names` of one figure, in order. Each is [`Style::of`] its name unless an
+    /// earlier name already took that look; then the next free spare look is used.
+    pub fn assign(names: &[&str]) -> Vec<Self> {
+        let mut taken: Vec<Self> = Vec::with_capacity(names.len());
+        for name in names {
+            let first = Self::of(name);
+            let start = fnv1a(key(name).as_bytes()) as usize;
+            let free = std::iter::once(first)
+                .chain((0..SPARE.len()).map(|i| Self::spare(start.wrapping_add(i))))
+                .find(|style| !taken.contains(style));
+            taken.push(free.unwrap_or(first));
+        }
+        taken
+    }
+
+    /// The look of agent number `index` (from 0), for contours and sub-level sets.
+    pub fn agent(index: usize) -> Self {
+        const COLOURS: [Colour; 6] = [
+            Colour::SKY,
+            Colour::ORANGE,
+            Colour::GREEN,
+            Colour::PURPLE,
+            Colour::BLUE,
+            Colour::VERMILLION,
+        ];
+        const DASHES: [Dash; 3] = [Dash::Solid, Dash::Dashed, Dash::Dotted];
+        const MARKERS: [Marker; 4] =
+            [Marker::Disc, Marker::Square, Marker::Triangle, Marker::Diamond];
+        Self {
+            colour: COLOURS[index % COLOURS.len()],
+            dash: DASHES[index % DASHES.len()],
+            marker: MARKERS[index % MARKERS.len()],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_keeps_its_look_however_it_is_spelt() {
+        assert_eq!(Style::of("ADA-GD"), Style::of("ada_gd"));
+        assert_eq!(Style::of("uniform averaging"), Style::of("FedAvg"));
+        assert_eq!(Style::of("FedMGDA+").marker, Marker::Star);
+        assert_eq!(Style::of("something new"), Style::of("Something New"));
+    }
+
+    #[test]
+    fn known_and_spare_looks_are_all_different() {
+        let all: Vec<_> =
+            KNOWN.iter().map(|&(_, c, d, m)| (c, d, m)).chain(SPARE.iter().copied()).collect();
+        for (i, a) in all.iter().enumerate() {
+            assert!(all[i + 1..].iter().all(|b| (a.0, a.1) != (b.0, b.1)), "{a:?} is used twice");
+        }
+    }
+
+    #[test]
+    fn one_figure_never_repeats_a_look() {
+        let names: Vec<String> = (0..SPARE.len()).map(|i| format!("rule {i}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).chain(["fedavg"]).collect();
+        let styles = Style::assign(&names);
+        for (i, a) in styles.iter().enumerate() {
+            assert!(!styles[i + 1..].contains(a));
+        }
+        assert_eq!(styles.last(), Some(&Style::of("fedavg")));
+    }
+}

@@ -1,0 +1,8 @@
+//! The `fedstay` command, as a library: drawings and figures are used by others too.
+
+pub mod command;
+pub mod draw;
+pub mod figure;
+pub mod picture;
+mod progress;
+mod table;

@@ -1,0 +1,132 @@
+//! Results as text for a terminal.
+
+use fedstay::record::{Departure, Summary};
+use fedstay::verdict::Verdict;
+
+/// Rows under headings; the first column to the left, the others to the right.
+pub(crate) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
+    let width = |text: &str| text.chars().count();
+    let widths: Vec<usize> = headings
+        .iter()
+        .enumerate()
+        .map(|(column, heading)| {
+            let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| width(cell));
+            cells.max().unwrap_or(0).max(width(heading))
+        })
+        .collect();
+    let line = |cells: Vec<&str>| {
+        let mut line = String::new();
+        for (column, (cell, width_wanted)) in cells.iter().zip(&widths).enumerate() {
+            let padding = " ".repeat(width_wanted.saturating_sub(width(cell)));
+            match column {
+                0 => line.push_str(&format!("{cell}{padding}")),
+                _ => line.push_str(&format!("  {padding}{cell}")),
+            }
+        }
+        format!("{}\n", line.trim_end())
+    };
+    let mut text = line(headings.to_vec());
+    text.push_str(&line(widths.iter().map(|width| &RULER[..*width.min(&RULER.len())]).collect()));
+    for row in rows {
+        text.push_str(&line(row.iter().map(String::as_str).collect()));
+    }
+    text
+}
+
+const RULER: &str = "------------------------------------------------------------------------";
+
+pub(crate) fn percent(share: Option<f64>) -> String {
+    share.map_or("–".to_owned(), |share| format!("{:.1}%", 100.0 * share))
+}
+
+/// `3 of 10 (2@41, 7@55, 0@60)`.
+pub(crate) fn departures(left: &[Departure], agents: usize) -> String {
+    if left.is_empty() {
+        return "nobody".to_owned();
+    }
+    let named: Vec<String> =
+        left.iter().take(3).map(|left| format!("{}@{}", left.agent, left.round)).collect();
+    let more = if left.len() > 3 { ", …" } else { "" };
+    format!("{} of {agents} ({}{more})", left.len(), named.join(", "))
+}
+
+/// What a verdict means, in a sentence.
+pub(crate) fn verdict(summary: &Summary) -> String {
+    let left = summary.left.len();
+    let all = summary.agents.len();
+    match (summary.verdict, summary.everybody_content) {
+        (Verdict::Retained, true) => "retained: nobody left, and everybody is content".to_owned(),
+        (Verdict::Retained, false) => "retained: nobody left".to_owned(),
+        (Verdict::Benign, _) => {
+            format!("benign: {left} of {all} left, and the model satisfies everybody all the same")
+        }
+        (Verdict::Harmful, _) => {
+            let failed = summary.agents.iter().filter(|agent| agent.loss > agent.epsilon).count();
+            format!("harmful: {left} of {all} left, and the model fails {failed} agents")
+        }
+    }
+}
+
+/// A run's summary.
+pub(crate) fn summary(summary: &Summary) -> String {
+    let mut text = format!(
+        "{} on {}, seed {}: {} after {} rounds\n{}\n\n",
+        summary.rule,
+        summary.on,
+        summary.seed,
+        summary.stop.name(),
+        summary.rounds,
+        verdict(summary)
+    );
+    let rows: Vec<Vec<String>> = summary
+        .agents
+        .iter()
+        .take(30)
+        .map(|agent| {
+            vec![
+                agent.id.to_string(),
+                format!("{:.4}", agent.epsilon),
+                format!("{:.4}", agent.loss),
+                percent(agent.accuracy),
+                agent.left.map_or("–".to_owned(), |round| round.to_string()),
+                agent.rounds_in_d.to_string(),
+            ]
+        })
+        .collect();
+    let headings = ["agent", "epsilon", "loss", "accuracy", "left in round", "rounds in D"];
+    text.push_str(&table(&headings, &rows));
+    if summary.agents.len() > 30 {
+        text.push_str(&format!("… and {} more agents\n", summary.agents.len() - 30));
+    }
+    let loss = &summary.loss;
+    text.push_str(&format!(
+        "\nloss      min {:.4}  mean {:.4}  max {:.4}\n",
+        loss.min, loss.mean, loss.max
+    ));
+    if let Some(accuracy) = &summary.accuracy {
+        text.push_str(&format!(
+            "accuracy  min {}  mean {}  max {}\n",
+            percent(Some(accuracy.min)),
+            percent(Some(accuracy.mean)),
+            percent(Some(accuracy.max))
+        ));
+    }
+    if let Some(population) = &summary.population {
+        let accuracy = percent(population.accuracy);
+        text.push_str(&format!("population  loss {:.4}  accuracy {accuracy}\n", population.loss));
+    }
+    let prediction = &summary.prediction;
+    if prediction.in_d > 0 || prediction.left > 0 {
+        text.push_str(&format!(
+            "prediction  of {} who left, {} were in D the round before; of {} ever in D, {} left\n",
+            prediction.left, prediction.left_foreseen, prediction.in_d, prediction.in_d_left
+        ));
+    }
+    for note in &summary.notes {
+        text.push_str(&format!("data  {note}\n"));
+    }
+    for warning in &summary.warnings {
+        text.push_str(&format!("\nWARNING  {warning}\n"));
+    }
+    text
+}

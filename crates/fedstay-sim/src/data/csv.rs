@@ -1,0 +1,260 @@
+//! A table of one's own: one row a sample, numbers in every column but one, which is the class.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use ::csv::{ReaderBuilder, StringRecord, Trim};
+use serde::{Deserialize, Serialize};
+
+use super::{Channels, DataError, Dataset, Inputs, Loaded, one_fifth, yes};
+
+/// Comma-separated values.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Csv {
+    /// The file.
+    pub path: PathBuf,
+    /// The column with the class, by its name or its number from 0; the last one by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<LabelColumn>,
+    /// Whether the first line names the columns.
+    #[serde(default = "yes")]
+    pub header: bool,
+    /// What stands between two values.
+    #[serde(default = "comma")]
+    pub delimiter: char,
+    /// The share of every class's rows that is kept for testing.
+    #[serde(default = "one_fifth")]
+    pub test_share: f64,
+}
+
+/// A column, by its number or its name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum LabelColumn {
+    /// Its number, from 0.
+    Index(usize),
+    /// Its name in the first line.
+    Name(String),
+}
+
+fn comma() -> char {
+    ','
+}
+
+const HINT: &str = "mend the file, or set data.label, data.header and data.delimiter to match it";
+
+impl Csv {
+    /// The table at `path` with every setting at its default.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Csv {
+            path: path.into(),
+            label: None,
+            header: true,
+            delimiter: comma(),
+            test_share: one_fifth(),
+        }
+    }
+
+    /// Reads the table. Classes may be any text; they are numbered in the order of their values,
+    /// as numbers where all of them are.
+    pub fn load(&self) -> Result<Loaded, DataError> {
+        let path = &self.path;
+        let delimiter = u8::try_from(self.delimiter)
+            .map_err(|_| DataError::setting("data.delimiter", "must be one byte, such as `;`"))?;
+        let file = File::open(path).map_err(|source| {
+            DataError::io(path, "set data.path to the table you want to read", source)
+        })?;
+        let mut reader = ReaderBuilder::new()
+            .has_headers(self.header)
+            .delimiter(delimiter)
+            .trim(Trim::All)
+            .from_reader(file);
+        let names = if self.header {
+            reader.headers().map_err(|e| torn(path, &e))?.clone()
+        } else {
+            StringRecord::new()
+        };
+        let (mut rows, mut labels) = (Vec::new(), Labels::default());
+        let (mut columns, mut label) = (0, 0);
+        for record in reader.records() {
+            let record = record.map_err(|error| torn(path, &error))?;
+            if columns == 0 {
+                columns = record.len();
+                label = self.column(&names, columns)?;
+            }
+            for (column, text) in record.iter().enumerate().filter(|&(column, _)| column != label) {
+                rows.push(number(path, &names, &record, column, text)?);
+            }
+            labels.push(&record[label])?;
+        }
+        if columns < 2 {
+            let found = format!("{columns} columns in {} rows", labels.rows.len());
+            return Err(DataError::wrong(path, "rows of numbers and a class", found, HINT));
+        }
+        let (labels, classes) = labels.sorted();
+        let data = Dataset {
+            name: path.file_stem().map_or("csv".into(), |stem| stem.to_string_lossy().into()),
+            inputs: Inputs::Floats { rows, features: columns - 1 },
+            labels,
+            classes,
+        };
+        Loaded::split(data, self.test_share, Channels::PerFeature)
+    }
+
+    /// Which column holds the class.
+    fn column(&self, names: &StringRecord, columns: usize) -> Result<usize, DataError> {
+        let found = match &self.label {
+            None => columns.checked_sub(1),
+            Some(LabelColumn::Index(index)) => Some(*index).filter(|&index| index < columns),
+            Some(LabelColumn::Name(name)) => names.iter().position(|column| column == name),
+        };
+        found.ok_or_else(|| {
+            let asked = match &self.label {
+                Some(LabelColumn::Name(name)) => format!("no column is named `{name}`"),
+                _ => format!("the columns are numbered from 0 to {}", columns.saturating_sub(1)),
+            };
+            let has = match names.is_empty() {
+                true => "the columns have no names (data.header = false)".to_owned(),
+                false => format!("the columns are {}", names.iter().collect::<Vec<_>>().join(", ")),
+            };
+            DataError::setting("data.label", format!("{asked} in {}; {has}", self.path.display()))
+        })
+    }
+}
+
+/// A value of a feature column.
+fn number(
+    path: &Path,
+    names: &StringRecord,
+    record: &StringRecord,
+    column: usize,
+    text: &str,
+) -> Result<f32, DataError> {
+    text.parse().ok().filter(|value: &f32| value.is_finite()).ok_or_else(|| {
+        let line = record.position().map_or(0, ::csv::Position::line);
+        let column = names.get(column).map_or(column.to_string(), |name| format!("`{name}`"));
+        let expected = format!("a number in line {line}, column {column}");
+        DataError::wrong(path, expected, format!("`{text}`"), HINT)
+    })
+}
+
+/// What the parser says, with the file's name.
+fn torn(path: &Path, error: &::csv::Error) -> DataError {
+    DataError::wrong(path, "a table", error.to_string(), HINT)
+}
+
+/// Classes in the order in which they first appear.
+#[derive(Default)]
+pub(super) struct Labels {
+    rows: Vec<u16>,
+    numbers: HashMap<String, u16>,
+}
+
+impl Labels {
+    /// The class of the next row.
+    pub(super) fn push(&mut self, class: &str) -> Result<(), DataError> {
+        let number = match self.numbers.get(class) {
+            Some(&number) => number,
+            None => {
+                let number = u16::try_from(self.numbers.len()).map_err(|_| {
+                    let why = "more than 65,536 classes: is it a measured value and not a class?";
+                    DataError::setting("data.label", why)
+                })?;
+                self.numbers.insert(class.to_owned(), number);
+                number
+            }
+        };
+        self.rows.push(number);
+        Ok(())
+    }
+
+    /// The class of every row and the classes' names, sorted.
+    pub(super) fn sorted(self) -> (Vec<u16>, Vec<String>) {
+        let mut classes: Vec<(String, u16)> = self.numbers.into_iter().collect();
+        let as_numbers: Option<HashMap<u16, i128>> =
+            classes.iter().map(|(class, number)| Some((*number, class.parse().ok()?))).collect();
+        classes.sort_by(|(left, a), (right, b)| match &as_numbers {
+            Some(values) => values[a].cmp(&values[b]).then_with(|| left.cmp(right)),
+            None => left.cmp(right),
+        });
+        let mut places = vec![0u16; classes.len()];
+        for (place, (_, number)) in classes.iter().enumerate() {
+            places[usize::from(*number)] = place as u16;
+        }
+        let labels = self.rows.into_iter().map(|number| places[usize::from(number)]).collect();
+        (labels, classes.into_iter().map(|(class, _)| class).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Row;
+    use super::*;
+
+    fn read(content: &str, change: impl FnOnce(&mut Csv)) -> Result<Loaded, String> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("table.csv");
+        std::fs::write(&path, content).unwrap();
+        let mut csv = Csv { test_share: 0.0, ..Csv::new(path) };
+        change(&mut csv);
+        csv.load().map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_class_may_stand_in_any_column_and_be_any_text() {
+        let loaded = read("a,kind,b\n1,wet,2.5\n3, dry ,-4e1\n", |csv| {
+            csv.label = Some(LabelColumn::Name("kind".into()));
+        })
+        .unwrap();
+        assert_eq!(loaded.data.classes, ["dry", "wet"]);
+        assert_eq!(loaded.data.labels, [1, 0]);
+        assert_eq!(loaded.data.row(1), Row::Floats(&[3.0, -40.0]));
+        assert_eq!(loaded.data.name, "table");
+    }
+
+    #[test]
+    fn numbered_classes_are_sorted_as_numbers() {
+        let loaded = read("1;10\n2;9\n3;-1\n", |csv| {
+            (csv.header, csv.delimiter) = (false, ';');
+        })
+        .unwrap();
+        assert_eq!(loaded.data.classes, ["-1", "9", "10"]);
+        assert_eq!(loaded.data.labels, [2, 1, 0]);
+    }
+
+    #[test]
+    fn a_value_that_is_no_number_is_found_by_line_and_column() {
+        for text in ["x", "", "nan", "inf", "1e99"] {
+            let error = read(&format!("a,b,y\n1,2,0\n1,{text},1\n"), |_| ()).unwrap_err();
+            let told = format!("expected a number in line 3, column `b`, found `{text}`");
+            assert!(error.contains(&told), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_the_table_is_refused() {
+        let error = read("a,y\n1,0\n", |csv| csv.label = Some(LabelColumn::Name("z".into())));
+        assert!(error.unwrap_err().contains("no column is named `z`"));
+        let error = read("a,y\n1,0\n", |csv| csv.label = Some(LabelColumn::Index(2)));
+        assert!(error.unwrap_err().contains("numbered from 0 to 1"));
+        assert!(read("a,y\n1,0\n1\n", |_| ()).unwrap_err().contains("found record with 1 fields"));
+        assert!(read("", |_| ()).unwrap_err().contains("expected rows of numbers and a class"));
+        assert!(read("a,y\n", |_| ()).is_err());
+        assert!(read("y\n1\n", |_| ()).is_err());
+        let missing = Csv::new("no/such.csv").load().unwrap_err().to_string();
+        assert!(missing.contains("such.csv is not there: set data.path"), "{missing}");
+    }
+
+    #[test]
+    fn no_bytes_make_it_panic() {
+        let whole = b"a,b,y\n1,\"2\",x\n3,4,\xff\xfe\n5,6,z\n";
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("t.csv");
+        for len in 0..=whole.len() {
+            std::fs::write(&path, &whole[..len]).unwrap();
+            let _ = Csv::new(&path).load();
+        }
+    }
+}

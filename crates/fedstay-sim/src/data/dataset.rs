@@ -1,0 +1,335 @@
+//! Labelled rows in memory, and what can be done to them without a second copy.
+
+use std::ops::Range;
+
+/// Labelled samples in row-major order. Images stay 8-bit; everything else is `f32`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dataset {
+    /// The name it is listed under.
+    pub name: String,
+    /// One row a sample.
+    pub inputs: Inputs,
+    /// The class of every row, an index into `classes`.
+    pub labels: Vec<u16>,
+    /// The classes' names.
+    pub classes: Vec<String>,
+}
+
+/// The rows of a data set.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Inputs {
+    /// 8-bit features with the affine map that standardises them: feature `j` of a row means
+    /// `f32::from(byte) * scale[j] + shift[j]`. The map folds into a model's first layer.
+    Bytes {
+        /// The bytes, row after row.
+        rows: Vec<u8>,
+        /// One factor a feature.
+        scale: Vec<f32>,
+        /// One offset a feature.
+        shift: Vec<f32>,
+    },
+    /// Features as they are.
+    Floats {
+        /// The values, row after row.
+        rows: Vec<f32>,
+        /// The features of a row.
+        features: usize,
+    },
+}
+
+/// One sample's features, as they are stored.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Row<'a> {
+    /// 8-bit features, still to be mapped by the data set's scale and shift.
+    Bytes(&'a [u8]),
+    /// Features as they are.
+    Floats(&'a [f32]),
+}
+
+/// Which features share one mean and one deviation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Channels {
+    /// An image stored plane after plane: all pixels of a plane share them.
+    Planes(usize),
+    /// A table: every column has its own.
+    PerFeature,
+}
+
+impl Dataset {
+    /// The number of rows.
+    pub fn len(&self) -> usize {
+        self.labels.len()
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.labels.is_empty()
+    }
+
+    /// The number of features of a row.
+    pub fn features(&self) -> usize {
+        match &self.inputs {
+            Inputs::Bytes { scale, .. } => scale.len(),
+            Inputs::Floats { features, .. } => *features,
+        }
+    }
+
+    /// Row `index` as it is stored. Panics beyond the last row, as a slice does.
+    pub fn row(&self, index: usize) -> Row<'_> {
+        let span = span(self.features(), index..index + 1);
+        match &self.inputs {
+            Inputs::Bytes { rows, .. } => Row::Bytes(&rows[span]),
+            Inputs::Floats { rows, .. } => Row::Floats(&rows[span]),
+        }
+    }
+
+    /// Writes row `index` to `out` as a model sees it, standardised.
+    pub fn copy_row(&self, index: usize, out: &mut [f32]) {
+        let span = span(self.features(), index..index + 1);
+        match &self.inputs {
+            Inputs::Bytes { rows, scale, shift } => {
+                let maps = scale.iter().zip(shift);
+                for ((out, &byte), (scale, shift)) in out.iter_mut().zip(&rows[span]).zip(maps) {
+                    *out = f32::from(byte) * scale + shift;
+                }
+            }
+            Inputs::Floats { rows, .. } => out.copy_from_slice(&rows[span]),
+        }
+    }
+
+    /// How many rows of `rows` there are of each class.
+    pub fn class_counts(&self, rows: Range<usize>) -> Vec<usize> {
+        let mut counts = vec![0; self.classes.len()];
+        for &label in &self.labels[rows] {
+            counts[usize::from(label)] += 1;
+        }
+        counts
+    }
+
+    /// Moves row `order[k]` to place `k`, for every `k`, without a second copy of the rows: each
+    /// cycle is followed with one row in hand. Rows that `order` does not name are dropped and
+    /// their memory is given back.
+    ///
+    /// Panics if `order` names a row twice or one that does not exist.
+    pub fn arrange(&mut self, order: &[usize]) {
+        let features = self.features();
+        let full = completed(order, self.len());
+        let kept = order.len();
+        permute(&mut self.labels, 1, &full);
+        cut(&mut self.labels, kept);
+        match &mut self.inputs {
+            Inputs::Bytes { rows, .. } => {
+                permute(rows, features, &full);
+                cut(rows, kept * features);
+            }
+            Inputs::Floats { rows, .. } => {
+                permute(rows, features, &full);
+                cut(rows, kept * features);
+            }
+        }
+    }
+
+    /// Gives the features mean 0 and deviation 1 over `rows` (the training rows), channel by
+    /// channel. Bytes stay as they are and get another scale and shift; floats are rewritten.
+    ///
+    /// A channel that does not vary says nothing and becomes 0 throughout. Without rows or
+    /// features nothing changes.
+    pub fn standardise(&mut self, rows: Range<usize>, channels: Channels) {
+        let features = self.features();
+        let width = match channels {
+            Channels::PerFeature => 1,
+            Channels::Planes(n) if n > 0 && features.is_multiple_of(n) => features / n,
+            Channels::Planes(_) => features,
+        };
+        if rows.is_empty() || features == 0 {
+            return;
+        }
+        let counted = rows.len() as f64 * width as f64;
+        let span = span(features, rows);
+        match &mut self.inputs {
+            Inputs::Bytes { rows, scale, shift } => {
+                // Sums of bytes and of their squares are exact integers, so is n²·variance.
+                let mut sums = vec![(0u64, 0u64); features / width];
+                for row in rows[span].chunks_exact(features) {
+                    for (plane, (sum, squares)) in row.chunks_exact(width).zip(&mut sums) {
+                        let (s, q) = byte_sums(plane);
+                        (*sum, *squares) = (*sum + s, *squares + q);
+                    }
+                }
+                for (channel, (sum, squares)) in sums.into_iter().enumerate() {
+                    let spread =
+                        u128::from(squares) * counted as u128 - u128::from(sum) * u128::from(sum);
+                    let factor = inverse_deviation(spread as f64 / (counted * counted), 0.0);
+                    scale[channel * width..][..width].fill(factor as f32);
+                    let offset = -(sum as f64 / counted) * factor;
+                    shift[channel * width..][..width].fill(offset as f32);
+                }
+            }
+            Inputs::Floats { rows, .. } => {
+                let mut means = vec![0f64; features / width];
+                each(&rows[span.clone()], features, width, |c, value| means[c] += value / counted);
+                let mut variances = vec![0f64; features / width];
+                each(&rows[span], features, width, |c, value| {
+                    variances[c] += (value - means[c]).powi(2) / counted;
+                });
+                for row in rows.chunks_exact_mut(features) {
+                    for (c, plane) in row.chunks_exact_mut(width).enumerate() {
+                        let factor = inverse_deviation(variances[c], means[c]);
+                        for value in plane {
+                            *value = ((f64::from(*value) - means[c]) * factor) as f32;
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Calls `visit` with the channel and the value of every number in `rows`.
+fn each(rows: &[f32], features: usize, width: usize, mut visit: impl FnMut(usize, f64)) {
+    for row in rows.chunks_exact(features) {
+        for (channel, plane) in row.chunks_exact(width).enumerate() {
+            plane.iter().for_each(|&value| visit(channel, f64::from(value)));
+        }
+    }
+}
+
+/// The sum of some bytes and of their squares.
+fn byte_sums(bytes: &[u8]) -> (u64, u64) {
+    // 65,536 squares of bytes just fit 32 bits, and 32-bit sums vectorise.
+    bytes.chunks(1 << 16).fold((0, 0), |(sum, squares), part| {
+        let s: u32 = part.iter().map(|&byte| u32::from(byte)).sum();
+        let q: u32 = part.iter().map(|&byte| u32::from(byte) * u32::from(byte)).sum();
+        (sum + u64::from(s), squares + u64::from(q))
+    })
+}
+
+/// One over the deviation; 0 where it is below what an `f32` of that mean can resolve.
+fn inverse_deviation(variance: f64, mean: f64) -> f64 {
+    if variance > 1e-16 * mean * mean { variance.sqrt().recip() } else { 0.0 }
+}
+
+/// Where `rows` lie in a block of rows of `features` numbers.
+fn span(features: usize, rows: Range<usize>) -> Range<usize> {
+    rows.start * features..rows.end * features
+}
+
+/// `order` followed by the rows it leaves out.
+fn completed(order: &[usize], len: usize) -> Vec<usize> {
+    let mut named = vec![false; len];
+    for &row in order {
+        assert!(!std::mem::replace(&mut named[row], true), "row {row} is named twice");
+    }
+    let rest = (0..len).filter(|&row| !named[row]);
+    order.iter().copied().chain(rest).collect()
+}
+
+/// Moves block `order[k]` of `width` items to place `k`; `order` is a permutation.
+fn permute<T: Copy>(items: &mut [T], width: usize, order: &[usize]) {
+    let mut placed = vec![false; order.len()];
+    let mut hand = Vec::with_capacity(width);
+    for start in 0..order.len() {
+        if placed[start] || order[start] == start {
+            continue;
+        }
+        hand.clear();
+        hand.extend_from_slice(&items[start * width..][..width]);
+        let mut place = start;
+        loop {
+            placed[place] = true;
+            let from = order[place];
+            if from == start {
+                items[place * width..][..width].copy_from_slice(&hand);
+                break;
+            }
+            items.copy_within(from * width..(from + 1) * width, place * width);
+            place = from;
+        }
+    }
+}
+
+/// Keeps the first `len` items and gives the rest of the memory back.
+fn cut<T>(items: &mut Vec<T>, len: usize) {
+    items.truncate(len);
+    items.shrink_to_fit();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn bytes(rows: Vec<u8>, features: usize) -> Dataset {
+        let count = rows.len() / features;
+        Dataset {
+            name: "test".into(),
+            labels: (0..count).map(|row| row as u16).collect(),
+            classes: (0..count).map(|row| row.to_string()).collect(),
+            inputs: Inputs::Bytes { rows, scale: vec![1.0; features], shift: vec![0.0; features] },
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn arrange_equals_a_copy(
+            order in Just((0..23usize).collect::<Vec<_>>()).prop_shuffle(),
+            kept in 0..24usize,
+        ) {
+            let order = &order[..kept.min(23)];
+            let mut data = bytes((0..69).collect(), 3);
+            let before = data.clone();
+            data.arrange(order);
+            prop_assert_eq!(data.len(), order.len());
+            for (place, &row) in order.iter().enumerate() {
+                prop_assert_eq!(data.row(place), before.row(row));
+                prop_assert_eq!(data.labels[place], before.labels[row]);
+            }
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "row 1 is named twice")]
+    fn a_row_cannot_go_to_two_places() {
+        bytes(vec![0, 1, 2], 1).arrange(&[1, 1]);
+    }
+
+    fn moments(data: &Dataset, rows: Range<usize>, features: Range<usize>) -> (f64, f64) {
+        let mut values = Vec::new();
+        let mut row = vec![0.0; data.features()];
+        for index in rows {
+            data.copy_row(index, &mut row);
+            values.extend(row[features.clone()].iter().map(|&value| f64::from(value)));
+        }
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let square = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+        (mean, (square / values.len() as f64).sqrt())
+    }
+
+    #[test]
+    fn standardised_channels_have_mean_0_and_deviation_1_on_the_training_rows() {
+        let raw: Vec<u8> = (0..120u32).map(|i| (i * i * 7 % 251) as u8).collect();
+        let mut images = bytes(raw.clone(), 6);
+        let mut table = images.clone();
+        table.inputs =
+            Inputs::Floats { rows: raw.iter().map(|&b| f32::from(b)).collect(), features: 6 };
+        for (data, channels, width) in
+            [(&mut images, Channels::Planes(2), 3), (&mut table, Channels::PerFeature, 1)]
+        {
+            data.standardise(0..15, channels);
+            for channel in 0..6 / width {
+                let (mean, deviation) =
+                    moments(data, 0..15, channel * width..(channel + 1) * width);
+                assert!(mean.abs() < 1e-6 && (deviation - 1.0).abs() < 1e-6, "{mean} {deviation}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_constant_channel_becomes_zero_not_infinite() {
+        let mut data = bytes(vec![9, 1, 9, 2, 9, 3], 2);
+        data.standardise(0..3, Channels::PerFeature);
+        assert_eq!(moments(&data, 0..3, 0..1), (0.0, 0.0));
+        let mut empty = bytes(vec![], 1);
+        empty.standardise(0..0, Channels::Planes(1));
+    }
+}

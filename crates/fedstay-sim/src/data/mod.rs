@@ -1,0 +1,249 @@
+//! Data sets: what an agent holds, and where it comes from.
+//!
+//! Every data set is one file in this folder and one kind of [`Source`]. [`Data`] is the `[data]`
+//! table of an experiment: a source, the rows an agent gets, and the classes that are kept.
+
+use serde::{Deserialize, Serialize};
+
+mod cache;
+mod checked;
+mod cifar10;
+mod csv;
+mod dataset;
+mod digits;
+mod error;
+mod fashion_mnist;
+pub mod fetch;
+mod idx;
+mod mnist;
+mod npy;
+mod npz;
+
+pub use self::cache::cache_dir;
+pub use self::cifar10::Cifar10;
+pub use self::csv::{Csv, LabelColumn};
+pub use self::dataset::{Channels, Dataset, Inputs, Row};
+pub use self::digits::Digits;
+pub use self::error::{DataError, Fits};
+pub use self::fashion_mnist::FashionMnist;
+pub use self::mnist::Mnist;
+pub use self::npz::Npz;
+
+/// Where rows come from: every data set there is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Source {
+    /// The 1,797 digits that come with the program.
+    Digits(Digits),
+    /// CIFAR-10.
+    Cifar10(Cifar10),
+    /// MNIST.
+    Mnist(Mnist),
+    /// Fashion-MNIST.
+    FashionMnist(FashionMnist),
+    /// A table of one's own.
+    Csv(Csv),
+    /// Arrays of one's own.
+    Npz(Npz),
+}
+
+impl Default for Source {
+    fn default() -> Self {
+        Source::Digits(Digits::default())
+    }
+}
+
+impl Source {
+    /// Every kind with what it is, in the order they are listed.
+    pub const KINDS: [(&'static str, &'static str); 6] = [
+        ("digits", "1,797 handwritten digits of 8×8 pixels, built in"),
+        ("cifar10", "60,000 colour photographs of 32×32 pixels, 10 classes"),
+        ("mnist", "70,000 handwritten digits of 28×28 pixels"),
+        ("fashion-mnist", "70,000 pieces of clothing of 28×28 pixels, 10 classes"),
+        ("csv", "a table of your own: one row a sample, one column the class"),
+        ("npz", "NumPy arrays of your own: x with one row a sample, y with the classes"),
+    ];
+
+    /// The name it is listed under.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Source::Digits(_) => "digits",
+            Source::Cifar10(_) => "cifar10",
+            Source::Mnist(_) => "mnist",
+            Source::FashionMnist(_) => "fashion-mnist",
+            Source::Csv(_) => "csv",
+            Source::Npz(_) => "npz",
+        }
+    }
+
+    /// Reads the data set as it is: every class, not yet standardised.
+    pub fn load(&self) -> Result<Loaded, DataError> {
+        match self {
+            Source::Digits(digits) => digits.load(),
+            Source::Cifar10(cifar10) => cifar10.load(),
+            Source::Mnist(mnist) => mnist.load(),
+            Source::FashionMnist(fashion) => fashion.load(),
+            Source::Csv(csv) => csv.load(),
+            Source::Npz(npz) => npz.load(),
+        }
+    }
+}
+
+/// A data set with its split: training rows first, then the test rows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loaded {
+    /// The rows.
+    pub data: Dataset,
+    /// How many of them are for training.
+    pub train: usize,
+    /// How they are to be standardised.
+    pub channels: Channels,
+}
+
+impl Loaded {
+    /// Keeps the rows of `classes` only and numbers the classes in that order.
+    pub fn select(&mut self, classes: &[ClassRef]) -> Result<(), DataError> {
+        let chosen = classes
+            .iter()
+            .map(|class| class.find("data.classes", &self.data.name, &self.data.classes))
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut renumbered = vec![None; self.data.classes.len()];
+        for (new, &old) in chosen.iter().enumerate() {
+            if renumbered[old].replace(new as u16).is_some() {
+                let class = &self.data.classes[old];
+                return Err(DataError::setting("data.classes", format!("{class} is named twice")));
+            }
+        }
+        let is_chosen = |&row: &usize| renumbered[usize::from(self.data.labels[row])].is_some();
+        let order: Vec<usize> = (0..self.data.len()).filter(is_chosen).collect();
+        let train = order.partition_point(|&row| row < self.train);
+        self.data.arrange(&order);
+        for label in &mut self.data.labels {
+            *label = renumbered[usize::from(*label)].expect("only chosen rows are left");
+        }
+        self.data.classes = chosen.iter().map(|&old| self.data.classes[old].clone()).collect();
+        self.train = train;
+        Ok(())
+    }
+
+    /// Standardises with the mean and deviation of the training rows.
+    pub fn standardise(&mut self) {
+        self.data.standardise(0..self.train, self.channels);
+    }
+
+    /// Splits a data set that has no test rows of its own: of every class, `share` of the rows,
+    /// evenly spread over the file. No chance is involved, so the split is the same for all seeds.
+    fn split(mut data: Dataset, share: f64, channels: Channels) -> Result<Self, DataError> {
+        if !(0.0..1.0).contains(&share) {
+            let why = format!("{share} is no share of the rows: choose one from 0 to below 1");
+            return Err(DataError::setting("data.test_share", why));
+        }
+        let mut seen = vec![0u32; data.classes.len()];
+        let (test, mut order): (Vec<usize>, Vec<usize>) = (0..data.len()).partition(|&row| {
+            let seen = &mut seen[usize::from(data.labels[row])];
+            *seen += 1;
+            (f64::from(*seen) * share).floor() > (f64::from(*seen - 1) * share).floor()
+        });
+        let train = order.len();
+        order.extend(test);
+        data.arrange(&order);
+        Ok(Loaded { data, train, channels })
+    }
+}
+
+/// A class, by its name or its number.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum ClassRef {
+    /// Its place in the data set's list, from 0.
+    Index(usize),
+    /// Its name.
+    Name(String),
+}
+
+impl ClassRef {
+    /// The class's place in `classes`; `key` and `name` say in an error who asked for what.
+    pub(crate) fn find(
+        &self,
+        key: &'static str,
+        name: &str,
+        classes: &[String],
+    ) -> Result<usize, DataError> {
+        let (found, class) = match self {
+            ClassRef::Index(index) => {
+                (Some(*index).filter(|&index| index < classes.len()), index.to_string())
+            }
+            ClassRef::Name(name) => {
+                (classes.iter().position(|class| class == name), format!("`{name}`"))
+            }
+        };
+        found.ok_or_else(|| DataError::UnknownClass {
+            key,
+            class,
+            name: name.to_owned(),
+            known: classes.join(", "),
+        })
+    }
+}
+
+/// The `[data]` table of an experiment.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(try_from = "Table")]
+pub struct Data {
+    /// Where the rows come from; the digits by default.
+    #[serde(flatten)]
+    pub source: Source,
+    /// The rows every agent gets; by default as many as all can have alike.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub per_agent: Option<usize>,
+    /// The classes that are kept, in this order; all by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub classes: Option<Vec<ClassRef>>,
+}
+
+impl Data {
+    /// Reads the rows, keeps the chosen classes and standardises: ready to be dealt out.
+    pub fn load(&self) -> Result<Loaded, DataError> {
+        let mut loaded = self.source.load()?;
+        if let Some(classes) = &self.classes {
+            loaded.select(classes)?;
+        }
+        loaded.standardise();
+        Ok(loaded)
+    }
+}
+
+/// `[data]` as it is typed: the keys all kinds share, and those of the kind.
+#[derive(Deserialize)]
+struct Table {
+    per_agent: Option<usize>,
+    classes: Option<Vec<ClassRef>>,
+    #[serde(flatten)]
+    source: serde_json::Map<String, serde_json::Value>,
+}
+
+impl TryFrom<Table> for Data {
+    type Error = serde_json::Error;
+
+    fn try_from(mut table: Table) -> Result<Self, Self::Error> {
+        table.source.entry("kind").or_insert_with(|| Source::default().kind().into());
+        Ok(Data {
+            source: serde_json::from_value(table.source.into())?,
+            per_agent: table.per_agent,
+            classes: table.classes,
+        })
+    }
+}
+
+/// What `#[serde(default)]` needs for a switch that is on.
+fn yes() -> bool {
+    true
+}
+
+/// The share of a data set's rows that is kept for testing, unless said otherwise.
+fn one_fifth() -> f64 {
+    0.2
+}
+
+#[cfg(test)]
+mod tests;

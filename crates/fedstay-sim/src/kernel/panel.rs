@@ -1,0 +1,290 @@
+//! The first layer in `f32` with AVX-512: weights in panels, nothing packed and nothing transposed.
+//!
+//! Weights live as `[outputs / width][inputs][width]`, width 16 or 32. That one layout serves
+//!
+//! - the forward product `z += x Wᵀ`: eight rows of `x` broadcast against a line of weights;
+//! - the gradient `S = beta S + alpha dzᵀ x`: eight inputs broadcast against a line of `dz`;
+//! - the move `W - eta S`, made on the fly for one block of [`BLOCK`] inputs at a time.
+//!
+//! Rows are widened to `f32` a block at a time as well, straight from 8-bit data: the conversion
+//! is the packing, and a block of everything stays in the nearest cache. [`Panels::turn`] does the
+//! gradient of one step and the forward product of the next while a block is there.
+//!
+//! Every output element is one chain of fused multiply-adds over the inputs in their order, so a
+//! row's result does not depend on its neighbours, and `turn` gives the bits of its two halves.
+
+#![cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "x86-64 only"))]
+
+use super::rows::RowsData;
+
+/// Inputs handled together.
+const BLOCK: usize = 64;
+/// Rows (forward) or inputs (gradient) of a register tile.
+const SIDE: usize = 8;
+/// Floats in a vector.
+const LANES: usize = 16;
+/// The most rows a call may be given.
+pub(crate) const MAX_ROWS: usize = 64;
+
+/// The shape of a panelled weight matrix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Panels {
+    features: usize,
+    outputs: usize,
+    /// Vectors in a line: 1 or 2.
+    vectors: usize,
+    /// Panels.
+    count: usize,
+    /// Features rounded up to `SIDE`.
+    padded: usize,
+}
+
+/// The rows a call is about.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Batch<'a> {
+    /// All rows.
+    pub(crate) data: RowsData<'a>,
+    /// Which of them, at most [`MAX_ROWS`].
+    pub(crate) index: &'a [u32],
+}
+
+/// What a gradient is added to: `sum = beta * sum + alpha * dzᵀ x`.
+#[derive(Debug)]
+pub(crate) struct Gradient<'a> {
+    /// The derivative with respect to the layer's output, `stride()` apart, a row a sample.
+    pub(crate) dz: &'a [f32],
+    /// The sum, in panels. Not read when `beta` is 0.
+    pub(crate) sum: &'a mut [f32],
+    /// What the old sum is multiplied by.
+    pub(crate) beta: f32,
+    /// What the new gradient is multiplied by.
+    pub(crate) alpha: f32,
+}
+
+impl Panels {
+    /// The panels of a layer.
+    pub(crate) fn new(features: usize, outputs: usize) -> Self {
+        let vectors = if outputs > LANES { 2 } else { 1 };
+        let count = outputs.div_ceil(vectors * LANES);
+        Self { features, outputs, vectors, count, padded: features.next_multiple_of(SIDE) }
+    }
+
+    fn width(&self) -> usize {
+        self.vectors * LANES
+    }
+
+    /// How far apart the rows of the layer's output are.
+    pub(crate) fn stride(&self) -> usize {
+        self.count * self.width()
+    }
+
+    /// Floats in all panels.
+    pub(crate) fn len(&self) -> usize {
+        self.padded * self.stride()
+    }
+
+    /// From rows of weights (`[outputs][features]`) to panels.
+    pub(crate) fn pack(&self, weights: &[f32], panels: &mut [f32]) {
+        assert_eq!((weights.len(), panels.len()), (self.outputs * self.features, self.len()));
+        panels.fill(0.0);
+        for output in (0..self.outputs).step_by(LANES) {
+            for input in (0..self.features).step_by(LANES) {
+                self.exchange_square(output, input, |flat, at| panels[at] = weights[flat]);
+            }
+        }
+    }
+
+    /// From panels to rows, each element multiplied by `factor`.
+    ///
+    /// # Panics
+    /// As [`forward`](Self::forward).
+    pub(crate) fn unpack(&self, panels: &[f32], factor: f32, weights: &mut [f32]) {
+        assert!(super::Isa::Avx512.is_available(), "no AVX-512");
+        assert_eq!((weights.len(), panels.len()), (self.outputs * self.features, self.len()));
+        for output in (0..self.outputs).step_by(LANES) {
+            for input in (0..self.features).step_by(LANES) {
+                if output + LANES <= self.outputs && input + LANES <= self.features {
+                    dispatch::unpack_square(self, panels, factor, weights, output, input);
+                } else {
+                    self.exchange_square(output, input, |flat, panelled| {
+                        weights[flat] = factor * panels[panelled];
+                    });
+                }
+            }
+        }
+    }
+
+    /// Visits the elements of a square of 16 outputs by 16 inputs, as far as they exist, with
+    /// their places in rows and in panels.
+    #[inline(always)]
+    fn exchange_square(&self, output: usize, input: usize, mut visit: impl FnMut(usize, usize)) {
+        let width = self.width();
+        for o in output..(output + LANES).min(self.outputs) {
+            for i in input..(input + LANES).min(self.features) {
+                visit(o * self.features + i, (o / width * self.padded + i) * width + o % width);
+            }
+        }
+    }
+
+    /// `z += x Wᵀ`. Rows of `z` are [`stride`](Self::stride) apart; those up to the next multiple
+    /// of eight are written as well, with values that mean nothing.
+    ///
+    /// # Panics
+    /// Where AVX-512 is missing or a slice is too short: a mistake of the caller's.
+    pub(crate) fn forward(&self, batch: Batch<'_>, weights: &[f32], z: &mut [f32]) {
+        self.check(batch, weights);
+        assert!(z.len() >= batch.index.len().next_multiple_of(SIDE) * self.stride());
+        dispatch::forward(self, batch, weights, z);
+    }
+
+    /// `sum = beta * sum + alpha * dzᵀ x`.
+    ///
+    /// # Panics
+    /// As [`forward`](Self::forward).
+    pub(crate) fn gradient(&self, batch: Batch<'_>, gradient: &mut Gradient<'_>) {
+        self.check(batch, gradient.sum);
+        assert!(gradient.dz.len() >= batch.index.len() * self.stride());
+        dispatch::gradient(self, batch, gradient);
+    }
+
+    /// [`gradient`](Self::gradient) on one batch, then [`forward`](Self::forward) on the next with
+    /// weights `start - eta * sum`, block by block.
+    ///
+    /// # Panics
+    /// As [`forward`](Self::forward).
+    pub(crate) fn turn(
+        &self,
+        batch: Batch<'_>,
+        gradient: &mut Gradient<'_>,
+        next: Batch<'_>,
+        start: &[f32],
+        eta: f32,
+        z: &mut [f32],
+    ) {
+        self.check(batch, gradient.sum);
+        self.check(next, start);
+        assert!(gradient.dz.len() >= batch.index.len() * self.stride());
+        assert!(z.len() >= next.index.len().next_multiple_of(SIDE) * self.stride());
+        dispatch::turn(self, batch, gradient, next, start, eta, z);
+    }
+
+    fn check(&self, batch: Batch<'_>, weights: &[f32]) {
+        assert!(super::Isa::Avx512.is_available(), "no AVX-512");
+        assert_eq!(batch.data.features(), self.features);
+        assert!(batch.index.len() <= MAX_ROWS);
+        assert!(batch.index.iter().all(|row| (*row as usize) < batch.data.len()));
+        assert_eq!(weights.len(), self.len());
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+mod dispatch {
+    //! Never reached: `check` has panicked before.
+    use super::*;
+
+    pub(super) fn forward(_: &Panels, _: Batch<'_>, _: &[f32], _: &mut [f32]) {
+        unreachable!()
+    }
+    pub(super) fn unpack_square(_: &Panels, _: &[f32], _: f32, _: &mut [f32], _: usize, _: usize) {
+        unreachable!()
+    }
+    pub(super) fn gradient(_: &Panels, _: Batch<'_>, _: &mut Gradient<'_>) {
+        unreachable!()
+    }
+    pub(super) fn turn(
+        _: &Panels,
+        _: Batch<'_>,
+        _: &mut Gradient<'_>,
+        _: Batch<'_>,
+        _: &[f32],
+        _: f32,
+        _: &mut [f32],
+    ) {
+        unreachable!()
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod dispatch;
+#[cfg(target_arch = "x86_64")]
+mod transpose;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(len: usize, seed: usize) -> Vec<f32> {
+        (0..len).map(|i| ((i * 7919 + seed * 104_729) % 2001) as f32 / 1000.0 - 1.0).collect()
+    }
+
+    #[test]
+    fn agrees_with_the_definition() {
+        if !crate::kernel::Isa::Avx512.is_available() {
+            return;
+        }
+        for (features, outputs, rows) in [(1, 1, 1), (64, 16, 8), (70, 33, 13), (200, 100, 64)] {
+            let panels = Panels::new(features, outputs);
+            let (floats, weights) = (numbers(rows * features, 1), numbers(outputs * features, 2));
+            let mut start = vec![f32::NAN; panels.len()];
+            panels.pack(&weights, &mut start);
+            let mut back = vec![f32::NAN; weights.len()];
+            panels.unpack(&start, 1.0, &mut back);
+            assert_eq!(back, weights);
+
+            let data = RowsData::Floats { rows: &floats, features };
+            let index: Vec<u32> = (0..rows as u32).rev().collect();
+            let batch = Batch { data, index: &index };
+            let stride = panels.stride();
+            let mut z = vec![1.0; rows.next_multiple_of(SIDE) * stride];
+            panels.forward(batch, &start, &mut z);
+            let x = |row: usize, j: usize| floats[index[row] as usize * features + j];
+            for row in 0..rows {
+                for o in 0..outputs {
+                    let want: f32 =
+                        (0..features).map(|j| x(row, j) * weights[o * features + j]).sum();
+                    assert!((z[row * stride + o] - 1.0 - want).abs() < 1e-4);
+                }
+            }
+            let dz = numbers(rows * stride, 3);
+            let mut sum = vec![f32::NAN; panels.len()];
+            panels.gradient(batch, &mut Gradient { dz: &dz, sum: &mut sum, beta: 0.0, alpha: 1.0 });
+            panels.gradient(batch, &mut Gradient { dz: &dz, sum: &mut sum, beta: 0.5, alpha: 2.0 });
+            panels.unpack(&sum, 2.0, &mut back);
+            for o in 0..outputs {
+                for j in 0..features {
+                    let want: f32 = (0..rows).map(|row| x(row, j) * dz[row * stride + o]).sum();
+                    assert!((back[o * features + j] - 5.0 * want).abs() < 1e-4);
+                }
+            }
+        }
+    }
+
+    /// The fused step is its two halves, to the bit.
+    #[test]
+    fn a_turn_is_a_gradient_and_a_forward() {
+        if !crate::kernel::Isa::Avx512.is_available() {
+            return;
+        }
+        let (features, outputs, rows) = (150, 40, 21);
+        let panels = Panels::new(features, outputs);
+        let floats = numbers(rows * features, 4);
+        let data = RowsData::Floats { rows: &floats, features };
+        let (index, after): (Vec<u32>, Vec<u32>) = ((0..21).collect(), (3..14).collect());
+        let (batch, next) = (Batch { data, index: &index }, Batch { data, index: &after });
+        let mut start = vec![0.0; panels.len()];
+        panels.pack(&numbers(outputs * features, 5), &mut start);
+        let dz = numbers(rows * panels.stride(), 6);
+        let old = numbers(panels.len(), 7);
+        let (eta, beta, alpha) = (0.3, 0.9, 0.1);
+        let (mut sum, mut z) = (old.clone(), vec![0.5; 16 * panels.stride()]);
+        let gradient = &mut Gradient { dz: &dz, sum: &mut sum, beta, alpha };
+        panels.turn(batch, gradient, next, &start, eta, &mut z);
+        let (mut want, mut want_z) = (old, vec![0.5; 16 * panels.stride()]);
+        panels.gradient(batch, &mut Gradient { dz: &dz, sum: &mut want, beta, alpha });
+        let moved: Vec<f32> =
+            start.iter().zip(&want).map(|(start, sum)| start - eta * sum).collect();
+        panels.forward(next, &moved, &mut want_z);
+        let real = after.len() * panels.stride();
+        assert_eq!((sum, &z[..real]), (want, &want_z[..real]));
+    }
+}

@@ -1,0 +1,99 @@
+//! What can be wrong with what a model is given.
+
+/// Why a model refused. Every variant says what was found and what was expected.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A model without inputs, outputs or hidden units.
+    #[error("a model needs at least one {what}, got 0")]
+    Zero {
+        /// What there were none of.
+        what: &'static str,
+    },
+    /// Logistic regression tells two classes apart.
+    #[error("logistic regression needs exactly 2 classes, got {classes}; use softmax-regression")]
+    NotBinary {
+        /// How many classes the data have.
+        classes: usize,
+    },
+    /// More classes than labels can name.
+    #[error("{classes} classes are more than a label can name (65536)")]
+    TooManyClasses {
+        /// How many classes were asked for.
+        classes: usize,
+    },
+    /// A slice of the wrong length.
+    #[error("{what}: expected {expected} values, got {got}")]
+    Length {
+        /// Which slice.
+        what: &'static str,
+        /// What the model needs.
+        expected: usize,
+        /// What it was given.
+        got: usize,
+    },
+    /// The rows have another number of features than the model.
+    #[error("the model reads rows of {expected} features, the data have {got}")]
+    Features {
+        /// The model's inputs.
+        expected: usize,
+        /// The rows' features.
+        got: usize,
+    },
+    /// No rows, or an empty batch.
+    #[error("{what} is empty: a mean over no samples is not defined")]
+    Empty {
+        /// What was empty.
+        what: &'static str,
+    },
+    /// A label that names no class.
+    #[error("row {row} has label {label}, but the model knows the classes 0 to {}", classes - 1)]
+    Label {
+        /// The first such row.
+        row: usize,
+        /// Its label.
+        label: u16,
+        /// How many classes there are.
+        classes: usize,
+    },
+    /// A batch that refers to a row that is not there.
+    #[error("a batch refers to row {row}, but there are only {rows} rows")]
+    Row {
+        /// The row asked for.
+        row: u32,
+        /// How many there are.
+        rows: usize,
+    },
+    /// More rows than an index can name.
+    #[error("{rows} rows are more than one agent can hold (4294967295)")]
+    TooManyRows {
+        /// How many were given.
+        rows: usize,
+    },
+    /// A number that is not finite (in 32 bits) where one must be.
+    #[error("{what} {index} is {value}: it must be finite in 32 bits")]
+    NotFinite {
+        /// What kind of number.
+        what: &'static str,
+        /// Which one.
+        index: usize,
+        /// Its value.
+        value: f64,
+    },
+    /// A bound that is not a number.
+    #[error("the bound of a decision is not a number")]
+    Bound,
+    /// A step size or proximal weight that is negative or not finite.
+    #[error("{what} is {value}: it must be finite and not negative")]
+    Negative {
+        /// Which setting.
+        what: &'static str,
+        /// Its value.
+        value: f64,
+    },
+    /// Weights quantised for one scaling of the bytes and used with another.
+    #[error(
+        "these weights were folded with another scaling of the bytes: load them once for each data set"
+    )]
+    Scaling,
+}

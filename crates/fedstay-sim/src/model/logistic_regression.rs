@@ -1,0 +1,25 @@
+//! Logistic regression: one linear output z = w·x + b for labels 0 and 1.
+//!
+//! F(w, b) = mean over samples of ln(1 + e^z) - y z. Convex. The guess is 1 where z > 0.
+
+use serde::{Deserialize, Serialize};
+
+use super::network::Head;
+use super::{Activation, Architecture, Error, Init, Network};
+
+/// Parameters of logistic regression.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LogisticRegression {
+    /// Where training starts.
+    pub init: Init,
+}
+
+impl Architecture for LogisticRegression {
+    fn network(&self, features: usize, classes: usize) -> Result<Network, Error> {
+        if classes != 2 {
+            return Err(Error::NotBinary { classes });
+        }
+        Network::new(vec![features, 1], Activation::default(), Head::Logistic, self.init)
+    }
+}

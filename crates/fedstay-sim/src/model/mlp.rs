@@ -1,0 +1,46 @@
+//! Multi-layer perceptron: linear layers of any number and width, an activation between every two,
+//! cross entropy of a softmax on top.
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::network::Head;
+use super::{Activation, Architecture, Error, Init, Network};
+
+/// Parameters of a multi-layer perceptron.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Mlp {
+    /// The width of every hidden layer, first to last. One number stands for one layer.
+    #[serde(deserialize_with = "one_or_many")]
+    pub hidden: Vec<usize>,
+    /// What a hidden unit does with its input.
+    pub activation: Activation,
+    /// Where training starts.
+    pub init: Init,
+}
+
+impl Default for Mlp {
+    fn default() -> Self {
+        Self { hidden: vec![64], activation: Activation::default(), init: Init::default() }
+    }
+}
+
+impl Architecture for Mlp {
+    fn network(&self, features: usize, classes: usize) -> Result<Network, Error> {
+        let widths = std::iter::once(features).chain(self.hidden.iter().copied()).chain([classes]);
+        Network::new(widths.collect(), self.activation, Head::Softmax, self.init)
+    }
+}
+
+fn one_or_many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<usize>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "a width, or a list of widths such as [128, 64]")]
+    enum Widths {
+        One(usize),
+        Many(Vec<usize>),
+    }
+    Ok(match Widths::deserialize(deserializer)? {
+        Widths::One(width) => vec![width],
+        Widths::Many(widths) => widths,
+    })
+}

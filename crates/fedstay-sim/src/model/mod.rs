@@ -1,0 +1,90 @@
+//! Models: what an agent trains, and how well it does.
+//!
+//! A model is a stack of linear layers with an activation between them and a loss on top, a
+//! [`Network`]; each kind is one file that says which stack it is ([`Architecture`], one method).
+//! Weights are one flat vector with a named [`Layout`]: `f64` at the server, `f32` where an agent
+//! computes ([`Network::load`]). Everything an agent asks of a model is a method of `Network`:
+//!
+//! - [`Network::evaluate`]: the exact mean loss and the accuracy over rows;
+//! - [`Network::decide`]: is the mean loss at most a bound? The same answer, usually much sooner;
+//! - [`Network::local_steps`] and [`Network::loss_and_gradient`]: what a report is made of.
+//!
+//! They run on the calling thread, reuse one [`Workspace`], and give the same bits whatever else
+//! runs on the machine. Kernels are picked at run time, see [`crate::kernel`].
+
+mod error;
+mod evaluate;
+mod init;
+mod layout;
+mod loaded;
+mod logistic_regression;
+mod mlp;
+mod network;
+mod pass;
+#[cfg(test)]
+mod reference;
+mod rows;
+mod softmax_regression;
+mod steps;
+mod sum;
+mod workspace;
+
+use serde::{Deserialize, Serialize};
+
+pub use crate::kernel::scalar::Activation;
+pub use error::Error;
+pub use evaluate::{Decision, Evaluation, Order};
+pub use init::Init;
+pub use layout::{Layout, Tensor};
+pub use loaded::Loaded;
+pub use logistic_regression::LogisticRegression;
+pub use mlp::Mlp;
+pub use network::Network;
+pub use rows::{Batch, Rows, RowsData};
+pub use softmax_regression::SoftmaxRegression;
+pub use steps::Walk;
+pub use sum::{LOSS_CEILING, LossSum};
+pub use workspace::Workspace;
+
+/// A kind of model: which network it is for given data.
+pub trait Architecture {
+    /// The network for rows of `features` numbers and labels `0..classes`.
+    ///
+    /// # Errors
+    /// When no such network exists, for instance without features or with too few classes.
+    fn network(&self, features: usize, classes: usize) -> Result<Network, Error>;
+}
+
+/// Every kind of model there is, under the name it has in a configuration.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Model {
+    /// One linear layer and a softmax.
+    SoftmaxRegression(SoftmaxRegression),
+    /// One linear output and a logistic loss, for two classes.
+    LogisticRegression(LogisticRegression),
+    /// A multi-layer perceptron.
+    Mlp(Mlp),
+}
+
+impl Model {
+    /// Every kind with what it is, in the order they are listed.
+    pub const KINDS: [(&'static str, &'static str); 3] = [
+        ("softmax-regression", "one linear layer and a softmax: convex"),
+        ("logistic-regression", "one linear output and a logistic loss, for two classes: convex"),
+        ("mlp", "a multi-layer perceptron of any depth and width"),
+    ];
+}
+
+impl Architecture for Model {
+    fn network(&self, features: usize, classes: usize) -> Result<Network, Error> {
+        match self {
+            Self::SoftmaxRegression(model) => model.network(features, classes),
+            Self::LogisticRegression(model) => model.network(features, classes),
+            Self::Mlp(model) => model.network(features, classes),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,112 @@
+//! A stack of linear layers: its shape, its weights' layout and how it is started.
+
+use rand_chacha::ChaCha8Rng;
+
+use super::rows::length;
+use super::{Activation, Error, Init, Layout, Loaded, Rows};
+use crate::kernel::panel::Panels;
+
+/// The loss on top of the last layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Head {
+    /// Cross entropy of a softmax over the outputs.
+    Softmax,
+    /// Cross entropy of the logistic function of the one output.
+    Logistic,
+}
+
+/// A model for given data: what to compute, without the weights.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Network {
+    /// Features, hidden widths, outputs.
+    pub(crate) widths: Vec<usize>,
+    pub(crate) activation: Activation,
+    pub(crate) head: Head,
+    pub(crate) layout: Layout,
+    pub(crate) panels: Panels,
+    init: Init,
+}
+
+impl Network {
+    pub(crate) fn new(
+        widths: Vec<usize>,
+        activation: Activation,
+        head: Head,
+        init: Init,
+    ) -> Result<Self, Error> {
+        let names = ["feature", "hidden unit in every layer", "class"];
+        for (place, width) in widths.iter().enumerate() {
+            let name = if place == 0 { 0 } else { 1 + usize::from(place + 1 == widths.len()) };
+            if *width == 0 {
+                return Err(Error::Zero { what: names[name] });
+            }
+        }
+        let classes = widths[widths.len() - 1];
+        if classes > usize::from(u16::MAX) + 1 {
+            return Err(Error::TooManyClasses { classes });
+        }
+        let layout = Layout::linear(&widths);
+        let panels = Panels::new(widths[0], widths[1]);
+        Ok(Self { widths, activation, head, layout, panels, init })
+    }
+
+    /// Where each tensor lies in the flat vector of weights.
+    #[must_use]
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// How many numbers a row must have.
+    #[must_use]
+    pub fn features(&self) -> usize {
+        self.widths[0]
+    }
+
+    /// Labels are below this.
+    #[must_use]
+    pub fn classes(&self) -> usize {
+        match self.head {
+            Head::Softmax => self.widths[self.widths.len() - 1],
+            Head::Logistic => 2,
+        }
+    }
+
+    /// Draws the weights training starts from.
+    #[must_use]
+    pub fn initial_weights(&self, rng: &mut ChaCha8Rng) -> Vec<f64> {
+        self.init.draw(&self.layout, rng)
+    }
+
+    /// Takes over the server's weights, rounded to the `f32` agents compute with. Once a round is
+    /// enough: all agents share the result, and the forms kernels want are made on first use.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for a vector of the wrong length, [`Error::NotFinite`] for a weight that
+    /// is not finite as an `f32`.
+    pub fn load(&self, weights: &[f64]) -> Result<Loaded, Error> {
+        length("weights", self.layout.parameters(), weights.len())?;
+        Loaded::new(weights.iter().map(|weight| *weight as f32).collect())
+    }
+
+    /// How many linear layers there are.
+    pub(crate) fn layers(&self) -> usize {
+        self.widths.len() - 1
+    }
+
+    /// Rows of the right kind, weights of the right length.
+    pub(crate) fn check(&self, weights: &Loaded, rows: &Rows<'_>) -> Result<(), Error> {
+        length("weights", self.layout.parameters(), weights.flat().len())?;
+        let got = rows.data().features();
+        if got != self.features() {
+            return Err(Error::Features { expected: self.features(), got });
+        }
+        let classes = self.classes();
+        let largest = rows.labels().iter().fold(0, |largest, label| *label.max(&largest));
+        if usize::from(largest) >= classes {
+            let bad = |label: &u16| usize::from(*label) >= classes;
+            let row = rows.labels().iter().position(bad).expect("the largest is one");
+            return Err(Error::Label { row, label: rows.labels()[row], classes });
+        }
+        Ok(())
+    }
+}

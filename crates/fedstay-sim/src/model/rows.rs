@@ -1,0 +1,143 @@
+//! Labelled rows, borrowed from whoever holds the data.
+
+use super::Error;
+pub use crate::kernel::rows::RowsData;
+
+/// An agent's samples: inputs and a label for each.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rows<'a> {
+    data: RowsData<'a>,
+    labels: &'a [u16],
+}
+
+impl<'a> Rows<'a> {
+    /// Checks that there is a label for every row and, for bytes, a whole affine map.
+    ///
+    /// # Errors
+    /// [`Error::Empty`] without rows, [`Error::Length`] where lengths disagree,
+    /// [`Error::NotFinite`] for a map that is not finite.
+    pub fn new(data: RowsData<'a>, labels: &'a [u16]) -> Result<Self, Error> {
+        let features = data.features();
+        if features == 0 {
+            return Err(Error::Zero { what: "feature" });
+        }
+        let got = match data {
+            RowsData::Bytes { rows, scale, shift } => {
+                length("shift", scale.len(), shift.len())?;
+                finite("scale", scale)?;
+                finite("shift", shift)?;
+                rows.len()
+            }
+            RowsData::Floats { rows, .. } => rows.len(),
+        };
+        length("rows", labels.len() * features, got)?;
+        if labels.is_empty() {
+            return Err(Error::Empty { what: "the data" });
+        }
+        if u32::try_from(labels.len()).is_err() {
+            return Err(Error::TooManyRows { rows: labels.len() });
+        }
+        Ok(Self { data, labels })
+    }
+
+    /// The inputs.
+    #[must_use]
+    pub fn data(&self) -> RowsData<'a> {
+        self.data
+    }
+
+    /// The labels.
+    #[must_use]
+    pub fn labels(&self) -> &'a [u16] {
+        self.labels
+    }
+
+    /// How many rows there are; at least one.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "never empty, by construction")]
+    pub fn len(&self) -> usize {
+        self.labels.len()
+    }
+}
+
+/// Which rows a gradient is taken over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Batch<'a> {
+    /// All of them.
+    All,
+    /// These, in this order; a row may come twice.
+    Rows(&'a [u32]),
+}
+
+impl Batch<'_> {
+    /// How many samples it has.
+    pub(crate) fn len(&self, rows: &Rows<'_>) -> usize {
+        match self {
+            Self::All => rows.len(),
+            Self::Rows(index) => index.len(),
+        }
+    }
+
+    /// Not empty, and every row there.
+    pub(crate) fn check(&self, rows: &Rows<'_>) -> Result<(), Error> {
+        let Self::Rows(index) = self else { return Ok(()) };
+        if index.is_empty() {
+            return Err(Error::Empty { what: "a batch" });
+        }
+        match index.iter().find(|row| **row as usize >= rows.len()) {
+            Some(row) => Err(Error::Row { row: *row, rows: rows.len() }),
+            None => Ok(()),
+        }
+    }
+
+    /// Samples `from..from + count` of it, into `index`.
+    pub(crate) fn tile(&self, from: usize, count: usize, index: &mut Vec<u32>) {
+        index.clear();
+        match self {
+            Self::All => index.extend(from as u32..(from + count) as u32),
+            Self::Rows(rows) => index.extend_from_slice(&rows[from..from + count]),
+        }
+    }
+}
+
+pub(crate) fn length(what: &'static str, expected: usize, got: usize) -> Result<(), Error> {
+    if expected == got { Ok(()) } else { Err(Error::Length { what, expected, got }) }
+}
+
+pub(crate) fn finite(what: &'static str, values: &[f32]) -> Result<(), Error> {
+    match values.iter().position(|value| !value.is_finite()) {
+        Some(index) => Err(Error::NotFinite { what, index, value: values[index].into() }),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refuses_what_does_not_fit() {
+        let bytes = |rows, scale, shift| RowsData::Bytes { rows, scale, shift };
+        let (one, nan) = ([1.0; 2], [1.0, f32::NAN]);
+        assert!(Rows::new(bytes(&[1, 2, 3, 4], &one, &one), &[0, 1]).is_ok());
+        assert!(matches!(
+            Rows::new(bytes(&[1, 2, 3], &one, &one), &[0, 1]),
+            Err(Error::Length { .. })
+        ));
+        assert!(matches!(
+            Rows::new(bytes(&[1, 2], &one, &one[..1]), &[0]),
+            Err(Error::Length { .. })
+        ));
+        assert!(matches!(
+            Rows::new(bytes(&[1, 2], &one, &nan), &[0]),
+            Err(Error::NotFinite { .. })
+        ));
+        assert!(matches!(Rows::new(bytes(&[], &one, &one), &[]), Err(Error::Empty { .. })));
+        assert!(matches!(Rows::new(bytes(&[], &[], &[]), &[]), Err(Error::Zero { .. })));
+        let floats = RowsData::Floats { rows: &[1.0, 2.0], features: 1 };
+        let rows = Rows::new(floats, &[0, 1]).unwrap();
+        assert_eq!(Batch::Rows(&[2]).check(&rows), Err(Error::Row { row: 2, rows: 2 }));
+        assert!(matches!(Batch::Rows(&[]).check(&rows), Err(Error::Empty { .. })));
+        assert_eq!(Batch::All.len(&rows), 2);
+    }
+}

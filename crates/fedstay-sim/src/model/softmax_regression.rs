@@ -1,0 +1,23 @@
+//! Softmax regression: one linear layer, as many outputs as classes.
+//!
+//! F(W, b) = mean over samples of ln Σ_c exp(z_c - z_y), z = W x + b. Convex. With [`Init::ZeroOutput`]
+//! it starts at zero, where every class is equally likely and the loss is ln(classes).
+
+use serde::{Deserialize, Serialize};
+
+use super::network::Head;
+use super::{Activation, Architecture, Error, Init, Network};
+
+/// Parameters of softmax regression.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SoftmaxRegression {
+    /// Where training starts.
+    pub init: Init,
+}
+
+impl Architecture for SoftmaxRegression {
+    fn network(&self, features: usize, classes: usize) -> Result<Network, Error> {
+        Network::new(vec![features, classes], Activation::default(), Head::Softmax, self.init)
+    }
+}

@@ -1,0 +1,89 @@
+//! Memory that calls reuse.
+
+use crate::kernel::buffer::Buffer;
+use crate::kernel::{Isa, head, panel};
+
+/// Scratch memory for one thread, and the instruction set its kernels use. It grows to what the
+/// largest call needed; after that no call allocates. It carries nothing from one call to the next.
+#[derive(Debug, Clone)]
+pub struct Workspace {
+    pub(crate) isa: Isa,
+    /// The rows of the current tile.
+    pub(crate) index: Vec<u32>,
+    /// Their labels.
+    pub(crate) labels: Vec<u32>,
+    /// Their inputs, where a kernel does not read rows itself.
+    pub(crate) inputs: Buffer,
+    /// What each hidden layer gives, `[row][stride]`.
+    pub(crate) values: Vec<Buffer>,
+    /// The activations' derivatives there.
+    pub(crate) slopes: Vec<Buffer>,
+    /// The loss's derivatives with respect to each layer's output before the activation.
+    pub(crate) errors: Vec<Buffer>,
+    /// The last layer's output, `[output][row]`.
+    pub(crate) logits: Buffer,
+    pub(crate) losses: Buffer,
+    pub(crate) hits: Vec<u32>,
+    /// The next tile's rows, while a step is fused with the next.
+    pub(crate) next: Vec<u32>,
+    /// Weights after some local steps, flat, and the first layer's in panels.
+    pub(crate) moved: Buffer,
+    pub(crate) moved_panels: Buffer,
+    /// The sum of gradients, likewise.
+    pub(crate) sum: Buffer,
+    pub(crate) sum_panels: Buffer,
+}
+
+impl Default for Workspace {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Workspace {
+    /// For the best kernels of this machine.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_isa(Isa::detect())
+    }
+
+    /// For given kernels, or the best ones below them that this machine has.
+    #[must_use]
+    pub fn with_isa(isa: Isa) -> Self {
+        Self {
+            isa: isa.min(Isa::detect()),
+            index: Vec::new(),
+            labels: Vec::new(),
+            inputs: Buffer::default(),
+            values: Vec::new(),
+            slopes: Vec::new(),
+            errors: Vec::new(),
+            logits: Buffer::default(),
+            losses: Buffer::default(),
+            hits: Vec::new(),
+            next: Vec::new(),
+            moved: Buffer::default(),
+            moved_panels: Buffer::default(),
+            sum: Buffer::default(),
+            sum_panels: Buffer::default(),
+        }
+    }
+
+    /// The instruction set in use.
+    #[must_use]
+    pub fn isa(&self) -> Isa {
+        self.isa
+    }
+
+    /// Rows handled together. It is fixed, and short tiles are filled up, because the `gemm` crate
+    /// may choose its summation order by the shape; so a row's result depends on the row alone.
+    pub(crate) fn tile(&self) -> usize {
+        const { assert!(panel::MAX_ROWS.is_multiple_of(head::LANES)) }
+        if self.isa >= Isa::Avx512 { panel::MAX_ROWS } else { 256 }
+    }
+
+    /// Whether the first layer runs in panels.
+    pub(crate) fn panelled(&self) -> bool {
+        self.isa >= Isa::Avx512
+    }
+}

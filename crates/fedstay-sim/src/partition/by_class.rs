@@ -1,0 +1,161 @@
+//! Device i has class i, and some of every other.
+//!
+//! First every device gets n rows of its own class or classes. Then it keeps a share of them, the
+//! rest of all devices is pooled, and the pool is dealt out evenly at random. The share it keeps
+//! is q *as described* (a larger q is more heterogeneous, as in the paper's text and figures) or
+//! 1 − q *as printed* (the paper's formula, D̂_i = (1−q)·D_i ∪ (1/n)·D̂).
+//!
+//! Reference: *On the Effect of Defections in Federated Learning and How to Prevent Them*,
+//! arXiv 2311.16459, appendix "Generating Data with Heterogeneity q".
+
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use super::Deal;
+use crate::data::{ClassRef, DataError, Fits};
+
+/// One class a device, or any map from devices to classes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ByClass {
+    /// The heterogeneity, from 0 to 1; what it means is said by `mix`.
+    #[serde(default = "nine_tenths")]
+    pub q: f64,
+    /// How `q` is read.
+    #[serde(default)]
+    pub mix: Mix,
+    /// The classes of each device: device i gets as many rows of each class in `map[i]`. With
+    /// more devices than entries the map starts again. By default device i has class i.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub map: Option<Vec<Vec<ClassRef>>>,
+}
+
+/// The two readings of q.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mix {
+    /// Keep the share q of one's own, pool 1 − q.
+    #[default]
+    AsDescribed,
+    /// Keep the share 1 − q of one's own, pool q.
+    AsPrinted,
+}
+
+fn nine_tenths() -> f64 {
+    0.9
+}
+
+impl Default for ByClass {
+    fn default() -> Self {
+        ByClass { q: nine_tenths(), mix: Mix::default(), map: None }
+    }
+}
+
+impl ByClass {
+    /// The share of its own rows that a device keeps.
+    fn kept(&self) -> f64 {
+        match self.mix {
+            Mix::AsDescribed => self.q,
+            Mix::AsPrinted => 1.0 - self.q,
+        }
+    }
+
+    /// What it does, with the reading of q.
+    pub(super) fn describe(&self) -> String {
+        let classes = if self.map.is_some() { "classes by map" } else { "one class a device" };
+        let reading = match self.mix {
+            Mix::AsDescribed => "as described",
+            Mix::AsPrinted => "as printed",
+        };
+        let percent = (self.kept() * 1000.0).round() / 10.0;
+        format!("{classes}, q = {} {reading} (keeps {percent}% of its own)", self.q)
+    }
+
+    /// Deals.
+    pub(super) fn deal(
+        &self,
+        deal: &Deal<'_>,
+        rng: &mut ChaCha8Rng,
+    ) -> Result<Vec<Vec<usize>>, DataError> {
+        if !(0.0..=1.0).contains(&self.q) {
+            let why = format!("{} is no share: choose one from 0 to 1", self.q);
+            return Err(DataError::setting("partition.q", why));
+        }
+        let map = self.resolve(deal)?;
+        let mut classes = deal.shuffled_classes(rng);
+        let has: Vec<usize> = classes.iter().map(Vec::len).collect();
+        let each = rows_each(deal, &map, &has)?;
+
+        let kept = (self.kept() * each as f64).round() as usize;
+        let mut pool = Vec::with_capacity((each - kept) * deal.devices);
+        let mut devices = Vec::with_capacity(deal.devices);
+        for device in 0..deal.devices {
+            let mut own = Vec::with_capacity(each);
+            for (class, rows) in shares(&map[device % map.len()], each) {
+                let left = classes[class].len() - rows;
+                own.extend(classes[class].drain(left..));
+            }
+            own.shuffle(rng);
+            pool.extend(own.drain(kept..));
+            devices.push(own);
+        }
+        pool.shuffle(rng);
+        for rows in &mut devices {
+            let left = pool.len() - (each - kept);
+            rows.extend(pool.drain(left..));
+        }
+        Ok(devices)
+    }
+
+    /// The map with its classes looked up.
+    fn resolve(&self, deal: &Deal<'_>) -> Result<Vec<Vec<usize>>, DataError> {
+        const KEY: &str = "partition.map";
+        let Some(map) = &self.map else {
+            return Ok((0..deal.classes.len()).map(|class| vec![class]).collect());
+        };
+        if map.is_empty() || map.iter().any(Vec::is_empty) {
+            return Err(DataError::setting(KEY, "every device needs at least one class"));
+        }
+        let find = |class: &ClassRef| class.find(KEY, "the data set", deal.classes);
+        map.iter().map(|classes| classes.iter().map(find).collect()).collect()
+    }
+}
+
+/// How `each` rows split over a device's classes; the first ones take the remainder.
+fn shares(classes: &[usize], each: usize) -> impl Iterator<Item = (usize, usize)> {
+    let (whole, rest) = (each / classes.len(), each % classes.len());
+    let share = move |(place, &class): (usize, &usize)| (class, whole + usize::from(place < rest));
+    classes.iter().enumerate().map(share)
+}
+
+/// The rows a device gets: those asked for, else the most that every class can serve.
+fn rows_each(deal: &Deal<'_>, map: &[Vec<usize>], has: &[usize]) -> Result<usize, DataError> {
+    let short = |each: usize| {
+        let mut needs = vec![0usize; has.len()];
+        for device in 0..deal.devices {
+            for (class, rows) in shares(&map[device % map.len()], each) {
+                needs[class] = needs[class].saturating_add(rows);
+            }
+        }
+        let class = (0..has.len()).find(|&class| needs[class] > has[class])?;
+        Some((class, needs[class]))
+    };
+    // More rows need more of every class, so the most that fits can be found by halving.
+    let (mut fits, mut over) = (0, deal.labels.len() + 1);
+    while over - fits > 1 {
+        let middle = fits + (over - fits) / 2;
+        if short(middle).is_none() { fits = middle } else { over = middle }
+    }
+    let each = deal.per_agent.unwrap_or(fits.max(1));
+    match short(each) {
+        None => Ok(each),
+        Some((class, needs)) => Err(DataError::TooFewOfClass {
+            class: deal.classes[class].clone(),
+            has: has[class],
+            needs,
+            per_agent: each,
+            fits: Fits(fits),
+        }),
+    }
+}

@@ -1,0 +1,154 @@
+//! Who holds what: dealing the training rows out to devices.
+//!
+//! Every way of dealing is one file in this folder and one kind of [`Partition`]. All devices end
+//! with equally many rows, no row goes to two of them, and chance comes from the given stream
+//! alone.
+
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::data::{DataError, Fits};
+
+mod by_class;
+mod dirichlet;
+mod histogram;
+mod iid;
+mod shards;
+
+pub use self::by_class::{ByClass, Mix};
+pub use self::dirichlet::Dirichlet;
+pub use self::histogram::Histogram;
+pub use self::iid::Iid;
+pub use self::shards::Shards;
+
+/// The `[partition]` table of an experiment: every way of dealing rows out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Partition {
+    /// Device i has class i, and some of every other.
+    ByClass(ByClass),
+    /// Every device has its own random mixture of the classes.
+    Dirichlet(Dirichlet),
+    /// Every device has a few pieces of the sorted rows.
+    Shards(Shards),
+    /// All devices are alike.
+    Iid(Iid),
+}
+
+impl Default for Partition {
+    fn default() -> Self {
+        Partition::ByClass(ByClass::default())
+    }
+}
+
+impl Serialize for Partition {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Partition::serialize(self, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Partition {
+    /// As the enum says, with `by-class` where no kind is named.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut table = serde_json::Map::deserialize(deserializer)?;
+        table.entry("kind").or_insert_with(|| Partition::default().kind().into());
+        Partition::deserialize(serde_json::Value::Object(table)).map_err(D::Error::custom)
+    }
+}
+
+/// What is dealt out, and to how many.
+#[derive(Debug, Clone, Copy)]
+pub struct Deal<'a> {
+    /// The class of every training row.
+    pub labels: &'a [u16],
+    /// The classes' names.
+    pub classes: &'a [String],
+    /// How many devices there are.
+    pub devices: usize,
+    /// The rows of a device; as many as all can have alike, if not given.
+    pub per_agent: Option<usize>,
+}
+
+impl Partition {
+    /// Every kind with what it is, in the order they are listed.
+    pub const KINDS: [(&'static str, &'static str); 4] = [
+        ("by-class", "device i has class i and, by q and mix, some of every other"),
+        ("dirichlet", "every device draws its own mixture of classes, uneven for a small alpha"),
+        ("shards", "rows sorted by class and cut up; every device gets k of the pieces"),
+        ("iid", "every device gets rows at random"),
+    ];
+
+    /// The name it is listed under.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Partition::ByClass(_) => "by-class",
+            Partition::Dirichlet(_) => "dirichlet",
+            Partition::Shards(_) => "shards",
+            Partition::Iid(_) => "iid",
+        }
+    }
+
+    /// What it does, for the head of an output; with a `q` it names the reading.
+    pub fn describe(&self) -> String {
+        match self {
+            Partition::ByClass(by_class) => by_class.describe(),
+            Partition::Dirichlet(Dirichlet { alpha }) => format!("Dirichlet({alpha}) mixtures"),
+            Partition::Shards(Shards { k }) => format!("{k} shards a device"),
+            Partition::Iid(Iid {}) => "i.i.d.".into(),
+        }
+    }
+
+    /// The rows of every device, each device's in random order.
+    pub fn deal(
+        &self,
+        deal: &Deal<'_>,
+        rng: &mut ChaCha8Rng,
+    ) -> Result<Vec<Vec<usize>>, DataError> {
+        if deal.devices == 0 {
+            return Err(DataError::setting("agents", "there must be at least one"));
+        }
+        if deal.per_agent == Some(0) {
+            return Err(DataError::setting("data.per_agent", "must be at least 1"));
+        }
+        let mut devices = match self {
+            Partition::ByClass(by_class) => by_class.deal(deal, rng),
+            Partition::Dirichlet(dirichlet) => dirichlet.deal(deal, rng),
+            Partition::Shards(shards) => shards.deal(deal, rng),
+            Partition::Iid(iid) => iid.deal(deal, rng),
+        }?;
+        devices.iter_mut().for_each(|rows| rows.shuffle(rng));
+        Ok(devices)
+    }
+}
+
+impl Deal<'_> {
+    /// The rows of each class, in random order.
+    fn shuffled_classes(&self, rng: &mut ChaCha8Rng) -> Vec<Vec<usize>> {
+        let mut rows = vec![Vec::new(); self.classes.len()];
+        for (row, &label) in self.labels.iter().enumerate() {
+            rows[usize::from(label)].push(row);
+        }
+        rows.iter_mut().for_each(|rows| rows.shuffle(rng));
+        rows
+    }
+
+    /// The rows of a device where any row may go to any device.
+    fn rows_each(&self) -> Result<usize, DataError> {
+        let most = self.labels.len() / self.devices;
+        match self.per_agent.unwrap_or(most.max(1)) {
+            rows if rows <= most => Ok(rows),
+            rows => Err(DataError::TooFew {
+                has: self.labels.len(),
+                needs: rows.saturating_mul(self.devices),
+                devices: self.devices,
+                per_agent: rows,
+                fits: Fits(most),
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,50 @@
+//! Every device has a few pieces of the sorted rows.
+//!
+//! The rows are sorted by class and cut into shards of n/k rows; every device gets k of them at
+//! random. With k = 2 most devices see two classes.
+//!
+//! Reference: B. McMahan, E. Moore, D. Ramage, S. Hampson and B. Agüera y Arcas,
+//! *Communication-Efficient Learning of Deep Networks from Decentralized Data*, 2017.
+
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use super::Deal;
+use crate::data::DataError;
+
+/// Pieces of the sorted rows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shards {
+    /// The shards of a device.
+    #[serde(default = "two")]
+    pub k: usize,
+}
+
+fn two() -> usize {
+    2
+}
+
+impl Shards {
+    /// Deals.
+    pub(super) fn deal(
+        &self,
+        deal: &Deal<'_>,
+        rng: &mut ChaCha8Rng,
+    ) -> Result<Vec<Vec<usize>>, DataError> {
+        let each = deal.rows_each()?;
+        if self.k == 0 || self.k > each {
+            let why = format!("{} is not between 1 and the {each} rows of a device", self.k);
+            return Err(DataError::setting("partition.k", why));
+        }
+        if deal.per_agent.is_some() && !each.is_multiple_of(self.k) {
+            let why = format!("{each} is no multiple of partition.k = {}", self.k);
+            return Err(DataError::setting("data.per_agent", why));
+        }
+        let sorted = deal.shuffled_classes(rng).concat();
+        let mut shards: Vec<&[usize]> = sorted.chunks_exact(each / self.k).collect();
+        shards.shuffle(rng);
+        Ok(shards.chunks_exact(self.k).take(deal.devices).map(<[_]>::concat).collect())
+    }
+}

@@ -1,0 +1,351 @@
+//! The simulator: agents that hold real data, in this process, on all its threads.
+//!
+//! An agent's work in a round is done by one thread from start to end and depends on nothing but
+//! the weights, the round and the agent's own stream of randomness, so the number of threads
+//! changes how long a round takes and nothing else.
+
+use crate::agent::{Agent, Task};
+use crate::data::{Dataset, Inputs};
+use crate::model::{Architecture, Loaded, Network, Rows, RowsData, Workspace};
+use crate::population::{Population, Sizes};
+use crate::spec::{Experiment, SpecError, Training};
+use fedstay::record::Population as PopulationScore;
+use fedstay::{
+    AgentId, Assessment, Call, Engine, Error, Evaluation, Gathered, Losses, Reports, Rule, Seed,
+};
+use rand::seq::SliceRandom;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+
+/// On which loss an agent decides. It reports the same loss.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DecidesOn {
+    /// The loss of the model it received: the paper's rule.
+    #[default]
+    Received,
+    /// The loss of its own model, after its local work: what the paper's Figure 2 comes out with.
+    Own,
+}
+
+/// Agents with data.
+pub struct Simulator {
+    network: Network,
+    population: Population,
+    agents: Vec<Agent>,
+    training: Training,
+    seed: Seed,
+    /// Mini-batch SGD: all gradients at the received weights.
+    stands: bool,
+    /// Evaluate everything in full; the comparison for the early exit.
+    full_losses: bool,
+    workspaces: Workspaces,
+}
+
+/// One workspace a thread, handed out and taken back.
+#[derive(Default)]
+struct Workspaces(Mutex<Vec<Workspace>>);
+
+impl Workspaces {
+    fn with<T>(&self, work: impl FnOnce(&mut Workspace) -> T) -> T {
+        let taken = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).pop();
+        let mut workspace = taken.unwrap_or_default();
+        let result = work(&mut workspace);
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(workspace);
+        result
+    }
+}
+
+fn broken(why: impl ToString) -> SpecError {
+    SpecError(why.to_string())
+}
+
+fn failed(round: u32) -> impl Fn(crate::model::Error) -> Error {
+    move |error| Error::Engine { round, why: error.to_string() }
+}
+
+impl Simulator {
+    /// Loads the data, deals them out and makes the model.
+    ///
+    /// # Errors
+    /// When the experiment has no training, the data are not there, or do not suffice.
+    pub fn new(experiment: &Experiment) -> Result<Self, SpecError> {
+        let training =
+            experiment.training.clone().ok_or_else(|| broken("no [data] to train on"))?;
+        let loaded = training.data.load().map_err(broken)?;
+        let sizes = Sizes {
+            agents: training.agents,
+            population: training.population,
+            per_agent: training.data.per_agent,
+        };
+        let seed = Seed(experiment.seed);
+        let mut rng = seed.stream("partition", 0, 0);
+        let population =
+            Population::new(loaded, &training.partition, sizes, &mut rng).map_err(broken)?;
+        let data = population.data();
+        let network =
+            training.model.network(data.features(), data.classes.len()).map_err(broken)?;
+        let behaviour = &experiment.behaviour;
+        let agents = (0..population.agents())
+            .map(|index| Agent::new(index, behaviour.clone(), network.layout().parameters()));
+        let mut simulator = Self {
+            agents: agents.collect(),
+            network,
+            population,
+            training,
+            seed,
+            stands: matches!(experiment.rule, Rule::MinibatchSgd(_)),
+            full_losses: false,
+            workspaces: Workspaces::default(),
+        };
+        // Checks labels, lengths and scaling once, so that no round can fail on them.
+        for index in 0..simulator.agents.len() {
+            rows(simulator.population.data(), simulator.population.agent(index)).map_err(broken)?;
+        }
+        let count = simulator.agents.len();
+        let alone = || simulator.alone(experiment.step_size, experiment.rounds);
+        let epsilon: Vec<f64> = experiment.epsilon.each(count, alone)?;
+        for (agent, epsilon) in simulator.agents.iter_mut().zip(epsilon) {
+            agent.epsilon = epsilon;
+        }
+        Ok(simulator)
+    }
+
+    /// The first weights, by the model's init and the seed.
+    pub fn initial_weights(&self) -> Vec<f64> {
+        self.network.initial_weights(&mut self.seed.stream("init", 0, 0))
+    }
+
+    /// The model.
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// Who holds which rows.
+    pub fn population(&self) -> &Population {
+        &self.population
+    }
+
+    /// Evaluate every loss in full, for comparison with the early exit.
+    pub fn set_full_losses(&mut self, full: bool) {
+        self.full_losses = full;
+    }
+
+    /// The loss every agent reaches by training alone, with the same local work and rounds.
+    ///
+    /// # Errors
+    /// When training leaves the floating-point range.
+    pub fn alone(&self, step_size: f64, rounds: u32) -> Result<Vec<f64>, SpecError> {
+        let start = self.initial_weights();
+        let local = &self.training.local;
+        let walk = local.walk(step_size, self.stands);
+        let reach = local.reach(step_size) as f32;
+        (0..self.agents.len())
+            .into_par_iter()
+            .map(|index| {
+                let rows = rows(self.population.data(), self.population.agent(index))?;
+                let mut direction = vec![0.0; start.len()];
+                let mut drawn = Vec::new();
+                self.workspaces.with(|work| {
+                    let mut weights = self.network.load(&start)?;
+                    for round in 1..=rounds {
+                        local.draw(rows.len(), self.seed, round, index as u64, &mut drawn);
+                        let batches = local.batches(&drawn);
+                        self.network.local_steps(
+                            &weights,
+                            &rows,
+                            &batches,
+                            walk,
+                            &mut direction,
+                            work,
+                        )?;
+                        weights = weights.displaced(&direction, -reach)?;
+                    }
+                    Ok(self.network.evaluate(&weights, &rows, None, work)?.loss)
+                })
+            })
+            .collect::<Result<_, crate::model::Error>>()
+            .map_err(broken)
+    }
+
+    /// Who is asked in a round: the agents still in, or a share of them.
+    fn asked(&self, round: u32) -> Vec<bool> {
+        let mut present: Vec<usize> =
+            (0..self.agents.len()).filter(|index| self.agents[*index].left.is_none()).collect();
+        if self.training.participation < 1.0 {
+            let share = self.training.participation * present.len() as f64;
+            present.shuffle(&mut self.seed.stream("participation", u64::from(round), 0));
+            present.truncate((share.round() as usize).max(1));
+        }
+        let mut asked = vec![false; self.agents.len()];
+        present.into_iter().for_each(|index| asked[index] = true);
+        asked
+    }
+
+    fn assess_loaded(&self, weights: &Loaded) -> Result<Assessment, crate::model::Error> {
+        let score = |range: Range<usize>| {
+            let rows = rows(self.population.data(), range)?;
+            self.workspaces.with(|work| self.network.evaluate(weights, &rows, None, work))
+        };
+        let agents = self.agents.par_iter().enumerate().map(|(index, agent)| {
+            let evaluation = score(self.population.agent(index))?;
+            let accuracy = Some(evaluation.accuracy());
+            Ok(Evaluation { agent: agent.id, loss: evaluation.loss, accuracy })
+        });
+        let agents: Vec<Evaluation> = agents.collect::<Result<_, crate::model::Error>>()?;
+        Ok(Assessment { agents, population: self.score_population(&score)? })
+    }
+
+    /// The population's score, in pieces of one agent's size so that threads share the work.
+    fn score_population(
+        &self,
+        score: &(impl Fn(Range<usize>) -> Result<crate::model::Evaluation, crate::model::Error> + Sync),
+    ) -> Result<Option<PopulationScore>, crate::model::Error> {
+        let Some(range) = self.population.population() else { return Ok(None) };
+        let piece = self.population.per_agent().clamp(256, 4096);
+        let pieces: Vec<Range<usize>> = (range.start..range.end)
+            .step_by(piece)
+            .map(|from| from..range.end.min(from + piece))
+            .collect();
+        let scores: Vec<crate::model::Evaluation> =
+            pieces.into_par_iter().map(score).collect::<Result<_, _>>()?;
+        let samples: usize = scores.iter().map(|score| score.samples).sum();
+        let correct: usize = scores.iter().map(|score| score.correct).sum();
+        let loss: f64 = scores.iter().map(|score| score.loss * score.samples as f64).sum();
+        Ok(Some(PopulationScore {
+            loss: loss / samples as f64,
+            accuracy: Some(correct as f64 / samples as f64),
+        }))
+    }
+}
+
+/// The rows of a range, as a model reads them.
+pub(crate) fn rows(
+    data: &Arc<Dataset>,
+    range: Range<usize>,
+) -> Result<Rows<'_>, crate::model::Error> {
+    let features = data.features();
+    let span = range.start * features..range.end * features;
+    let inputs = match &data.inputs {
+        Inputs::Bytes { rows, scale, shift } => RowsData::Bytes { rows: &rows[span], scale, shift },
+        Inputs::Floats { rows, features } => {
+            RowsData::Floats { rows: &rows[span], features: *features }
+        }
+    };
+    Rows::new(inputs, &data.labels[range])
+}
+
+impl Engine for Simulator {
+    fn agents(&self) -> Vec<(AgentId, f64)> {
+        self.agents.iter().map(|agent| (agent.id, agent.epsilon)).collect()
+    }
+
+    fn gather(&mut self, call: &Call<'_>) -> Result<Gathered<'_>, Error> {
+        let weights = self.network.load(call.weights).map_err(failed(call.round))?;
+        let looks = call.round == 1 || call.round % self.training.eval_every == 0;
+        let assessment = match looks {
+            true => Some(self.assess_loaded(&weights).map_err(failed(call.round))?),
+            false => None,
+        };
+        let asked = self.asked(call.round);
+        let known = |index: usize| match (&assessment, self.training.decides_on) {
+            (Some(assessment), DecidesOn::Received) => Some(assessment.agents[index].loss),
+            _ => None,
+        };
+        let losses = if self.full_losses { Losses::Exact } else { call.losses };
+        let (network, population) = (&self.network, &self.population);
+        let (training, seed, stands) = (&self.training, self.seed, self.stands);
+        let workspaces = &self.workspaces;
+        let present = asked.iter().filter(|asked| **asked).count();
+        self.agents
+            .par_iter_mut()
+            .enumerate()
+            .filter(|(index, _)| asked[*index])
+            .try_for_each(|(index, agent)| {
+                let rows = rows(population.data(), population.agent(index))?;
+                let task = Task {
+                    network,
+                    weights: &weights,
+                    rows: &rows,
+                    local: &training.local,
+                    decides_on: training.decides_on,
+                    stands,
+                    seed,
+                    round: call.round,
+                    step_size: call.step_size,
+                    losses,
+                    known_loss: known(index),
+                    must_stay: training.last_stays && present == 1,
+                };
+                workspaces.with(|work| agent.take_part(&task, work))
+            })
+            .map_err(failed(call.round))?;
+
+        let mut leaving: Vec<usize> =
+            (0..asked.len()).filter(|index| asked[*index] && self.agents[*index].leaves).collect();
+        let present = self.agents.iter().filter(|agent| agent.left.is_none()).count();
+        if training.last_stays && leaving.len() == present {
+            // All would leave at once: the last by number goes on.
+            if let Some(last) = leaving.pop() {
+                let rows = rows(self.population.data(), self.population.agent(last))
+                    .map_err(failed(call.round))?;
+                let agent = &mut self.agents[last];
+                agent.leaves = false;
+                let task = Task {
+                    network: &self.network,
+                    weights: &weights,
+                    rows: &rows,
+                    local: &self.training.local,
+                    decides_on: self.training.decides_on,
+                    stands: self.stands,
+                    seed: self.seed,
+                    round: call.round,
+                    step_size: call.step_size,
+                    losses,
+                    known_loss: None,
+                    must_stay: true,
+                };
+                self.workspaces
+                    .with(|work| agent.take_part(&task, work))
+                    .map_err(failed(call.round))?;
+            }
+        }
+        for index in &leaving {
+            self.agents[*index].left = Some(call.round);
+        }
+        let goodbyes = leaving.iter().map(|index| self.agents[*index].id).collect();
+        let reports = (0..asked.len())
+            .filter(|index| asked[*index] && self.agents[*index].left.is_none())
+            .map(|index| self.agents[index].report(self.population.per_agent() as u64))
+            .collect();
+        let dimension = self.network.layout().parameters();
+        let reports = Reports::with_goodbyes(dimension, reports, goodbyes)?;
+        Ok(Gathered { reports, faults: Vec::new(), assessment })
+    }
+
+    fn assess(&mut self, weights: &[f64]) -> Result<Assessment, Error> {
+        let weights = self.network.load(weights).map_err(failed(0))?;
+        self.assess_loaded(&weights).map_err(failed(0))
+    }
+
+    fn memory(&self) -> Value {
+        json!(self.agents.iter().map(Agent::memory).collect::<Vec<_>>())
+    }
+
+    fn recall(&mut self, memory: &Value) -> Result<(), Error> {
+        let bad = |why: String| Error::BadState { why };
+        let memories = memory.as_array().ok_or_else(|| bad("it lists no agents".into()))?;
+        if memories.len() != self.agents.len() {
+            let why =
+                format!("it has {} agents, the experiment {}", memories.len(), self.agents.len());
+            return Err(bad(why));
+        }
+        for (agent, memory) in self.agents.iter_mut().zip(memories) {
+            agent.recall(memory)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,286 @@
+//! The keys of an experiment: the one list that `fedstay list keys` prints, that `--set` is checked
+//! against, and that a test holds against the structs.
+
+use super::SpecError;
+use crate::data::Source;
+use crate::model::Model;
+use crate::partition::Partition;
+use fedstay::problem::Problem;
+use fedstay::{Behaviour, Policy, Rule};
+use toml::{Table, Value};
+
+/// One key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub struct Key {
+    /// Its full name.
+    pub name: &'static str,
+    /// A value it may have.
+    pub example: &'static str,
+    /// What it does.
+    pub about: &'static str,
+    /// What must be set besides, for the key to have a meaning.
+    #[serde(skip)]
+    pub with: &'static [(&'static str, &'static str)],
+}
+
+const fn key(name: &'static str, example: &'static str, about: &'static str) -> Key {
+    Key { name, example, about, with: &[] }
+}
+
+const fn key_with(
+    name: &'static str,
+    example: &'static str,
+    about: &'static str,
+    with: &'static [(&'static str, &'static str)],
+) -> Key {
+    Key { name, example, about, with }
+}
+
+/// Every key there is.
+pub const KEYS: &[Key] = &[
+    key("seed", "0", "the seed of all randomness"),
+    key("rounds", "300", "the most rounds to run"),
+    key("step_size", "0.1", "the server's step size η"),
+    key(
+        "epsilon",
+        "0.2",
+        "the precision at which an agent is content: a number, a list, or \"1.1 * local\"",
+    ),
+    key(
+        "record_gram",
+        "true",
+        "keep the Gram matrices of the agents' gradients, for `fedstay check`",
+    ),
+    key("rule.kind", "ada-gd", "how the server aggregates: see `fedstay list rules`"),
+    key(
+        "rule.delta",
+        "0.05",
+        "the slack δ: how far above its precision an agent counts as about to leave",
+    ),
+    key(
+        "rule.on_settled",
+        "halve",
+        "ada-gd, when everybody is about to leave: `stop`, or `halve` the step size",
+    ),
+    key("rule.projection", "false", "ada-gd: `false` is the control without the projection"),
+    key(
+        "policy.kind",
+        "early-stop",
+        "what the server does around the rule: see `fedstay list policies`",
+    ),
+    key_with(
+        "policy.margin",
+        "0.01",
+        "early-stop: stop this much earlier",
+        &[("policy.kind", "early-stop")],
+    ),
+    key("behaviour.kind", "threshold", "how agents decide: see `fedstay list behaviours`"),
+    key(
+        "problem.kind",
+        "observation-3",
+        "a named problem with exact oracles: see `fedstay list problems`",
+    ),
+    key_with(
+        "problem.alpha",
+        "1.0",
+        "observation-3: shifts agent 1's zero set",
+        &[("problem.kind", "observation-3")],
+    ),
+    key_with(
+        "problem.start",
+        "[2.0, 1.0]",
+        "where a run begins",
+        &[("problem.kind", "observation-3")],
+    ),
+    key_with(
+        "problem.agents",
+        "5",
+        "random families: the number of agents",
+        &[("problem.kind", "huber")],
+    ),
+    key_with(
+        "problem.dim",
+        "20",
+        "random families: the number of weights",
+        &[("problem.kind", "huber")],
+    ),
+    key_with(
+        "problem.samples",
+        "10",
+        "random families: the samples of each agent",
+        &[("problem.kind", "huber")],
+    ),
+    key("agents", "10", "how many agents take part"),
+    key(
+        "population",
+        "20",
+        "how many devices there are; those left out serve the population metric",
+    ),
+    key("participation", "1.0", "the share of the agents still in that is asked each round"),
+    key(
+        "decides_on",
+        "received",
+        "an agent decides on the model it `received`, or on its `own` after its local work",
+    ),
+    key("last_stays", "false", "whether the last remaining agent goes on training"),
+    key("eval_every", "10", "every how many rounds accuracy is measured for everybody"),
+    key("data.kind", "digits", "the data set: see `fedstay list data`"),
+    key(
+        "data.per_agent",
+        "100",
+        "how many samples each agent holds; as many as possible unless given",
+    ),
+    key("data.classes", "[0, 1, 2]", "use only these classes, by number or name"),
+    key("data.test_share", "0.2", "digits, csv, npz: the share of the rows kept for testing"),
+    key_with(
+        "data.path",
+        "\"table.csv\"",
+        "where the files are; the cache unless given",
+        &[("data.kind", "csv")],
+    ),
+    key_with(
+        "data.check",
+        "true",
+        "cifar10, mnist, fashion-mnist: check the files' checksums",
+        &[("data.kind", "cifar10")],
+    ),
+    key_with(
+        "data.label",
+        "\"class\"",
+        "csv: the label's column",
+        &[("data.kind", "csv"), ("data.path", "t.csv")],
+    ),
+    key_with(
+        "data.header",
+        "true",
+        "csv: whether the first line names the columns",
+        &[("data.kind", "csv"), ("data.path", "t.csv")],
+    ),
+    key_with(
+        "data.delimiter",
+        "\";\"",
+        "csv: what separates the columns",
+        &[("data.kind", "csv"), ("data.path", "t.csv")],
+    ),
+    key_with(
+        "data.x",
+        "\"x\"",
+        "npz: the array of inputs",
+        &[("data.kind", "npz"), ("data.path", "t.npz")],
+    ),
+    key_with(
+        "data.y",
+        "\"y\"",
+        "npz: the array of labels",
+        &[("data.kind", "npz"), ("data.path", "t.npz")],
+    ),
+    key(
+        "partition.kind",
+        "by-class",
+        "how rows are dealt to agents: see `fedstay list partitions`",
+    ),
+    key("partition.q", "0.9", "by-class: heterogeneity; what it means is said by partition.mix"),
+    key(
+        "partition.mix",
+        "as-described",
+        "by-class: `as-described` keeps the share q of one's own class, `as-printed` the share 1 − q",
+    ),
+    key(
+        "partition.map",
+        "[[0], [1], [2], [3], [4], [5], [6], [7], [8], [9]]",
+        "by-class: the classes of each device",
+    ),
+    key_with(
+        "partition.alpha",
+        "0.5",
+        "dirichlet: the concentration; smaller is more different",
+        &[("partition.kind", "dirichlet")],
+    ),
+    key_with(
+        "partition.k",
+        "2",
+        "shards: how many shards each agent gets",
+        &[("partition.kind", "shards")],
+    ),
+    key("model.kind", "mlp", "the model: see `fedstay list models`"),
+    key("model.hidden", "[64]", "mlp: the widths of the hidden layers"),
+    key("model.activation", "softplus", "mlp: softplus, relu or tanh"),
+    key("model.init", "torch", "the first weights: torch, he, zero-output or small"),
+    key("local.steps", "5", "local steps K of an agent in a round"),
+    key("local.step", "eta", "the size of a local step: `eta`, or `eta/K` as the paper prints it"),
+    key("local.batch", "64", "samples in a local step, or `full`"),
+    key("local.mu", "0.0", "FedProx: the pull μ back to the received model"),
+    key(
+        "local.exact_gradient",
+        "true",
+        "also report the full gradient at the received model, when local.steps is above 1",
+    ),
+];
+
+/// Checks every key of a table against the list, and every `kind` against its own.
+pub(super) fn check_keys(table: &Table) -> Result<(), SpecError> {
+    let mut found = Vec::new();
+    walk(table, "", &mut found);
+    for (name, value) in &found {
+        if !KEYS.iter().any(|key| key.name == name) {
+            let inside = name.rsplit_once('.').map_or("", |(section, _)| section);
+            let names = KEYS.iter().map(|key| key.name);
+            return Err(SpecError(format!(
+                "there is no key `{name}`{}",
+                suggestion(name, inside, names)
+            )));
+        }
+        if let (Some(section), Some(kind)) = (name.strip_suffix(".kind"), value.as_str()) {
+            let names = kinds(section);
+            if !names.is_empty() && !names.contains(&kind) {
+                let hint = suggestion(kind, "", names.iter().copied());
+                return Err(SpecError(format!("there is no {section} `{kind}`{hint}")));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn walk(table: &Table, prefix: &str, found: &mut Vec<(String, Value)>) {
+    for (name, value) in table {
+        let name = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
+        match value {
+            Value::Table(inner) => walk(inner, &name, found),
+            _ => found.push((name, value.clone())),
+        }
+    }
+}
+
+fn kinds(section: &str) -> Vec<&'static str> {
+    let names =
+        |list: &'static [fedstay::list::Entry]| list.iter().map(|entry| entry.name).collect();
+    match section {
+        "rule" => names(Rule::LIST),
+        "policy" => names(Policy::LIST),
+        "behaviour" => names(Behaviour::LIST),
+        "problem" => names(Problem::LIST),
+        "data" => Source::KINDS.iter().map(|(name, _)| *name).collect(),
+        "partition" => Partition::KINDS.iter().map(|(name, _)| *name).collect(),
+        "model" => Model::KINDS.iter().map(|(name, _)| *name).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// `; did you mean …`, with the nearest names; those of the same section first.
+fn suggestion(name: &str, section: &str, names: impl Iterator<Item = &'static str>) -> String {
+    let mut near: Vec<(f64, &str)> = names
+        .map(|candidate| {
+            let same = !section.is_empty() && candidate.starts_with(section);
+            let bonus = if same { 0.1 } else { 0.0 };
+            (strsim::jaro_winkler(name, candidate) + bonus, candidate)
+        })
+        .collect();
+    near.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let near: Vec<String> = near
+        .iter()
+        .take(3)
+        .filter(|(likeness, _)| *likeness > 0.5)
+        .map(|(_, candidate)| format!("`{candidate}`"))
+        .collect();
+    if near.is_empty() { String::new() } else { format!("; the nearest are {}", near.join(", ")) }
+}

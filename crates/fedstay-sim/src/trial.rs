@@ -1,0 +1,242 @@
+//! One run of an experiment: server, engine and books together, from a file to a summary.
+
+use crate::simulator::Simulator;
+use crate::spec::{Experiment, SpecError};
+use fedstay::problem::Federation;
+use fedstay::record::{Header, HeaderAgent, Summary};
+use fedstay::verdict::{About, Ledger};
+use fedstay::{Engine, Error, Observer, Seed, Server, StopReason, run};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// An experiment, ready to run or running.
+pub struct Trial {
+    experiment: Experiment,
+    server: Server,
+    engine: Agents,
+    ledger: Ledger,
+}
+
+/// Whoever takes part.
+enum Agents {
+    Problem(Federation),
+    Data(Box<Simulator>),
+}
+
+/// What a trial is between two rounds, for a checkpoint.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TrialState {
+    server: fedstay::ServerState,
+    engine: Value,
+    ledger: Ledger,
+}
+
+impl Trial {
+    /// Builds the problem, or loads the data and deals them out.
+    ///
+    /// # Errors
+    /// When a parameter is out of range or the data are not there; the message says what to do.
+    pub fn new(experiment: Experiment) -> Result<Self, SpecError> {
+        let broken = |error: Error| SpecError(error.to_string());
+        let (engine, start) = match &experiment.problem {
+            Some(problem) => {
+                let instance = problem.build(Seed(experiment.seed)).map_err(broken)?;
+                let alone = || {
+                    Err(SpecError(
+                        "a relative `epsilon` needs data to train alone on; give a number".into(),
+                    ))
+                };
+                let epsilon: Vec<f64> = experiment.epsilon.each(instance.oracles.len(), alone)?;
+                let behaviour = &experiment.behaviour;
+                let federation = Federation::new(&instance, &epsilon, behaviour).map_err(broken)?;
+                (Agents::Problem(federation), instance.start)
+            }
+            None => {
+                let simulator = Simulator::new(&experiment)?;
+                let start = simulator.initial_weights();
+                (Agents::Data(Box::new(simulator)), start)
+            }
+        };
+        let server = Server::new(start, experiment.rule.clone(), experiment.step_size)
+            .and_then(|server| server.with_policy(experiment.policy.clone()))
+            .map_err(broken)?;
+        Ok(Self { experiment, server, engine, ledger: Ledger::default() })
+    }
+
+    /// What is run.
+    pub fn experiment(&self) -> &Experiment {
+        &self.experiment
+    }
+
+    /// The server.
+    pub fn server(&self) -> &Server {
+        &self.server
+    }
+
+    /// The simulator, where there are data.
+    pub fn simulator(&self) -> Option<&Simulator> {
+        match &self.engine {
+            Agents::Problem(_) => None,
+            Agents::Data(simulator) => Some(simulator),
+        }
+    }
+
+    /// The simulator, to change how it computes.
+    pub fn simulator_mut(&mut self) -> Option<&mut Simulator> {
+        match &mut self.engine {
+            Agents::Problem(_) => None,
+            Agents::Data(simulator) => Some(simulator),
+        }
+    }
+
+    /// The first line of `rounds.jsonl`.
+    pub fn header(&self) -> Header {
+        let agents = self.engine.as_dyn().agents();
+        Header {
+            schema: Header::SCHEMA.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            rule: self.experiment.rule_label(),
+            on: self.experiment.on().to_owned(),
+            seed: self.experiment.seed,
+            rounds: self.experiment.rounds,
+            agents: agents.into_iter().map(|(id, epsilon)| HeaderAgent { id, epsilon }).collect(),
+        }
+    }
+
+    /// Runs to the end and sums up. A trial that was resumed goes on with its next round, and one
+    /// whose last round had been gathered is only summed up.
+    ///
+    /// # Errors
+    /// When the engine or an observer fails; all rounds until then have been observed.
+    pub fn run(&mut self, watch: &mut dyn Watch) -> Result<Summary, Error> {
+        let stop = match self.ledger.stop() {
+            Some(stop) => stop,
+            None => {
+                let mut books = Books { ledger: &mut self.ledger, watch };
+                let rounds = self.experiment.rounds;
+                run(&mut self.server, self.engine.as_dyn_mut(), rounds, &mut [&mut books])?
+            }
+        };
+        self.summary(stop)
+    }
+
+    fn summary(&mut self, stop: StopReason) -> Result<Summary, Error> {
+        let about = About {
+            rule: self.experiment.rule.name().to_owned(),
+            policy: self.experiment.policy.name().to_owned(),
+            behaviour: self.experiment.behaviour.name().to_owned(),
+            on: self.experiment.on().to_owned(),
+            seed: self.experiment.seed,
+            notes: self.notes(),
+        };
+        self.ledger.summary(&self.server, self.engine.as_dyn_mut(), stop, about)
+    }
+
+    /// What every output about this experiment must say.
+    fn notes(&self) -> Vec<String> {
+        let training = self.experiment.training.as_ref();
+        training.map(|training| training.partition.describe()).into_iter().collect()
+    }
+
+    /// What it is now, for a checkpoint.
+    pub fn state(&self) -> TrialState {
+        TrialState {
+            server: self.server.state(),
+            engine: self.engine.as_dyn().memory(),
+            ledger: self.ledger.clone(),
+        }
+    }
+
+    /// Goes on from a checkpoint.
+    ///
+    /// # Errors
+    /// When the state is another experiment's.
+    pub fn resume(&mut self, state: TrialState) -> Result<(), Error> {
+        let server = Server::from_state(state.server)?;
+        let expected = (self.server.weights().len(), self.server.rule().name());
+        let got = (server.weights().len(), server.rule().name());
+        if expected != got {
+            let why = format!("it is of {got:?} (weights, rule), the experiment of {expected:?}");
+            return Err(Error::BadState { why });
+        }
+        self.engine.as_dyn_mut().recall(&state.engine)?;
+        self.server = server;
+        self.ledger = state.ledger;
+        Ok(())
+    }
+}
+
+impl Agents {
+    fn as_dyn(&self) -> &dyn Engine {
+        match self {
+            Self::Problem(engine) => engine,
+            Self::Data(engine) => engine.as_ref(),
+        }
+    }
+
+    fn as_dyn_mut(&mut self) -> &mut dyn Engine {
+        match self {
+            Self::Problem(engine) => engine,
+            Self::Data(engine) => engine.as_mut(),
+        }
+    }
+}
+
+/// Watches a trial: every round, and the moment after it with a way to take a checkpoint.
+pub trait Watch {
+    /// A round is over.
+    ///
+    /// # Errors
+    /// When it cannot be kept.
+    fn round(&mut self, view: &fedstay::RoundView<'_>) -> Result<(), Error>;
+
+    /// The moment after; `state` makes a checkpoint, when called.
+    ///
+    /// # Errors
+    /// When it cannot be kept.
+    fn between(&mut self, state: &dyn Fn() -> TrialState, last: bool) -> Result<(), Error> {
+        let _ = (state, last);
+        Ok(())
+    }
+}
+
+/// Watches nothing.
+impl Watch for () {
+    fn round(&mut self, _: &fedstay::RoundView<'_>) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// Several watch.
+impl<const N: usize> Watch for [&mut dyn Watch; N] {
+    fn round(&mut self, view: &fedstay::RoundView<'_>) -> Result<(), Error> {
+        self.iter_mut().try_for_each(|watch| watch.round(view))
+    }
+
+    fn between(&mut self, state: &dyn Fn() -> TrialState, last: bool) -> Result<(), Error> {
+        self.iter_mut().try_for_each(|watch| watch.between(state, last))
+    }
+}
+
+/// Keeps the ledger and passes everything on.
+struct Books<'a> {
+    ledger: &'a mut Ledger,
+    watch: &'a mut dyn Watch,
+}
+
+impl Observer for Books<'_> {
+    fn round(&mut self, view: &fedstay::RoundView<'_>) -> Result<(), Error> {
+        self.ledger.round(view)?;
+        self.watch.round(view)
+    }
+
+    fn between_rounds(&mut self, server: &Server, engine: &dyn Engine) -> Result<(), Error> {
+        let ledger = &*self.ledger;
+        let state = || TrialState {
+            server: server.state(),
+            engine: engine.memory(),
+            ledger: ledger.clone(),
+        };
+        self.watch.between(&state, ledger.stop().is_some())
+    }
+}
