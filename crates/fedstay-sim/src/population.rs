@@ -194,26 +194,4 @@ mod tests {
         let error = digits(&pure(), sizes(5, Some(4), None), 5).unwrap_err();
         assert_eq!(error.to_string(), "population: 4 devices are fewer than agents = 5");
     }
-
-    #[test]
-    #[ignore = "needs `fedstay data fetch cifar10`; run it alone, it measures this process"]
-    fn cifar10_never_exists_twice_in_memory() {
-        let peak = || -> u64 {
-            let status = std::fs::read_to_string("/proc/self/status").unwrap();
-            let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
-            line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() / 1024
-        };
-        let start = std::time::Instant::now();
-        let data = Data { source: Source::Cifar10(Cifar10::default()), ..Data::default() };
-        let loaded = data.load().unwrap();
-        println!("loaded and standardised: {} MB, {:?}", peak(), start.elapsed());
-        let mut rng = ChaCha8Rng::seed_from_u64(0);
-        let population =
-            Population::new(loaded, &Partition::default(), sizes(10, None, None), &mut rng)
-                .unwrap();
-        println!("dealt out: {} MB, {:?}", peak(), start.elapsed());
-        println!("{}", population.histogram().render(10));
-        assert_eq!((population.per_agent(), population.test()), (5000, 50_000..60_000));
-        assert!(peak() < 250, "{} MB", peak());
-    }
 }

@@ -245,7 +245,7 @@ impl Engine for Simulator {
 
     fn gather(&mut self, call: &Call<'_>) -> Result<Gathered<'_>, Error> {
         let weights = self.network.load(call.weights).map_err(failed(call.round))?;
-        let looks = call.round == 1 || call.round % self.training.eval_every == 0;
+        let looks = call.round == 1 || call.round.is_multiple_of(self.training.eval_every);
         let assessment = match looks {
             true => Some(self.assess_loaded(&weights).map_err(failed(call.round))?),
             false => None,

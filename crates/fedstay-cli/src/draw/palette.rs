@@ -179,6 +179,8 @@ pub struct Style {
 const KNOWN: &[(&str, Colour, Dash, Marker)] = &[
     ("fedavg", Colour::VERMILLION, Dash::Dashed, Marker::Square),
     ("adagd", Colour::BLUE, Dash::Solid, Marker::Disc),
+    ("adagdhalve", Colour::SKY, Dash::Long, Marker::Star),
+    ("adagdnoprojection", Colour::BLUE, Dash::DashDot, Marker::Ring),
     ("retain", Colour::GREEN, Dash::Solid, Marker::Diamond),
     ("earlystop", Colour::ORANGE, Dash::DashDot, Marker::Triangle),
     ("keepbest", Colour::PURPLE, Dash::Long, Marker::TriangleDown),
@@ -201,6 +203,9 @@ const ALIASES: &[(&str, &str)] = &[
     ("uniformaveraging", "fedavg"),
     ("localsgd", "fedavg"),
     ("ada", "adagd"),
+    ("fedavgearlystop", "earlystop"),
+    ("fedavgkeepbest", "keepbest"),
+    ("fedavgnever", "never"),
 ];
 
 /// Looks for names that are not known: every colour in two dashes no known rule combines them with
@@ -269,7 +274,8 @@ impl Style {
             [Marker::Disc, Marker::Square, Marker::Triangle, Marker::Diamond];
         Self {
             colour: COLOURS[index % COLOURS.len()],
-            dash: DASHES[index % DASHES.len()],
+            // Each time the colours begin anew they meet other dashes: 18 looks before one repeats.
+            dash: DASHES[(index + index / COLOURS.len()) % DASHES.len()],
             marker: MARKERS[index % MARKERS.len()],
         }
     }

@@ -121,8 +121,8 @@ pub(super) fn make() -> anyhow::Result<Drawing> {
         width: 680.0,
         caption: format!(
             "Filled: no loss; dashed: the ε-level, ε = {}; solid: the 1-level. Small steps \
-             (η = {}) reach agent 2's set only across agent 1's strip. There agent 1 leaves FedAvg, \
-             which ends with F₁ = {:.2}; ADA-GD keeps agent 1 in and stalls.",
+             (η = {}) reach agent 2's set only across agent 1's strip. There FedAvg loses \
+             agent 1 and ends with F₁ = {:.2}; ADA-GD keeps it and stalls.",
             instance.epsilon,
             instance.step_size,
             averaging.loss(0)

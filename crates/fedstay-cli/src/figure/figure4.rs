@@ -165,10 +165,10 @@ pub(super) fn make() -> anyhow::Result<Drawing> {
     let s = leaves.at.0 - leaves.at.1 + alpha;
     let figure = Figure {
         caption: format!(
-            "Level lines of the two losses and where their agents are content, ε = {}. In the dotted \
+            "Level lines of both losses and where the agents are content, ε = {}. In the dotted \
              region one agent leaves at once and the line on which the other moves on misses the \
-             overlap. F is the mean loss. Both rules take steps η = δ/L = {:.3}; where paths coincide \
-             they are drawn side by side.",
+             overlap. F is the mean loss. Both rules take steps η = δ/L = {:.3}; coinciding paths \
+             are drawn side by side.",
             third.instance.epsilon, third.step_size
         ),
         ..Figure::new("Where agents leave, and what is left to reach")

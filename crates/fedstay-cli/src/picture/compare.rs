@@ -3,7 +3,9 @@
 
 use super::{thinned, write as write_figure};
 use crate::command::compare::Compared;
-use crate::draw::{BarSeries, Bars, Colour, Figure, Fill, Guide, Line, Panel, Pattern, Style};
+use crate::draw::{
+    BarSeries, Bars, Colour, Figure, Fill, Guide, Line, Panel, Pattern, Points, Style,
+};
 use anyhow::Result;
 use fedstay::record::{RoundLine, Spread};
 use fedstay::verdict::Verdict;
@@ -60,9 +62,16 @@ fn curves(compared: &[Compared]) -> Panel {
     let labels: Vec<&str> = compared.iter().map(|run| run.label.as_str()).collect();
     let styles = Style::assign(&labels);
     let mut panel = Panel { weight: 1.5, height: Some(360.0), ..Panel::new(title, "round", label) };
-    for (run, style) in compared.iter().zip(&styles) {
-        let line = Line::new(run.label.clone(), thinned(&curve(run)), *style);
-        panel = panel.with(Line { width: 2.2, ..line });
+    // Policies share averaging's path until they part from it, so averaging is drawn over them.
+    let mut order: Vec<(&Compared, &Style)> = compared.iter().zip(&styles).collect();
+    order.sort_by_key(|(run, _)| run.summary.policy == "none" && run.summary.behaviour != "never");
+    for (run, style) in order {
+        let points = thinned(&curve(run));
+        let end = points.last().copied();
+        panel = panel.with(Line { width: 2.2, ..Line::new(run.label.clone(), points, *style) });
+        if let Some(end) = end {
+            panel = panel.with(Points::new("", vec![end], style.marker, style.colour));
+        }
     }
     if let Some((run, style)) =
         compared.iter().zip(&styles).find(|(run, _)| !run.summary.left.is_empty())
@@ -87,12 +96,14 @@ fn ends(compared: &[Compared]) -> Panel {
         Some(spread) if accuracy => (spread.mean, spread.min),
         _ => (run.summary.loss.mean, run.summary.loss.max),
     };
-    let (title, label) = match accuracy {
-        true => ("The model delivered at the end", "accuracy"),
-        false => ("The model delivered at the end", "loss"),
+    let label = if accuracy { "accuracy, %" } else { "loss" };
+    // Whole percents, two digits of a loss: more would not fit over a bar.
+    let shown = |value: f64| match accuracy {
+        true => (100.0 * value).round(),
+        false => (100.0 * value).round() / 100.0,
     };
-    let means = compared.iter().map(|run| spread(run).0).collect();
-    let worsts = compared.iter().map(|run| spread(run).1).collect();
+    let means = compared.iter().map(|run| shown(spread(run).0)).collect();
+    let worsts = compared.iter().map(|run| shown(spread(run).1)).collect();
     let hatched = Fill {
         pattern: Pattern::Hatch,
         ink: Colour::ORANGE.darker(0.2),
@@ -101,9 +112,10 @@ fn ends(compared: &[Compared]) -> Panel {
     let worst =
         BarSeries { fill: hatched, ..BarSeries::new("worst agent", worsts, Colour::ORANGE) };
     Panel {
-        x_categories: compared.iter().map(|run| run.label.replace('+', "\n+")).collect(),
+        weight: 1.25,
+        x_categories: compared.iter().map(|run| run.label.replace('+', " +")).collect(),
         height: Some(360.0),
-        ..Panel::new(title, "", label)
+        ..Panel::new("The model delivered at the end", "", label)
     }
     .with(Bars {
         show_values: true,

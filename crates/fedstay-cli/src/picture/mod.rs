@@ -26,7 +26,7 @@ fn write(figure: &Figure, folder: &Path, name: &str) -> Result<Vec<PathBuf>> {
 fn thinned<T: Copy>(points: &[T]) -> Vec<T> {
     let every = points.len().div_ceil(POINTS).max(1);
     let mut thinned: Vec<T> = points.iter().copied().step_by(every).collect();
-    if let (true, Some(last)) = ((points.len().max(1) - 1) % every != 0, points.last()) {
+    if let (true, Some(last)) = (!(points.len().max(1) - 1).is_multiple_of(every), points.last()) {
         thinned.push(*last);
     }
     thinned

@@ -47,6 +47,8 @@ fn losses(recorded: &Recorded) -> Panel {
         for line in &recorded.rounds {
             if let Some(position) = line.agents.iter().position(|id| *id == agent.id)
                 && let Some(loss) = line.loss[position]
+                // A lower bound is no loss: drawn, it would look like one that jumps.
+                && !line.at_least.contains(&agent.id)
             {
                 points.push((f64::from(line.round), loss));
             }

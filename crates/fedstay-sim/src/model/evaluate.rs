@@ -38,37 +38,48 @@ impl Decision {
     }
 }
 
-/// In which order an agent's rows are looked at: hardest first, by the last evaluation that saw
-/// them all. It changes how soon a decision falls and how large the lower bound is, never the
-/// decision. Starts with the rows as they come.
+/// In which order an agent's rows are looked at: hardest first, by what was last seen of each. A
+/// row that was never seen counts as the hardest, so at first the rows come as they are, and all
+/// have been seen after a few decisions; a row that was easy is not looked at again until those
+/// before it have become as easy. It changes how soon a decision falls and how large the lower
+/// bound is, never the decision.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Order {
-    index: Vec<u32>,
-    losses: Vec<f32>,
+    /// For every row its last loss above its number, from the largest to the smallest.
+    keys: Vec<u64>,
+}
+
+/// Sorts by loss, then rows of equal loss from the last to the first. Losses are never negative,
+/// so their bits sort like they do.
+fn key(row: u32, loss: f32) -> u64 {
+    u64::from(loss.to_bits()) << 32 | u64::from(!row)
 }
 
 impl Order {
     /// An order for as many rows as there are, keeping the one there is if it fits.
     fn fit(&mut self, rows: usize) {
-        if self.index.len() != rows {
-            self.index.clear();
-            self.index.extend(0..rows as u32);
-            self.losses.clear();
-            self.losses.resize(rows, 0.0);
+        if self.keys.len() != rows {
+            self.keys.clear();
+            self.keys.extend((0..rows as u32).map(|row| key(row, f32::INFINITY)));
         }
     }
 
-    fn record(&mut self, index: &[u32], losses: &[f32]) {
-        for (row, loss) in index.iter().zip(losses) {
-            self.losses[*row as usize] = *loss;
+    /// The rows in places `from..from + count`.
+    fn rows(&self, from: usize, count: usize) -> impl Iterator<Item = u32> {
+        self.keys[from..from + count].iter().map(|key| !(*key as u32))
+    }
+
+    /// Replaces the keys from place `from` on; [`sort`](Self::sort) must follow.
+    fn record(&mut self, from: usize, rows: &[u32], losses: &[f32]) {
+        let keys = &mut self.keys[from..from + rows.len()];
+        for ((place, row), loss) in keys.iter_mut().zip(rows).zip(losses) {
+            *place = key(*row, *loss);
         }
     }
 
-    /// Hardest first, equals by row.
+    /// A stable sort, because it is fast where the rest is in order already.
     fn sort(&mut self) {
-        let Self { index, losses } = self;
-        let loss = |row: &u32| losses[*row as usize];
-        index.sort_unstable_by(|a, b| loss(b).total_cmp(&loss(a)).then(a.cmp(b)));
+        self.keys.sort_by(|a, b| b.cmp(a));
     }
 }
 
@@ -102,7 +113,7 @@ impl Network {
             work.losses[..count].iter().for_each(|loss| sum.add(*loss));
             correct += work.hits[..count].iter().sum::<u32>() as usize;
             if let Some(order) = order.as_deref_mut() {
-                order.record(&work.index[..count], &work.losses[..count]);
+                order.record(from, &work.index[..count], &work.losses[..count]);
             }
         }
         if let Some(order) = order {
@@ -128,21 +139,22 @@ impl Network {
         if bound.is_nan() {
             return Err(Error::Bound);
         }
-        let first = self.first(weights, rows, work.isa)?;
         let samples = rows.len();
         let Some(threshold) = LossSum::largest_at_most(bound, samples) else {
             return Ok(Decision::Above(0.0));
         };
+        let first = self.first(weights, rows, work.isa)?;
         order.fit(samples);
         let mut sum = LossSum::default();
         for from in (0..samples).step_by(work.tile()) {
             let count = work.tile().min(samples - from);
             work.index.clear();
-            work.index.extend_from_slice(&order.index[from..from + count]);
+            work.index.extend(order.rows(from, count));
             self.evaluate_tile(weights, first, rows, work);
             work.losses[..count].iter().for_each(|loss| sum.add(*loss));
-            order.record(&work.index[..count], &work.losses[..count]);
+            order.record(from, &work.index[..count], &work.losses[..count]);
             if sum > threshold {
+                order.sort();
                 return Ok(Decision::Above(sum.mean(samples)));
             }
         }

@@ -59,7 +59,6 @@ struct Checkpoint {
     schema: String,
     rounds_bytes: u64,
     gram_bytes: Option<u64>,
-    #[serde(flatten)]
     state: TrialState,
 }
 
@@ -281,4 +280,63 @@ fn model_bytes(trial: &Trial) -> Result<Vec<u8>, String> {
     let views = views.map_err(|error| error.to_string())?;
     let about = HashMap::from([("schema".to_owned(), "fedstay.model/1".to_owned())]);
     safetensors::serialize(views, Some(about)).map_err(|error| error.to_string())
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    fn trial() -> Trial {
+        let set = [("problem.kind", "observation-3"), ("rule.kind", "fedavg")];
+        let set: Vec<(String, String)> =
+            set.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+        Trial::new(Experiment::parse("", &set).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_full_disk_loses_no_finished_round_and_the_run_goes_on_once_there_is_room() {
+        let folder = tempfile::tempdir().unwrap();
+        let whole = folder.path().join("whole");
+        let mut first = trial();
+        let mut kept = Folder::create(&whole, &first).unwrap();
+        let summary = first.run(&mut kept).unwrap();
+        kept.finish(&first, &summary).unwrap();
+
+        /// Lets some rounds through; then the disk is full.
+        struct Filling {
+            folder: Folder,
+            room: u32,
+        }
+        impl Watch for Filling {
+            fn round(&mut self, view: &RoundView<'_>) -> Result<(), Error> {
+                if view.number > self.room {
+                    self.folder.rounds = OpenOptions::new().write(true).open("/dev/full").unwrap();
+                }
+                self.folder.round(view)
+            }
+            fn between(&mut self, state: &dyn Fn() -> TrialState, last: bool) -> Result<(), Error> {
+                self.folder.between(state, last)
+            }
+        }
+        let path = folder.path().join("full");
+        let mut second = trial();
+        let mut filling = Filling { folder: Folder::create(&path, &second).unwrap(), room: 20 };
+        let error = second.run(&mut filling).unwrap_err().to_string();
+        assert!(error.contains("rounds.jsonl") && error.contains("--resume"), "{error}");
+        let read = |run: &Path, file: &str| std::fs::read(run.join(file)).unwrap();
+        assert_eq!(read(&path, "rounds.jsonl").split(|byte| *byte == b'\n').count(), 22);
+
+        let (mut resumed, mut trial) = Folder::resume(&path).unwrap();
+        let summary = trial.run(&mut resumed).unwrap();
+        resumed.finish(&trial, &summary).unwrap();
+        for file in ["rounds.jsonl", "summary.json", "checkpoint", "model.safetensors"] {
+            assert_eq!(read(&whole, file), read(&path, file), "{file}");
+        }
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_made_is_named() {
+        let error = Folder::create(Path::new("/proc/nowhere"), &trial()).unwrap_err().to_string();
+        assert!(error.contains("/proc/nowhere"), "{error}");
+    }
 }

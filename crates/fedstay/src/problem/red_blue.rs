@@ -34,7 +34,7 @@ pub struct Device {
 impl RedBlue {
     /// The devices, red first.
     pub fn devices() -> [Device; 2] {
-        [Device::on_side(-1.0, 1.0, 1.0), Device::on_side(1.0, 0.7, 0.42)]
+        [Device::on_side(-1.0, 1.0, 1.0), Device::on_side(1.0, 0.4, 0.4)]
     }
 
     pub(super) fn build(&self) -> Result<Instance, Error> {

@@ -90,22 +90,3 @@ fn every_fetchable_set_is_a_source() {
     }
     assert_eq!(Fetchable::from_kind("digits"), None);
 }
-
-#[test]
-#[ignore = "needs a network, and 240 MB in the cache"]
-fn the_published_files_can_be_fetched() {
-    let cache = super::super::cache_dir().unwrap();
-    for what in [Fetchable::Cifar10, Fetchable::Mnist] {
-        let (start, mut last) = (std::time::Instant::now(), String::new());
-        let mut tell = |progress: Progress| {
-            if progress.doing != last {
-                println!("{:6.1} s {progress:?}", start.elapsed().as_secs_f64());
-                last = progress.doing;
-            }
-        };
-        println!("{:#?}", fetch(what, &cache, &mut tell).unwrap());
-        println!("{:6.1} s in all", start.elapsed().as_secs_f64());
-        let again = fetch(what, &cache, &mut |_| ()).unwrap();
-        assert!(again.new.is_empty() && again.from.is_empty());
-    }
-}

@@ -1,0 +1,132 @@
+//! A run that is killed at any moment goes on to the same bytes.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const FILES: [&str; 6] = [
+    "config.toml",
+    "rounds.jsonl",
+    "gram.jsonl",
+    "checkpoint",
+    "model.safetensors",
+    "summary.json",
+];
+
+fn start(folder: &Path, arguments: &[&str]) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_fedstay"))
+        .args(arguments)
+        .current_dir(folder)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+fn finish(child: Child) {
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn killed_and_resumed(sets: &[&str], kills: u32) {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |out: &str| {
+        let mut arguments = vec!["run", "--out", out];
+        sets.iter().for_each(|set| arguments.extend(["--set", set]));
+        arguments.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let whole = run("whole");
+    let before = Instant::now();
+    finish(start(folder.path(), &whole.iter().map(String::as_str).collect::<Vec<_>>()));
+    let takes = before.elapsed();
+    let mut cut_off = 0;
+    for kill in 0..kills {
+        let out = format!("cut{kill}");
+        let arguments = run(&out);
+        let mut child =
+            start(folder.path(), &arguments.iter().map(String::as_str).collect::<Vec<_>>());
+        // Spread over the whole run, at moments that have nothing to do with its rounds.
+        std::thread::sleep(takes.mul_f64(f64::from(kill * 37 % kills + 1) / f64::from(kills + 1)));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let path = folder.path().join(&out);
+        if !path.join("config.toml").exists() {
+            // Killed before the folder was there: nothing had begun.
+            let _ = std::fs::remove_dir_all(&path);
+            finish(start(folder.path(), &arguments.iter().map(String::as_str).collect::<Vec<_>>()));
+        } else if !path.join("summary.json").exists() {
+            cut_off += 1;
+            // Every finished round is readable as it stands.
+            let text = std::fs::read_to_string(path.join("rounds.jsonl")).unwrap();
+            let complete = text.lines().count() - usize::from(!text.ends_with('\n'));
+            for line in text.lines().take(complete) {
+                serde_json::from_str::<serde_json::Value>(line).unwrap();
+            }
+            finish(start(folder.path(), &["run", "--resume", &out]));
+        }
+        for file in FILES {
+            let read = |run: &str| std::fs::read(folder.path().join(run).join(file)).ok();
+            assert!(read("whole") == read(&out), "kill {kill}: {file} differs");
+        }
+        std::fs::remove_dir_all(path).unwrap();
+    }
+    assert!(cut_off >= kills / 2, "only {cut_off} of {kills} kills hit a running run");
+}
+
+#[test]
+fn a_problem_killed_at_20_moments_resumes_to_identical_bytes() {
+    killed_and_resumed(
+        &[
+            "problem.kind=huber",
+            "problem.dim=60",
+            "problem.samples=40",
+            "problem.agents=12",
+            "step_size=0.0005",
+            "rounds=12000",
+            "record_gram=true",
+        ],
+        20,
+    );
+}
+
+#[test]
+fn training_on_data_killed_at_8_moments_resumes_to_identical_bytes() {
+    killed_and_resumed(
+        &[
+            "rule.kind=fedavg",
+            "local.steps=4",
+            "local.batch=32",
+            "rounds=250",
+            "step_size=0.05",
+            "participation=0.8",
+            "policy.kind=keep-best",
+            "model.hidden=64",
+        ],
+        8,
+    );
+}
+
+#[test]
+fn a_damaged_folder_is_refused_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    finish(start(folder.path(), &["run", "--out", "a", "--set", "rounds=5"]));
+    let path = folder.path().join("a");
+    std::fs::remove_file(path.join("summary.json")).unwrap();
+    let refused = |expected: &str| {
+        let output = start(folder.path(), &["run", "--resume", "a"]).wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(expected), "{said}");
+    };
+    let checkpoint = std::fs::read(path.join("checkpoint")).unwrap();
+    std::fs::write(path.join("checkpoint"), &checkpoint[..checkpoint.len() / 2]).unwrap();
+    refused("checkpoint");
+    std::fs::write(path.join("checkpoint"), &checkpoint).unwrap();
+    let rounds = std::fs::read(path.join("rounds.jsonl")).unwrap();
+    std::fs::write(path.join("rounds.jsonl"), &rounds[..rounds.len() / 2]).unwrap();
+    refused("rounds.jsonl");
+    std::fs::write(path.join("rounds.jsonl"), &rounds).unwrap();
+    finish(start(folder.path(), &["run", "--resume", "a"]));
+    std::thread::sleep(Duration::from_millis(1));
+    refused("is over");
+}

@@ -1,0 +1,222 @@
+//! `fedstay run`, `compare`, `check`, `list`: what a stranger types on the first day.
+
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn fedstay(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_fedstay"))
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .unwrap()
+}
+
+fn ok(folder: &Path, arguments: &[&str]) -> String {
+    let output = fedstay(folder, arguments);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{arguments:?}: {said}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn summary(sets: &[&str]) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let mut arguments = vec!["run", "--json"];
+    for set in sets {
+        arguments.extend(["--set", set]);
+    }
+    serde_json::from_str(&ok(folder.path(), &arguments)).unwrap()
+}
+
+#[test]
+fn the_summary_has_every_key() {
+    let summary = summary(&["problem.kind=observation-3", "rule.kind=fedavg"]);
+    for key in [
+        "rule",
+        "seed",
+        "rounds",
+        "stop",
+        "left",
+        "verdict",
+        "agents",
+        "loss",
+        "accuracy",
+        "population",
+        "landed",
+        "weights",
+    ] {
+        assert!(summary.get(key).is_some(), "{key}");
+    }
+    assert_eq!(summary["rule"], "fedavg");
+    assert_eq!(summary["stop"], "nobody-left");
+    assert_eq!(summary["left"][0], serde_json::json!({ "agent": 1, "round": 39 }));
+    for key in ["id", "epsilon", "loss", "accuracy", "left", "rounds_in_d"] {
+        assert!(summary["agents"][0].get(key).is_some(), "{key}");
+    }
+    assert!(summary["population"].is_null() && summary["landed"].is_null());
+    assert_eq!(summary["weights"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn the_observations_through_the_command() {
+    for rule in ["fedavg", "minibatch-sgd", "ada-gd"] {
+        let kind = format!("rule.kind={rule}");
+        let summary = summary(&["problem.kind=observation-2", &kind, "epsilon=0.3"]);
+        assert!(summary["loss"]["mean"].as_f64().unwrap() >= 0.5, "{rule}");
+    }
+    for alpha in ["0", "0.5", "1", "2"] {
+        let alpha = format!("problem.alpha={alpha}");
+        let shared = ["problem.kind=observation-3", alpha.as_str()];
+        let averaged = summary(&[&shared[..], &["rule.kind=fedavg"]].concat());
+        assert_eq!(averaged["verdict"], "harmful");
+        let kept = summary(
+            &[&shared[..], &["rule.kind=ada-gd", "rule.delta=0.05", "step_size=0.03"]].concat(),
+        );
+        assert_eq!(kept["verdict"], "retained");
+    }
+    assert_eq!(summary(&["problem.kind=observation-1", "rule.kind=ada-gd"])["stop"], "stalled");
+}
+
+#[test]
+fn a_run_is_kept_in_a_folder_with_everything_in_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = ok(folder.path(), &["run", "--set", "rounds=12", "--out", "a"]);
+    assert!(said.contains("kept in a"));
+    let files = [
+        "config.toml",
+        "rounds.jsonl",
+        "checkpoint",
+        "model.safetensors",
+        "summary.json",
+        "run.svg",
+        "run.png",
+    ];
+    for file in files {
+        assert!(folder.path().join("a").join(file).exists(), "{file}");
+    }
+    // Its own configuration gives the same run, byte for byte.
+    ok(folder.path(), &["run", "a/config.toml", "--out", "b"]);
+    for file in files {
+        let read = |run: &str| std::fs::read(folder.path().join(run).join(file)).unwrap();
+        assert_eq!(read("a"), read("b"), "{file}");
+    }
+    // A second run does not overwrite the first.
+    let again = fedstay(folder.path(), &["run", "--out", "a"]);
+    assert_eq!(again.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&again.stderr).contains("--resume a"));
+}
+
+#[test]
+fn the_number_of_threads_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    for threads in ["1", "2", "8"] {
+        let out = format!("t{threads}");
+        ok(
+            folder.path(),
+            &[
+                "run",
+                "--set",
+                "rounds=15",
+                "--set",
+                "local.steps=3",
+                "--set",
+                "local.batch=16",
+                "--set",
+                "participation=0.7",
+                "--threads",
+                threads,
+                "--out",
+                &out,
+            ],
+        );
+    }
+    for file in ["rounds.jsonl", "summary.json", "checkpoint", "model.safetensors"] {
+        let read = |run: &str| std::fs::read(folder.path().join(run).join(file)).unwrap();
+        assert!(read("t1") == read("t2") && read("t1") == read("t8"), "{file}");
+    }
+}
+
+#[test]
+fn errors_name_the_thing_and_the_nearest_names() {
+    let folder = tempfile::tempdir().unwrap();
+    for (arguments, expected) in [
+        (&["run", "--set", "rule.detla=1"][..], "`rule.delta`"),
+        (&["run", "--set", "rule.kind=ada"], "`ada-gd`"),
+        (&["run", "--set", "epsilon"], "KEY=VALUE"),
+        (&["run", "nowhere.toml"], "nowhere.toml"),
+        (&["run", "--resume", "nowhere"], "no run to resume"),
+        (&["run", "--set", "data.kind=csv", "--set", "data.path=nowhere.csv"], "nowhere.csv"),
+        (&["run", "--set", "epsilon=[1,2]"], "one for each"),
+        (&["compare", "--rules", "fedavg+halv"], "+halve"),
+        (&["figure", "99"], "there is no figure"),
+        (&["data", "fetch", "imagenet"], "cifar10"),
+        (&["check", "."], "config.toml"),
+    ] {
+        let output = fedstay(folder.path(), arguments);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(said.contains(expected), "{arguments:?}: {said}");
+        assert_eq!(said.lines().count(), 1, "{arguments:?}: {said}");
+    }
+    assert!(!folder.path().join("runs").exists());
+}
+
+#[test]
+fn compare_tells_who_left_and_draws_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = ok(
+        folder.path(),
+        &["compare", "--set", "problem.kind=red-blue", "--rules", "fedavg,ada-gd"],
+    );
+    assert!(
+        said.contains("harmful") && said.contains("retained") && said.contains("80.0%"),
+        "{said}"
+    );
+    assert!(folder.path().join("figures/compare.svg").exists());
+    assert!(folder.path().join("figures/compare.png").exists());
+    let json = ok(folder.path(), &["compare", "--set", "rounds=3", "--rules", "fedavg", "--json"]);
+    assert_eq!(serde_json::from_str::<Value>(&json).unwrap().as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn check_reads_a_recorded_run_as_it_reads_the_problem() {
+    let folder = tempfile::tempdir().unwrap();
+    let problem = ["--set", "problem.kind=huber", "--set", "rounds=200"];
+    let live = ok(folder.path(), &[&["check", "--json"], &problem[..]].concat());
+    ok(
+        folder.path(),
+        &[&["run", "--out", "kept", "--set", "record_gram=true"], &problem[..]].concat(),
+    );
+    let recorded = ok(folder.path(), &["check", "kept", "--json"]);
+    assert_eq!(live, recorded);
+    let findings: Value = serde_json::from_str(&live).unwrap();
+    assert!(
+        findings["lipschitz_seen"].as_f64().unwrap() <= findings["lipschitz"].as_f64().unwrap()
+    );
+    assert!(findings["smallest_angle"].as_f64().unwrap() > 0.0);
+    let words = ok(folder.path(), &["check", "--set", "problem.kind=observation-2"]);
+    assert!(words.contains("agent 1") && words.contains("content with the start"), "{words}");
+}
+
+#[test]
+fn lists_are_complete_and_machine_readable() {
+    let folder = tempfile::tempdir().unwrap();
+    for (list, entry) in [
+        ("rules", "ada-gd"),
+        ("policies", "keep-best"),
+        ("behaviours", "never"),
+        ("problems", "red-blue"),
+        ("data", "cifar10"),
+        ("partitions", "dirichlet"),
+        ("models", "mlp"),
+        ("figures", "4"),
+        ("keys", "rule.delta"),
+    ] {
+        let json = ok(folder.path(), &["list", list, "--json"]);
+        let entries: Vec<Value> = serde_json::from_str(&json).unwrap();
+        assert!(entries.iter().any(|e| e["name"] == entry), "{list}");
+        assert!(ok(folder.path(), &["list", list]).contains(entry));
+    }
+    assert!(ok(folder.path(), &["data", "show"]).contains("as described"));
+    assert!(ok(folder.path(), &["--help"]).contains("Examples:"));
+}

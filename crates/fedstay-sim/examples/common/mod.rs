@@ -1,0 +1,38 @@
+//! What the benchmarks share: Figure 2's setting, and how much memory this process has had.
+#![allow(dead_code, reason = "every example uses its part")]
+
+use fedstay_sim::spec::Experiment;
+
+/// What can go wrong in a benchmark: anything, and then it ends.
+pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+/// Figure 2's setting with all of CIFAR-10: ten agents of 5,000 images each, the network of 128
+/// hidden units, five local steps on 64 images. No round but the first measures accuracies.
+const SETTING: &str = r#"
+seed = 0
+rounds = 500
+step_size = 0.1
+epsilon = 0.2
+agents = 10
+eval_every = 1000000
+data.kind = "cifar10"
+data.per_agent = 5000
+partition = { kind = "by-class", q = 0.9 }
+model = { kind = "mlp", hidden = [128], activation = "softplus", init = "torch" }
+local = { steps = 5, step = "eta", batch = 64 }
+rule.kind = "fedavg"
+"#;
+
+/// Figure 2's setting, with keys changed.
+pub(crate) fn figure_two(changes: &[(&str, &str)]) -> Outcome<Experiment> {
+    let set = changes.iter().map(|(key, value)| (key.to_string(), value.to_string()));
+    Ok(Experiment::parse(SETTING, &set.collect::<Vec<_>>())?)
+}
+
+/// The most memory this process has had at a time, in megabytes.
+pub(crate) fn peak_megabytes() -> Outcome<f64> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).ok_or("no VmHWM")?;
+    let kilobytes = line.split_whitespace().nth(1).ok_or("no number")?.parse::<f64>()?;
+    Ok(kilobytes * 1024.0 / 1e6)
+}

@@ -1,0 +1,183 @@
+//! The simulator on real digits: exact shortcuts, the switches of an experiment, and the controls.
+
+use fedstay::record::{RoundLine, Summary};
+use fedstay::verdict::Verdict;
+use fedstay::{Error, RoundView, StopReason};
+use fedstay_sim::spec::Experiment;
+use fedstay_sim::trial::{Trial, Watch};
+
+/// Everything a round decides: who left, who was predicted to, and the weights, bit for bit.
+#[derive(Default)]
+struct Trace {
+    lines: Vec<RoundLine>,
+    weights: Vec<Vec<u64>>,
+}
+
+impl Watch for Trace {
+    fn round(&mut self, view: &RoundView<'_>) -> Result<(), Error> {
+        self.lines.push(RoundLine::new(view));
+        self.weights.push(view.received.iter().map(|value| value.to_bits()).collect());
+        Ok(())
+    }
+}
+
+fn trial(sets: &[(&str, &str)]) -> Trial {
+    let small =
+        [("rounds", "60"), ("step_size", "0.2"), ("model.hidden", "16"), ("eval_every", "25")];
+    let sets = small.iter().chain(sets).map(|(key, value)| ((*key).into(), (*value).into()));
+    Trial::new(Experiment::parse("", &sets.collect::<Vec<_>>()).unwrap()).unwrap()
+}
+
+fn play(sets: &[(&str, &str)]) -> (Summary, Trace) {
+    let mut trace = Trace::default();
+    let summary = trial(sets).run(&mut trace).unwrap();
+    (summary, trace)
+}
+
+#[test]
+fn early_exit_changes_no_decision_and_no_weight() {
+    let mut bounded = 0;
+    for rule in [
+        &[("rule.kind", "fedavg")][..],
+        &[("rule.kind", "fedavg"), ("decides_on", "own")],
+        &[
+            ("rule.kind", "fedavg"),
+            ("local.steps", "4"),
+            ("local.batch", "16"),
+            ("participation", "0.6"),
+        ],
+        &[("rule.kind", "minibatch-sgd"), ("local.steps", "4"), ("local.batch", "16")],
+        &[("rule.kind", "ada-gd"), ("rule.on_settled", "halve")],
+        &[("rule.kind", "ada-gd"), ("step_size", "0.02"), ("epsilon", "0.9"), ("rounds", "150")],
+        &[
+            ("rule.kind", "ada-gd"),
+            ("local.steps", "3"),
+            ("local.batch", "16"),
+            ("local.exact_gradient", "true"),
+        ],
+        &[("rule.kind", "fedavg"), ("policy.kind", "early-stop")],
+    ] {
+        for seed in ["0", "1"] {
+            let sets = [rule, &[("seed", seed)]].concat();
+            let (early, early_trace) = play(&sets);
+            let mut full = trial(&sets);
+            full.simulator_mut().unwrap().set_full_losses(true);
+            let mut full_trace = Trace::default();
+            let full = full.run(&mut full_trace).unwrap();
+            assert_eq!(early_trace.weights, full_trace.weights, "{rule:?}");
+            assert_eq!((&early.left, &early.agents), (&full.left, &full.agents), "{rule:?}");
+            for (early, full) in early_trace.lines.iter().zip(&full_trace.lines) {
+                assert_eq!(early.left, full.left);
+                // Rules that act on the split must see the same one.
+                if early.case.is_some() {
+                    assert_eq!((&early.d, early.case), (&full.d, full.case));
+                }
+                for (index, agent) in early.agents.iter().enumerate() {
+                    let (said, exact) = (early.loss[index].unwrap(), full.loss[index].unwrap());
+                    if early.at_least.contains(agent) {
+                        bounded += 1;
+                        assert!(exact > said, "a lower bound above the loss");
+                    } else {
+                        assert_eq!(said, exact);
+                    }
+                }
+            }
+        }
+    }
+    assert!(bounded > 1_000, "the exit was taken only {bounded} times");
+}
+
+#[test]
+fn averaging_loses_everybody_and_ada_gd_nobody() {
+    let (averaged, _) = play(&[("rule.kind", "fedavg"), ("rounds", "300")]);
+    assert_eq!((averaged.verdict, averaged.stop), (Verdict::Harmful, StopReason::NobodyLeft));
+    let halve = [("rule.kind", "ada-gd"), ("rule.on_settled", "halve"), ("rounds", "300")];
+    let (kept, _) = play(&halve);
+    assert_eq!(kept.verdict, Verdict::Retained);
+    let (averaged, kept) = (averaged.accuracy.unwrap(), kept.accuracy.unwrap());
+    assert!(kept.min > averaged.min + 0.1 && kept.mean > averaged.mean, "{averaged:?} {kept:?}");
+    let (ceiling, _) =
+        play(&[("rule.kind", "fedavg"), ("behaviour.kind", "never"), ("rounds", "300")]);
+    assert_eq!(ceiling.verdict, Verdict::Retained);
+    assert!(ceiling.accuracy.unwrap().mean >= kept.mean);
+}
+
+#[test]
+fn the_last_agent_stays_when_it_is_told_to() {
+    let sets = [("rule.kind", "fedavg"), ("rounds", "200"), ("last_stays", "true")];
+    let (summary, trace) = play(&sets);
+    assert_eq!((summary.left.len(), summary.stop), (9, StopReason::RoundLimit));
+    assert!(trace.lines.iter().all(|line| !line.agents.is_empty()));
+    // Everybody content at once: the last by number goes on alone.
+    let (at_once, _) = play(&[("rule.kind", "fedavg"), ("epsilon", "100"), ("last_stays", "true")]);
+    assert_eq!(at_once.left.len(), 9);
+    let (gone, _) = play(&[("rule.kind", "fedavg"), ("epsilon", "100")]);
+    assert_eq!((gone.stop, gone.rounds), (StopReason::NobodyLeft, 1));
+    assert!(!gone.warnings.is_empty());
+}
+
+#[test]
+fn an_agent_that_decides_on_its_own_model_leaves_earlier() {
+    let work = [
+        ("rule.kind", "fedavg"),
+        ("local.steps", "5"),
+        ("local.batch", "32"),
+        ("step_size", "0.05"),
+    ];
+    let first = |on: &str| {
+        let (summary, _) = play(&[&work[..], &[("decides_on", on), ("rounds", "120")]].concat());
+        summary.left.first().map_or(u32::MAX, |left| left.round)
+    };
+    assert!(first("own") < first("received"));
+}
+
+#[test]
+fn a_relative_epsilon_is_that_multiple_of_what_the_agent_reaches_alone() {
+    let sets = [("rule.kind", "fedavg"), ("epsilon", "1.5 * local"), ("rounds", "20")];
+    let trial = trial(&sets);
+    let alone = trial.simulator().unwrap().alone(0.2, 20).unwrap();
+    for (agent, alone) in trial.header().agents.iter().zip(alone) {
+        assert_eq!(agent.epsilon, 1.5 * alone);
+        assert!(alone > 0.0 && alone < 1.0);
+    }
+}
+
+#[test]
+fn participation_asks_that_share_and_no_other() {
+    let (_, trace) =
+        play(&[("rule.kind", "fedavg"), ("participation", "0.3"), ("behaviour.kind", "never")]);
+    assert!(trace.lines.iter().all(|line| line.agents.len() == 3));
+    let asked: std::collections::BTreeSet<_> =
+        trace.lines.iter().flat_map(|line| line.agents.iter().copied()).collect();
+    assert_eq!(asked.len(), 10);
+}
+
+#[test]
+fn fedprox_at_zero_is_fedavg_and_pulls_back_above_it() {
+    let work = [("rule.kind", "fedavg"), ("local.steps", "5"), ("behaviour.kind", "never")];
+    let moved = |mu: &str| {
+        let (_, trace) = play(&[&work[..], &[("local.mu", mu), ("rounds", "2")]].concat());
+        trace.lines[0].step_norm
+    };
+    let (_, plain) = play(&[&work[..], &[("rounds", "2")]].concat());
+    assert_eq!(moved("0.0"), plain.lines[0].step_norm);
+    assert!(moved("1.0") < moved("0.0"));
+}
+
+#[test]
+fn a_population_of_devices_is_judged_by_those_held_out() {
+    let (summary, _) =
+        play(&[("rule.kind", "fedavg"), ("agents", "10"), ("population", "20"), ("rounds", "5")]);
+    let population = summary.population.unwrap();
+    assert!(population.loss > 0.0 && population.accuracy.is_some());
+}
+
+#[test]
+fn diverging_training_is_an_error_that_says_what_to_do() {
+    let error = trial(&[("rule.kind", "fedavg"), ("step_size", "1e38"), ("rounds", "50")])
+        .run(&mut ())
+        .unwrap_err()
+        .to_string();
+    assert!(!error.is_empty(), "{error}");
+    println!("{error}");
+}
