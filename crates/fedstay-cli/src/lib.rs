@@ -3,6 +3,7 @@
 pub mod command;
 pub mod draw;
 pub mod figure;
+mod label;
 pub mod picture;
 mod progress;
 mod table;

@@ -120,7 +120,7 @@ impl Population {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Cifar10, Data, Row, Source};
+    use crate::data::{Data, Row, Source};
     use crate::partition::{ByClass, Iid};
     use rand::SeedableRng;
 

@@ -58,3 +58,8 @@ pub use report::{AgentId, Loss, Report, Reports, Standing, Vector, tau};
 pub use run::{Assessment, Call, Engine, Evaluation, Gathered, Observer, RoundView, run};
 pub use seed::Seed;
 pub use server::{Progress, Server, ServerState};
+
+/// The README's example, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -1,6 +1,7 @@
 //! `fedstay compare`: the same federation under several rules.
 
-use super::{Source, Threads, Usage};
+use super::{Source, Threads};
+use crate::label::under;
 use crate::progress::Progress;
 use crate::{picture, table};
 use anyhow::Result;
@@ -10,7 +11,7 @@ use fedstay_sim::spec::{Experiment, SpecError};
 use fedstay_sim::trial::{Trial, Watch};
 use std::io::Write;
 use std::path::PathBuf;
-use toml::{Table, Value};
+use toml::Table;
 
 /// What is compared when nothing else is asked for: real digits, one class an agent.
 pub(crate) const DEFAULT: &str = include_str!("../../../../experiments/compare.toml");
@@ -165,46 +166,4 @@ fn comparison(compared: &[Compared]) -> String {
         })
         .collect();
     table::table(&headings, &rows)
-}
-
-/// The experiment under another rule: `ada-gd+halve`, `fedavg+early-stop`. What the file says about
-/// the rule is kept where it is the same one.
-fn under(mut table: Table, label: &str) -> Result<Table, Usage> {
-    let mut parts = label.split('+');
-    let kind = parts.next().unwrap_or_default();
-    let entry = table.entry("rule").or_insert_with(|| Value::Table(Table::new()));
-    let rule = entry.as_table_mut().ok_or_else(|| Usage("`rule` must be a table".into()))?;
-    let delta = rule.get("delta").cloned();
-    if rule.get("kind").and_then(Value::as_str) != Some(kind) {
-        rule.clear();
-        rule.insert("kind".into(), kind.into());
-        // The slack means the same for every rule that acts on a prediction.
-        if let (Some(delta), false) = (delta, matches!(kind, "fedavg" | "minibatch-sgd")) {
-            rule.insert("delta".into(), delta);
-        }
-    }
-    for change in parts {
-        match change {
-            "halve" => rule.insert("on_settled".into(), "halve".into()),
-            "stop" => rule.insert("on_settled".into(), "stop".into()),
-            "no-projection" => rule.insert("projection".into(), false.into()),
-            _ => None,
-        };
-    }
-    for change in label.split('+').skip(1) {
-        let (section, kind) = match change {
-            "early-stop" | "keep-best" => ("policy", change),
-            "never" | "threshold" => ("behaviour", change),
-            "halve" | "stop" | "no-projection" => continue,
-            _ => {
-                return Err(Usage(format!(
-                    "`{label}`: a rule can carry +halve, +stop, +no-projection, +early-stop, \
-                     +keep-best, +never or +threshold, not +{change}"
-                )));
-            }
-        };
-        let kind = Table::from_iter([("kind".to_owned(), Value::from(kind))]);
-        table.insert(section.into(), Value::Table(kind));
-    }
-    Ok(table)
 }

@@ -1,0 +1,228 @@
+//! What a training run measured: accuracies over the rounds, and who left when.
+
+use crate::draw::Point;
+use fedstay::StopReason;
+use fedstay::record::{RoundLine, Spread, Summary};
+use serde_json::{Value, json};
+
+/// How good the weights that were sent out in a round are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Sample {
+    pub(super) round: u32,
+    /// Accuracy over all agents, those who left included.
+    pub(super) agents: Spread,
+    /// Accuracy on the population, where there is one.
+    pub(super) population: Option<f64>,
+}
+
+impl Sample {
+    /// The mean over all agents: what the paper's pictures show.
+    pub(super) fn average(&self) -> Option<f64> {
+        Some(self.agents.mean)
+    }
+
+    /// The population's.
+    pub(super) fn population(&self) -> Option<f64> {
+        self.population
+    }
+}
+
+/// A run.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Run {
+    pub(super) seed: u64,
+    /// How many agents took part.
+    pub(super) agents: usize,
+    /// The rounds that looked, in order.
+    pub(super) curve: Vec<Sample>,
+    /// The model that is delivered, under the round after the last.
+    pub(super) end: Sample,
+    /// The rounds in which an agent left, one entry an agent.
+    pub(super) left: Vec<u32>,
+    /// How many rounds were gathered.
+    pub(super) rounds: u32,
+    /// Why it ended.
+    pub(super) stop: StopReason,
+}
+
+impl Run {
+    /// From the rounds that looked and the summary.
+    pub(super) fn new(lines: &[RoundLine], summary: &Summary) -> Self {
+        let nothing = Spread { min: f64::NAN, mean: f64::NAN, max: f64::NAN };
+        let sample = |line: &RoundLine| {
+            let assessment = line.assessment.as_ref()?;
+            Some(Sample {
+                round: line.round,
+                agents: Spread::of(assessment.accuracy.iter().copied())?,
+                population: assessment.population.and_then(|score| score.accuracy),
+            })
+        };
+        Self {
+            seed: summary.seed,
+            agents: summary.agents.len(),
+            curve: lines.iter().filter_map(sample).collect(),
+            end: Sample {
+                round: summary.rounds + 1,
+                agents: summary.accuracy.unwrap_or(nothing),
+                population: summary.population.and_then(|score| score.accuracy),
+            },
+            left: summary.left.iter().map(|left| left.round).collect(),
+            rounds: summary.rounds,
+            stop: summary.stop,
+        }
+    }
+
+    /// The best average accuracy while everybody was in: the peak up to the round in which the
+    /// first agent left, whose weights are those that made it leave. `None` if nobody left.
+    pub(super) fn before(&self) -> Option<Sample> {
+        let first = *self.left.first()?;
+        let complete = self.curve.iter().filter(|sample| sample.round <= first);
+        complete.copied().max_by(|a, b| a.agents.mean.total_cmp(&b.agents.mean))
+    }
+
+    /// The curve up to round `last`. A run that ended earlier keeps its model from there on.
+    pub(super) fn points(&self, last: u32, of: fn(&Sample) -> Option<f64>) -> Vec<Point> {
+        let tail = Sample { round: last.max(self.end.round), ..self.end };
+        self.curve
+            .iter()
+            .chain([&self.end, &tail])
+            .filter_map(|sample| Some((f64::from(sample.round), of(sample)?)))
+            .collect()
+    }
+
+    /// The curve's value at a round, between the rounds that looked.
+    pub(super) fn at(&self, round: u32, of: fn(&Sample) -> Option<f64>) -> Option<f64> {
+        let points = self.points(round, of);
+        let x = f64::from(round);
+        let after = points.iter().position(|point| point.0 >= x)?;
+        let ((x1, y1), (x0, y0)) = (points[after], points[after.saturating_sub(1)]);
+        let share = if x1 > x0 { (x - x0) / (x1 - x0) } else { 1.0 };
+        Some(y0 + share * (y1 - y0))
+    }
+
+    /// Everything as JSON.
+    pub(super) fn numbers(&self) -> Value {
+        let before = self.before();
+        let curve: Vec<Value> = self
+            .curve
+            .iter()
+            .map(|Sample { round, agents, population }| {
+                json!([round, agents.mean, agents.min, agents.max, population])
+            })
+            .collect();
+        json!({
+            "seed": self.seed,
+            "accuracy_before_first_departure": before.map(|sample| sample.agents.mean),
+            "population_before_first_departure": before.and_then(|sample| sample.population),
+            "accuracy_at_end": self.end.agents,
+            "population_at_end": self.end.population,
+            "departures": self.left,
+            "agents": self.agents,
+            "rounds": self.rounds,
+            "stop": self.stop,
+            "curve_columns": ["round", "mean", "min", "max", "population"],
+            "curve": curve,
+        })
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use fedstay::AgentId;
+    use fedstay::record::{AssessmentLine, Departure, Population, Prediction};
+    use fedstay::verdict::Verdict;
+
+    fn line(round: u32, accuracy: [f64; 2], population: f64) -> RoundLine {
+        RoundLine {
+            round,
+            agents: Vec::new(),
+            loss: Vec::new(),
+            at_least: Vec::new(),
+            d: Vec::new(),
+            case: None,
+            left: Vec::new(),
+            faults: Vec::new(),
+            step_size: 0.1,
+            step_norm: 1.0,
+            rank: None,
+            stop: None,
+            assessment: Some(AssessmentLine {
+                loss: vec![1.0, 1.0],
+                accuracy: accuracy.to_vec(),
+                population: Some(Population { loss: 1.0, accuracy: Some(population) }),
+            }),
+            weights: None,
+        }
+    }
+
+    /// A run of two agents of which one leaves in round 7, and that ends in round 12.
+    pub(in crate::figure) fn fake() -> Run {
+        let agent = |id, left| fedstay::record::AgentSummary {
+            id: AgentId(id),
+            epsilon: 0.2,
+            loss: 1.0,
+            accuracy: Some(0.3),
+            left,
+            rounds_in_d: 0,
+        };
+        let summary = Summary {
+            schema: String::new(),
+            version: String::new(),
+            rule: "fedavg".into(),
+            policy: "none".into(),
+            behaviour: "threshold".into(),
+            on: "digits".into(),
+            seed: 5,
+            rounds: 12,
+            stop: StopReason::RoundLimit,
+            verdict: Verdict::Harmful,
+            everybody_content: false,
+            left: vec![Departure { agent: AgentId(1), round: 7 }],
+            agents: vec![agent(0, None), agent(1, Some(7))],
+            loss: Spread { min: 1.0, mean: 1.0, max: 1.0 },
+            accuracy: Spread::of([0.2, 0.4]),
+            population: Some(Population { loss: 1.0, accuracy: Some(0.25) }),
+            landed: None,
+            prediction: Prediction::default(),
+            notes: Vec::new(),
+            warnings: Vec::new(),
+            weights: None,
+        };
+        let lines = [
+            line(1, [0.1, 0.1], 0.1),
+            line(5, [0.5, 0.7], 0.55),
+            line(7, [0.4, 0.6], 0.45),
+            line(10, [0.9, 0.9], 0.35),
+        ];
+        Run::new(&lines, &summary)
+    }
+
+    #[test]
+    fn the_peak_before_a_departure_is_of_rounds_with_everybody_in() {
+        let run = fake();
+        // Not round 10, which has the highest accuracy but comes after the departure.
+        assert_eq!(run.before().map(|sample| sample.round), Some(5));
+        assert_eq!(Run { left: Vec::new(), ..run.clone() }.before(), None);
+        let numbers = run.numbers();
+        assert_eq!(numbers["accuracy_before_first_departure"], 0.6);
+        assert_eq!(numbers["population_before_first_departure"], 0.55);
+        assert!((numbers["accuracy_at_end"]["mean"].as_f64().unwrap() - 0.3).abs() < 1e-12);
+        assert_eq!(numbers["accuracy_at_end"]["min"], 0.2);
+        assert_eq!(numbers["departures"], json!([7]));
+        assert_eq!(numbers["stop"], "round-limit");
+        assert_eq!(numbers["curve"].as_array().unwrap().len(), 4);
+        let nobody = Run { left: Vec::new(), ..run }.numbers();
+        assert!(nobody["accuracy_before_first_departure"].is_null());
+    }
+
+    #[test]
+    fn a_run_that_ended_early_keeps_its_model() {
+        let points = fake().points(20, Sample::population);
+        assert_eq!(points[..2], [(1.0, 0.1), (5.0, 0.55)]);
+        assert_eq!(points[4..], [(13.0, 0.25), (20.0, 0.25)]);
+        assert_eq!(fake().at(5, Sample::population), Some(0.55));
+        assert_eq!(fake().at(6, Sample::population), Some(0.5));
+        assert_eq!(fake().at(19, Sample::population), Some(0.25));
+    }
+}

@@ -1,0 +1,156 @@
+//! Training runs behind a figure: one experiment under several rules, step sizes and seeds.
+
+use super::measured::Run;
+use crate::label::under;
+use crate::progress::Progress;
+use anyhow::{Context, Result};
+use fedstay::record::RoundLine;
+use fedstay::{Error, RoundView};
+use fedstay_sim::spec::{Experiment, SpecError};
+use fedstay_sim::trial::{Trial, Watch};
+use serde_json::{Value, json};
+use toml::Table;
+
+/// What the caller of a figure asks for.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Asked {
+    /// The seeds to run; the figure's own if not given.
+    pub seeds: Option<Vec<u64>>,
+    /// Keys set on top of the experiment.
+    pub set: Vec<(String, String)>,
+    /// Every control on every seed, and what else takes long.
+    pub full: bool,
+}
+
+impl Asked {
+    /// The seeds, or `0..default`.
+    pub(super) fn seeds(&self, default: u64) -> Vec<u64> {
+        self.seeds.clone().unwrap_or_else(|| (0..default).collect())
+    }
+}
+
+/// One curve of a figure: the experiment under a rule, with keys set on top.
+#[derive(Debug, Clone)]
+pub(super) struct Arm {
+    /// What the legend says.
+    pub(super) name: String,
+    /// The rule, as `compare` takes it.
+    pub(super) label: &'static str,
+    /// What differs from the experiment's file.
+    pub(super) set: Vec<(&'static str, String)>,
+    /// Whether it is one of the paper's curves, run on every seed; the others are controls.
+    pub(super) main: bool,
+}
+
+impl Arm {
+    /// A curve of the paper's.
+    pub(super) fn main(name: impl Into<String>, label: &'static str) -> Self {
+        Self { name: name.into(), label, set: Vec::new(), main: true }
+    }
+
+    /// A control, run on the first seed unless everything is asked for.
+    pub(super) fn control(name: impl Into<String>, label: &'static str) -> Self {
+        Self { main: false, ..Self::main(name, label) }
+    }
+
+    /// The arm with a key set.
+    #[must_use]
+    pub(super) fn with(mut self, key: &'static str, value: impl ToString) -> Self {
+        self.set.push((key, value.to_string()));
+        self
+    }
+
+    /// The experiment of this arm. What the caller set comes last, so it holds.
+    pub(super) fn experiment(&self, text: &str, asked: &Asked, seed: u64) -> Result<Experiment> {
+        let table: Table = toml::from_str(text).map_err(|error| SpecError(error.to_string()))?;
+        let text = toml::to_string(&under(table, self.label)?)?;
+        let mut set = vec![("seed".to_owned(), seed.to_string())];
+        set.extend(self.set.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
+        set.extend(asked.set.iter().cloned());
+        Ok(Experiment::parse(&text, &set)?)
+    }
+}
+
+/// An arm with its runs, the first seed's first.
+#[derive(Debug, Clone)]
+pub(super) struct Done {
+    pub(super) arm: Arm,
+    pub(super) experiment: Experiment,
+    pub(super) runs: Vec<Run>,
+}
+
+impl Done {
+    /// The first seed's run.
+    pub(super) fn first(&self) -> &Run {
+        &self.runs[0]
+    }
+}
+
+/// Runs every arm on its seeds, with a progress bar each.
+pub(super) fn study(text: &str, arms: Vec<Arm>, asked: &Asked, seeds: &[u64]) -> Result<Vec<Done>> {
+    let first = &seeds[..seeds.len().min(1)];
+    let of = |arm: &Arm| if arm.main || asked.full { seeds } else { first };
+    // All are read before the first one runs: a typing error shall not show after minutes.
+    let mut planned = Vec::new();
+    for arm in arms {
+        let experiments: Vec<Experiment> = of(&arm)
+            .iter()
+            .map(|seed| arm.experiment(text, asked, *seed))
+            .collect::<Result<_>>()?;
+        planned.push((arm, experiments));
+    }
+    let all: usize = planned.iter().map(|(_, experiments)| experiments.len()).sum();
+    let mut number = 0;
+    let mut done = Vec::new();
+    for (arm, experiments) in planned {
+        let mut runs = Vec::new();
+        let experiment = experiments.first().cloned().context("a figure needs a seed")?;
+        for experiment in experiments {
+            number += 1;
+            let bar = format!("{number}/{all} {}, seed {},", arm.name, experiment.seed);
+            runs.push(run(experiment, &bar)?.with_context(|| bar.clone())?);
+        }
+        done.push(Done { arm, experiment, runs });
+    }
+    Ok(done)
+}
+
+/// One run. The outer error is about the experiment or its data; the inner one came up during
+/// training, as when a step size is so large that the weights leave the floating-point range.
+pub(super) fn run(experiment: Experiment, bar: &str) -> Result<Result<Run, Error>> {
+    let mut trial = Trial::new(experiment)?;
+    let mut progress = Progress::named(&trial, bar);
+    let mut keep = Keep::default();
+    let summary = trial.run(&mut [&mut progress as &mut dyn Watch, &mut keep]);
+    progress.finish();
+    Ok(summary.map(|summary| Run::new(&keep.0, &summary)))
+}
+
+/// Keeps the rounds that looked.
+#[derive(Default)]
+struct Keep(Vec<RoundLine>);
+
+impl Watch for Keep {
+    fn round(&mut self, view: &RoundView<'_>) -> Result<(), Error> {
+        if view.assessment.is_some() {
+            self.0.push(RoundLine::new(view));
+        }
+        Ok(())
+    }
+}
+
+/// The numbers behind a figure: what was run, and every run's accuracies and departures.
+pub(super) fn numbers(done: &[Done], paper: Value) -> Value {
+    let arms: Vec<Value> = done
+        .iter()
+        .map(|Done { arm, experiment, runs }| {
+            json!({
+                "name": arm.name,
+                "rule": arm.label,
+                "experiment": experiment,
+                "runs": runs.iter().map(Run::numbers).collect::<Vec<_>>(),
+            })
+        })
+        .collect();
+    json!({ "paper": paper, "arms": arms })
+}
