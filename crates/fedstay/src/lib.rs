@@ -49,7 +49,8 @@ mod server;
 pub mod verdict;
 
 pub use aggregate::{
-    AdaGd, Aggregator, Decision, Losses, Mean, OnSettled, Round, Rule, Split, StopReason,
+    AdaGd, Aggregator, Decision, Losses, Mean, OnSettled, Retain, Round, Rule, Split, StopReason,
+    Trust,
 };
 pub use behaviour::{Behaviour, Choice, Decide, Evidence, View};
 pub use error::Error;

@@ -6,7 +6,7 @@ mod common;
 use common::{Setting, play};
 use fedstay::problem::{Huber, Instance, Problem, SmoothedHinge};
 use fedstay::verdict::Verdict;
-use fedstay::{AdaGd, Behaviour, Mean, OnSettled, Policy, Rule, Seed, StopReason};
+use fedstay::{AdaGd, Behaviour, Mean, OnSettled, Policy, Retain, Rule, Seed, StopReason};
 
 const EPSILON: f64 = 0.1;
 const DELTA: f64 = 0.1;
@@ -110,4 +110,46 @@ fn early_stopping_loses_nobody_on_convex_problems_and_ends_farther_away() {
         worse += u32::from(stopped.loss.max > kept.loss.max);
     }
     assert!(worse >= 50, "early stopping was worse for the worst agent on {worse} of 60");
+}
+
+#[test]
+fn retain_keeps_everybody_in_far_fewer_rounds() {
+    let (mut settled, mut problems_seen, mut faster) = (0, 0, 0);
+    for (seed, instance) in problems().take(120) {
+        let delta = 0.02;
+        let smooth = instance.smoothness.unwrap();
+        let rule = Retain::new(delta);
+        let (kept, _) = play(&instance, setting(rule, 1.0 / smooth, 5_000));
+        assert_eq!(kept.verdict, Verdict::Retained, "seed {seed}");
+        problems_seen += 1;
+        if kept.stop == StopReason::Settled {
+            settled += 1;
+            assert!(kept.loss.max <= EPSILON + 3.0 * delta, "seed {seed}: {:?}", kept.loss);
+        }
+        let ada = AdaGd { delta, ..AdaGd::default() };
+        let step = instance.theorem_step(delta).unwrap();
+        let (slow, _) = play(&instance, setting(ada, step, 200_000));
+        faster += u32::from(kept.rounds * 20 < slow.rounds);
+    }
+    assert_eq!(settled, problems_seen);
+    assert!(
+        faster >= 110,
+        "20 times fewer rounds than the theorem's on {faster} of {problems_seen}"
+    );
+}
+
+#[test]
+fn retain_is_a_proof_at_any_step_size() {
+    let mut lost_without = 0;
+    for (seed, instance) in problems().take(100) {
+        for factor in [1.0, 1e3, 1e6] {
+            let step_size = factor / instance.smoothness.unwrap();
+            let rule = Retain::new(0.02);
+            let (kept, _) = play(&instance, setting(rule, step_size, 300));
+            assert_eq!(kept.verdict, Verdict::Retained, "seed {seed} at {factor}");
+            let (averaged, _) = play(&instance, setting(Mean::default(), step_size, 300));
+            lost_without += u32::from(averaged.verdict != Verdict::Retained);
+        }
+    }
+    assert!(lost_without > 100, "averaging lost somebody in {lost_without} of 300");
 }

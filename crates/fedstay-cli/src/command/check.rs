@@ -83,6 +83,7 @@ fn known(experiment: &Experiment) -> Known {
     let instance = experiment.problem.as_ref().and_then(|p| p.build(Seed(experiment.seed)).ok());
     let delta = match &experiment.rule {
         Rule::AdaGd(rule) => rule.delta,
+        Rule::Retain(rule) => rule.delta,
         Rule::FedAvg(rule) | Rule::MinibatchSgd(rule) => rule.delta,
     };
     Known {

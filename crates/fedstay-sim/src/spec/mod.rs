@@ -319,7 +319,7 @@ fn complete_training(table: &mut Table) -> Result<(), SpecError> {
 fn complete_rule(table: &mut Table, delta: f64) -> Result<(), SpecError> {
     let rule = section(table, "rule")?;
     default(rule, "kind", "ada-gd");
-    if rule.get("kind").and_then(Value::as_str) == Some("ada-gd") {
+    if matches!(rule.get("kind").and_then(Value::as_str), Some("ada-gd" | "retain")) {
         default(rule, "delta", delta);
     }
     Ok(())

@@ -5,10 +5,13 @@
 //! not in it does not exist, what is in it is held to the laws at the end of this file.
 
 mod ada_gd;
+mod half_space;
 mod mean;
+mod retain;
 
 pub use ada_gd::{AdaGd, OnSettled};
 pub use mean::Mean;
+pub use retain::{Retain, Trust};
 
 use crate::{AgentId, Error, Loss, Reports, Vector, linalg, projection::Projection};
 use serde::{Deserialize, Serialize};
@@ -157,6 +160,8 @@ pub enum Rule {
     MinibatchSgd(Mean),
     /// The paper's defection-aware rule.
     AdaGd(AdaGd),
+    /// This project's own: everybody above their floor, and nothing more.
+    Retain(Retain),
 }
 
 impl Rule {
@@ -177,6 +182,11 @@ impl Rule {
             about: "predicts who is about to leave and moves only where their losses stay as they are",
             reference: "Han, Patel, Shao, Wang, On the Effect of Defections in Federated Learning and How to Prevent Them, arXiv 2311.16459",
         },
+        crate::list::Entry {
+            name: "retain",
+            about: "the nearest step to averaging that keeps every agent above its floor; a proof for convex losses",
+            reference: "this project",
+        },
     ];
 
     /// The name in a configuration.
@@ -185,6 +195,7 @@ impl Rule {
             Self::FedAvg(_) => "fedavg",
             Self::MinibatchSgd(_) => "minibatch-sgd",
             Self::AdaGd(_) => "ada-gd",
+            Self::Retain(_) => "retain",
         }
     }
 
@@ -192,6 +203,7 @@ impl Rule {
         match self {
             Self::FedAvg(rule) | Self::MinibatchSgd(rule) => rule,
             Self::AdaGd(rule) => rule,
+            Self::Retain(rule) => rule,
         }
     }
 
@@ -199,6 +211,7 @@ impl Rule {
         match self {
             Self::FedAvg(rule) | Self::MinibatchSgd(rule) => rule,
             Self::AdaGd(rule) => rule,
+            Self::Retain(rule) => rule,
         }
     }
 }
@@ -228,6 +241,12 @@ impl Aggregator for Rule {
 impl From<Mean> for Rule {
     fn from(rule: Mean) -> Self {
         Self::FedAvg(rule)
+    }
+}
+
+impl From<Retain> for Rule {
+    fn from(rule: Retain) -> Self {
+        Self::Retain(rule)
     }
 }
 
