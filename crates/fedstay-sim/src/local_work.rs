@@ -127,6 +127,13 @@ impl Local {
         }
     }
 
+    /// The same work on a share of the usual samples: at least one, at most all there are.
+    pub fn with_load(&self, share: f64, rows: usize) -> Self {
+        let samples = (share * self.batch_of(rows) as f64).round().max(1.0) as usize;
+        let batch = if samples >= rows { BatchSize::Full } else { BatchSize::Samples(samples) };
+        Self { batch, ..self.clone() }
+    }
+
     /// Draws the batches of a round into `drawn`. Streams are named by round and agent, so the
     /// draw depends on nothing else.
     pub fn draw(&self, rows: usize, seed: Seed, round: u32, agent: u64, drawn: &mut Vec<u32>) {
@@ -150,5 +157,21 @@ impl Local {
             }
             _ => vec![Batch::All; self.steps],
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_load_is_a_share_of_the_usual_samples() {
+        let batch = |batch, share| Local { batch, ..Local::default() }.with_load(share, 100).batch;
+        assert_eq!(batch(BatchSize::Samples(32), 1.0), BatchSize::Samples(32));
+        assert_eq!(batch(BatchSize::Samples(32), 0.4), BatchSize::Samples(13));
+        assert_eq!(batch(BatchSize::Samples(32), 0.0), BatchSize::Samples(1));
+        assert_eq!(batch(BatchSize::Samples(32), 9.0), BatchSize::Full);
+        assert_eq!(batch(BatchSize::Full, 0.25), BatchSize::Samples(25));
+        assert_eq!(batch(BatchSize::Full, 1.6), BatchSize::Full);
     }
 }

@@ -6,6 +6,7 @@
 
 use crate::agent::{Agent, Task};
 use crate::data::{Dataset, Inputs};
+use crate::local_work::Local;
 use crate::model::{Architecture, Loaded, Network, Rows, RowsData, Workspace};
 use crate::population::{Population, Sizes};
 use crate::spec::{Experiment, SpecError, Training};
@@ -185,6 +186,16 @@ impl Simulator {
         asked
     }
 
+    /// An agent's local work, under the load the server set for it.
+    fn local_work(&self, agent: AgentId, loads: Option<&[(AgentId, f64)]>) -> Local {
+        let local = &self.training.local;
+        let load = loads.into_iter().flatten().find(|(id, _)| *id == agent);
+        load.map_or_else(
+            || local.clone(),
+            |(_, share)| local.with_load(*share, self.population.per_agent()),
+        )
+    }
+
     fn assess_loaded(&self, weights: &Loaded) -> Result<Assessment, crate::model::Error> {
         let score = |range: Range<usize>| {
             let rows = rows(self.population.data(), range)?;
@@ -256,32 +267,36 @@ impl Engine for Simulator {
             _ => None,
         };
         let losses = if self.full_losses { Losses::Exact } else { call.losses };
+        let locals: Vec<Local> =
+            self.agents.iter().map(|agent| self.local_work(agent.id, call.loads)).collect();
         let (network, population) = (&self.network, &self.population);
         let (training, seed, stands) = (&self.training, self.seed, self.stands);
         let workspaces = &self.workspaces;
-        let present = asked.iter().filter(|asked| **asked).count();
-        self.agents
-            .par_iter_mut()
-            .enumerate()
-            .filter(|(index, _)| asked[*index])
-            .try_for_each(|(index, agent)| {
+        let take_part =
+            |index: usize, agent: &mut Agent, known_loss: Option<f64>, must_stay: bool| {
                 let rows = rows(population.data(), population.agent(index))?;
                 let task = Task {
                     network,
                     weights: &weights,
                     rows: &rows,
-                    local: &training.local,
+                    local: &locals[index],
                     decides_on: training.decides_on,
                     stands,
                     seed,
                     round: call.round,
                     step_size: call.step_size,
                     losses,
-                    known_loss: known(index),
-                    must_stay: training.last_stays && present == 1,
+                    known_loss,
+                    must_stay,
                 };
                 workspaces.with(|work| agent.take_part(&task, work))
-            })
+            };
+        let last_one = training.last_stays && asked.iter().filter(|asked| **asked).count() == 1;
+        self.agents
+            .par_iter_mut()
+            .enumerate()
+            .filter(|(index, _)| asked[*index])
+            .try_for_each(|(index, agent)| take_part(index, agent, known(index), last_one))
             .map_err(failed(call.round))?;
 
         let mut leaving: Vec<usize> =
@@ -290,27 +305,7 @@ impl Engine for Simulator {
         if training.last_stays && leaving.len() == present {
             // All would leave at once: the last by number goes on.
             if let Some(last) = leaving.pop() {
-                let rows = rows(self.population.data(), self.population.agent(last))
-                    .map_err(failed(call.round))?;
-                let agent = &mut self.agents[last];
-                agent.leaves = false;
-                let task = Task {
-                    network: &self.network,
-                    weights: &weights,
-                    rows: &rows,
-                    local: &self.training.local,
-                    decides_on: self.training.decides_on,
-                    stands: self.stands,
-                    seed: self.seed,
-                    round: call.round,
-                    step_size: call.step_size,
-                    losses,
-                    known_loss: None,
-                    must_stay: true,
-                };
-                self.workspaces
-                    .with(|work| agent.take_part(&task, work))
-                    .map_err(failed(call.round))?;
+                take_part(last, &mut self.agents[last], None, true).map_err(failed(call.round))?;
             }
         }
         for index in &leaving {

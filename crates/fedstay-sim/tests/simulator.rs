@@ -2,7 +2,7 @@
 
 use fedstay::record::{RoundLine, Summary};
 use fedstay::verdict::Verdict;
-use fedstay::{Error, RoundView, StopReason};
+use fedstay::{AgentId, Call, Engine, Error, Losses, Report, RoundView, StopReason, Vector};
 use fedstay_sim::spec::Experiment;
 use fedstay_sim::trial::{Trial, Watch};
 
@@ -56,6 +56,8 @@ fn early_exit_changes_no_decision_and_no_weight() {
             ("local.exact_gradient", "true"),
         ],
         &[("rule.kind", "fedavg"), ("policy.kind", "early-stop")],
+        &[("rule.kind", "mw-fed"), ("behaviour.kind", "never"), ("epsilon", "0.8")],
+        &[("rule.kind", "pcgrad"), ("participation", "0.6")],
     ] {
         for seed in ["0", "1"] {
             let sets = [rule, &[("seed", seed)]].concat();
@@ -180,4 +182,43 @@ fn diverging_training_is_an_error_that_says_what_to_do() {
         .to_string();
     assert!(!error.is_empty(), "{error}");
     println!("{error}");
+}
+
+#[test]
+fn loads_change_the_samples_of_those_they_name_and_of_nobody_else() {
+    let directions = |loads: Option<&[(AgentId, f64)]>| -> Vec<Vec<f32>> {
+        let mut trial = trial(&[("local.batch", "16"), ("agents", "3")]);
+        let simulator = trial.simulator_mut().unwrap();
+        let weights = simulator.initial_weights();
+        let losses = Losses::Exact;
+        let call = Call { round: 2, weights: &weights, step_size: 0.2, losses, loads };
+        let gathered = simulator.gather(&call).unwrap();
+        let direction = |report: &Report<'_>| match report.direction {
+            Vector::F32(values) => values.to_vec(),
+            Vector::F64(_) => unreachable!("nets compute in single precision"),
+        };
+        gathered.reports.iter().map(direction).collect()
+    };
+    let usual = directions(None);
+    assert_eq!(directions(Some(&[(AgentId(0), 1.0), (AgentId(2), 1.0)])), usual);
+    let loaded = directions(Some(&[(AgentId(1), 0.25)]));
+    assert_eq!((&loaded[0], &loaded[2]), (&usual[0], &usual[2]));
+    assert_ne!(loaded[1], usual[1]);
+    // More than there is is all there is.
+    let all = directions(Some(&[(AgentId(1), 1e9)]));
+    assert_eq!(all, directions(Some(&[(AgentId(1), 1e6)])));
+}
+
+#[test]
+fn mw_fed_by_weight_and_by_load_part_ways_once_somebody_is_content() {
+    let sets = [("behaviour.kind", "never"), ("epsilon", "1.2"), ("local.batch", "16")];
+    let (by_weight, weight) = play(&[&sets[..], &[("rule.kind", "mw-fed")]].concat());
+    let (by_load, load) =
+        play(&[&sets[..], &[("rule.kind", "mw-fed"), ("rule.variant", "load")]].concat());
+    let content = |line: &RoundLine| line.loss.iter().flatten().any(|loss| *loss <= 1.2);
+    let first = weight.lines.iter().position(content).unwrap();
+    assert!(first > 2);
+    assert_eq!(weight.weights[..=first], load.weights[..=first]);
+    assert_ne!(weight.weights[first + 1], load.weights[first + 1]);
+    assert!(by_weight.everybody_content && by_load.everybody_content);
 }

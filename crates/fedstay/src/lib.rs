@@ -49,8 +49,8 @@ mod server;
 pub mod verdict;
 
 pub use aggregate::{
-    AdaGd, Aggregator, Decision, Losses, Mean, OnSettled, Retain, Round, Rule, Split, StopReason,
-    Trust,
+    AdaGd, Afl, Aggregator, Decision, FedFv, FedMgdaPlus, Losses, MaxFl, Mean, MwFed, OnSettled,
+    PcGrad, QFedAvg, Retain, Round, Rule, Split, StopReason, Trust,
 };
 pub use behaviour::{Behaviour, Choice, Decide, Evidence, View};
 pub use error::Error;

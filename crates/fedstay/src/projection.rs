@@ -99,6 +99,21 @@ pub fn project_sum(summands: &[Vector<'_>], basis: &[Vector<'_>], out: &mut [f64
     remaining
 }
 
+/// The inner products of all pairs of vectors, row by row: a symmetric matrix. One pass.
+pub fn gram(vectors: &[Vector<'_>]) -> Vec<f64> {
+    let n = vectors.len();
+    let padded = n.next_multiple_of(TILE);
+    let dimension = vectors.first().map_or(0, Vector::len);
+    let mut rows = vec![0.0; padded * BLOCK];
+    let mut lower = vec![0.0; padded * padded];
+    for start in (0..dimension).step_by(BLOCK) {
+        widen_rows(vectors, start..dimension.min(start + BLOCK), &mut rows);
+        add_gram(&rows, padded, &mut lower);
+    }
+    let entry = |i: usize, j: usize| lower[i.max(j) * padded + i.min(j)];
+    (0..n).flat_map(|i| (0..n).map(move |j| (i, j))).map(|(i, j)| entry(i, j)).collect()
+}
+
 fn slice(vector: Vector<'_>, range: std::ops::Range<usize>) -> Vector<'_> {
     match vector {
         Vector::F32(values) => Vector::F32(&values[range]),
@@ -372,6 +387,17 @@ mod tests {
         // The noise is along gradient 3, so dependence is exact within span{1, 2, 3}.
         assert_eq!((done.rank, done.of), (4, 5));
         assert!(worst_cosine(&out, &views[1..]) <= 1e-9);
+    }
+
+    #[test]
+    fn the_gram_matrix_is_that_of_the_pairs() {
+        let vectors = random(5, 1_234);
+        let (views, n) = (views(&vectors), 5);
+        let gram = gram(&views);
+        for (index, value) in gram.iter().enumerate() {
+            let pair = crate::linalg::dot(views[index / n], views[index % n]);
+            assert!((value - pair).abs() < 1e-9, "{value} against {pair}");
+        }
     }
 
     #[test]

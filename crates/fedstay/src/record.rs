@@ -4,6 +4,7 @@
 //! These files are the interface of everything that looks at a run: drawings, the live view,
 //! Python. Every file names its schema; a field may be added under the same schema, never changed.
 
+use crate::aggregate::Landing;
 use crate::verdict::Verdict;
 use crate::{AgentId, Loss, RoundView, StopReason, Vector, linalg};
 use serde::{Deserialize, Serialize};
@@ -74,6 +75,9 @@ pub struct RoundLine {
     pub rank: Option<(usize, usize)>,
     /// Why the run ended here, if it did.
     pub stop: Option<StopReason>,
+    /// Whether this step brings everybody under their precision, for rules that try.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub landed: Option<Landing>,
     /// How good the received weights are for every agent of the header, in rounds that looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assessment: Option<AssessmentLine>,
@@ -100,6 +104,7 @@ impl RoundLine {
             step_norm: linalg::norm(Vector::F64(view.step)),
             rank: view.decision.projection.map(|projection| (projection.rank, projection.of)),
             stop: view.decision.stop,
+            landed: view.decision.landed,
             assessment: view.assessment.map(|assessment| AssessmentLine {
                 loss: assessment.agents.iter().map(|agent| agent.loss).collect(),
                 accuracy: assessment.agents.iter().filter_map(|agent| agent.accuracy).collect(),
@@ -224,7 +229,7 @@ pub struct Summary {
     /// Loss and accuracy on the population, where there is one.
     pub population: Option<Population>,
     /// Whether everybody was brought under their precision in one broadcast, for rules that try.
-    pub landed: Option<String>,
+    pub landed: Option<Landing>,
     /// How good the server's predictions were.
     pub prediction: Prediction,
     /// How the data were dealt out, and the like.

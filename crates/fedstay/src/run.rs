@@ -17,6 +17,8 @@ pub struct Call<'a> {
     pub step_size: f64,
     /// Which losses must be exact, because rule or policy compute with them.
     pub losses: Losses,
+    /// The share of the usual work for each agent listed, where the rule sets loads.
+    pub loads: Option<&'a [(AgentId, f64)]>,
 }
 
 /// What came back.
@@ -111,11 +113,13 @@ pub fn run(
 ) -> Result<StopReason, Error> {
     let mut received = Vec::new();
     while server.round() < rounds {
+        let loads = server.loads();
         let gathered = engine.gather(&Call {
             round: server.round() + 1,
             weights: server.weights(),
             step_size: server.step_size(),
             losses: server.losses(),
+            loads: loads.as_deref(),
         })?;
         received.clear();
         received.extend_from_slice(server.weights());

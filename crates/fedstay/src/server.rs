@@ -1,7 +1,7 @@
 //! The server: weights, a rule, and one pure transition.
 
 use crate::aggregate::{Aggregator, Decision, Losses, Round, Rule, Split, StopReason};
-use crate::{Error, Policy, Reports, Vector, linalg, packed};
+use crate::{AgentId, Error, Policy, Reports, Vector, linalg, packed};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -96,6 +96,7 @@ impl Server {
             number: self.round + 1,
             step_size: self.step_size,
             initial_step_size: self.initial_step_size,
+            last_step: self.last_step,
             weights: &self.weights,
             reports,
         };
@@ -109,6 +110,7 @@ impl Server {
                 case: None,
                 step_size: self.step_size,
                 projection: None,
+                landed: None,
             });
         }
         // The rule works on a copy of its memory, so that a failure further down costs nothing.
@@ -177,6 +179,11 @@ impl Server {
         self.rule.losses(self.step_size, self.last_step)
     }
 
+    /// The share of the usual work for each agent in the next round, where the rule sets loads.
+    pub fn loads(&self) -> Option<Vec<(AgentId, f64)>> {
+        self.rule.loads()
+    }
+
     /// Everything, for a checkpoint.
     pub fn state(&self) -> ServerState {
         ServerState {
@@ -238,7 +245,7 @@ impl Server {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AdaGd, AgentId, Mean, Report};
+    use crate::{AdaGd, Mean, Report};
 
     fn one(g: &[f64]) -> Vec<Report<'_>> {
         vec![Report::new(AgentId(0), 5.0, 0.1, Vector::F64(g))]

@@ -1,5 +1,6 @@
 //! The verdict: what the departures of a run did, and how well they were foreseen.
 
+use crate::aggregate::Landing;
 use crate::record::{AgentSummary, Departure, Prediction, RoundLine, Spread, Summary};
 use crate::{AgentId, Engine, Error, Evaluation, Observer, RoundView, Server, StopReason};
 use serde::{Deserialize, Serialize};
@@ -38,6 +39,7 @@ pub struct Ledger {
     rounds_in_d: BTreeMap<AgentId, u32>,
     in_d: BTreeSet<AgentId>,
     content_at_start: Vec<AgentId>,
+    landed: Option<Landing>,
 }
 
 /// What a summary says about a run besides what the ledger knows.
@@ -83,6 +85,7 @@ impl Ledger {
             *self.rounds_in_d.entry(*agent).or_default() += 1;
         }
         self.stop = line.stop;
+        self.landed = line.landed;
     }
 
     /// Evaluates what the server delivers and sums the run up.
@@ -140,7 +143,7 @@ impl Ledger {
             loss: Spread::of(agents.iter().map(|agent| agent.loss)).unwrap_or(nothing),
             accuracy: Spread::of(agents.iter().filter_map(|agent| agent.accuracy)),
             population: assessment.population,
-            landed: None,
+            landed: self.landed,
             prediction: self.prediction(),
             notes: about.notes,
             warnings,

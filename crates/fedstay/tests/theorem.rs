@@ -118,7 +118,8 @@ fn retain_keeps_everybody_in_far_fewer_rounds() {
     for (seed, instance) in problems().take(120) {
         let delta = 0.02;
         let smooth = instance.smoothness.unwrap();
-        let rule = Retain::new(delta);
+        let mut rule = Retain::new(delta);
+        rule.landing = false;
         let (kept, _) = play(&instance, setting(rule, 1.0 / smooth, 5_000));
         assert_eq!(kept.verdict, Verdict::Retained, "seed {seed}");
         problems_seen += 1;
@@ -152,4 +153,43 @@ fn retain_is_a_proof_at_any_step_size() {
         }
     }
     assert!(lost_without > 100, "averaging lost somebody in {lost_without} of 300");
+}
+
+#[test]
+fn retain_lands_certified_on_random_convex_problems() {
+    let (mut landed, mut left_by_averaging) = (0, 0);
+    for (seed, instance) in problems().take(200) {
+        let mut rule = Retain::new(0.02);
+        rule.smoothness = instance.smoothness;
+        let (summary, _) =
+            play(&instance, setting(rule, 1.0 / instance.smoothness.unwrap(), 20_000));
+        assert_eq!(summary.verdict, Verdict::Retained, "seed {seed}");
+        if summary.stop == StopReason::Landed {
+            assert!(summary.everybody_content, "seed {seed} landed, but {:?}", summary.loss);
+            landed += 1;
+        }
+        let (averaged, _) = play(&instance, setting(Mean::default(), 0.1, 2_000));
+        left_by_averaging += u32::from(averaged.verdict == Verdict::Harmful);
+    }
+    println!("landed {landed} of 200; averaging harmful on {left_by_averaging}");
+    assert!(landed >= 190, "landed certified on {landed} of 200");
+}
+
+#[test]
+fn the_guard_keeps_everybody_under_any_rule() {
+    let mut acted = 0;
+    for (seed, instance) in problems().take(60) {
+        for rule in
+            [Rule::from(Mean::default()), AdaGd { projection: false, ..AdaGd::default() }.into()]
+        {
+            let policy = Policy::Guard(Default::default());
+            let setting = setting(rule, 20.0 * instance.theorem_step(DELTA).unwrap(), 1_000);
+            let (kept, moves) = play(&instance, Setting { policy, ..setting });
+            assert_eq!(kept.verdict, Verdict::Retained, "seed {seed}");
+            acted += u32::from(
+                kept.agents.iter().any(|agent| agent.rounds_in_d > 0) && moves.moved > 0.0,
+            );
+        }
+    }
+    assert!(acted > 60, "the guard had to act in {acted} of 120 runs");
 }

@@ -85,6 +85,13 @@ fn known(experiment: &Experiment) -> Known {
         Rule::AdaGd(rule) => rule.delta,
         Rule::Retain(rule) => rule.delta,
         Rule::FedAvg(rule) | Rule::MinibatchSgd(rule) => rule.delta,
+        Rule::MwFed(rule) => rule.delta,
+        Rule::MaxFl(rule) => rule.delta,
+        Rule::QFedAvg(rule) => rule.delta,
+        Rule::Afl(rule) => rule.delta,
+        Rule::FedMgdaPlus(rule) => rule.delta,
+        Rule::FedFv(rule) => rule.delta,
+        Rule::PcGrad(rule) => rule.delta,
     };
     Known {
         lipschitz: instance.as_ref().and_then(|instance| instance.lipschitz),

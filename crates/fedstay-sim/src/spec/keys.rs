@@ -63,6 +63,84 @@ pub const KEYS: &[Key] = &[
         "ada-gd, when everybody is about to leave: `stop`, or `halve` the step size",
     ),
     key("rule.projection", "false", "ada-gd: `false` is the control without the projection"),
+    key_with(
+        "rule.c",
+        "4.0",
+        "mw-fed: the factor for the weights of agents that are not content",
+        &[("rule.kind", "mw-fed")],
+    ),
+    key_with(
+        "rule.variant",
+        "load",
+        "mw-fed: the weights are those of the answers, `weight`, or set the samples too, `load`",
+        &[("rule.kind", "mw-fed")],
+    ),
+    key_with(
+        "rule.reading",
+        "sigmoid",
+        "maxfl: weigh by σ(x)(1 − σ(x)), `gradient`, or by σ(x), `sigmoid`; x = F − rho",
+        &[("rule.kind", "maxfl")],
+    ),
+    key_with(
+        "rule.rho",
+        "0.2",
+        "maxfl: the requirement of every agent; its epsilon unless given",
+        &[("rule.kind", "maxfl")],
+    ),
+    key_with(
+        "rule.e",
+        "0.1",
+        "fedmgda-plus: how far a weight may be from 1/M; maxfl: added to the sum of the weights",
+        &[("rule.kind", "fedmgda-plus")],
+    ),
+    key_with(
+        "rule.q",
+        "1.0",
+        "q-fedavg: how much more a large loss counts; 0 is fedavg",
+        &[("rule.kind", "q-fedavg")],
+    ),
+    key_with(
+        "rule.gamma",
+        "0.1",
+        "afl: the step size of the mixture; 0 is the plain mean",
+        &[("rule.kind", "afl")],
+    ),
+    key_with(
+        "rule.alpha",
+        "0.1",
+        "fedfv: the share of the agents, those with the largest losses, that do not give way",
+        &[("rule.kind", "fedfv")],
+    ),
+    key_with(
+        "rule.tau",
+        "1",
+        "fedfv: for how many rounds the last gradient of an absent agent counts",
+        &[("rule.kind", "fedfv")],
+    ),
+    key_with(
+        "rule.seed",
+        "0",
+        "pcgrad: the seed of the orders in which conflicts are resolved",
+        &[("rule.kind", "pcgrad")],
+    ),
+    key_with(
+        "rule.trust",
+        "auto",
+        "retain: keep steps within a radius in which predictions held: `auto`, `region` or `proof`",
+        &[("rule.kind", "retain")],
+    ),
+    key_with(
+        "rule.landing",
+        "false",
+        "retain: whether to bring everybody under their precision at the end",
+        &[("rule.kind", "retain")],
+    ),
+    key_with(
+        "rule.smoothness",
+        "1.0",
+        "retain: a constant H such that every loss is H-smooth, which certifies the landing",
+        &[("rule.kind", "retain")],
+    ),
     key(
         "policy.kind",
         "early-stop",
@@ -73,6 +151,12 @@ pub const KEYS: &[Key] = &[
         "0.01",
         "early-stop: stop this much earlier",
         &[("policy.kind", "early-stop")],
+    ),
+    key_with(
+        "policy.delta",
+        "0.01",
+        "guard: how far above its precision every agent is kept",
+        &[("policy.kind", "guard")],
     ),
     key("behaviour.kind", "threshold", "how agents decide: see `fedstay list behaviours`"),
     key(
@@ -232,7 +316,8 @@ pub(super) fn check_keys(table: &Table) -> Result<(), SpecError> {
         }
         if let (Some(section), Some(kind)) = (name.strip_suffix(".kind"), value.as_str()) {
             let names = kinds(section);
-            if !names.is_empty() && !names.contains(&kind) {
+            let alias = section == "rule" && Rule::ALIASES.contains(&kind);
+            if !names.is_empty() && !names.contains(&kind) && !alias {
                 let hint = suggestion(kind, "", names.iter().copied());
                 return Err(SpecError(format!("there is no {section} `{kind}`{hint}")));
             }
@@ -283,4 +368,23 @@ fn suggestion(name: &str, section: &str, names: impl Iterator<Item = &'static st
         .map(|(_, candidate)| format!("`{candidate}`"))
         .collect();
     if near.is_empty() { String::new() } else { format!("; the nearest are {}", near.join(", ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_parameter_of_every_rule_is_in_the_list() {
+        let names = Rule::LIST.iter().map(|entry| entry.name).chain(Rule::ALIASES.iter().copied());
+        for name in names {
+            let rule: Table = toml::from_str(&format!("kind = \"{name}\"")).unwrap();
+            let rule: Rule = rule.try_into().unwrap();
+            let rule = Table::try_from(&rule).unwrap();
+            let table = Table::from_iter([("rule".to_owned(), Value::Table(rule))]);
+            check_keys(&table).unwrap();
+        }
+        let alias = Table::from_iter([("kind".to_owned(), Value::from("fedmgda+"))]);
+        check_keys(&Table::from_iter([("rule".to_owned(), Value::Table(alias))])).unwrap();
+    }
 }

@@ -286,6 +286,12 @@ fn complete_problem(table: &mut Table) -> Result<(), SpecError> {
     default(table, "rounds", 10_000);
     default(table, "step_size", instance.step_size);
     default(table, "epsilon", instance.epsilon);
+    let rule = section(table, "rule")?;
+    if let (Some("retain"), Some(smoothness)) =
+        (rule.get("kind").and_then(Value::as_str), instance.smoothness)
+    {
+        default(rule, "smoothness", smoothness);
+    }
     complete_rule(table, instance.delta)
 }
 

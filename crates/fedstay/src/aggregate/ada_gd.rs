@@ -120,8 +120,14 @@ impl Aggregator for AdaGd {
             }
         }
         let case = split.case();
-        let mut decision =
-            Decision { stop: None, case: Some(case), split, step_size, projection: None };
+        let mut decision = Decision {
+            stop: None,
+            case: Some(case),
+            split,
+            step_size,
+            projection: None,
+            landed: None,
+        };
         if case == 3 {
             decision.stop = Some(StopReason::Settled);
             return Ok(decision);

@@ -2,15 +2,32 @@
 //!
 //! One file a rule. A rule is a struct of parameters (its name and fields are what a configuration
 //! says) with whatever it remembers between rounds, and one method. [`Rule`] is the list: what is
-//! not in it does not exist, what is in it is held to the laws at the end of this file.
+//! not in it does not exist, what is in it is held to the laws in `laws.rs`.
 
 mod ada_gd;
+mod afl;
+mod conflict;
+mod fedfv;
+mod fedmgda;
+pub(crate) mod floors;
 mod half_space;
+mod maxfl;
 mod mean;
+mod mw_fed;
+mod pcgrad;
+mod q_fedavg;
 mod retain;
+mod simplex;
 
 pub use ada_gd::{AdaGd, OnSettled};
+pub use afl::Afl;
+pub use fedfv::FedFv;
+pub use fedmgda::FedMgdaPlus;
+pub use maxfl::{MaxFl, Reading};
 pub use mean::Mean;
+pub use mw_fed::{MwFed, Variant};
+pub use pcgrad::PcGrad;
+pub use q_fedavg::QFedAvg;
 pub use retain::{Retain, Trust};
 
 use crate::{AgentId, Error, Loss, Reports, Vector, linalg, projection::Projection};
@@ -26,6 +43,8 @@ pub struct Round<'a> {
     pub step_size: f64,
     /// The step size the run began with.
     pub initial_step_size: f64,
+    /// The length of the last step; zero before the first.
+    pub last_step: f64,
     /// The weights that were sent out.
     pub weights: &'a [f64],
     /// What came back.
@@ -87,7 +106,8 @@ impl StopReason {
 /// What the server decided in a round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
-    /// Why the run ends here, if it does; the weights then stay as they are.
+    /// Why the run ends here, if it does. The weights then stay as they are, but for a landing,
+    /// whose step is the last.
     pub stop: Option<StopReason>,
     /// Who was predicted to leave.
     pub split: Split,
@@ -97,6 +117,20 @@ pub struct Decision {
     pub step_size: f64,
     /// What the projection did, where there was one.
     pub projection: Option<Projection>,
+    /// Whether everybody was brought under their precision in this step, for rules that try.
+    pub landed: Option<Landing>,
+}
+
+/// Whether everybody was brought under their precision in one broadcast.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Landing {
+    /// Yes, provably: convex losses, exact gradients, known smoothness.
+    Certified,
+    /// Yes, as far as can be predicted.
+    Estimated,
+    /// Not yet.
+    No,
 }
 
 /// Which losses must be exact.
@@ -133,6 +167,12 @@ pub trait Aggregator {
         Losses::Exact
     }
 
+    /// How much of the usual work each agent is to do in the next round, for rules that set loads.
+    /// An agent that is not listed does its usual work.
+    fn loads(&self) -> Option<Vec<(AgentId, f64)>> {
+        None
+    }
+
     /// What the rule remembers between rounds; null if nothing.
     fn memory(&self) -> Value {
         Value::Null
@@ -162,6 +202,25 @@ pub enum Rule {
     AdaGd(AdaGd),
     /// This project's own: everybody above their floor, and nothing more.
     Retain(Retain),
+    /// Multiplicative weights for agents that are not content.
+    MwFed(MwFed),
+    /// As many agents as possible under their requirement.
+    #[serde(rename = "maxfl")]
+    MaxFl(MaxFl),
+    /// The larger an agent's loss, the more it counts.
+    #[serde(rename = "q-fedavg")]
+    QFedAvg(QFedAvg),
+    /// The best model for the worst mixture of the agents.
+    Afl(Afl),
+    /// A step that helps everybody at once.
+    #[serde(rename = "fedmgda-plus", alias = "fedmgda+")]
+    FedMgdaPlus(FedMgdaPlus),
+    /// Fair averaging: gradients are turned until they do not conflict.
+    #[serde(rename = "fedfv")]
+    FedFv(FedFv),
+    /// Gradients projected off each other in random order.
+    #[serde(rename = "pcgrad")]
+    PcGrad(PcGrad),
 }
 
 impl Rule {
@@ -187,7 +246,45 @@ impl Rule {
             about: "the nearest step to averaging that keeps every agent above its floor; a proof for convex losses",
             reference: "this project",
         },
+        crate::list::Entry {
+            name: "mw-fed",
+            about: "multiplicative weights (or loads): more of those who are not content",
+            reference: "Blum, Haghtalab, Phillips, Shao, One for One, or All for All: Equilibria and Optimality of Collaboration in Federated Learning, ICML 2021",
+        },
+        crate::list::Entry {
+            name: "maxfl",
+            about: "as many agents as possible under their requirement; pulls at those who are near it",
+            reference: "Cho, Jhunjhunwala, Li, Smith, Joshi, Maximizing Global Model Appeal in Federated Learning, TMLR 2024",
+        },
+        crate::list::Entry {
+            name: "q-fedavg",
+            about: "the larger an agent's loss, the more it counts",
+            reference: "Li, Sanjabi, Beirami, Smith, Fair Resource Allocation in Federated Learning, ICLR 2020",
+        },
+        crate::list::Entry {
+            name: "afl",
+            about: "the best model for the worst mixture of the agents",
+            reference: "Mohri, Sivek, Suresh, Agnostic Federated Learning, ICML 2019",
+        },
+        crate::list::Entry {
+            name: "fedmgda-plus",
+            about: "the shortest combination of normalised gradients: helps everybody at once where it can",
+            reference: "Hu, Shaloudegi, Zhang, Yu, Federated Learning Meets Multi-Objective Optimization, IEEE TNSE 2022",
+        },
+        crate::list::Entry {
+            name: "fedfv",
+            about: "gradients are turned until they do not conflict; those with large losses give way least",
+            reference: "Wang, Fan, Qi, Wen, Wang, Yu, Federated Learning with Fair Averaging, IJCAI 2021",
+        },
+        crate::list::Entry {
+            name: "pcgrad",
+            about: "each gradient is projected off those it conflicts with, in random order",
+            reference: "Yu, Kumar, Gupta, Levine, Hausman, Finn, Gradient Surgery for Multi-Task Learning, NeurIPS 2020",
+        },
     ];
+
+    /// Other names under which a configuration may ask for a rule.
+    pub const ALIASES: &'static [&'static str] = &["fedmgda+"];
 
     /// The name in a configuration.
     pub fn name(&self) -> &'static str {
@@ -195,6 +292,13 @@ impl Rule {
             Self::FedAvg(_) => "fedavg",
             Self::MinibatchSgd(_) => "minibatch-sgd",
             Self::AdaGd(_) => "ada-gd",
+            Self::MwFed(_) => "mw-fed",
+            Self::MaxFl(_) => "maxfl",
+            Self::QFedAvg(_) => "q-fedavg",
+            Self::Afl(_) => "afl",
+            Self::FedMgdaPlus(_) => "fedmgda-plus",
+            Self::FedFv(_) => "fedfv",
+            Self::PcGrad(_) => "pcgrad",
             Self::Retain(_) => "retain",
         }
     }
@@ -203,6 +307,13 @@ impl Rule {
         match self {
             Self::FedAvg(rule) | Self::MinibatchSgd(rule) => rule,
             Self::AdaGd(rule) => rule,
+            Self::MwFed(rule) => rule,
+            Self::MaxFl(rule) => rule,
+            Self::QFedAvg(rule) => rule,
+            Self::Afl(rule) => rule,
+            Self::FedMgdaPlus(rule) => rule,
+            Self::FedFv(rule) => rule,
+            Self::PcGrad(rule) => rule,
             Self::Retain(rule) => rule,
         }
     }
@@ -211,6 +322,13 @@ impl Rule {
         match self {
             Self::FedAvg(rule) | Self::MinibatchSgd(rule) => rule,
             Self::AdaGd(rule) => rule,
+            Self::MwFed(rule) => rule,
+            Self::MaxFl(rule) => rule,
+            Self::QFedAvg(rule) => rule,
+            Self::Afl(rule) => rule,
+            Self::FedMgdaPlus(rule) => rule,
+            Self::FedFv(rule) => rule,
+            Self::PcGrad(rule) => rule,
             Self::Retain(rule) => rule,
         }
     }
@@ -229,6 +347,10 @@ impl Aggregator for Rule {
         self.inner().losses(step_size, last_step)
     }
 
+    fn loads(&self) -> Option<Vec<(AgentId, f64)>> {
+        self.inner().loads()
+    }
+
     fn memory(&self) -> Value {
         self.inner().memory()
     }
@@ -244,24 +366,60 @@ impl From<Mean> for Rule {
     }
 }
 
-impl From<Retain> for Rule {
-    fn from(rule: Retain) -> Self {
-        Self::Retain(rule)
-    }
+macro_rules! from {
+    ($($rule:ident),*) => {
+        $(impl From<$rule> for Rule {
+            fn from(rule: $rule) -> Self {
+                Self::$rule(rule)
+            }
+        })*
+    };
 }
-
-impl From<AdaGd> for Rule {
-    fn from(rule: AdaGd) -> Self {
-        Self::AdaGd(rule)
-    }
-}
+from!(AdaGd, Retain, MwFed, MaxFl, QFedAvg, Afl, FedMgdaPlus, FedFv, PcGrad);
 
 /// Checks the slack δ that most rules have.
 fn check_delta(delta: f64) -> Result<(), Error> {
-    if delta.is_finite() && delta >= 0.0 {
+    check_not_negative("rule.delta", delta)
+}
+
+/// Checks a parameter that is a number, zero or more.
+fn check_not_negative(name: &str, value: f64) -> Result<(), Error> {
+    if value.is_finite() && value >= 0.0 {
         Ok(())
     } else {
-        Err(Error::bad_parameter("rule.delta", delta, "a number, zero or more"))
+        Err(Error::bad_parameter(name, value, "a number, zero or more"))
+    }
+}
+
+/// A list as a memory; null if it is empty.
+fn remember<T: Serialize>(list: &[T]) -> Value {
+    if list.is_empty() { Value::Null } else { serde_json::json!(list) }
+}
+
+/// The list that [`remember`] made a memory.
+fn recollect<'a, T: Default + Deserialize<'a>>(memory: &'a Value) -> Result<T, Error> {
+    match memory {
+        Value::Null => Ok(T::default()),
+        _ => T::deserialize(memory).map_err(|error| Error::BadState { why: error.to_string() }),
+    }
+}
+
+/// The step of a weighted mean, `−η Σ weight_m · direction_m`.
+fn descend(round: &Round<'_>, weights: &[f64], step: &mut [f64]) {
+    for (report, weight) in round.reports.iter().zip(weights) {
+        linalg::add_scaled(step, -round.step_size * weight, report.direction);
+    }
+}
+
+/// The decision of a rule that watches departures and does nothing about them.
+fn watched(round: &Round<'_>, step: &[f64], delta: f64) -> Decision {
+    Decision {
+        stop: None,
+        split: forecast(round.reports, step, delta),
+        case: None,
+        step_size: round.step_size,
+        projection: None,
+        landed: None,
     }
 }
 
@@ -287,103 +445,4 @@ pub(crate) fn forecast(reports: &Reports<'_>, step: &[f64], margin: f64) -> Spli
 }
 
 #[cfg(test)]
-mod tests {
-    //! Laws that hold for every rule of the list.
-
-    use super::*;
-    use crate::{Report, Server};
-    use proptest::prelude::*;
-
-    fn every_rule() -> Vec<Rule> {
-        Rule::LIST
-            .iter()
-            .map(|entry| serde_json::from_value(serde_json::json!({ "kind": entry.name })).unwrap())
-            .collect()
-    }
-
-    #[test]
-    fn the_list_and_the_enum_are_the_same() {
-        for (rule, entry) in every_rule().iter().zip(Rule::LIST) {
-            assert_eq!(rule.name(), entry.name);
-            rule.check().unwrap();
-        }
-    }
-
-    prop_compose! {
-        fn round()(dimension in 1usize..6, agents in 1usize..6)(
-            losses in prop::collection::vec(0.0..3.0f64, agents),
-            directions in prop::collection::vec(prop::collection::vec(-2.0..2.0f64, dimension), agents),
-        ) -> (Vec<f64>, Vec<Vec<f64>>) {
-            (losses, directions)
-        }
-    }
-
-    fn reports<'a>(losses: &[f64], directions: &'a [Vec<f64>]) -> Vec<Report<'a>> {
-        losses
-            .iter()
-            .zip(directions)
-            .enumerate()
-            .map(|(id, (loss, g))| Report::new(AgentId(id as u64), *loss, 0.2, Vector::F64(g)))
-            .collect()
-    }
-
-    proptest! {
-        #[test]
-        fn steps_are_finite_repeatable_and_blind_to_the_order_of_arrival(
-            (losses, directions) in round(),
-            turn in 0usize..6,
-        ) {
-            let dimension = directions[0].len();
-            for rule in every_rule() {
-                let mut first = Server::new(vec![0.5; dimension], rule, 0.1).unwrap();
-                let mut second = first.clone();
-                let ordered = reports(&losses, &directions);
-                let mut turned = ordered.clone();
-                turned.rotate_left(turn % losses.len());
-                for _ in 0..3 {
-                    let a = first.step(&Reports::new(dimension, ordered.clone()).unwrap()).unwrap();
-                    let b = second.step(&Reports::new(dimension, turned.clone()).unwrap()).unwrap();
-                    prop_assert_eq!(a, b);
-                }
-                let bits = |server: &Server| -> Vec<u64> {
-                    server.weights().iter().map(|value| value.to_bits()).collect()
-                };
-                prop_assert_eq!(bits(&first), bits(&second));
-                prop_assert!(first.weights().iter().all(|value| value.is_finite()));
-            }
-        }
-
-        #[test]
-        fn a_step_stays_in_the_span_of_the_reports((losses, directions) in round()) {
-            // Intermittently communicating first-order: the server knows nothing else.
-            let dimension = directions[0].len();
-            let views: Vec<Vector<'_>> = directions.iter().map(|g| Vector::F64(g)).collect();
-            for rule in every_rule() {
-                let mut server = Server::new(vec![0.0; dimension], rule, 0.1).unwrap();
-                server.step(&Reports::new(dimension, reports(&losses, &directions)).unwrap()).unwrap();
-                let mut outside = vec![0.0; dimension];
-                let step = server.displacement().to_vec();
-                let left = crate::projection::project_sum(&[Vector::F64(&step)], &views, &mut outside);
-                prop_assert!(left.after <= 1e-6 * left.before.max(1e-9), "{left:?}");
-            }
-        }
-
-        #[test]
-        fn a_saved_state_goes_on_as_if_nothing_had_happened((losses, directions) in round()) {
-            let dimension = directions[0].len();
-            for rule in every_rule() {
-                let mut server = Server::new(vec![0.0; dimension], rule, 0.1).unwrap();
-                let step = |server: &mut Server| {
-                    server.step(&Reports::new(dimension, reports(&losses, &directions)).unwrap()).unwrap();
-                };
-                step(&mut server);
-                let text = serde_json::to_string(&server.state()).unwrap();
-                let mut resumed = Server::from_state(serde_json::from_str(&text).unwrap()).unwrap();
-                step(&mut server);
-                step(&mut resumed);
-                prop_assert_eq!(server.weights(), resumed.weights());
-                prop_assert_eq!(server.round(), resumed.round());
-            }
-        }
-    }
-}
+mod laws;

@@ -1,0 +1,230 @@
+//! FedFV: fair averaging, in which gradients are turned until they do not conflict.
+//!
+//! ```text
+//! order: the agents by ascending loss
+//! v_i = g_i for the α share with the largest losses; for the others, along the order:
+//!     if ⟨v_i, g_j⟩ < 0:  v_i ← v_i − ⟨v_i, g_j⟩/‖g_j‖² · g_j
+//! v = (1/M) Σ v_i
+//! for age τ, τ−1, …, 1:  h = Σ of the gradients that agents absent now sent so many rounds ago,
+//!     of those with ⟨v, g⟩ < 0;   v ← v − ⟨v, h⟩/‖h‖² · h
+//! s = −η · ‖(1/M) Σ g_m‖ · v/‖v‖
+//! ```
+//!
+//! The last to be projected off is the agent with the largest loss, so that its gradient is the one
+//! that is best kept. With α = 1 and nobody absent the rule is the plain mean. The α share is rounded
+//! up, as in the authors' program.
+//!
+//! The server must know: every agent's exact loss and its direction; it remembers the last directions
+//! for τ rounds. It stops: never by itself; where nothing is left of the direction but rounding, the
+//! step is zero. An agent that left is absent like one that was not asked: for τ rounds the step does
+//! not undo what its last gradient asked for.
+//!
+//! Simplified here: the authors' gradients are the displacements of local epochs and carry their
+//! length into the step, where this rule has mean gradients and the server's η.
+//!
+//! Reference: Zheng Wang, Xiaoliang Fan, Jianzhong Qi, Chenglu Wen, Cheng Wang, Rongshan Yu,
+//! *Federated Learning with Fair Averaging*, IJCAI 2021, Algorithms 1 to 3.
+
+use super::conflict::Conflicts;
+use super::{Aggregator, Decision, Round, watched};
+use crate::{AgentId, Error, Vector, linalg, packed};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::{collections::BTreeMap, sync::Arc};
+
+/// What is left of the direction, relative to the gradients, below which it is only rounding: for
+/// gradients in double and in single precision.
+const NOTHING_LEFT: (f64, f64) = (1e-12, 1e-6);
+
+/// Fair averaging.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FedFv {
+    /// The share of the agents, those with the largest losses, whose gradients stay as they are.
+    pub alpha: f64,
+    /// For how many rounds the last gradient of an absent agent counts; 0 for not at all.
+    pub tau: u32,
+    /// Widens the forecast of departures and changes no step.
+    pub delta: f64,
+    /// The last gradients; shared, because a server copies its rule every round.
+    #[serde(skip)]
+    last: BTreeMap<AgentId, Arc<Sent>>,
+}
+
+/// What an agent sent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Sent {
+    agent: AgentId,
+    round: u32,
+    #[serde(with = "packed")]
+    direction: Vec<f64>,
+}
+
+impl Default for FedFv {
+    fn default() -> Self {
+        Self::new(0.1, 1)
+    }
+}
+
+impl FedFv {
+    /// The rule before its first round.
+    pub fn new(alpha: f64, tau: u32) -> Self {
+        Self { alpha, tau, delta: 0.0, last: BTreeMap::new() }
+    }
+
+    /// The mean of the gradients without the conflicts among them.
+    fn resolve(&self, directions: &[Vector<'_>], losses: &[f64], mean: &mut [f64]) {
+        let count = directions.len();
+        let mut order: Vec<usize> = (0..count).collect();
+        order.sort_by(|a, b| losses[*a].total_cmp(&losses[*b]));
+        // A little less, so that 0.1 of 30 is 3 however it is rounded.
+        let kept = (self.alpha * count as f64 - 1e-9).ceil().max(0.0) as usize;
+        let (turned, kept) = order.split_at(count - kept.min(count));
+        let conflicts = Conflicts::new(directions);
+        let mut weights = vec![0.0; count];
+        kept.iter().for_each(|own| weights[*own] += 1.0);
+        for own in turned {
+            let resolved = conflicts.resolve(*own, &order);
+            weights.iter_mut().zip(resolved).for_each(|(weight, more)| *weight += more);
+        }
+        for (direction, weight) in directions.iter().zip(weights) {
+            linalg::add_scaled(mean, weight / count as f64, *direction);
+        }
+    }
+
+    /// Takes out of the mean what conflicts with those who are absent, the oldest first.
+    fn spare_absent(&self, round: &Round<'_>, mean: &mut [f64]) {
+        let present = |agent: AgentId| round.reports.iter().any(|report| report.agent == agent);
+        for age in (1..=self.tau.min(round.number)).rev() {
+            let mut against = vec![0.0; mean.len()];
+            for sent in self.last.values() {
+                let direction = Vector::F64(&sent.direction);
+                if sent.round + age == round.number
+                    && !present(sent.agent)
+                    && linalg::dot(direction, Vector::F64(mean)) < 0.0
+                {
+                    linalg::add_scaled(&mut against, 1.0, direction);
+                }
+            }
+            let squared = linalg::dot(Vector::F64(&against), Vector::F64(&against));
+            let product = linalg::dot(Vector::F64(&against), Vector::F64(mean));
+            if product < 0.0 && squared > 0.0 {
+                linalg::add_scaled(mean, -product / squared, Vector::F64(&against));
+            }
+        }
+    }
+
+    fn keep(&mut self, round: &Round<'_>) {
+        if self.tau == 0 {
+            return;
+        }
+        for report in round.reports.iter() {
+            let mut direction = vec![0.0; report.direction.len()];
+            linalg::add_scaled(&mut direction, 1.0, report.direction);
+            let sent = Sent { agent: report.agent, round: round.number, direction };
+            self.last.insert(report.agent, Arc::new(sent));
+        }
+        self.last.retain(|_, sent| round.number - sent.round < self.tau);
+    }
+}
+
+impl Aggregator for FedFv {
+    fn aggregate(&mut self, round: &Round<'_>, step: &mut [f64]) -> Result<Decision, Error> {
+        let losses = round.reports.iter().map(|report| report.exact_loss("fedfv"));
+        let losses: Vec<f64> = losses.collect::<Result<_, _>>()?;
+        let directions: Vec<Vector<'_>> =
+            round.reports.iter().map(|report| report.direction).collect();
+        let share = 1.0 / directions.len() as f64;
+        let (mut plain, mut lengths, mut single) = (vec![0.0; step.len()], 0.0, false);
+        for direction in &directions {
+            linalg::add_scaled(&mut plain, share, *direction);
+            lengths += share * linalg::norm(*direction);
+            single |= matches!(direction, Vector::F32(_));
+        }
+        self.resolve(&directions, &losses, step);
+        self.spare_absent(round, step);
+        let length = linalg::norm(Vector::F64(step));
+        let tolerance = if single { NOTHING_LEFT.1 } else { NOTHING_LEFT.0 };
+        if length <= tolerance * lengths {
+            step.fill(0.0);
+        } else {
+            let target = linalg::norm(Vector::F64(&plain));
+            linalg::scale(step, -round.step_size * (target / length));
+        }
+        self.keep(round);
+        Ok(watched(round, step, self.delta))
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        if !(0.0..=1.0).contains(&self.alpha) {
+            return Err(Error::bad_parameter("rule.alpha", self.alpha, "a share, from 0 to 1"));
+        }
+        super::check_delta(self.delta)
+    }
+
+    fn memory(&self) -> Value {
+        super::remember(&self.last.values().map(|sent| &**sent).collect::<Vec<_>>())
+    }
+
+    fn recall(&mut self, memory: &Value) -> Result<(), Error> {
+        let last: Vec<Sent> = super::recollect(memory)?;
+        self.last = last.into_iter().map(|sent| (sent.agent, Arc::new(sent))).collect();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Report, Reports, Server};
+
+    fn near(step: &[f64], expected: [f64; 2]) -> bool {
+        step.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-14)
+    }
+
+    fn report(id: u64, loss: f64, g: &[f64]) -> Report<'_> {
+        Report::new(AgentId(id), loss, 0.1, Vector::F64(g))
+    }
+
+    #[test]
+    fn the_worst_keeps_its_gradient_and_the_other_gives_way() {
+        let (a, b) = ([1.0, 0.0], [-1.0, 1.0]);
+        let mut server = Server::new(vec![0.0; 2], FedFv::default(), 1.0).unwrap();
+        let both = vec![report(0, 1.0, &a), report(1, 2.0, &b)];
+        server.step(&Reports::new(2, both).unwrap()).unwrap();
+        // (½, ½) + (−1, 1), as long as the mean of (1, 0) and (−1, 1), which is ½.
+        let length = 10f64.sqrt();
+        assert!(near(server.displacement(), [0.5 / length, -1.5 / length]));
+    }
+
+    #[test]
+    fn the_step_spares_who_just_left_for_tau_rounds() {
+        let (a, b) = ([1.0, 1.0], [-1.0, 0.0]);
+        for tau in [0, 1, 2] {
+            let mut server = Server::new(vec![0.0; 2], FedFv::new(0.1, tau), 1.0).unwrap();
+            server
+                .step(&Reports::new(2, vec![report(0, 2.0, &a), report(1, 1.0, &b)]).unwrap())
+                .unwrap();
+            for round in 1..4 {
+                let goodbyes = if round == 1 { vec![AgentId(1)] } else { vec![] };
+                let rest = Reports::with_goodbyes(2, vec![report(0, 2.0, &a)], goodbyes).unwrap();
+                server.step(&rest).unwrap();
+                // Off (−1, 0) what is left of (1, 1) is (0, 1), at the old length.
+                let spared = [0.0, -2f64.sqrt()];
+                let expected = if round <= tau { spared } else { [-1.0, -1.0] };
+                assert!(near(server.displacement(), expected), "τ = {tau}, round {round}");
+            }
+        }
+    }
+
+    #[test]
+    fn gradients_that_cancel_are_no_step() {
+        let (a, b) = ([1.0, 0.0], [-2.0, 0.0]);
+        let mut server = Server::new(vec![0.0; 2], FedFv::new(0.0, 1), 1.0).unwrap();
+        for gradients in [[&a, &b], [&[0.0, 0.0], &[0.0, 0.0]]] {
+            let both = vec![report(0, 1.0, gradients[0]), report(1, 2.0, gradients[1])];
+            server.step(&Reports::new(2, both).unwrap()).unwrap();
+            assert_eq!(server.displacement(), [0.0, 0.0]);
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! FedMGDA+: a step that helps everybody at once, as far as there is one.
+//!
+//! ```text
+//! u_m = g_m/‖g_m‖
+//! λ = argmin ‖Σ λ_m u_m‖²  over  Σ λ = 1,  λ ≥ 0,  |λ_m − 1/M| ≤ e
+//! s = −η Σ λ_m u_m
+//! ```
+//!
+//! With e ≥ 1 the shortest combination has a non-negative inner product with every gradient, so to
+//! first order nobody's loss rises (multiple-gradient descent); with e = 0 it is the plain mean of
+//! the normalised gradients. Normalising keeps a long gradient from buying influence.
+//!
+//! The server must know: the directions. It stops: never by itself. The length of the step does not
+//! fall with the gradients, so a fixed η circles around a solution. A zero gradient stays zero: with
+//! e ≥ 1 it takes all the weight and the step is zero, because nothing helps an agent that is at its
+//! minimum.
+//!
+//! Simplified here: the authors normalise the displacement of the agents' local epochs, let the
+//! server's step size decay over the rounds, and prefer weights by sample counts in the place of
+//! 1/M where agents differ in size.
+//!
+//! Reference: Zeou Hu, Kiarash Shaloudegi, Guojun Zhang, Yaoliang Yu, *Federated Learning Meets
+//! Multi-Objective Optimization*, IEEE Transactions on Network Science and Engineering 9(4), 2022;
+//! arXiv 2006.11489 (2020).
+
+use super::{Aggregator, Decision, Losses, Round, descend, simplex, watched};
+use crate::{Error, Vector, linalg};
+use serde::{Deserialize, Serialize};
+
+/// A squared length below this is a zero gradient.
+const ZERO: f64 = 1e-200;
+
+/// A step that helps everybody at once.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FedMgdaPlus {
+    /// How far a weight may be from 1/M. 0: the mean of the normalised gradients; 1: the shortest
+    /// combination, which may leave agents out.
+    pub e: f64,
+    /// Widens the forecast of departures and changes no step.
+    pub delta: f64,
+}
+
+impl Default for FedMgdaPlus {
+    fn default() -> Self {
+        Self { e: 0.1, delta: 0.0 }
+    }
+}
+
+impl Aggregator for FedMgdaPlus {
+    fn aggregate(&mut self, round: &Round<'_>, step: &mut [f64]) -> Result<Decision, Error> {
+        let directions: Vec<Vector<'_>> =
+            round.reports.iter().map(|report| report.direction).collect();
+        let count = directions.len();
+        let mut gram = linalg::gram(&directions);
+        let inverse = |m: usize| match gram[m * count + m] {
+            squared if squared > ZERO => 1.0 / squared.sqrt(),
+            _ => 0.0,
+        };
+        let inverses: Vec<f64> = (0..count).map(inverse).collect();
+        for (index, product) in gram.iter_mut().enumerate() {
+            // One after the other: the product of two may be out of range.
+            *product = *product * inverses[index / count] * inverses[index % count];
+        }
+        let mut weights = simplex::shortest(&gram, count, self.e);
+        weights.iter_mut().zip(&inverses).for_each(|(weight, inverse)| *weight *= inverse);
+        descend(round, &weights, step);
+        Ok(watched(round, step, self.delta))
+    }
+
+    /// The step needs none; the forecast those a step about as long as the last could reach.
+    fn losses(&self, _: f64, last_step: f64) -> Losses {
+        Losses::Near { delta: self.delta, step: 2.0 * last_step }
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        super::check_not_negative("rule.e", self.e)?;
+        super::check_delta(self.delta)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{AgentId, Report, Reports, Server};
+
+    fn step(e: f64, gradients: &[[f64; 2]]) -> Vec<f64> {
+        let rule = FedMgdaPlus { e, ..FedMgdaPlus::default() };
+        let mut server = Server::new(vec![0.0; 2], rule, 1.0).unwrap();
+        let reports = gradients.iter().enumerate();
+        let reports =
+            reports.map(|(id, g)| Report::new(AgentId(id as u64), 9.0, 0.1, Vector::F64(g)));
+        server.step(&Reports::new(2, reports.collect()).unwrap()).unwrap();
+        server.displacement().to_vec()
+    }
+
+    fn near(step: &[f64], expected: [f64; 2]) -> bool {
+        step.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-7)
+    }
+
+    #[test]
+    fn lengths_do_not_count_and_the_box_holds() {
+        let gradients = [[5.0, 0.0], [0.0, 1e-3], [0.0, 7.0]];
+        assert!(near(&step(0.0, &gradients), [-1.0 / 3.0, -2.0 / 3.0]));
+        assert!(near(&step(1.0, &gradients), [-0.5, -0.5]));
+        assert!(near(&step(0.1, &gradients), [-1.0 / 3.0 - 0.1, -2.0 / 3.0 + 0.1]));
+    }
+
+    #[test]
+    fn opposite_and_zero_gradients_are_no_step() {
+        assert!(near(&step(1.0, &[[2.0, 0.0], [-3.0, 0.0]]), [0.0, 0.0]));
+        assert!(near(&step(1.0, &[[2.0, 0.0], [0.0, 0.0]]), [0.0, 0.0]));
+        assert!(near(&step(0.1, &[[2.0, 0.0], [0.0, 0.0]]), [-0.4, 0.0]));
+        assert_eq!(step(0.5, &[[0.0, 0.0]]), [0.0, 0.0]);
+        assert!(near(&step(0.5, &[[1e-90, 1e-90]]), [-(0.5f64.sqrt()), -(0.5f64.sqrt())]));
+        assert_eq!(step(0.5, &[[1e-170, 0.0]]), [0.0, 0.0]);
+    }
+}

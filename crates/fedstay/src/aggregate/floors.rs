@@ -1,0 +1,100 @@
+//! Every agent's floor: how low a step may take its predicted loss.
+
+use super::half_space::{Nearest, nearest};
+use crate::{Error, Reports, Standing, Vector, linalg};
+
+/// Softening of constraints that cannot be met together.
+const RIDGE: f64 = 1e-6;
+
+/// The constraints `F_m + ⟨g_m, s⟩ ≥ ε_m + δ` of a round.
+pub(crate) struct Floors<'a> {
+    pub(crate) slopes: Vec<Vector<'a>>,
+    pub(crate) gram: Vec<f64>,
+    pub(crate) loss: Vec<f64>,
+    pub(crate) epsilon: Vec<f64>,
+}
+
+/// What it took to keep everybody above their floor.
+pub(crate) struct Held {
+    /// How hard each agent's floor pushed; zero where it did not.
+    pub(crate) multipliers: Vec<f64>,
+    /// Whether all constraints hold. If not, the step is the one that violates them least, or none.
+    pub(crate) met: bool,
+}
+
+impl<'a> Floors<'a> {
+    /// The floors of those who reported; all must tell their exact loss.
+    pub(crate) fn new(reports: &Reports<'a>, rule: &'static str) -> Result<Self, Error> {
+        let mut floors =
+            Self { slopes: Vec::new(), gram: Vec::new(), loss: Vec::new(), epsilon: Vec::new() };
+        for report in reports.iter() {
+            report.exact_loss(rule)?;
+            if let Standing::Open { loss, epsilon } = report.standing {
+                floors.loss.push(loss.cautious());
+                floors.epsilon.push(epsilon);
+                floors.slopes.push(report.slope());
+            }
+        }
+        floors.gram = linalg::gram(&floors.slopes);
+        Ok(floors)
+    }
+
+    /// Every agent's predicted loss after the step.
+    pub(crate) fn predicted(&self, step: &[f64]) -> Vec<f64> {
+        let along = self.slopes.iter().map(|slope| linalg::dot(*slope, Vector::F64(step)));
+        self.loss.iter().zip(along).map(|(loss, along)| loss + along).collect()
+    }
+
+    /// How far each agent's prediction is below its floor; negative above it.
+    fn lacking(&self, step: &[f64], delta: f64) -> Vec<f64> {
+        let predicted = self.predicted(step);
+        predicted.iter().zip(&self.epsilon).map(|(loss, epsilon)| epsilon + delta - loss).collect()
+    }
+
+    /// Moves the step to the nearest one that keeps everybody above their floor.
+    pub(crate) fn keep(&self, step: &mut [f64], delta: f64) -> Held {
+        let n = self.loss.len();
+        let mut b = self.lacking(step, delta);
+        for (index, lacking) in b.iter_mut().enumerate() {
+            // A constraint whose gradient vanishes cannot be served by any step.
+            if self.gram[index * n + index] == 0.0 {
+                *lacking = 0.0;
+            }
+        }
+        match nearest(&self.gram, &b, 0.0) {
+            Nearest::Multipliers(multipliers) => {
+                self.push(step, &multipliers);
+                // Once more: what the arithmetic of a long step left over.
+                let rest = self.lacking(step, delta).into_iter().zip(&multipliers);
+                let rest = rest.map(|(rest, m)| if *m > 0.0 { rest } else { rest.min(0.0) });
+                if let Nearest::Multipliers(more) =
+                    nearest(&self.gram, &rest.collect::<Vec<_>>(), 0.0)
+                {
+                    self.push(step, &more);
+                }
+                Held { multipliers, met: true }
+            }
+            Nearest::Empty => {
+                let worst = |lacking: Vec<f64>| lacking.into_iter().fold(0.0f64, f64::max);
+                let multipliers = match nearest(&self.gram, &b, RIDGE) {
+                    Nearest::Multipliers(multipliers) => multipliers,
+                    Nearest::Empty => vec![0.0; n],
+                };
+                self.push(step, &multipliers);
+                let stands = vec![0.0; step.len()];
+                if worst(self.lacking(step, delta)) >= worst(self.lacking(&stands, delta)) {
+                    step.fill(0.0);
+                }
+                Held { multipliers, met: false }
+            }
+        }
+    }
+
+    fn push(&self, step: &mut [f64], multipliers: &[f64]) {
+        for (multiplier, slope) in multipliers.iter().zip(&self.slopes) {
+            if *multiplier > 0.0 {
+                linalg::add_scaled(step, *multiplier, *slope);
+            }
+        }
+    }
+}
