@@ -29,13 +29,13 @@ pub(crate) fn under(mut table: Table, label: &str) -> Result<Table, Usage> {
     }
     for change in label.split('+').skip(1) {
         let (section, kind) = match change {
-            "early-stop" | "keep-best" => ("policy", change),
+            "early-stop" | "keep-best" | "guard" => ("policy", change),
             "never" | "threshold" => ("behaviour", change),
             "halve" | "stop" | "no-projection" => continue,
             _ => {
                 return Err(Usage(format!(
                     "`{label}`: a rule can carry +halve, +stop, +no-projection, +early-stop, \
-                     +keep-best, +never or +threshold, not +{change}"
+                     +keep-best, +guard, +never or +threshold, not +{change}"
                 )));
             }
         };

@@ -16,19 +16,19 @@ use toml::Table;
 /// What is compared when nothing else is asked for: real digits, one class an agent.
 pub(crate) const DEFAULT: &str = include_str!("../../../../experiments/compare.toml");
 
-/// The ceiling, averaging with what reviewers would try first, ADA-GD and its control.
+/// The ceiling, averaging with what reviewers would try first, ADA-GD with its control, and retain.
 const DEFAULT_RULES: &str = "fedavg+never,fedavg,fedavg+early-stop,fedavg+keep-best,\
-                             ada-gd+no-projection,ada-gd,ada-gd+halve";
+                             ada-gd+no-projection,ada-gd,ada-gd+halve,retain";
 
 const EXAMPLES: &str = "\
 Examples:
-  fedstay compare                                          real digits, seven rules, a picture
+  fedstay compare                                          real digits, eight rules, a picture
   fedstay compare --rules fedavg,ada-gd+halve --set seed=1
   fedstay compare --set problem.kind=observation-3
   fedstay compare experiment.toml --rules fedavg,ada-gd --json
 
-A rule may carry what to change about it: +halve and +no-projection (ada-gd), +early-stop and
-+keep-best (the server's policy), +never (agents that never leave: the ceiling).";
+A rule may carry what to change about it: +halve and +no-projection (ada-gd), +early-stop,
++keep-best and +guard (the server's policy), +never (agents that never leave: the ceiling).";
 
 /// Run the same federation under several rules.
 #[derive(Debug, clap::Args)]

@@ -1,27 +1,87 @@
 //! `fedstay figure`: the paper's figures, from runs made here and now.
 
-use super::Usage;
-use crate::figure;
+use super::{Threads, Usage};
+use crate::figure::{self, Asked};
 use anyhow::Result;
 use std::io::Write;
 use std::path::PathBuf;
 
+const EXAMPLES: &str = "\
+Examples:
+  fedstay figure 4
+  fedstay figure bad-problem --out docs/img
+  fedstay data fetch cifar10 && fedstay figure 2
+  fedstay figure 5a --seeds 10                     seeds 0 to 9
+  fedstay figure 5a --seeds 3..6 --set epsilon=0.3
+  fedstay figure 2 --rounds 50 --set data.kind=digits --set data.per_agent=100
+  fedstay list figures
+
+Figures 2, 5a, 5b, appendix and tuning train on CIFAR-10. On two free cores they take about 2, 1, 4,
+3 and 4 minutes; with --full two to three times as long, tuning six times. The others are instant.";
+
 /// Draw a figure of the paper.
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Examples:\n  fedstay figure 4\n  fedstay figure bad-problem --out docs/img\n  fedstay list figures"
-)]
+#[command(after_help = EXAMPLES)]
 pub struct Figure {
     /// Which one: see `fedstay list figures`
     name: String,
     /// The folder for NAME.svg, NAME.png and NAME.json
     #[arg(long, value_name = "DIR", default_value = "figures")]
     out: PathBuf,
+    /// The seeds: how many, a range `0..3`, or a list `0,4,7`; three unless given (tuning: one)
+    #[arg(long, value_parser = seeds)]
+    seeds: Option<Seeds>,
+    /// The rounds, if not the experiment's
+    #[arg(long)]
+    rounds: Option<u32>,
+    /// Set a key of the experiment: `--set epsilon=0.1`
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Run the controls on every seed, not only on the first; tuning: also K = 100
+    #[arg(long)]
+    full: bool,
+    #[command(flatten)]
+    threads: Threads,
+}
+
+/// A list of seeds, so that clap takes it as one value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Seeds(Vec<u64>);
+
+/// More seeds than anyone would wait for are a typing error.
+const MOST_SEEDS: u64 = 1000;
+
+fn seeds(text: &str) -> Result<Seeds, String> {
+    let number = |part: &str| {
+        part.trim()
+            .parse::<u64>()
+            .map_err(|_| format!("`{part}` is no seed; write 3, 0..3 or 0,4,7"))
+    };
+    let range = |from: u64, to: u64| match to.checked_sub(from) {
+        Some(1..=MOST_SEEDS) => Ok(Seeds((from..to).collect())),
+        _ => Err(format!("{from}..{to} are no seeds: give 1 to {MOST_SEEDS} of them")),
+    };
+    match text.split_once("..") {
+        Some((from, to)) => range(number(from)?, number(to)?),
+        None if text.contains(',') => {
+            let mut seeds = text.split(',').map(number).collect::<Result<Vec<_>, _>>()?;
+            let count = seeds.len();
+            seeds.sort_unstable();
+            seeds.dedup();
+            if seeds.len() < count {
+                return Err("a seed is there twice".into());
+            }
+            Ok(Seeds(seeds))
+        }
+        None => range(0, number(text)?),
+    }
 }
 
 impl Figure {
     pub(super) fn run(self) -> Result<()> {
-        let Some(drawing) = figure::make(&self.name) else {
+        let asked = self.asked()?;
+        self.threads.start()?;
+        let Some(drawing) = figure::make(&self.name, &asked) else {
             let names: Vec<&str> = figure::LIST.iter().map(|entry| entry.name).collect();
             let why = format!("there is no figure `{}`; there are {}", self.name, names.join(", "));
             return Err(Usage(why).into());
@@ -36,5 +96,45 @@ impl Figure {
             writeln!(out, "wrote {}", file.display())?;
         }
         Ok(())
+    }
+
+    fn asked(&self) -> Result<Asked, Usage> {
+        let mut set = Vec::new();
+        for pair in &self.set {
+            let Some((key, value)) = pair.split_once('=') else {
+                return Err(Usage(format!("--set {pair}: write it as --set KEY=VALUE")));
+            };
+            if key.trim() == "seed" {
+                return Err(Usage(format!("--set {pair}: a figure takes --seeds")));
+            }
+            set.push((key.trim().to_owned(), value.trim().to_owned()));
+        }
+        if let Some(rounds) = self.rounds {
+            set.push(("rounds".to_owned(), rounds.to_string()));
+        }
+        let asked = Asked { seeds: self.seeds.clone().map(|seeds| seeds.0), set, full: self.full };
+        let known = figure::LIST.iter().any(|entry| entry.name == self.name);
+        if known && figure::experiment(&self.name).is_none() && asked != Asked::default() {
+            return Err(Usage(format!(
+                "figure {} trains nothing: --seeds, --rounds, --set and --full say nothing to it",
+                self.name
+            )));
+        }
+        Ok(asked)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_are_a_number_a_range_or_a_list() {
+        assert_eq!(seeds("3"), Ok(Seeds(vec![0, 1, 2])));
+        assert_eq!(seeds("2..4"), Ok(Seeds(vec![2, 3])));
+        assert_eq!(seeds("7, 1,4"), Ok(Seeds(vec![1, 4, 7])));
+        for wrong in ["", "0", "4..4", "5..2", "1,1", "one", "1,,2", "-1", "0..99999999999"] {
+            assert!(seeds(wrong).is_err(), "{wrong}");
+        }
     }
 }

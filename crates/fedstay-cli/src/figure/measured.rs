@@ -129,66 +129,41 @@ impl Run {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use fedstay::AgentId;
-    use fedstay::record::{AssessmentLine, Departure, Population, Prediction};
-    use fedstay::verdict::Verdict;
 
     fn line(round: u32, accuracy: [f64; 2], population: f64) -> RoundLine {
-        RoundLine {
-            round,
-            agents: Vec::new(),
-            loss: Vec::new(),
-            at_least: Vec::new(),
-            d: Vec::new(),
-            case: None,
-            left: Vec::new(),
-            faults: Vec::new(),
-            step_size: 0.1,
-            step_norm: 1.0,
-            rank: None,
-            stop: None,
-            assessment: Some(AssessmentLine {
-                loss: vec![1.0, 1.0],
-                accuracy: accuracy.to_vec(),
-                population: Some(Population { loss: 1.0, accuracy: Some(population) }),
-            }),
-            weights: None,
-        }
+        let line = json!({
+            "round": round, "agents": [], "loss": [], "d": [], "case": null, "left": [],
+            "step_size": 0.1, "step_norm": 1.0, "stop": null,
+            "assessment": {
+                "loss": [1.0, 1.0],
+                "accuracy": accuracy,
+                "population": { "loss": 1.0, "accuracy": population },
+            },
+        });
+        serde_json::from_value(line).unwrap()
     }
 
     /// A run of two agents of which one leaves in round 7, and that ends in round 12.
     pub(in crate::figure) fn fake() -> Run {
-        let agent = |id, left| fedstay::record::AgentSummary {
-            id: AgentId(id),
-            epsilon: 0.2,
-            loss: 1.0,
-            accuracy: Some(0.3),
-            left,
-            rounds_in_d: 0,
+        let agent = |id: u64, left: Option<u32>| {
+            json!({
+                "id": id, "epsilon": 0.2, "loss": 1.0, "accuracy": 0.3, "left": left,
+                "rounds_in_d": 0,
+            })
         };
-        let summary = Summary {
-            schema: String::new(),
-            version: String::new(),
-            rule: "fedavg".into(),
-            policy: "none".into(),
-            behaviour: "threshold".into(),
-            on: "digits".into(),
-            seed: 5,
-            rounds: 12,
-            stop: StopReason::RoundLimit,
-            verdict: Verdict::Harmful,
-            everybody_content: false,
-            left: vec![Departure { agent: AgentId(1), round: 7 }],
-            agents: vec![agent(0, None), agent(1, Some(7))],
-            loss: Spread { min: 1.0, mean: 1.0, max: 1.0 },
-            accuracy: Spread::of([0.2, 0.4]),
-            population: Some(Population { loss: 1.0, accuracy: Some(0.25) }),
-            landed: None,
-            prediction: Prediction::default(),
-            notes: Vec::new(),
-            warnings: Vec::new(),
-            weights: None,
-        };
+        let summary = json!({
+            "schema": Summary::SCHEMA, "version": "0", "rule": "fedavg", "policy": "none",
+            "behaviour": "threshold", "on": "digits", "seed": 5, "rounds": 12,
+            "stop": "round-limit", "verdict": "harmful", "everybody_content": false,
+            "left": [{ "agent": 1, "round": 7 }],
+            "agents": [agent(0, None), agent(1, Some(7))],
+            "loss": { "min": 1.0, "mean": 1.0, "max": 1.0 },
+            "accuracy": { "min": 0.2, "mean": 0.3, "max": 0.4 },
+            "population": { "loss": 1.0, "accuracy": 0.25 },
+            "landed": null, "notes": [], "warnings": [], "weights": null,
+            "prediction": { "left": 1, "left_foreseen": 0, "in_d": 0, "in_d_left": 0 },
+        });
+        let summary: Summary = serde_json::from_value(summary).unwrap();
         let lines = [
             line(1, [0.1, 0.1], 0.1),
             line(5, [0.5, 0.7], 0.55),
@@ -207,7 +182,7 @@ pub(super) mod tests {
         let numbers = run.numbers();
         assert_eq!(numbers["accuracy_before_first_departure"], 0.6);
         assert_eq!(numbers["population_before_first_departure"], 0.55);
-        assert!((numbers["accuracy_at_end"]["mean"].as_f64().unwrap() - 0.3).abs() < 1e-12);
+        assert_eq!(numbers["accuracy_at_end"]["mean"], 0.3);
         assert_eq!(numbers["accuracy_at_end"]["min"], 0.2);
         assert_eq!(numbers["departures"], json!([7]));
         assert_eq!(numbers["stop"], "round-limit");

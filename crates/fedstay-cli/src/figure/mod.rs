@@ -1,17 +1,31 @@
 //! Figures: one file a figure. [`LIST`] is the list.
 //!
+//! Some are drawn from problems with exact oracles and take no time; those with training curves
+//! read `experiments/*.toml`, which the program carries inside, and train on real data.
+//!
 //! Every figure is drawn from runs that are made when it is asked for: paths, departures, losses
 //! and the numbers in captions and notes come from them, none is written down here.
 
+mod appendix;
 mod bad_problem;
 mod drawing;
 mod figure1;
+mod figure2;
 mod figure4;
+mod figure5a;
+mod figure5b;
 mod landscape;
+mod measured;
 mod observation1;
+mod page;
+mod setting;
 mod trace;
+mod training;
+mod tuning;
+mod words;
 
 pub use drawing::Drawing;
+pub use training::Asked;
 
 use fedstay::list::Entry;
 
@@ -23,9 +37,34 @@ pub const LIST: &[Entry] = &[
         reference: "arXiv 2311.16459, Figure 1",
     },
     Entry {
+        name: "2",
+        about: "averaging on CIFAR-10, ten agents: every departure costs accuracy",
+        reference: "arXiv 2311.16459, Figure 2",
+    },
+    Entry {
         name: "4",
         about: "contours, bad regions and paths of Observations 2 and 3",
         reference: "arXiv 2311.16459, Figure 4",
+    },
+    Entry {
+        name: "5a",
+        about: "averaging loses one of two agents, ADA-GD at the same step size does not",
+        reference: "arXiv 2311.16459, Figure 5a",
+    },
+    Entry {
+        name: "5b",
+        about: "averaging and ADA-GD, each at the largest step size that loses nobody",
+        reference: "arXiv 2311.16459, Figure 5b",
+    },
+    Entry {
+        name: "appendix",
+        about: "averaging and ADA-GD on ten agents, at the same and at safe step sizes",
+        reference: "arXiv 2311.16459, appendix: additional findings on the performance",
+    },
+    Entry {
+        name: "tuning",
+        about: "the best step size for each heterogeneity and number of local steps",
+        reference: "arXiv 2311.16459, appendix: fine-tuning the step size",
     },
     Entry {
         name: "observation-1",
@@ -39,11 +78,31 @@ pub const LIST: &[Entry] = &[
     },
 ];
 
-/// Makes the figure with that name in [`LIST`]; `None` if there is none.
-pub fn make(name: &str) -> Option<anyhow::Result<Drawing>> {
+/// The figures with training curves: their names and experiments.
+const TRAINED: &[(&str, &str)] = &[
+    ("2", figure2::TEXT),
+    ("5a", figure5a::TEXT),
+    ("5b", figure5b::TEXT),
+    ("appendix", appendix::TEXT),
+    ("tuning", tuning::TEXT),
+];
+
+/// The text of the experiment behind a figure; `None` for one that trains nothing.
+pub fn experiment(name: &str) -> Option<&'static str> {
+    TRAINED.iter().find(|(trained, _)| *trained == name).map(|(_, text)| *text)
+}
+
+/// Makes the figure with that name in [`LIST`]; `None` if there is none. What is asked for says
+/// nothing to figures that train nothing.
+pub fn make(name: &str, asked: &Asked) -> Option<anyhow::Result<Drawing>> {
     Some(match name {
         "1" => figure1::make(),
+        "2" => figure2::make(asked),
         "4" => figure4::make(),
+        "5a" => figure5a::make(asked),
+        "5b" => figure5b::make(asked),
+        "appendix" => appendix::make(asked),
+        "tuning" => tuning::make(asked),
         "observation-1" => observation1::make(),
         "bad-problem" => bad_problem::make(),
         _ => return None,
@@ -55,9 +114,84 @@ mod tests {
     //! Laws that hold for every figure of the list.
 
     use super::*;
+    use fedstay_sim::spec::Experiment;
+    use fedstay_sim::trial::Trial;
+
+    /// Three rounds on the digits that the program carries, in the place of CIFAR-10.
+    fn digits(seeds: Vec<u64>) -> Asked {
+        let set = [
+            ("data.kind", "digits"),
+            ("data.per_agent", "20"),
+            ("data.classes", "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]"),
+            ("model.hidden", "[8]"),
+            ("local.batch", "8"),
+            ("rounds", "3"),
+            ("eval_every", "1"),
+        ];
+        let set = set.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
+        Asked { seeds: Some(seeds), set, full: false }
+    }
 
     fn every_drawing() -> Vec<Drawing> {
-        LIST.iter().map(|entry| make(entry.name).unwrap().unwrap()).collect()
+        let asked = digits(vec![0, 4]);
+        LIST.iter().map(|entry| make(entry.name, &asked).unwrap().unwrap()).collect()
+    }
+
+    #[test]
+    fn every_experiment_runs_on_digits_and_every_figures_is_among_them() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments");
+        let mut texts = Vec::new();
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|ending| ending == "toml") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                let experiment = Experiment::parse(&text, &digits(Vec::new()).set).unwrap();
+                let summary = Trial::new(experiment).unwrap().run(&mut ()).unwrap();
+                assert!((1..=3).contains(&summary.rounds), "{}", path.display());
+                texts.push(text);
+            }
+        }
+        for (name, text) in TRAINED {
+            assert!(texts.iter().any(|file| file == text), "figure {name}");
+            assert!(text.starts_with("# ") && text.contains("The paper says"), "figure {name}");
+        }
+    }
+
+    #[test]
+    fn the_numbers_hold_every_arm_and_seed() {
+        let drawing = make("5a", &digits(vec![3, 5])).unwrap().unwrap();
+        let arms = drawing.numbers["arms"].as_array().unwrap();
+        let seeds = |arm: &serde_json::Value| -> Vec<u64> {
+            let runs = arm["runs"].as_array().unwrap();
+            runs.iter().map(|run| run["seed"].as_u64().unwrap()).collect()
+        };
+        assert_eq!((seeds(&arms[0]), seeds(&arms[1])), (vec![3, 5], vec![3, 5]));
+        assert!(arms[2..].iter().all(|arm| seeds(arm) == [3]), "controls run on one seed");
+        assert_eq!(arms[0]["experiment"]["rule"]["kind"], "fedavg");
+        assert_eq!(arms[1]["experiment"]["rule"]["delta"], 0.0);
+        assert_eq!(arms[0]["runs"][0]["curve"].as_array().unwrap().len(), 3);
+        let full = Asked { full: true, ..digits(vec![3, 5]) };
+        let drawing = make("5a", &full).unwrap().unwrap();
+        assert_eq!(seeds(drawing.numbers["arms"].as_array().unwrap().last().unwrap()), [3, 5]);
+    }
+
+    #[test]
+    fn a_wrong_key_is_told_before_anything_runs() {
+        let mut asked = digits(vec![0]);
+        asked.set.push(("epsilom".into(), "0.1".into()));
+        let error = make("2", &asked).unwrap().unwrap_err();
+        assert!(error.to_string().contains("epsilon"), "{error}");
+    }
+
+    #[test]
+    fn data_that_are_not_there_are_named_with_the_command_that_fetches_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = toml::Value::from(folder.path().to_str().unwrap()).to_string();
+        let asked = Asked { set: vec![("data.path".into(), path)], ..Asked::default() };
+        for (name, _) in TRAINED {
+            let error = make(name, &asked).unwrap().unwrap_err();
+            assert!(format!("{error:#}").contains("fedstay data fetch cifar10"), "{error:#}");
+        }
     }
 
     #[test]
@@ -69,7 +203,8 @@ mod tests {
             assert!(!drawing.figure.caption.is_empty() && drawing.numbers.is_object());
             assert!(drawings[index + 1..].iter().all(|other| other.name != drawing.name));
         }
-        assert!(make("no such figure").is_none());
+        assert!(make("no such figure", &Asked::default()).is_none());
+        assert!(experiment("4").is_none() && experiment("tuning").is_some());
     }
 
     #[test]
@@ -85,7 +220,7 @@ mod tests {
     fn a_drawing_becomes_three_files_and_leaves_no_other() {
         let folder = tempfile::tempdir().unwrap();
         let inner = folder.path().join("new/figures");
-        let drawing = make("4").unwrap().unwrap();
+        let drawing = make("4", &Asked::default()).unwrap().unwrap();
         let files = drawing.write(&inner).unwrap();
         let names: Vec<_> = files.iter().map(|f| f.file_name().unwrap().to_owned()).collect();
         assert_eq!(names, ["figure-4.svg", "figure-4.png", "figure-4.json"]);

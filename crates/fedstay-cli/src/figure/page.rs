@@ -2,44 +2,216 @@
 //! paper's form, the controls, and for whom the delivered models are good.
 
 use super::measured::{Run, Sample};
-use super::training::{Arm, Done};
+use super::setting;
+use super::training::Done;
 use crate::draw::{
-    BarSeries, Bars, Colour, Figure, Fill, Guide, Line, Marker, Panel, Pattern, Point, Points,
-    Style,
+    BarSeries, Bars, Colour, Dash, Figure, Fill, Guide, Line, Marker, Panel, Pattern, Point,
+    Points, Style,
 };
-use fedstay_sim::local_work::{BatchSize, StepSize};
-use fedstay_sim::model::Model;
-use fedstay_sim::simulator::DecidesOn;
-use fedstay_sim::spec::{Epsilon, Experiment};
 
 /// Height of the axes in pixels.
 const HEIGHT: f64 = 270.0;
 /// Points a curve is drawn with at most.
-const POINTS: usize = 400;
+const POINTS: usize = 300;
+/// In how many rounds departures are marked at most.
+const GUIDES: usize = 40;
+
+/// An arm's runs with its look.
+type Styled<'a> = (&'a Done, Style);
+/// What of a sample is drawn.
+type Of = fn(&Sample) -> Option<f64>;
 
 /// The whole page.
 pub(super) fn figure(title: &str, done: &[Done]) -> Figure {
-    let labels: Vec<&str> = done.iter().map(|done| done.arm.label).collect();
-    let styles = Style::assign(&labels);
-    let styled: Vec<(&Done, Style)> = done.iter().zip(styles).collect();
-    let average = curves("(a) average accuracy over all agents, leavers included", &styled);
-    let population = Panel { y_label: String::new(), ..average.0 };
-    let experiment = &done[0].experiment;
+    let styled: Vec<Styled<'_>> = done.iter().zip(styles(done)).collect();
+    let Some(Done { experiment, .. }) = done.first() else { return Figure::new(title) };
     Figure {
-        subtitle: subtitle(experiment),
+        subtitle: setting::federation(experiment),
         caption: caption(done),
         columns: 2,
         ..Figure::new(title)
     }
-    .with(population)
+    .with(curves("(a) average accuracy, leavers included", &styled, Sample::average))
+    .with(curves("(b) population accuracy", &styled, Sample::population))
+    .with(controls(&styled))
+    .with(ends(&styled))
 }
 
-fn curves(_: &str, _: &[(&Done, Style)]) -> (Panel, ()) {
-    todo!()
+/// Every arm in its rule's look; a rule that is there again, with other settings, in one that no
+/// rule of these figures has.
+fn styles(done: &[Done]) -> Vec<Style> {
+    let mut again = [
+        Style { colour: Colour::GREEN, dash: Dash::DashDot, marker: Marker::Triangle },
+        Style { colour: Colour::INK, dash: Dash::Dotted, marker: Marker::Ring },
+    ]
+    .into_iter()
+    .cycle();
+    let mut seen: Vec<&str> = Vec::new();
+    let mut styles = Vec::new();
+    for Done { arm, .. } in done {
+        let repeated = seen.contains(&arm.label);
+        seen.push(arm.label);
+        let other = if repeated { again.next() } else { None };
+        styles.push(other.unwrap_or_else(|| Style::of(arm.label)));
+    }
+    styles
 }
-fn subtitle(_: &Experiment) -> String {
-    todo!()
+
+fn axes(title: &str, y_label: &str) -> Panel {
+    Panel { height: Some(HEIGHT), ..Panel::new(title, "round", y_label) }
 }
-fn caption(_: &[Done]) -> String {
-    todo!()
+
+/// The last round of the axis.
+fn last(styled: &[Styled<'_>]) -> u32 {
+    styled.iter().map(|(done, _)| done.experiment.rounds).max().unwrap_or(1)
+}
+
+/// The paper's curves: the first seed strong, with its departures; the other seeds thin.
+fn curves(title: &str, styled: &[Styled<'_>], of: Of) -> Panel {
+    let last = last(styled);
+    let mut panel = axes(title, "accuracy");
+    panel.x_range = Some((0.0, f64::from(last)));
+    let main: Vec<&Styled<'_>> = styled.iter().filter(|(done, _)| done.arm.main).collect();
+    for (done, style) in &main {
+        panel = departures(panel, done, *style);
+    }
+    for (done, style) in &main {
+        let pale = Style { colour: pale(style.colour), ..*style };
+        for run in done.runs.iter().skip(1) {
+            let line = Line::new("", thinned(run.points(last, of)), pale);
+            panel = panel.with(Line { width: 1.3, ..line });
+        }
+    }
+    for (done, style) in &main {
+        let others = done.runs.iter().skip(1);
+        let crosses: Vec<Point> = others.filter_map(|run| first_departure(run, of)).collect();
+        if !crosses.is_empty() {
+            let name = "first departure, other seeds";
+            let crosses = Points::new(name, crosses, Marker::Cross, style.colour);
+            panel = panel.with(Points { size: 4.5, ..crosses });
+        }
+        let points = thinned(done.first().points(last, of));
+        panel = panel.with(Line::new(done.arm.name.clone(), points, *style));
+    }
+    panel
+}
+
+/// Where the first agent left, on the curve.
+fn first_departure(run: &Run, of: Of) -> Option<Point> {
+    let round = *run.left.first()?;
+    Some((f64::from(round), run.at(round, of)?))
+}
+
+/// A dashed line in every round in which an agent left the first seed's run.
+fn departures(mut panel: Panel, done: &Done, style: Style) -> Panel {
+    let mut rounds = done.first().left.clone();
+    rounds.dedup();
+    for round in rounds.into_iter().take(GUIDES) {
+        let name = format!("an agent leaves {}", done.arm.name);
+        let guide = Guide::vertical(f64::from(round), "");
+        panel = panel.with(Guide { name, colour: style.colour, width: 1.0, ..guide });
+    }
+    panel
+}
+
+/// All arms on the first seed. One that only chooses another model at the end has no curve of its
+/// own, it is among the bars.
+fn controls(styled: &[Styled<'_>]) -> Panel {
+    let last = last(styled);
+    let seed = styled.first().map_or(0, |(done, _)| done.first().seed);
+    let mut panel = axes(&format!("(c) controls, seed {seed}: average accuracy"), "accuracy");
+    panel.x_range = Some((0.0, f64::from(last)));
+    let drawn = |(done, _): &&Styled<'_>| !done.arm.label.contains("keep-best");
+    for (done, style) in styled.iter().filter(drawn) {
+        let points = thinned(done.first().points(last, Sample::average));
+        panel = panel.with(Line { width: 2.0, ..Line::new(done.arm.name.clone(), points, *style) });
+    }
+    panel
+}
+
+/// The delivered models: mean over the agents, and the agent that got the least.
+fn ends(styled: &[Styled<'_>]) -> Panel {
+    let percent = |share: f64| (100.0 * share).round();
+    let ends = || styled.iter().map(|(done, _)| done.first().end.agents);
+    let means = ends().map(|spread| percent(spread.mean)).collect();
+    let worsts = ends().map(|spread| percent(spread.min)).collect();
+    let hatched = Fill {
+        pattern: Pattern::Hatch,
+        ink: Colour::ORANGE.darker(0.2),
+        ..Fill::tint(Colour::ORANGE, 0.35)
+    };
+    let seed = styled.first().map_or(0, |(done, _)| done.first().seed);
+    Panel {
+        height: Some(HEIGHT),
+        x_categories: styled.iter().map(|(done, _)| done.arm.name.clone()).collect(),
+        y_range: Some((0.0, 100.0)),
+        ..Panel::new(format!("(d) the model delivered at the end, seed {seed}"), "", "accuracy, %")
+    }
+    .with(Bars {
+        show_values: true,
+        ..Bars::new(vec![
+            BarSeries::new("mean over agents", means, Colour::BLUE),
+            BarSeries { fill: hatched, ..BarSeries::new("worst agent", worsts, Colour::ORANGE) },
+        ])
+    })
+}
+
+fn caption(done: &[Done]) -> String {
+    let Some(first) = done.first() else { return String::new() };
+    let rules = [done.iter().find(|done| done.arm.label == "fedavg"), ada_gd(done)];
+    let steps: Vec<String> = rules
+        .into_iter()
+        .flatten()
+        .map(|done| format!("{}: {}", done.arm.name, setting::step(&done.experiment)))
+        .collect();
+    let seeds: Vec<String> = first.runs.iter().map(|run| run.seed.to_string()).collect();
+    let seeds = match seeds.as_slice() {
+        [seed] => format!("Seed {seed}; dashed: an agent leaves."),
+        seeds => format!(
+            "Seeds {}: the first strong, dashed where an agent leaves it; the others thin.",
+            seeds.join(", ")
+        ),
+    };
+    format!("{} {}. {seeds}", setting::work(&first.experiment), steps.join("; "))
+}
+
+fn ada_gd(done: &[Done]) -> Option<&Done> {
+    done.iter().find(|done| done.arm.label == "ada-gd")
+}
+
+/// Half way to white: other seeds of the same rule.
+fn pale(colour: Colour) -> Colour {
+    let mix = |part: u8| part / 2 + 127;
+    Colour(mix(colour.0), mix(colour.1), mix(colour.2))
+}
+
+/// Evenly chosen points, always with the last.
+fn thinned(points: Vec<Point>) -> Vec<Point> {
+    let every = points.len().div_ceil(POINTS).max(1);
+    let end = points.last().copied();
+    let mut thinned: Vec<Point> = points.into_iter().step_by(every).collect();
+    thinned.extend(end);
+    thinned.dedup();
+    thinned
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thinning_keeps_both_ends() {
+        let line = |count: u32| (0..count).map(|x| (f64::from(x), 0.0)).collect::<Vec<_>>();
+        assert_eq!(thinned(line(10)), line(10));
+        let thin = thinned(line(1001));
+        assert!(thin.len() <= POINTS + 1);
+        assert_eq!((thin[0].0, thin[thin.len() - 1].0), (0.0, 1000.0));
+        assert!(thinned(Vec::new()).is_empty());
+    }
+
+    #[test]
+    fn crosses_lie_on_their_curve() {
+        let run = crate::figure::measured::tests::fake();
+        assert_eq!(first_departure(&run, Sample::population), Some((7.0, 0.45)));
+    }
 }

@@ -1,0 +1,62 @@
+//! The appendix's comparison on ten agents: averaging and ADA-GD at η = 0.08, and averaging at
+//! η = 0.01, its largest step size at which nobody leaves.
+//!
+//! Reference: arXiv 2311.16459, appendix, "Additional findings on the performance of our method".
+
+use super::training::{Arm, Asked, numbers, study};
+use super::{Drawing, page, words};
+use serde_json::json;
+
+/// The experiment.
+pub(super) const TEXT: &str = include_str!("../../../../experiments/appendix.toml");
+
+fn arms() -> Vec<Arm> {
+    vec![
+        Arm::main("FedAvg 0.08", "fedavg"),
+        Arm::main("FedAvg 0.01", "fedavg").with("step_size", 0.01),
+        Arm::main("ADA-GD 0.08", "ada-gd"),
+        Arm::control("nobody may leave", "fedavg+never"),
+        Arm::control("early stop", "fedavg+early-stop"),
+        Arm::control("keep best", "fedavg+keep-best"),
+        Arm::control("ADA-GD unprojected", "ada-gd+no-projection"),
+        Arm::control("ADA-GD halving", "ada-gd+halve"),
+        Arm::control("as printed", "fedavg")
+            .with("decides_on", "received")
+            .with("local.step", "eta/K"),
+    ]
+}
+
+/// Makes the figure.
+pub(super) fn make(asked: &Asked) -> anyhow::Result<Drawing> {
+    let done = study(TEXT, arms(), asked, &asked.seeds(3))?;
+    let printed = done.last().map(|done| words::ends(&[done])).unwrap_or_default();
+    let kept = done.iter().find(|done| done.arm.label == "ada-gd+no-projection");
+    let kept = kept.is_some_and(|done| done.first().left.is_empty());
+    let evidence = match kept {
+        true => {
+            " Without its projection ADA-GD loses nobody either, so this is no evidence for it."
+        }
+        false => "",
+    };
+    let notes = vec![
+        format!("{}. {}.", words::outcome(&done[0]), words::outcome(&done[1])),
+        format!(
+            "{}. The paper: averaging loses agents at 0.08 and none at 0.01, ADA-GD none.",
+            words::outcome(&done[2])
+        ),
+        format!("{}{evidence}", words::controls(&done[..done.len() - 1])),
+        format!(
+            "As the paper prints the rule (agents decide on the model they receive, local steps of η/K): \
+             {printed}."
+        ),
+    ];
+    let paper = json!({
+        "departures": { "fedavg at 0.08": "some", "fedavg at 0.01": 0, "ada-gd at 0.08": 0 },
+    });
+    Ok(Drawing {
+        name: "figure-appendix".into(),
+        figure: page::figure("Ten agents: averaging against ADA-GD", &done),
+        notes,
+        numbers: numbers(&done, paper),
+    })
+}

@@ -1,0 +1,103 @@
+//! An experiment's settings in words: every figure says what it was made with.
+
+use fedstay::Rule;
+use fedstay_sim::local_work::{BatchSize, StepSize};
+use fedstay_sim::model::Model;
+use fedstay_sim::simulator::DecidesOn;
+use fedstay_sim::spec::{Epsilon, Experiment, Training};
+use serde::Serialize;
+
+/// Who takes part, with which data and model.
+pub(super) fn federation(experiment: &Experiment) -> String {
+    let Some(training) = &experiment.training else { return experiment.on().to_owned() };
+    let rows = match training.data.per_agent {
+        Some(rows) => format!(", {rows} rows each"),
+        None => String::new(),
+    };
+    format!(
+        "{}, {} agents{rows}, {}; {}.",
+        experiment.on(),
+        training.agents,
+        training.partition.describe(),
+        model(&training.model)
+    )
+}
+
+fn model(model: &Model) -> String {
+    let Model::Mlp(mlp) = model else { return "linear model".into() };
+    let widths: Vec<String> = mlp.hidden.iter().map(ToString::to_string).collect();
+    format!(
+        "{} hidden {} units, {} init",
+        widths.join(" and "),
+        word(mlp.activation),
+        word(mlp.init)
+    )
+}
+
+/// A value's name in a configuration.
+fn word(value: impl Serialize) -> String {
+    let value = serde_json::to_value(value).unwrap_or_default();
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+/// How an agent works and when it leaves.
+pub(super) fn work(experiment: &Experiment) -> String {
+    let Some(training) = &experiment.training else { return String::new() };
+    let Training { local, decides_on, last_stays, .. } = training;
+    let batch = match local.batch {
+        BatchSize::Full => "full batch".to_owned(),
+        BatchSize::Samples(samples) => format!("batches of {samples}"),
+    };
+    let step = match local.step {
+        StepSize::Eta => "η",
+        StepSize::EtaOverK => "η/K",
+    };
+    let whose = match decides_on {
+        DecidesOn::Received => "the model it receives",
+        DecidesOn::Own => "its own model after its local steps",
+    };
+    let epsilon = match &experiment.epsilon {
+        Epsilon::One(epsilon) => format!("ε = {epsilon}"),
+        _ => "its ε".to_owned(),
+    };
+    let last = if *last_stays { "; the last one left goes on training" } else { "" };
+    format!(
+        "K = {} local step{} of {step} on {batch}. An agent leaves for good once the loss of {whose} is at \
+         most {epsilon}{last}.",
+        local.steps,
+        if local.steps == 1 { "" } else { "s" }
+    )
+}
+
+/// `η = 0.1`, with δ where the rule has one.
+pub(super) fn step(experiment: &Experiment) -> String {
+    let eta = match experiment.step_size {
+        small if small < 1e-3 => format!("{small:e}"),
+        eta => eta.to_string(),
+    };
+    match &experiment.rule {
+        Rule::AdaGd(rule) => format!("η = {eta}, δ = {}", rule.delta),
+        _ => format!("η = {eta}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figure::{LIST, experiment};
+
+    #[test]
+    fn every_figure_says_what_it_was_made_with() {
+        let texts = LIST.iter().filter_map(|entry| Some((entry.name, experiment(entry.name)?)));
+        for (name, text) in texts {
+            let experiment = Experiment::parse(text, &[]).unwrap();
+            let said = format!("{} {}", federation(&experiment), work(&experiment));
+            for part in ["cifar10", "rows each", "as described", "softplus", "init", "ε = "] {
+                assert!(said.contains(part), "figure {name}: {said}");
+            }
+            assert!(step(&experiment).starts_with("η = "));
+        }
+        let small = experiment("5b").map(|text| Experiment::parse(text, &[]).unwrap()).unwrap();
+        assert_eq!(step(&small), "η = 2e-4, δ = 0");
+    }
+}

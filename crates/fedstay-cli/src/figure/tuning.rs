@@ -1,0 +1,168 @@
+//! Tuning the step size: final average accuracy over a grid of η, for each heterogeneity q and
+//! number of local steps K, with ε = 0 so that nobody leaves.
+//!
+//! Reference: arXiv 2311.16459, appendix, "Fine-tuning the step-size η". The paper prints neither
+//! its grid nor the best values.
+
+use super::training::{Arm, Asked, run};
+use super::words::list;
+use super::{Drawing, setting};
+use crate::draw::{Colour, Figure, Line, Marker, Panel, Point, Points, Scale, Style};
+use anyhow::{Context, Result};
+use fedstay_sim::spec::Experiment;
+use serde_json::{Value, json};
+
+/// The experiment.
+pub(super) const TEXT: &str = include_str!("../../../../experiments/tuning.toml");
+
+const HETEROGENEITY: [f64; 3] = [0.5, 0.7, 0.9];
+const LOCAL_STEPS: [usize; 3] = [1, 5, 20];
+/// What `--full` adds: the paper's Figure 3c has it.
+const MANY_LOCAL_STEPS: usize = 100;
+const STEP_SIZES: [f64; 6] = [0.003, 0.01, 0.03, 0.1, 0.3, 1.0];
+
+/// One curve: a q and a K, with the accuracy at every η, averaged over the seeds; `None` where a
+/// run left the floating-point range.
+#[derive(Debug, Clone)]
+struct Curve {
+    q: f64,
+    steps: usize,
+    accuracy: Vec<(f64, Option<f64>)>,
+}
+
+impl Curve {
+    fn points(&self) -> Vec<Point> {
+        self.accuracy.iter().filter_map(|(eta, accuracy)| Some((*eta, (*accuracy)?))).collect()
+    }
+
+    /// The best step size, the smallest of equals.
+    fn best(&self) -> Option<Point> {
+        let better = |best: Point, next: Point| if next.1 > best.1 { next } else { best };
+        self.points().into_iter().reduce(better)
+    }
+}
+
+/// The experiment of one run.
+fn experiment(q: f64, steps: usize, eta: f64, seed: u64, asked: &Asked) -> Result<Experiment> {
+    Arm::main("", "fedavg")
+        .with("partition.q", q)
+        .with("local.steps", steps)
+        .with("step_size", eta)
+        .experiment(TEXT, asked, seed)
+}
+
+fn curves(asked: &Asked, seeds: &[u64]) -> Result<Vec<Curve>> {
+    let mut steps = LOCAL_STEPS.to_vec();
+    if asked.full {
+        steps.push(MANY_LOCAL_STEPS);
+    }
+    let all = HETEROGENEITY.len() * steps.len() * STEP_SIZES.len() * seeds.len();
+    let mut number = 0;
+    let mut curves = Vec::new();
+    for q in HETEROGENEITY {
+        for &steps in &steps {
+            let mut accuracy = Vec::new();
+            for eta in STEP_SIZES {
+                let mut ends = Vec::new();
+                for &seed in seeds {
+                    number += 1;
+                    let bar = format!("{number}/{all} q = {q}, K = {steps}, η = {eta},");
+                    let run = run(experiment(q, steps, eta, seed, asked)?, &bar)?;
+                    ends.push(run.ok().map(|run| run.end.agents.mean));
+                }
+                let sum: Option<f64> = ends.iter().copied().sum();
+                accuracy.push((eta, sum.map(|sum| sum / seeds.len() as f64)));
+            }
+            curves.push(Curve { q, steps, accuracy });
+        }
+    }
+    Ok(curves)
+}
+
+/// Makes the figure.
+pub(super) fn make(asked: &Asked) -> Result<Drawing> {
+    let seeds = asked.seeds(1);
+    let first = *seeds.first().context("a figure needs a seed")?;
+    let setting = experiment(HETEROGENEITY[2], LOCAL_STEPS[1], STEP_SIZES[3], first, asked)?;
+    let curves = curves(asked, &seeds)?;
+    let names: Vec<String> = seeds.iter().map(ToString::to_string).collect();
+    let figure = Figure {
+        subtitle: format!("Averaging with ε = 0: nobody leaves. {} rounds.", setting.rounds),
+        caption: format!(
+            "{} Here q = {}; stars: the best η of a curve. Where a curve ends early, the weights left the \
+             floating-point range. Seeds: {}.",
+            setting::federation(&setting),
+            HETEROGENEITY.map(|q| q.to_string()).join(", "),
+            names.join(", ")
+        ),
+        ..Figure::new("The best step size for each heterogeneity and number of local steps")
+    };
+    let figure = HETEROGENEITY.iter().fold(figure, |figure, q| figure.with(panel(*q, &curves)));
+    Ok(Drawing {
+        name: "figure-tuning".into(),
+        figure,
+        notes: notes(&curves),
+        numbers: json!({
+            "experiment": setting,
+            "seeds": seeds,
+            "curves": curves.iter().map(numbers).collect::<Vec<_>>(),
+        }),
+    })
+}
+
+fn panel(q: f64, curves: &[Curve]) -> Panel {
+    let curves: Vec<&Curve> = curves.iter().filter(|curve| curve.q == q).collect();
+    let mut panel = Panel {
+        x_scale: Scale::Log,
+        y_range: Some((0.0, 1.0)),
+        height: Some(260.0),
+        ..Panel::new(format!("q = {q}"), "step size η", "average accuracy")
+    };
+    for (index, curve) in curves.iter().enumerate() {
+        let style = Style::agent([4, 5, 2, 3][index % 4]);
+        let line = Line::new(format!("K = {}", curve.steps), curve.points(), style);
+        panel = panel.with(Line { markers: true, ..line });
+    }
+    let best: Vec<Point> = curves.iter().filter_map(|curve| curve.best()).collect();
+    panel.with(Points { size: 5.0, ..Points::new("best η", best, Marker::Star, Colour::INK) })
+}
+
+fn notes(curves: &[Curve]) -> Vec<String> {
+    let per_q = HETEROGENEITY.iter().map(|q| {
+        let best = curves.iter().filter(|curve| curve.q == *q).filter_map(|curve| {
+            let (eta, accuracy) = curve.best()?;
+            Some(format!("η = {eta} for K = {} ({:.1}%)", curve.steps, 100.0 * accuracy))
+        });
+        format!("q = {q}: {}", list(&best.collect::<Vec<_>>()))
+    });
+    vec![
+        format!("Best step sizes. {}.", per_q.collect::<Vec<_>>().join("; ")),
+        "The paper shows such a figure but prints neither its grid nor the best values, so there is nothing \
+         to compare with."
+            .to_owned(),
+    ]
+}
+
+fn numbers(curve: &Curve) -> Value {
+    json!({
+        "q": curve.q,
+        "local_steps": curve.steps,
+        "best_step_size": curve.best().map(|best| best.0),
+        "accuracy": curve.accuracy,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_step_size_is_the_smallest_of_equals_and_never_a_diverged_one() {
+        let accuracy = vec![(0.01, Some(0.3)), (0.1, Some(0.5)), (0.3, Some(0.5)), (1.0, None)];
+        let curve = Curve { q: 0.9, steps: 5, accuracy };
+        assert_eq!(curve.best(), Some((0.1, 0.5)));
+        assert_eq!(curve.points().len(), 3);
+        assert_eq!(numbers(&curve)["accuracy"][3], json!([1.0, null]));
+        assert_eq!(Curve { accuracy: vec![(1.0, None)], ..curve }.best(), None);
+    }
+}
