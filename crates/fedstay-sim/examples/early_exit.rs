@@ -1,24 +1,25 @@
 //! The exact early exit over real training: the same rounds with full losses and without.
 //!
 //! ```sh
-//! early_exit DECIDES_ON ROUNDS CHUNK
+//! early_exit DECIDES_ON ROUNDS CHUNK CLOCK
 //! ```
 //! Two servers train side by side in Figure 2's setting, one of agents that evaluate every loss in
 //! full, one of agents that stop looking once the answer is certain. After every round all weights
-//! must be the same bits and the same agents must have left. A third set of agents does the local
-//! work only, so that the time spent in evaluation is known by difference.
+//! must be the same bits and the same agents must have left. Further agents do the same rounds with
+//! less to answer: whether they leave but not whether they are about to (`bare`), and nothing but
+//! their local work (`work`), so that the time spent in evaluation is known by difference.
 //!
 //! After every CHUNK rounds one line of JSON goes to standard output and a line is awaited on
-//! standard input, so that whoever compares can work in between. Times are in seconds; the first
-//! round, in which everything is measured for the record, is not among them.
+//! standard input, so that whoever compares can work in between. Times are in seconds, by the CLOCK
+//! `cpu` (what the process computed) or `wall`; the first round, in which everything is measured for
+//! the record, is not among them.
 
 mod common;
 
 use std::io::{BufRead, Write};
-use std::time::Instant;
 
-use common::{Outcome, figure_two};
-use fedstay::{Call, Engine, Losses, Server};
+use common::{Outcome, cpu_seconds, figure_two};
+use fedstay::{Call, Engine, Loss, Losses, Observer, RoundView, Server, run};
 use fedstay_sim::simulator::Simulator;
 use fedstay_sim::spec::Experiment;
 
@@ -37,68 +38,72 @@ impl Side {
         Ok(Self { server, agents })
     }
 
-    /// One round: its seconds, who left, and what the reports say of the losses.
-    fn round(&mut self) -> Outcome<(f64, String, f64)> {
-        let clock = Instant::now();
-        let gathered = self.agents.gather(&Call {
-            round: self.server.round() + 1,
-            weights: self.server.weights(),
-            step_size: self.server.step_size(),
-            losses: self.server.losses(),
-        })?;
-        self.server.step(&gathered.reports)?;
-        let seconds = clock.elapsed().as_secs_f64();
-        let losses = gathered.reports.iter().filter_map(|report| match report.standing {
-            fedstay::Standing::Open { loss, .. } => Some(loss.value()),
-            _ => None,
-        });
-        let mean = losses.sum::<f64>() / gathered.reports.len() as f64;
-        drop(gathered);
-        Ok((seconds, self.agents.memory().to_string(), mean))
+    /// One round: its seconds, who has left, and the mean of the losses that were reported.
+    fn round(&mut self, clock: fn() -> f64) -> Outcome<(f64, String, f64)> {
+        let mut loss = MeanLoss(0.0);
+        let start = clock();
+        let rounds = self.server.round() + 1;
+        run(&mut self.server, &mut self.agents, rounds, &mut [&mut loss])?;
+        Ok((clock() - start, self.agents.memory().to_string(), loss.0))
     }
 }
 
-/// The local work of a round and nothing else, in seconds.
-fn work_only(agents: &mut Simulator, of: &Side) -> Outcome<f64> {
+struct MeanLoss(f64);
+
+impl Observer for MeanLoss {
+    fn round(&mut self, view: &RoundView<'_>) -> Result<(), fedstay::Error> {
+        let losses = view.reports.iter().filter_map(|report| report.loss());
+        self.0 = losses.map(Loss::value).sum::<f64>() / view.reports.len() as f64;
+        Ok(())
+    }
+}
+
+/// What the agents of a side would take for its next round if asked for these losses, in seconds,
+/// without the server's part.
+fn ask(agents: &mut Simulator, of: &Side, losses: Losses, clock: fn() -> f64) -> Outcome<f64> {
     agents.recall(&of.agents.memory())?;
-    let clock = Instant::now();
-    // No loss is near minus infinity, so none is looked at.
-    let losses = Losses::Near { delta: f64::MIN, step: 0.0 };
-    let round = of.server.round() + 1;
-    let weights = of.server.weights();
-    agents.gather(&Call { round, weights, step_size: of.server.step_size(), losses })?;
-    Ok(clock.elapsed().as_secs_f64())
+    let (round, weights, step_size) =
+        (of.server.round() + 1, of.server.weights(), of.server.step_size());
+    let start = clock();
+    agents.gather(&Call { round, weights, step_size, losses, loads: None })?;
+    Ok(clock() - start)
+}
+
+fn wall_seconds() -> f64 {
+    std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0.0, |time| time.as_secs_f64())
 }
 
 fn main() -> Outcome<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [decides_on, rounds, chunk] = arguments.as_slice() else {
-        return Err("usage: early_exit DECIDES_ON ROUNDS CHUNK".into());
+    let [decides_on, rounds, chunk, clock] = arguments.as_slice() else {
+        return Err("usage: early_exit DECIDES_ON ROUNDS CHUNK CLOCK".into());
     };
+    let clock: fn() -> f64 = if clock == "cpu" { cpu_seconds } else { wall_seconds };
     let (rounds, chunk): (u32, u32) = (rounds.parse()?, chunk.parse()?);
     let experiment = figure_two(&[("decides_on", decides_on)])?;
     let idle = figure_two(&[("decides_on", decides_on), ("behaviour.kind", "never")])?;
     let (mut full, mut early) = (Side::new(&experiment, true)?, Side::new(&experiment, false)?);
-    let mut workers = Simulator::new(&idle)?;
+    let (mut deciders, mut workers) = (Simulator::new(&experiment)?, Simulator::new(&idle)?);
 
-    let mut times: [Vec<f64>; 3] = Default::default();
+    let mut times: [Vec<f64>; 4] = Default::default();
     for round in 1..=rounds {
-        let work = work_only(&mut workers, &early)?;
-        let (full_seconds, full_left, loss) = full.round()?;
-        let (early_seconds, early_left, _) = early.round()?;
+        // Whoever is not content is near nothing; below minus infinity nobody looks at all.
+        let bare = ask(&mut deciders, &early, Losses::Near { delta: 0.0, step: 0.0 }, clock)?;
+        let work = ask(&mut workers, &early, Losses::Near { delta: f64::MIN, step: 0.0 }, clock)?;
+        let (full_seconds, full_left, loss) = full.round(clock)?;
+        let (early_seconds, early_left, _) = early.round(clock)?;
         if round > 1 {
-            for (times, seconds) in times.iter_mut().zip([full_seconds, early_seconds, work]) {
-                times.push(seconds);
-            }
+            let seconds = [full_seconds, early_seconds, bare, work];
+            times.iter_mut().zip(seconds).for_each(|(times, seconds)| times.push(seconds));
         }
         let bits = |side: &Side| side.server.weights().iter().map(|w| w.to_bits()).collect();
         let (one, other): (Vec<u64>, Vec<u64>) = (bits(&full), bits(&early));
         assert!(one == other, "round {round}: other weights");
         assert_eq!(full_left, early_left, "round {round}: others left");
         if round % chunk == 0 || round == rounds {
-            let [full, early, work] = &times;
+            let [full, early, bare, work] = &times;
             println!(
-                "{{\"round\": {round}, \"loss\": {loss}, \"left\": {early_left}, \"full\": {full:?}, \"early\": {early:?}, \"work\": {work:?}}}"
+                "{{\"round\": {round}, \"loss\": {loss}, \"left\": {early_left}, \"full\": {full:?}, \"early\": {early:?}, \"bare\": {bare:?}, \"work\": {work:?}}}"
             );
             std::io::stdout().flush()?;
             times.iter_mut().for_each(Vec::clear);

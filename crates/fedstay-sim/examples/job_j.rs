@@ -1,135 +1,150 @@
-//! Job J on random bytes: what one round of ten agents costs on one thread, for every kernel.
+//! Job J for `bench/job_j.py`: one round of ten agents on real CIFAR-10, on one thread.
 //!
-//! 10 agents × 5,000 samples of 3,072 bytes, a 3072-128-10 softplus net;
-//! a = full local losses, b = 5 local steps of batch 64, c = the mean of the directions, and the
-//! same decision with the exact early exit. Prints the minimum and the median over the repetitions.
-//!
-//! `cargo run --release -p fedstay-sim --example job_j -- [repetitions] [kernel]`
+//! ```sh
+//! job_j FOLDER
+//! ```
+//! Writes what the round starts from to FOLDER as raw little-endian numbers: `rows.u8`,
+//! `labels.u16`, `scale.f32`, `shift.f32`, `batches.u32` and `start.f32`. Then, for every line on
+//! standard input that names a kernel (`portable`, `avx2`, `avx512`, `vnni`), it plays the round
+//! with it and answers with one line of JSON: the ten losses and the CPU milliseconds of the parts,
+//! a = full local losses, b = five local steps of 64 images, c = the server's step. The weights the
+//! server then has go to `KERNEL.f32`. An empty line ends it.
 
-use std::time::Instant;
+mod common;
 
+use std::fs::write;
+use std::io::Write;
+use std::path::Path;
+
+use common::{Outcome, cpu_seconds, figure_two};
+use fedstay::{AgentId, Loss, Report, Reports, Seed, Server, Standing, Vector};
+use fedstay_sim::data::Inputs;
 use fedstay_sim::kernel::Isa;
-use fedstay_sim::model::{
-    Architecture, Batch, Loaded, Mlp, Network, Order, Rows, RowsData, Walk, Workspace,
-};
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use fedstay_sim::model::{Network, Rows, RowsData, Workspace};
+use fedstay_sim::population::Population;
+use fedstay_sim::simulator::Simulator;
+use fedstay_sim::spec::{Experiment, Training};
 
-const AGENTS: usize = 10;
-const SAMPLES: usize = 5000;
-const FEATURES: usize = 3072;
-const CLASSES: usize = 10;
-const STEPS: usize = 5;
-const BATCH: usize = 64;
 const EPSILON: f64 = 0.2;
 
-struct Job {
-    bytes: Vec<u8>,
-    labels: Vec<u16>,
-    scale: Vec<f32>,
-    shift: Vec<f32>,
-    batches: Vec<Vec<u32>>,
+/// What a round starts from.
+struct Job<'a> {
+    experiment: &'a Experiment,
+    training: &'a Training,
+    network: &'a Network,
+    start: Vec<f64>,
+    agents: Vec<Rows<'a>>,
+    /// The rows of every agent's batches, one batch after the other.
+    drawn: Vec<Vec<u32>>,
 }
 
-impl Job {
-    fn new() -> Self {
-        let mut rng = ChaCha8Rng::seed_from_u64(0);
-        let mut bytes = vec![0; AGENTS * SAMPLES * FEATURES];
-        rng.fill_bytes(&mut bytes);
-        let labels =
-            (0..AGENTS * SAMPLES).map(|_| (rng.next_u32() % CLASSES as u32) as u16).collect();
-        let batch = |_| (0..BATCH).map(|_| rng.next_u32() % SAMPLES as u32).collect();
-        let batches = (0..AGENTS * STEPS).map(batch).collect();
-        Self {
-            bytes,
-            labels,
-            scale: vec![1.0 / 73.9; FEATURES],
-            shift: vec![-127.5 / 73.9; FEATURES],
-            batches,
+impl<'a> Job<'a> {
+    fn new(experiment: &'a Experiment, simulator: &'a Simulator) -> Outcome<Self> {
+        let training = experiment.training.as_ref().ok_or("no training")?;
+        let population = simulator.population();
+        let agents = 0..population.agents();
+        let rows = agents.clone().map(|agent| rows(population, agent)).collect::<Outcome<_>>()?;
+        let mut drawn = vec![Vec::new(); agents.len()];
+        for (agent, drawn) in drawn.iter_mut().enumerate() {
+            let seed = Seed(experiment.seed);
+            training.local.draw(population.per_agent(), seed, 1, agent as u64, drawn);
         }
+        let start = simulator.initial_weights();
+        Ok(Self { experiment, training, network: simulator.network(), start, agents: rows, drawn })
     }
 
-    fn agent(&self, agent: usize) -> Rows<'_> {
-        let len = SAMPLES * FEATURES;
-        let rows = &self.bytes[agent * len..][..len];
-        let data = RowsData::Bytes { rows, scale: &self.scale, shift: &self.shift };
-        Rows::new(data, &self.labels[agent * SAMPLES..][..SAMPLES]).expect("well formed")
+    fn export(&self, population: &Population, folder: &Path) -> Outcome<()> {
+        let Inputs::Bytes { rows, scale, shift } = &population.data().inputs else {
+            return Err("not bytes".into());
+        };
+        let samples = population.agents() * population.per_agent();
+        write(folder.join("rows.u8"), &rows[..samples * scale.len()])?;
+        let labels = population.data().labels[..samples].iter();
+        write(folder.join("labels.u16"), labels.flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>())?;
+        let drawn = self.drawn.iter().flatten();
+        write(folder.join("batches.u32"), drawn.flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>())?;
+        write(folder.join("scale.f32"), floats(scale.iter().copied()))?;
+        write(folder.join("shift.f32"), floats(shift.iter().copied()))?;
+        write(folder.join("start.f32"), floats(self.start.iter().map(|w| *w as f32)))?;
+        Ok(())
+    }
+
+    /// Plays the round; returns the losses, the new weights and the milliseconds of the parts.
+    fn round(&self, work: &mut Workspace) -> Outcome<(Vec<f64>, Vec<f64>, [f64; 3])> {
+        let (local, eta) = (&self.training.local, self.experiment.step_size);
+        let mut server = Server::new(self.start.clone(), self.experiment.rule.clone(), eta)?;
+        let mut directions = vec![vec![0.0; self.start.len()]; self.agents.len()];
+
+        let clock = cpu_seconds();
+        let weights = self.network.load(server.weights())?;
+        let evaluate = |rows| Ok(self.network.evaluate(&weights, rows, None, work)?.loss);
+        let losses: Vec<f64> = self.agents.iter().map(evaluate).collect::<Outcome<_>>()?;
+        let a = milliseconds(clock);
+
+        let clock = cpu_seconds();
+        for ((rows, drawn), direction) in self.agents.iter().zip(&self.drawn).zip(&mut directions) {
+            let (batches, walk) = (local.batches(drawn), local.walk(eta, false));
+            self.network.local_steps(&weights, rows, &batches, walk, direction, work)?;
+        }
+        let b = milliseconds(clock);
+
+        let clock = cpu_seconds();
+        let reports = (0..self.agents.len()).map(|agent| Report {
+            agent: AgentId(agent as u64),
+            standing: Standing::Open { loss: Loss::Exact(losses[agent]), epsilon: EPSILON },
+            direction: Vector::F32(&directions[agent]),
+            gradient: None,
+            reach: Some(local.reach(eta)),
+            samples: self.agents[agent].len() as u64,
+        });
+        let reports = reports.collect();
+        server.step(&Reports::new(self.start.len(), reports)?)?;
+        let c = milliseconds(clock);
+        Ok((losses, server.weights().to_vec(), [a, b, c]))
     }
 }
 
-/// The four times of one round in milliseconds, and numbers that must agree between kernels.
-fn round(
-    job: &Job,
-    network: &Network,
-    start: &[f64],
-    directions: &mut [Vec<f32>],
-    orders: &mut [Order],
-    work: &mut Workspace,
-) -> ([f64; 5], f64) {
-    let mut times = [0.0; 5];
-    let mut clock = Instant::now();
-    let mut lap = |time: &mut f64| {
-        *time = std::mem::replace(&mut clock, Instant::now()).elapsed().as_secs_f64() * 1e3
+fn rows(population: &Population, agent: usize) -> Outcome<Rows<'_>> {
+    let data = population.data();
+    let range = population.agent(agent);
+    let span = range.start * data.features()..range.end * data.features();
+    let Inputs::Bytes { rows, scale, shift } = &data.inputs else {
+        return Err("not bytes".into());
     };
-    let weights: Loaded = network.load(start).expect("finite");
-    let mut check = 0.0;
-    for agent in 0..AGENTS {
-        let order = None;
-        check += network.evaluate(&weights, &job.agent(agent), order, work).expect("valid").loss;
-    }
-    lap(&mut times[0]);
-    for (agent, direction) in directions.iter_mut().enumerate() {
-        let batches = job.batches[agent * STEPS..][..STEPS].iter().map(|rows| Batch::Rows(rows));
-        let batches: Vec<Batch<'_>> = batches.collect();
-        let walk = Walk::Descend { eta: 0.1, mu: 0.0 };
-        network
-            .local_steps(&weights, &job.agent(agent), &batches, walk, direction, work)
-            .expect("valid");
-    }
-    lap(&mut times[1]);
-    let mut mean = vec![0.0f64; start.len()];
-    for direction in directions.iter() {
-        for (mean, d) in mean.iter_mut().zip(direction) {
-            *mean += f64::from(*d) / AGENTS as f64;
-        }
-    }
-    lap(&mut times[2]);
-    check += mean.iter().map(|d| d * d).sum::<f64>().sqrt();
-    for (agent, order) in orders.iter_mut().enumerate() {
-        let decision =
-            network.decide(&weights, &job.agent(agent), EPSILON, order, work).expect("valid");
-        assert!(!decision.is_at_most());
-    }
-    lap(&mut times[3]);
-    times[4] = times[0] + times[1] + times[2];
-    (times, check)
+    Ok(Rows::new(RowsData::Bytes { rows: &rows[span], scale, shift }, &data.labels[range])?)
 }
 
-fn main() {
-    let repetitions = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(5);
-    let job = Job::new();
-    let model = Mlp { hidden: vec![128], ..Mlp::default() };
-    let network = model.network(FEATURES, CLASSES).expect("a network");
-    let start = network.initial_weights(&mut ChaCha8Rng::seed_from_u64(1));
-    println!(
-        "kernel     a: losses         b: steps          c: mean           decide            a+b+c   (min / median ms)"
-    );
-    let only = std::env::args().nth(2);
-    let wanted =
-        |isa: &Isa| only.as_ref().is_none_or(|only| format!("{isa:?}").eq_ignore_ascii_case(only));
-    for isa in Isa::ALL.into_iter().filter(|isa| isa.is_available()).filter(wanted) {
-        let mut work = Workspace::with_isa(isa);
-        let mut orders = vec![Order::default(); AGENTS];
-        let mut directions = vec![vec![0.0f32; start.len()]; AGENTS];
-        let mut run = || round(&job, &network, &start, &mut directions, &mut orders, &mut work);
-        let (_, check) = run();
-        let all: Vec<[f64; 5]> = (0..repetitions).map(|_| run().0).collect();
-        let mut line = format!("{:9}", format!("{isa:?}"));
-        for part in 0..5 {
-            let mut times: Vec<f64> = all.iter().map(|times| times[part]).collect();
-            times.sort_by(f64::total_cmp);
-            line += &format!("{:7.1} / {:6.1}  ", times[0], times[times.len() / 2]);
-        }
-        println!("{line} check {check:.9}");
+fn name(isa: Isa) -> String {
+    format!("{isa:?}").to_lowercase()
+}
+
+fn floats(values: impl Iterator<Item = f32>) -> Vec<u8> {
+    values.flat_map(|value| value.to_le_bytes()).collect()
+}
+
+fn milliseconds(since: f64) -> f64 {
+    (cpu_seconds() - since) * 1e3
+}
+
+fn main() -> Outcome<()> {
+    let folder = std::env::args().nth(1).ok_or("usage: job_j FOLDER")?;
+    let folder = Path::new(&folder);
+    let experiment = figure_two(&[])?;
+    let simulator = Simulator::new(&experiment)?;
+    let job = Job::new(&experiment, &simulator)?;
+    job.export(simulator.population(), folder)?;
+    let available = Isa::ALL.into_iter().filter(|isa| isa.is_available());
+    println!("{{\"kernels\": {:?}}}", available.map(name).collect::<Vec<_>>());
+
+    let mut spaces = Isa::ALL.map(Workspace::with_isa);
+    for line in std::io::stdin().lines() {
+        let line = line?;
+        let named = |isa: &Isa| name(*isa) == line;
+        let Some(place) = Isa::ALL.iter().position(named) else { break };
+        let (losses, weights, [a, b, c]) = job.round(&mut spaces[place])?;
+        write(folder.join(format!("{line}.f32")), floats(weights.iter().map(|w| *w as f32)))?;
+        println!("{{\"losses\": {losses:?}, \"a\": {a}, \"b\": {b}, \"c\": {c}}}");
+        std::io::stdout().flush()?;
     }
+    Ok(())
 }
