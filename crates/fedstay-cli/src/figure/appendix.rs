@@ -15,11 +15,11 @@ fn arms() -> Vec<Arm> {
         Arm::main("FedAvg 0.08", "fedavg"),
         Arm::main("FedAvg 0.01", "fedavg").with("step_size", 0.01),
         Arm::main("ADA-GD 0.08", "ada-gd"),
+        Arm::main("ADA-GD halving", "ada-gd+halve"),
         Arm::control("nobody may leave", "fedavg+never"),
         Arm::control("early stop", "fedavg+early-stop"),
         Arm::control("keep best", "fedavg+keep-best"),
         Arm::control("ADA-GD unprojected", "ada-gd+no-projection"),
-        Arm::control("ADA-GD halving", "ada-gd+halve"),
         Arm::control("as printed", "fedavg")
             .with("decides_on", "received")
             .with("local.step", "eta/K"),
@@ -34,15 +34,16 @@ pub(super) fn make(asked: &Asked) -> anyhow::Result<Drawing> {
     let kept = kept.is_some_and(|done| done.first().left.is_empty());
     let evidence = match kept {
         true => {
-            " Without its projection ADA-GD loses nobody either, so this is no evidence for it."
+            " Without its projection ADA-GD loses nobody either: that nobody leaves is no evidence for it."
         }
         false => "",
     };
     let notes = vec![
         format!("{}. {}.", words::outcome(&done[0]), words::outcome(&done[1])),
         format!(
-            "{}. The paper: averaging loses agents at 0.08 and none at 0.01, ADA-GD none.",
-            words::outcome(&done[2])
+            "{}. {}. The paper: averaging loses agents at 0.08 and none at 0.01, ADA-GD none.",
+            words::outcome(&done[2]),
+            words::outcome(&done[3])
         ),
         format!("{}{evidence}", words::controls(&done[..done.len() - 1])),
         format!(

@@ -1,7 +1,7 @@
 //! An experiment's settings in words: every figure says what it was made with.
 
 use fedstay::Rule;
-use fedstay_sim::local_work::{BatchSize, StepSize};
+use fedstay_sim::local_work::{BatchSize, Local, StepSize};
 use fedstay_sim::model::Model;
 use fedstay_sim::simulator::DecidesOn;
 use fedstay_sim::spec::{Epsilon, Experiment, Training};
@@ -9,16 +9,22 @@ use serde::Serialize;
 
 /// Who takes part, with which data and model.
 pub(super) fn federation(experiment: &Experiment) -> String {
+    let training = experiment.training.as_ref();
+    let dealt = training.map(|training| training.partition.describe()).unwrap_or_default();
+    federation_dealt(experiment, &dealt)
+}
+
+/// The same where a figure has several ways of dealing out the data.
+pub(super) fn federation_dealt(experiment: &Experiment, dealt: &str) -> String {
     let Some(training) = &experiment.training else { return experiment.on().to_owned() };
     let rows = match training.data.per_agent {
         Some(rows) => format!(", {rows} rows each"),
         None => String::new(),
     };
     format!(
-        "{}, {} agents{rows}, {}; {}.",
+        "{}, {} agents{rows}, {dealt}; {}.",
         experiment.on(),
         training.agents,
-        training.partition.describe(),
         model(&training.model)
     )
 }
@@ -40,10 +46,8 @@ fn word(value: impl Serialize) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// How an agent works and when it leaves.
-pub(super) fn work(experiment: &Experiment) -> String {
-    let Some(training) = &experiment.training else { return String::new() };
-    let Training { local, decides_on, last_stays, .. } = training;
+/// `steps of η on batches of 64`.
+pub(super) fn steps(local: &Local) -> String {
     let batch = match local.batch {
         BatchSize::Full => "full batch".to_owned(),
         BatchSize::Samples(samples) => format!("batches of {samples}"),
@@ -52,6 +56,14 @@ pub(super) fn work(experiment: &Experiment) -> String {
         StepSize::Eta => "η",
         StepSize::EtaOverK => "η/K",
     };
+    let plural = if local.steps == 1 { "" } else { "s" };
+    format!("step{plural} of {step} on {batch}")
+}
+
+/// How an agent works and when it leaves.
+pub(super) fn work(experiment: &Experiment) -> String {
+    let Some(training) = &experiment.training else { return String::new() };
+    let Training { local, decides_on, last_stays, .. } = training;
     let whose = match decides_on {
         DecidesOn::Received => "the model it receives",
         DecidesOn::Own => "its own model after its local steps",
@@ -62,10 +74,9 @@ pub(super) fn work(experiment: &Experiment) -> String {
     };
     let last = if *last_stays { "; the last one left goes on training" } else { "" };
     format!(
-        "K = {} local step{} of {step} on {batch}. An agent leaves for good once the loss of {whose} is at \
-         most {epsilon}{last}.",
+        "K = {} local {}. An agent leaves for good once the loss of {whose} is at most {epsilon}{last}.",
         local.steps,
-        if local.steps == 1 { "" } else { "s" }
+        steps(local)
     )
 }
 

@@ -19,7 +19,7 @@ const HETEROGENEITY: [f64; 3] = [0.5, 0.7, 0.9];
 const LOCAL_STEPS: [usize; 3] = [1, 5, 20];
 /// What `--full` adds: the paper's Figure 3c has it.
 const MANY_LOCAL_STEPS: usize = 100;
-const STEP_SIZES: [f64; 6] = [0.003, 0.01, 0.03, 0.1, 0.3, 1.0];
+const STEP_SIZES: [f64; 6] = [0.01, 0.02, 0.05, 0.1, 0.2, 0.4];
 
 /// One curve: a q and a K, with the accuracy at every η, averaged over the seeds; `None` where a
 /// run left the floating-point range.
@@ -86,13 +86,14 @@ pub(super) fn make(asked: &Asked) -> Result<Drawing> {
     let setting = experiment(HETEROGENEITY[2], LOCAL_STEPS[1], STEP_SIZES[3], first, asked)?;
     let curves = curves(asked, &seeds)?;
     let names: Vec<String> = seeds.iter().map(ToString::to_string).collect();
+    let local = setting.training.as_ref().map(|training| setting::steps(&training.local));
     let figure = Figure {
         subtitle: format!("Averaging with ε = 0: nobody leaves. {} rounds.", setting.rounds),
         caption: format!(
-            "{} Here q = {}; stars: the best η of a curve. Where a curve ends early, the weights left the \
+            "{} K local {}. Stars: the best η of a curve. Where a curve ends early, the weights left the \
              floating-point range. Seeds: {}.",
-            setting::federation(&setting),
-            HETEROGENEITY.map(|q| q.to_string()).join(", "),
+            setting::federation_dealt(&setting, "one class a device, q as described"),
+            local.unwrap_or_default(),
             names.join(", ")
         ),
         ..Figure::new("The best step size for each heterogeneity and number of local steps")
@@ -114,14 +115,16 @@ fn panel(q: f64, curves: &[Curve]) -> Panel {
     let curves: Vec<&Curve> = curves.iter().filter(|curve| curve.q == q).collect();
     let mut panel = Panel {
         x_scale: Scale::Log,
-        y_range: Some((0.0, 1.0)),
+        x_range: Some((0.8 * STEP_SIZES[0], 1.25 * STEP_SIZES[STEP_SIZES.len() - 1])),
         height: Some(260.0),
         ..Panel::new(format!("q = {q}"), "step size η", "average accuracy")
     };
     for (index, curve) in curves.iter().enumerate() {
         let style = Style::agent([4, 5, 2, 3][index % 4]);
-        let line = Line::new(format!("K = {}", curve.steps), curve.points(), style);
-        panel = panel.with(Line { markers: true, ..line });
+        let (name, points) = (format!("K = {}", curve.steps), curve.points());
+        panel = panel.with(Line::new(name.clone(), points.clone(), style));
+        panel = panel
+            .with(Points { size: 4.5, ..Points::new(name, points, style.marker, style.colour) });
     }
     let best: Vec<Point> = curves.iter().filter_map(|curve| curve.best()).collect();
     panel.with(Points { size: 5.0, ..Points::new("best η", best, Marker::Star, Colour::INK) })
