@@ -4,8 +4,6 @@
 //! AVX2 and the AVX-512 version of a kernel give the same bits: the instruction set changes how
 //! fast an answer comes, not the answer.
 
-pub use crate::projection::gram;
-
 use crate::Vector;
 
 /// Independent partial sums of one dot product; enough to hide the latency of an addition.
@@ -147,6 +145,20 @@ pub fn scale(target: &mut [f64], scale: f64) {
     for value in target {
         *value *= scale;
     }
+}
+
+/// The inner products of all pairs, row by row: a symmetric matrix of `vectors.len()` rows.
+pub fn gram(vectors: &[Vector<'_>]) -> Vec<f64> {
+    let n = vectors.len();
+    let mut gram = vec![0.0; n * n];
+    for row in 0..n {
+        for column in 0..=row {
+            let value = dot(vectors[row], vectors[column]);
+            gram[row * n + column] = value;
+            gram[column * n + row] = value;
+        }
+    }
+    gram
 }
 
 #[cfg(test)]
