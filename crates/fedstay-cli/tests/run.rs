@@ -89,6 +89,7 @@ fn a_run_is_kept_in_a_folder_with_everything_in_it() {
         "model.safetensors",
         "summary.json",
         "run.svg",
+        "report.html",
         "run.png",
     ];
     for file in files {

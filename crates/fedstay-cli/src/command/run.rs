@@ -54,6 +54,7 @@ impl Run {
         if let Some(folder) = &mut folder {
             pictures = picture::run::write(folder.path())
                 .context("the run is kept; its picture failed")?;
+            pictures.push(picture::report::write(folder.path(), &summary)?);
             folder.finish(&trial, &summary)?;
         }
         self.print(&summary, folder.as_ref().map(Folder::path), &pictures)

@@ -1,6 +1,7 @@
 //! Pictures of runs: one file a picture.
 
 pub mod compare;
+pub mod report;
 pub mod run;
 
 use crate::draw::{Figure, png};
