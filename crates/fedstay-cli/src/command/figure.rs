@@ -17,7 +17,7 @@ Examples:
   fedstay list figures
 
 Figures 2, 5a, 5b, appendix and tuning train on CIFAR-10. On two free cores they take about 2, 1, 4,
-3 and 4 minutes; with --full two to three times as long, tuning six times. The others are instant.";
+4 and 3 minutes; with --full two to three times as long, tuning six times. The others are instant.";
 
 /// Draw a figure of the paper.
 #[derive(Debug, clap::Args)]
