@@ -1,13 +1,13 @@
 //! Labels: a rule with what is changed about it, such as `ada-gd+halve` or `fedavg+early-stop`.
 
 use crate::command::Usage;
+use fedstay::{Behaviour, Rule};
 use toml::{Table, Value};
 
 /// The experiment under another rule: `ada-gd+halve`, `fedavg+early-stop`. What the file says about
 /// the rule is kept where it is the same one.
 pub(crate) fn under(mut table: Table, label: &str) -> Result<Table, Usage> {
-    let mut parts = label.split('+');
-    let kind = parts.next().unwrap_or_default();
+    let (kind, changes) = rule_of(label);
     let entry = table.entry("rule").or_insert_with(|| Value::Table(Table::new()));
     let rule = entry.as_table_mut().ok_or_else(|| Usage("`rule` must be a table".into()))?;
     let delta = rule.get("delta").cloned();
@@ -19,23 +19,25 @@ pub(crate) fn under(mut table: Table, label: &str) -> Result<Table, Usage> {
             rule.insert("delta".into(), delta);
         }
     }
-    for change in parts {
-        match change {
+    for change in &changes {
+        match *change {
             "halve" => rule.insert("on_settled".into(), "halve".into()),
             "stop" => rule.insert("on_settled".into(), "stop".into()),
             "no-projection" => rule.insert("projection".into(), false.into()),
             _ => None,
         };
     }
-    for change in label.split('+').skip(1) {
+    for change in changes {
         let (section, kind) = match change {
             "early-stop" | "keep-best" | "guard" => ("policy", change),
-            "never" | "threshold" => ("behaviour", change),
+            _ if behaviours().any(|name| name == change) => ("behaviour", change),
             "halve" | "stop" | "no-projection" => continue,
             _ => {
+                let behaviours: Vec<String> = behaviours().map(|name| format!("+{name}")).collect();
                 return Err(Usage(format!(
                     "`{label}`: a rule can carry +halve, +stop, +no-projection, +early-stop, \
-                     +keep-best, +guard, +never or +threshold, not +{change}"
+                     +keep-best, +guard or a behaviour ({}), not +{change}",
+                    behaviours.join(", ")
                 )));
             }
         };
@@ -43,6 +45,21 @@ pub(crate) fn under(mut table: Table, label: &str) -> Result<Table, Usage> {
         table.insert(section.into(), Value::Table(kind));
     }
     Ok(table)
+}
+
+/// The rule of a label and what is changed about it. Some rules have a `+` in their name.
+fn rule_of(label: &str) -> (&str, Vec<&str>) {
+    let named = Rule::ALIASES.iter().find(|alias| {
+        label.strip_prefix(**alias).is_some_and(|rest| rest.is_empty() || rest.starts_with('+'))
+    });
+    let end = named.map_or_else(|| label.find('+').unwrap_or(label.len()), |alias| alias.len());
+    let (kind, rest) = label.split_at(end);
+    (kind, rest.split('+').skip(1).collect())
+}
+
+/// The behaviours a label can carry: those that need nothing else said.
+fn behaviours() -> impl Iterator<Item = &'static str> {
+    Behaviour::LIST.iter().map(|entry| entry.name).filter(|name| *name != "mixed")
 }
 
 #[cfg(test)]
@@ -74,6 +91,16 @@ mod tests {
         assert!(averaged["rule"].get("delta").is_none());
         let same = under(start, "ada-gd").unwrap();
         assert_eq!(same["rule"]["delta"].as_float(), Some(0.02));
+    }
+
+    #[test]
+    fn a_rule_with_a_plus_in_its_name_is_found() {
+        let plain = under(Table::new(), "fedmgda+").unwrap();
+        assert_eq!(plain["rule"]["kind"].as_str(), Some("fedmgda+"));
+        let changed = under(Table::new(), "fedmgda++keep-best+two-sided").unwrap();
+        assert_eq!(changed["rule"]["kind"].as_str(), Some("fedmgda+"));
+        assert_eq!(changed["policy"]["kind"].as_str(), Some("keep-best"));
+        assert_eq!(changed["behaviour"]["kind"].as_str(), Some("two-sided"));
     }
 
     #[test]

@@ -43,6 +43,7 @@ impl Progress {
 impl Watch for Progress {
     fn round(&mut self, view: &RoundView<'_>) -> Result<(), Error> {
         self.left += view.reports.goodbyes().len();
+        self.left = self.left.saturating_sub(view.reports.returned().len());
         let due = self.last.is_none_or(|last| last.elapsed() >= Duration::from_millis(100));
         if self.bar.is_hidden() || self.since.elapsed() < PATIENCE || !due {
             return Ok(());

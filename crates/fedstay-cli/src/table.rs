@@ -1,6 +1,6 @@
 //! Results as text for a terminal.
 
-use fedstay::record::{Departure, Summary};
+use fedstay::record::Summary;
 use fedstay::verdict::Verdict;
 
 /// Rows under headings; the first column to the left, the others to the right.
@@ -39,20 +39,26 @@ pub(crate) fn percent(share: Option<f64>) -> String {
     share.map_or("–".to_owned(), |share| format!("{:.1}%", 100.0 * share))
 }
 
-/// `3 of 10 (2@41, 7@55, 0@60)`.
-pub(crate) fn departures(left: &[Departure], agents: usize) -> String {
+/// `3 of 10 (2@41, 7@55, 0@60)`, and how many came back.
+pub(crate) fn departures(summary: &Summary) -> String {
+    let left = &summary.left;
     if left.is_empty() {
         return "nobody".to_owned();
     }
     let named: Vec<String> =
         left.iter().take(3).map(|left| format!("{}@{}", left.agent, left.round)).collect();
     let more = if left.len() > 3 { ", …" } else { "" };
-    format!("{} of {agents} ({}{more})", left.len(), named.join(", "))
+    let back = match summary.returned.len() {
+        0 => String::new(),
+        times => format!(", came back {times}×"),
+    };
+    let (leavers, agents) = (summary.leavers(), summary.agents.len());
+    format!("{leavers} of {agents} ({}{more}){back}", named.join(", "))
 }
 
 /// What a verdict means, in a sentence.
 pub(crate) fn verdict(summary: &Summary) -> String {
-    let left = summary.left.len();
+    let left = summary.leavers();
     let all = summary.agents.len();
     match (summary.verdict, summary.everybody_content) {
         (Verdict::Retained, true) => "retained: nobody left, and everybody is content".to_owned(),
@@ -65,6 +71,18 @@ pub(crate) fn verdict(summary: &Summary) -> String {
             format!("harmful: {left} of {all} left, and the model fails {failed} agents")
         }
     }
+}
+
+/// The agents' table, with how each behaves where they differ.
+fn with_behaviours(summary: &Summary, headings: &[&str], mut rows: Vec<Vec<String>>) -> String {
+    let mut headings = headings.to_vec();
+    if summary.behaviour == "mixed" {
+        headings.push("behaviour");
+        for (row, agent) in rows.iter_mut().zip(&summary.agents) {
+            row.push(agent.behaviour.clone().unwrap_or_default());
+        }
+    }
+    table(&headings, &rows)
 }
 
 /// A run's summary.
@@ -94,7 +112,7 @@ pub(crate) fn summary(summary: &Summary) -> String {
         })
         .collect();
     let headings = ["agent", "epsilon", "loss", "accuracy", "left in round", "rounds in D"];
-    text.push_str(&table(&headings, &rows));
+    text.push_str(&with_behaviours(summary, &headings, rows));
     if summary.agents.len() > 30 {
         text.push_str(&format!("… and {} more agents\n", summary.agents.len() - 30));
     }

@@ -1,12 +1,12 @@
 //! One simulated agent: decides, does its local work, and keeps its report until it is read.
 
 use crate::local_work::Local;
-use crate::model::{Batch, Decision, Error, Loaded, Network, Order, Rows, Workspace};
+use crate::model::{Batch, Decision, Error, Loaded, Network, Order, Rows, Walk, Workspace};
 use crate::simulator::DecidesOn;
 use fedstay::linalg::norm;
 use fedstay::{
-    AgentId, Behaviour, Choice, Decide, Evidence, Loss, Losses, Report, Seed, Standing, Vector,
-    View,
+    AgentId, Behaviour, Choice, Decide, Evidence, Loss, Losses, Manner, Report, Seed, Standing,
+    Vector, View,
 };
 use serde_json::{Value, json};
 
@@ -28,12 +28,33 @@ pub(crate) struct Task<'a> {
     pub(crate) must_stay: bool,
 }
 
+/// What an agent does with a broadcast.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// It reports.
+    Reports,
+    /// It had left, comes back, and reports.
+    Returns,
+    /// It leaves.
+    Leaves,
+    /// It has left and stays away.
+    StaysAway,
+}
+
+impl Answer {
+    /// Whether there is a report.
+    pub(crate) fn reports(self) -> bool {
+        matches!(self, Self::Reports | Self::Returns)
+    }
+}
+
 /// An agent.
 pub(crate) struct Agent {
     pub(crate) id: AgentId,
     pub(crate) epsilon: f64,
     pub(crate) left: Option<u32>,
-    pub(crate) leaves: bool,
+    /// What it does with the last broadcast.
+    pub(crate) answer: Answer,
     behaviour: Behaviour,
     direction: Vec<f32>,
     gradient: Option<Vec<f32>>,
@@ -52,7 +73,7 @@ impl Agent {
             id: AgentId(index as u64),
             epsilon: 0.0,
             left: None,
-            leaves: false,
+            answer: Answer::StaysAway,
             behaviour,
             direction: vec![0.0; parameters],
             gradient: None,
@@ -66,17 +87,10 @@ impl Agent {
 
     /// Receives the weights, decides, and works if it stays.
     pub(crate) fn take_part(&mut self, task: &Task<'_>, work: &mut Workspace) -> Result<(), Error> {
-        let own;
-        let weights = match task.decides_on {
-            DecidesOn::Received => task.weights,
-            DecidesOn::Own => {
-                self.work(task, work)?;
-                let reach = task.local.reach(task.step_size);
-                own = task.weights.displaced(&self.direction, -reach as f32)?;
-                &own
-            }
-        };
+        let own = self.own_model(task, work)?;
+        let weights = own.as_ref().unwrap_or(task.weights);
         let mut look = Look {
+            agent: self.id,
             task,
             weights,
             order: &mut self.order,
@@ -90,26 +104,71 @@ impl Agent {
             agent: self.id,
             round: task.round,
             epsilon: self.epsilon,
+            present: self.left.is_none(),
             evidence: &mut look,
         });
         let (known, above) = (look.known, look.above);
         if let Some(error) = look.failure {
             return Err(error);
         }
-        self.leaves = choice == Choice::Leave && !task.must_stay;
-        if self.leaves {
+        self.answer = match (choice, self.left) {
+            (Choice::Leave, None) if !task.must_stay => Answer::Leaves,
+            (Choice::Leave, Some(_)) => Answer::StaysAway,
+            (_, None) => Answer::Reports,
+            (_, Some(_)) => Answer::Returns,
+        };
+        if !self.answer.reports() {
             return Ok(());
         }
-        if task.decides_on == DecidesOn::Received {
-            self.work(task, work)?;
+        self.prepare(task, own.as_ref(), (known, above), work)
+    }
+
+    /// Makes one that was about to leave report all the same. It has decided already.
+    pub(crate) fn stay(&mut self, task: &Task<'_>, work: &mut Workspace) -> Result<(), Error> {
+        let own = self.own_model(task, work)?;
+        self.answer = Answer::Reports;
+        self.prepare(task, own.as_ref(), (None, f64::NEG_INFINITY), work)
+    }
+
+    /// The model it decides on, where that is not the one it received: its own, after its local
+    /// work. One that does not work, or is out, has none.
+    fn own_model(
+        &mut self,
+        task: &Task<'_>,
+        work: &mut Workspace,
+    ) -> Result<Option<Loaded>, Error> {
+        let works = self.left.is_none() && self.behaviour.manner().works;
+        if task.decides_on == DecidesOn::Received || !works {
+            return Ok(None);
         }
-        if task.local.exact_gradient && !task.local.is_exact() {
-            let gradient = self.gradient.get_or_insert_with(|| vec![0.0; self.direction.len()]);
-            task.network.loss_and_gradient(task.weights, task.rows, Batch::All, gradient, work)?;
+        self.work(task, work)?;
+        let reach = task.local.reach(task.step_size);
+        task.weights.displaced(&self.direction, -reach as f32).map(Some)
+    }
+
+    /// Works for its report, unless that is done (it has its own model) or it does not, and makes
+    /// the loss it tells.
+    fn prepare(
+        &mut self,
+        task: &Task<'_>,
+        own: Option<&Loaded>,
+        seen: (Option<f64>, f64),
+        work: &mut Workspace,
+    ) -> Result<(), Error> {
+        let manner = self.behaviour.manner();
+        if manner.works {
+            if own.is_none() {
+                self.work(task, work)?;
+            }
+            if task.local.exact_gradient && !task.local.is_exact() {
+                let gradient = self.gradient.get_or_insert_with(|| vec![0.0; self.direction.len()]);
+                let (weights, rows) = (task.weights, task.rows);
+                task.network.loss_and_gradient(weights, rows, Batch::All, gradient, work)?;
+            }
         }
         self.last_norm = norm(Vector::F32(self.gradient.as_ref().unwrap_or(&self.direction)));
         self.reach = task.local.reach(task.step_size);
-        self.loss = self.complete(task, weights, known, above, work)?;
+        self.loss = self.complete(task, own.unwrap_or(task.weights), seen, manner, work)?;
         Ok(())
     }
 
@@ -118,28 +177,29 @@ impl Agent {
         &mut self,
         task: &Task<'_>,
         weights: &Loaded,
-        known: Option<f64>,
-        above: f64,
+        (known, above): (Option<f64>, f64),
+        manner: Manner,
         work: &mut Workspace,
     ) -> Result<Loss, Error> {
         // What is reported must not depend on how far the agent happened to look, so beyond the
-        // reach of a step it is the reach, not the partial sum at which the looking ended.
-        let bound = reach_of(task.losses, self.epsilon, self.last_norm);
+        // reach of a step it is the reach, not the partial sum at which the looking ended. The
+        // rule's reach is one of told losses: one that lies looks as far as its lie makes it.
+        let told = reach_of(task.losses, self.epsilon, self.last_norm);
+        let bound = told - manner.loss_offset;
+        let exactly = |loss: f64| Loss::Exact(manner.told(loss));
         match known {
-            Some(loss) if task.known_loss.is_some() || loss <= bound => {
-                return Ok(Loss::Exact(loss));
-            }
-            Some(_) => return Ok(Loss::AtLeast(bound)),
-            None if above > bound => return Ok(Loss::AtLeast(bound)),
+            Some(loss) if task.known_loss.is_some() || loss <= bound => return Ok(exactly(loss)),
+            Some(_) => return Ok(Loss::AtLeast(told)),
+            None if above > bound => return Ok(Loss::AtLeast(told)),
             None => {}
         }
         if bound == f64::INFINITY {
             let order = Some(&mut self.order);
-            return Ok(Loss::Exact(task.network.evaluate(weights, task.rows, order, work)?.loss));
+            return Ok(exactly(task.network.evaluate(weights, task.rows, order, work)?.loss));
         }
         Ok(match task.network.decide(weights, task.rows, bound, &mut self.order, work)? {
-            Decision::AtMost(loss) => Loss::Exact(loss),
-            Decision::Above(_) => Loss::AtLeast(bound),
+            Decision::AtMost(loss) => exactly(loss),
+            Decision::Above(_) => Loss::AtLeast(told),
         })
     }
 
@@ -163,20 +223,63 @@ impl Agent {
         }
     }
 
+    /// How it behaves.
+    pub(crate) fn behaviour(&self) -> &Behaviour {
+        &self.behaviour
+    }
+
+    /// Whether it takes note of a broadcast: it is in, or may come back.
+    pub(crate) fn looks(&self) -> bool {
+        self.left.is_none() || self.behaviour.comes_back()
+    }
+
     /// What must survive a restart. The order of the rows and the last norm only decide how soon an
-    /// answer is found, never the answer.
+    /// answer is found, never the answer. The last direction counts only for one that repeats it.
     pub(crate) fn memory(&self) -> Value {
-        json!({ "left": self.left })
+        let mut memory = json!({ "left": self.left });
+        let behaviour = self.behaviour.memory();
+        if !behaviour.is_null() {
+            memory["behaviour"] = behaviour;
+        }
+        if self.behaviour.repeats() {
+            memory["direction"] = widened(&self.direction);
+            if let Some(gradient) = &self.gradient {
+                memory["gradient"] = widened(gradient);
+            }
+        }
+        memory
     }
 
     pub(crate) fn recall(&mut self, memory: &Value) -> Result<(), fedstay::Error> {
-        let bad = |why: &str| fedstay::Error::BadState { why: format!("agent {}: {why}", self.id) };
+        let id = self.id;
+        let bad = |why: &str| fedstay::Error::BadState { why: format!("agent {id}: {why}") };
         self.left = match &memory["left"] {
             Value::Null => None,
             round => Some(round.as_u64().ok_or_else(|| bad("no round in which it left"))? as u32),
         };
+        self.behaviour.recall(&memory["behaviour"])?;
+        let parameters = self.direction.len();
+        let vector = |value: &Value| -> Result<Vec<f32>, fedstay::Error> {
+            let values: Option<Vec<f32>> = value.as_array().and_then(|values| {
+                values.iter().map(|value| value.as_f64().map(|value| value as f32)).collect()
+            });
+            let values = values.filter(|values| values.len() == parameters);
+            values.ok_or_else(|| bad("its last direction is not one of this model"))
+        };
+        if self.behaviour.repeats() {
+            self.direction = vector(&memory["direction"])?;
+            self.gradient = match &memory["gradient"] {
+                Value::Null => None,
+                gradient => Some(vector(gradient)?),
+            };
+        }
         Ok(())
     }
+}
+
+/// Numbers that come back from JSON as they were: every `f32` is an `f64`, and those round-trip.
+fn widened(values: &[f32]) -> Value {
+    json!(values.iter().copied().map(f64::from).collect::<Vec<_>>())
 }
 
 /// Up to which loss the rule needs it exactly; a little more, so that a loss above it is above the
@@ -193,6 +296,7 @@ fn reach_of(losses: Losses, epsilon: f64, norm: f64) -> f64 {
 
 /// What an agent finds out about weights, no more than it is asked.
 struct Look<'a, 'w> {
+    agent: AgentId,
     task: &'a Task<'a>,
     weights: &'a Loaded,
     order: &'a mut Order,
@@ -207,6 +311,31 @@ struct Look<'a, 'w> {
 }
 
 impl Look<'_, '_> {
+    /// The round fails; what is answered until then does not matter.
+    fn fail(&mut self, error: Error) {
+        self.failure = Some(error);
+        self.known = Some(f64::INFINITY);
+    }
+
+    /// Where `steps` private steps on all of its rows lead.
+    fn ahead(&mut self, steps: u32, rate: f64) -> Result<Loaded, Error> {
+        let Self { task, weights, work, .. } = self;
+        let mut direction = vec![0.0; weights.flat().len()];
+        let walk = Walk::Descend { eta: rate as f32, mu: 0.0 };
+        let batches = vec![Batch::All; steps as usize];
+        task.network.local_steps(weights, task.rows, &batches, walk, &mut direction, work)?;
+        weights.displaced(&direction, -(rate as f32) * steps as f32)
+    }
+
+    /// Where so many rounds of its local work lead it alone.
+    fn alone_for(&mut self, rounds: u32) -> Result<f64, Error> {
+        let Self { agent, task, work, .. } = self;
+        let Task { network, rows, local, seed, stands, step_size, .. } = task;
+        let start = task.weights.clone();
+        alone(network, rows, local, *seed, agent.0, start, *stands, *step_size, rounds, work)
+            .and_then(|model| Ok(network.evaluate(&model, rows, None, work)?.loss))
+    }
+
     fn find(&mut self, bound: f64) {
         let Self { task, weights, order, work, .. } = self;
         let found = if bound == f64::INFINITY {
@@ -218,11 +347,7 @@ impl Look<'_, '_> {
         match found {
             Ok(Decision::AtMost(loss)) => self.known = Some(loss),
             Ok(Decision::Above(above)) => self.above = above,
-            Err(error) => {
-                // The round fails; what is answered until then does not matter.
-                self.failure = Some(error);
-                self.known = Some(f64::INFINITY);
-            }
+            Err(error) => self.fail(error),
         }
     }
 }
@@ -241,4 +366,49 @@ impl Evidence for Look<'_, '_> {
         }
         self.known.is_some_and(|loss| loss <= bound)
     }
+
+    fn ahead_at_most(&mut self, steps: u32, rate: f64, bound: f64) -> bool {
+        // A private path that leaves the floating-point range reaches nothing, and harms nobody.
+        let Ok(there) = self.ahead(steps, rate) else { return false };
+        let Self { task, work, order, .. } = self;
+        match task.network.decide(&there, task.rows, bound, order, work) {
+            Ok(decision) => decision.is_at_most(),
+            Err(error) => {
+                self.fail(error);
+                false
+            }
+        }
+    }
+
+    fn alone(&mut self, rounds: u32) -> f64 {
+        self.alone_for(rounds).unwrap_or(f64::INFINITY)
+    }
+}
+
+/// The model of an agent that trains alone: its local work from `start` on, round after round.
+#[expect(clippy::too_many_arguments, reason = "all of what an agent is, without a round around it")]
+pub(crate) fn alone(
+    network: &Network,
+    rows: &Rows<'_>,
+    local: &Local,
+    seed: Seed,
+    agent: u64,
+    start: Loaded,
+    stands: bool,
+    step_size: f64,
+    rounds: u32,
+    work: &mut Workspace,
+) -> Result<Loaded, Error> {
+    let walk = local.walk(step_size, stands);
+    let reach = local.reach(step_size) as f32;
+    let mut direction = vec![0.0; start.flat().len()];
+    let mut drawn = Vec::new();
+    let mut weights = start;
+    for round in 1..=rounds {
+        local.draw(rows.len(), seed, round, agent, &mut drawn);
+        let batches = local.batches(&drawn);
+        network.local_steps(&weights, rows, &batches, walk, &mut direction, work)?;
+        weights = weights.displaced(&direction, -reach)?;
+    }
+    Ok(weights)
 }

@@ -4,7 +4,7 @@
 //! the weights, the round and the agent's own stream of randomness, so the number of threads
 //! changes how long a round takes and nothing else.
 
-use crate::agent::{Agent, Task};
+use crate::agent::{Agent, Answer, Task, alone};
 use crate::data::{Dataset, Inputs};
 use crate::local_work::Local;
 use crate::model::{Architecture, Loaded, Network, Rows, RowsData, Workspace};
@@ -12,7 +12,8 @@ use crate::population::{Population, Sizes};
 use crate::spec::{Experiment, SpecError, Training};
 use fedstay::record::Population as PopulationScore;
 use fedstay::{
-    AgentId, Assessment, Call, Engine, Error, Evaluation, Gathered, Losses, Reports, Rule, Seed,
+    AgentId, Assessment, Call, Decide, Engine, Error, Evaluation, Gathered, Losses, Reports, Rule,
+    Seed,
 };
 use rand::seq::SliceRandom;
 use rayon::prelude::*;
@@ -43,6 +44,8 @@ pub struct Simulator {
     stands: bool,
     /// Evaluate everything in full; the comparison for the early exit.
     full_losses: bool,
+    /// Everybody stays, whatever they decide: the counterfactual.
+    nobody_leaves: bool,
     workspaces: Workspaces,
 }
 
@@ -59,6 +62,9 @@ impl Workspaces {
         result
     }
 }
+
+/// What came of an agent's work.
+type Done = Result<(), crate::model::Error>;
 
 fn broken(why: impl ToString) -> SpecError {
     SpecError(why.to_string())
@@ -89,9 +95,12 @@ impl Simulator {
         let data = population.data();
         let network =
             training.model.network(data.features(), data.classes.len()).map_err(broken)?;
-        let behaviour = &experiment.behaviour;
-        let agents = (0..population.agents())
-            .map(|index| Agent::new(index, behaviour.clone(), network.layout().parameters()));
+        let behaviours = experiment.behaviour.assign(population.agents(), seed).map_err(broken)?;
+        let parameters = network.layout().parameters();
+        let agents = behaviours
+            .into_iter()
+            .enumerate()
+            .map(|(index, behaviour)| Agent::new(index, behaviour, parameters));
         let mut simulator = Self {
             agents: agents.collect(),
             network,
@@ -100,6 +109,7 @@ impl Simulator {
             seed,
             stands: matches!(experiment.rule, Rule::MinibatchSgd(_)),
             full_losses: false,
+            nobody_leaves: false,
             workspaces: Workspaces::default(),
         };
         // Checks labels, lengths and scaling once, so that no round can fail on them.
@@ -135,44 +145,44 @@ impl Simulator {
         self.full_losses = full;
     }
 
+    /// Makes everybody stay, whatever they decide: the counterfactual of a run with departures.
+    pub fn set_nobody_leaves(&mut self, nobody: bool) {
+        self.nobody_leaves = nobody;
+    }
+
+    /// In how many rounds each agent reported without having worked.
+    pub fn idle_rounds(&self) -> Vec<u32> {
+        self.agents.iter().map(|agent| agent.behaviour().idle_rounds()).collect()
+    }
+
     /// The loss every agent reaches by training alone, with the same local work and rounds.
     ///
     /// # Errors
     /// When training leaves the floating-point range.
     pub fn alone(&self, step_size: f64, rounds: u32) -> Result<Vec<f64>, SpecError> {
         let start = self.initial_weights();
+        let Self { network, seed, stands, .. } = self;
         let local = &self.training.local;
-        let walk = local.walk(step_size, self.stands);
-        let reach = local.reach(step_size) as f32;
         (0..self.agents.len())
             .into_par_iter()
             .map(|index| {
                 let rows = rows(self.population.data(), self.population.agent(index))?;
-                let mut direction = vec![0.0; start.len()];
-                let mut drawn = Vec::new();
+                let agent = index as u64;
                 self.workspaces.with(|work| {
-                    let mut weights = self.network.load(&start)?;
-                    for round in 1..=rounds {
-                        local.draw(rows.len(), self.seed, round, index as u64, &mut drawn);
-                        let batches = local.batches(&drawn);
-                        self.network.local_steps(
-                            &weights,
-                            &rows,
-                            &batches,
-                            walk,
-                            &mut direction,
-                            work,
-                        )?;
-                        weights = weights.displaced(&direction, -reach)?;
-                    }
-                    Ok(self.network.evaluate(&weights, &rows, None, work)?.loss)
+                    let start = network.load(&start)?;
+                    let model = alone(
+                        network, &rows, local, *seed, agent, start, *stands, step_size, rounds,
+                        work,
+                    )?;
+                    Ok(network.evaluate(&model, &rows, None, work)?.loss)
                 })
             })
             .collect::<Result<_, crate::model::Error>>()
             .map_err(broken)
     }
 
-    /// Who is asked in a round: the agents still in, or a share of them.
+    /// Who is asked in a round: the agents still in, or a share of them. Those who have left and may
+    /// come back look at the model by themselves.
     fn asked(&self, round: u32) -> Vec<bool> {
         let mut present: Vec<usize> =
             (0..self.agents.len()).filter(|index| self.agents[*index].left.is_none()).collect();
@@ -181,7 +191,8 @@ impl Simulator {
             present.shuffle(&mut self.seed.stream("participation", u64::from(round), 0));
             present.truncate((share.round() as usize).max(1));
         }
-        let mut asked = vec![false; self.agents.len()];
+        let mut asked: Vec<bool> =
+            self.agents.iter().map(|agent| agent.left.is_some() && agent.looks()).collect();
         present.into_iter().for_each(|index| asked[index] = true);
         asked
     }
@@ -272,8 +283,11 @@ impl Engine for Simulator {
         let (network, population) = (&self.network, &self.population);
         let (training, seed, stands) = (&self.training, self.seed, self.stands);
         let workspaces = &self.workspaces;
-        let take_part =
-            |index: usize, agent: &mut Agent, known_loss: Option<f64>, must_stay: bool| {
+        let with_task =
+            |index: usize,
+             known_loss: Option<f64>,
+             must_stay: bool,
+             act: &mut dyn FnMut(&Task<'_>, &mut Workspace) -> Done| {
                 let rows = rows(population.data(), population.agent(index))?;
                 let task = Task {
                     network,
@@ -289,41 +303,64 @@ impl Engine for Simulator {
                     known_loss,
                     must_stay,
                 };
-                workspaces.with(|work| agent.take_part(&task, work))
+                workspaces.with(|work| act(&task, work))
             };
-        let last_one = training.last_stays && asked.iter().filter(|asked| **asked).count() == 1;
+        let present = self.agents.iter().filter(|agent| agent.left.is_none()).count();
+        let asked_in = (0..asked.len()).filter(|i| asked[*i] && self.agents[*i].left.is_none());
+        let must_stay = self.nobody_leaves || training.last_stays && asked_in.count() == 1;
         self.agents
             .par_iter_mut()
             .enumerate()
             .filter(|(index, _)| asked[*index])
-            .try_for_each(|(index, agent)| take_part(index, agent, known(index), last_one))
+            .try_for_each(|(index, agent)| {
+                with_task(index, known(index), must_stay, &mut |task, work| {
+                    agent.take_part(task, work)
+                })
+            })
             .map_err(failed(call.round))?;
 
-        let mut leaving: Vec<usize> =
-            (0..asked.len()).filter(|index| asked[*index] && self.agents[*index].leaves).collect();
-        let present = self.agents.iter().filter(|agent| agent.left.is_none()).count();
-        if training.last_stays && leaving.len() == present {
+        let answered = |agents: &[Agent], answer: Answer| -> Vec<usize> {
+            (0..asked.len()).filter(|i| asked[*i] && agents[*i].answer == answer).collect()
+        };
+        let returned = answered(&self.agents, Answer::Returns);
+        let leaving = answered(&self.agents, Answer::Leaves);
+        if training.last_stays && leaving.len() == present && returned.is_empty() {
             // All would leave at once: the last by number goes on.
-            if let Some(last) = leaving.pop() {
-                take_part(last, &mut self.agents[last], None, true).map_err(failed(call.round))?;
+            if let Some(last) = leaving.last() {
+                let agent = &mut self.agents[*last];
+                with_task(*last, None, true, &mut |task, work| agent.stay(task, work))
+                    .map_err(failed(call.round))?;
             }
         }
-        for index in &leaving {
-            self.agents[*index].left = Some(call.round);
+        let ids = |agents: &[Agent], which: &[usize]| -> Vec<AgentId> {
+            which.iter().map(|index| agents[*index].id).collect()
+        };
+        let leaving = answered(&self.agents, Answer::Leaves);
+        let (goodbyes, returned) = (ids(&self.agents, &leaving), ids(&self.agents, &returned));
+        for (agent, _) in self.agents.iter_mut().zip(&asked).filter(|(_, asked)| **asked) {
+            match agent.answer {
+                Answer::Leaves => agent.left = Some(call.round),
+                Answer::Returns => agent.left = None,
+                Answer::Reports | Answer::StaysAway => {}
+            }
         }
-        let goodbyes = leaving.iter().map(|index| self.agents[*index].id).collect();
         let reports = (0..asked.len())
-            .filter(|index| asked[*index] && self.agents[*index].left.is_none())
+            .filter(|index| asked[*index] && self.agents[*index].answer.reports())
             .map(|index| self.agents[index].report(self.population.per_agent() as u64))
             .collect();
         let dimension = self.network.layout().parameters();
-        let reports = Reports::with_goodbyes(dimension, reports, goodbyes)?;
+        let reports =
+            Reports::with_goodbyes(dimension, reports, goodbyes)?.with_returned(returned)?;
         Ok(Gathered { reports, faults: Vec::new(), assessment })
     }
 
     fn assess(&mut self, weights: &[f64]) -> Result<Assessment, Error> {
         let weights = self.network.load(weights).map_err(failed(0))?;
         self.assess_loaded(&weights).map_err(failed(0))
+    }
+
+    fn behaviours(&self) -> Vec<String> {
+        self.agents.iter().map(|agent| agent.behaviour().name().to_owned()).collect()
     }
 
     fn memory(&self) -> Value {

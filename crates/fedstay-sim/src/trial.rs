@@ -47,8 +47,12 @@ impl Trial {
                     ))
                 };
                 let epsilon: Vec<f64> = experiment.epsilon.each(instance.oracles.len(), alone)?;
-                let behaviour = &experiment.behaviour;
-                let federation = Federation::new(&instance, &epsilon, behaviour).map_err(broken)?;
+                let seed = Seed(experiment.seed);
+                let federation = experiment
+                    .behaviour
+                    .assign(instance.oracles.len(), seed)
+                    .and_then(|each| Federation::with_behaviours(&instance, &epsilon, each))
+                    .map_err(broken)?;
                 (Agents::Problem(federation), instance.start)
             }
             None => {

@@ -227,3 +227,174 @@ fn mw_fed_by_weight_and_by_load_part_ways_once_somebody_is_content() {
     assert_ne!(weight.weights[first + 1], load.weights[first + 1]);
     assert!(by_weight.everybody_content && by_load.everybody_content);
 }
+
+/// The behaviours, each in a setting in which it does what sets it apart.
+const THINKING: &[&[(&str, &str)]] = &[
+    &[("behaviour.kind", "utility"), ("behaviour.patience", "12"), ("rule.kind", "fedavg")],
+    &[("behaviour.kind", "foresight"), ("behaviour.steps", "4"), ("rule.kind", "fedavg")],
+    &[("behaviour.kind", "foresight"), ("decides_on", "own"), ("local.steps", "2")],
+    &[("behaviour.kind", "two-sided"), ("behaviour.patience", "9"), ("rule.kind", "fedavg")],
+    &[("behaviour.kind", "returning"), ("rule.kind", "fedavg"), ("epsilon", "0.6")],
+    &[
+        ("behaviour.kind", "returning"),
+        ("rule.kind", "mw-fed"),
+        ("epsilon", "0.6"),
+        ("participation", "0.7"),
+        ("last_stays", "true"),
+    ],
+    &[("behaviour.kind", "shirking"), ("rule.kind", "fedavg"), ("epsilon", "0.6")],
+    &[
+        ("behaviour.kind", "shirking"),
+        ("behaviour.refresh", "5"),
+        ("decides_on", "own"),
+        ("epsilon", "0.8"),
+        ("local.steps", "3"),
+        ("local.exact_gradient", "true"),
+    ],
+    &[("behaviour.kind", "lying"), ("rule.on_settled", "halve"), ("epsilon", "0.6")],
+    &[
+        ("behaviour.kind", "lying"),
+        ("behaviour.offset", "-0.3"),
+        ("behaviour.within", "0.4"),
+        ("epsilon", "0.6"),
+    ],
+    &[
+        ("behaviour.kind", "mixed"),
+        (
+            "behaviour.of",
+            "[{kind='threshold', share=0.5}, {kind='shirking', share=0.3}, {kind='lying', share=0.2}]",
+        ),
+        ("rule.kind", "fedavg"),
+        ("epsilon", "0.5"),
+    ],
+];
+
+#[test]
+fn early_exit_changes_nothing_for_agents_that_think() {
+    for sets in THINKING {
+        let (early, early_trace) = play(sets);
+        let mut full = trial(sets);
+        full.simulator_mut().unwrap().set_full_losses(true);
+        let mut full_trace = Trace::default();
+        let full = full.run(&mut full_trace).unwrap();
+        assert_eq!(early_trace.weights, full_trace.weights, "{sets:?}");
+        assert_eq!((&early.left, &early.returned), (&full.left, &full.returned), "{sets:?}");
+        for (early, full) in early_trace.lines.iter().zip(&full_trace.lines) {
+            assert_eq!((&early.left, &early.returned), (&full.left, &full.returned));
+            for (index, agent) in early.agents.iter().enumerate() {
+                let (said, exact) = (early.loss[index].unwrap(), full.loss[index].unwrap());
+                match early.at_least.contains(agent) {
+                    true => assert!(exact > said, "{sets:?}: a bound above what is told"),
+                    false => assert_eq!(said, exact, "{sets:?}"),
+                }
+            }
+        }
+    }
+}
+
+/// Stops a trial after some rounds, with its state as it would be in a checkpoint.
+struct Cut {
+    after: u32,
+    state: Option<String>,
+}
+
+impl Watch for Cut {
+    fn round(&mut self, _: &RoundView<'_>) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn between(
+        &mut self,
+        state: &dyn Fn() -> fedstay_sim::trial::TrialState,
+        _: bool,
+    ) -> Result<(), Error> {
+        self.after -= 1;
+        if self.after > 0 {
+            return Ok(());
+        }
+        self.state = Some(serde_json::to_string(&state()).unwrap());
+        Err(Error::Observer("cut off".into()))
+    }
+}
+
+#[test]
+fn what_agents_remember_survives_a_checkpoint_bit_for_bit() {
+    let problem = [("problem.kind", "huber"), ("step_size", "0.02"), ("rounds", "80")];
+    let on_problem = [
+        [&problem[..], &[("behaviour.kind", "two-sided"), ("behaviour.patience", "20")]].concat(),
+        [&problem[..], &[("behaviour.kind", "shirking"), ("epsilon", "0.5")]].concat(),
+        [&problem[..], &[("behaviour.kind", "utility"), ("behaviour.patience", "9")]].concat(),
+        [&problem[..], &[("behaviour.kind", "returning"), ("rule.kind", "fedavg")]].concat(),
+    ];
+    let new = |sets: &[(&str, &str)]| match sets.iter().any(|(key, _)| *key == "problem.kind") {
+        true => {
+            let sets: Vec<_> = sets.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect();
+            Trial::new(Experiment::parse("", &sets).unwrap()).unwrap()
+        }
+        false => trial(sets),
+    };
+    let every = THINKING.iter().map(|sets| sets.to_vec()).chain(on_problem);
+    for sets in every {
+        let mut whole = Trace::default();
+        let expected = new(&sets).run(&mut whole).unwrap();
+        for after in [3, 17, 38].into_iter().filter(|after| *after < expected.rounds) {
+            let mut cut = Cut { after, state: None };
+            assert!(new(&sets).run(&mut cut).is_err());
+            let mut resumed = new(&sets);
+            resumed.resume(serde_json::from_str(&cut.state.unwrap()).unwrap()).unwrap();
+            let mut rest = Trace::default();
+            assert_eq!(resumed.run(&mut rest).unwrap(), expected, "{sets:?} after {after}");
+            assert_eq!(whole.weights[after as usize..], rest.weights, "{sets:?} after {after}");
+            assert_eq!(whole.lines[after as usize..], rest.lines, "{sets:?} after {after}");
+        }
+    }
+}
+
+#[test]
+fn who_returns_is_recorded_and_counted() {
+    let sets = [("behaviour.kind", "returning"), ("rule.kind", "fedavg"), ("epsilon", "0.5")];
+    let (summary, trace) = play(&[&sets[..], &[("rounds", "150")]].concat());
+    assert!(!summary.returned.is_empty(), "nobody came back");
+    assert!(summary.leavers() <= 10 && summary.prediction.left == summary.leavers() as u32);
+    // In and out by the lines: an agent reports exactly while it is in.
+    let mut out = std::collections::BTreeSet::new();
+    for line in &trace.lines {
+        for agent in &line.returned {
+            assert!(out.remove(agent) && line.agents.contains(agent));
+        }
+        for agent in &line.left {
+            assert!(out.insert(*agent) && !line.agents.contains(agent));
+        }
+        assert_eq!(line.agents.len() + out.len(), 10);
+    }
+    for agent in &summary.agents {
+        assert_eq!(agent.left.is_some(), out.contains(&agent.id));
+    }
+}
+
+#[test]
+fn what_sets_a_behaviour_apart_happens() {
+    let fedavg = [("rule.kind", "fedavg"), ("epsilon", "0.5"), ("rounds", "150")];
+    let with = |sets: &[(&str, &str)]| play(&[&fedavg[..], sets].concat()).0;
+    let first = |summary: &Summary| summary.left.first().map_or(u32::MAX, |left| left.round);
+    let threshold = with(&[]);
+    let foresight = with(&[("behaviour.kind", "foresight"), ("behaviour.steps", "10")]);
+    assert!(first(&foresight) < first(&threshold));
+    let none = with(&[("behaviour.kind", "foresight"), ("behaviour.steps", "0")]);
+    assert_eq!(none.left, threshold.left);
+    let shirking = with(&[("behaviour.kind", "shirking")]);
+    assert_eq!(shirking.verdict, Verdict::Retained);
+    // A cost that no gain pays drives everybody out unsatisfied.
+    let poor =
+        [("behaviour.kind", "utility"), ("behaviour.cost", "1"), ("behaviour.patience", "5")];
+    let poor = with(&poor);
+    assert_eq!((poor.left.len(), first(&poor)), (10, 6));
+    let alone =
+        [("behaviour.kind", "two-sided"), ("behaviour.patience", "4"), ("behaviour.alone", "60")];
+    assert_eq!(first(&with(&alone)), 5);
+    // One that pretends to be worse off is not held: ADA-GD pulls it across and loses it.
+    let held = [("rule.kind", "ada-gd"), ("rule.on_settled", "halve"), ("epsilon", "0.5")];
+    let honest = play(&[&held[..], &[("rounds", "150")]].concat()).0;
+    let lying = play(&[&held[..], &[("rounds", "150"), ("behaviour.kind", "lying")]].concat()).0;
+    assert!(honest.left.is_empty() && !lying.left.is_empty());
+}

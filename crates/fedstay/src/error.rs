@@ -78,6 +78,12 @@ pub enum Error {
         /// Whose.
         agent: AgentId,
     },
+    /// Somebody who came back without a report.
+    #[error("agent {agent} is said to have come back, but did not report; who comes back reports")]
+    ReturnWithoutReport {
+        /// Who.
+        agent: AgentId,
+    },
     /// The rule needs the exact loss, and the report has only a lower bound, or no loss at all.
     #[error("agent {agent}: {rule} needs its exact loss, and the report carries {instead}")]
     NeedsExactLoss {

@@ -52,7 +52,7 @@ pub use aggregate::{
     AdaGd, Afl, Aggregator, Decision, FedFv, FedMgdaPlus, Losses, MaxFl, Mean, MwFed, OnSettled,
     PcGrad, QFedAvg, Retain, Round, Rule, Split, StopReason, Trust,
 };
-pub use behaviour::{Behaviour, Choice, Decide, Evidence, View};
+pub use behaviour::{Behaviour, Choice, Decide, Evidence, Manner, View};
 pub use error::Error;
 pub use policy::Policy;
 pub use report::{AgentId, Loss, Report, Reports, Standing, Vector, tau};

@@ -63,6 +63,9 @@ pub struct RoundLine {
     pub case: Option<u8>,
     /// Who left on receipt of this round's weights.
     pub left: Vec<AgentId>,
+    /// Who had left and came back on receipt of this round's weights.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub returned: Vec<AgentId>,
     /// Who should have answered and did not, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<(AgentId, String)>,
@@ -99,6 +102,7 @@ impl RoundLine {
             d: view.decision.split.d.clone(),
             case: view.decision.case,
             left: reports.goodbyes().to_vec(),
+            returned: reports.returned().to_vec(),
             faults: view.faults.to_vec(),
             step_size: view.decision.step_size,
             step_norm: linalg::norm(Vector::F64(view.step)),
@@ -220,6 +224,9 @@ pub struct Summary {
     pub everybody_content: bool,
     /// Who left, in the order in which they did.
     pub left: Vec<Departure>,
+    /// Who came back, in the order in which they did. One may leave and come back more than once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub returned: Vec<Return>,
     /// Every agent, by id.
     pub agents: Vec<AgentSummary>,
     /// The delivered weights' loss over the agents.
@@ -243,11 +250,27 @@ pub struct Summary {
 impl Summary {
     /// The schema of `summary.json`.
     pub const SCHEMA: &'static str = "fedstay.summary/1";
+
+    /// How many agents left, each counted once.
+    pub fn leavers(&self) -> usize {
+        let who: std::collections::BTreeSet<AgentId> =
+            self.left.iter().map(|left| left.agent).collect();
+        who.len()
+    }
 }
 
 /// One agent that left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Departure {
+    /// Who.
+    pub agent: AgentId,
+    /// On receipt of which round's weights.
+    pub round: u32,
+}
+
+/// One agent that came back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Return {
     /// Who.
     pub agent: AgentId,
     /// On receipt of which round's weights.
@@ -265,10 +288,19 @@ pub struct AgentSummary {
     pub loss: f64,
     /// Its accuracy there, where that means something.
     pub accuracy: Option<f64>,
-    /// The round in which it left.
+    /// The round in which it left; null for one that stayed, or came back since.
     pub left: Option<u32>,
     /// How many rounds it was predicted to leave.
     pub rounds_in_d: u32,
+    /// How it behaves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub behaviour: Option<String>,
+    /// How many rounds it reported in.
+    #[serde(default)]
+    pub reports: u32,
+    /// The first round in which it was predicted to leave.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_in_d: Option<u32>,
 }
 
 /// Loss and accuracy on data that no participant trained on.

@@ -191,6 +191,7 @@ pub struct Reports<'a> {
     reports: Vec<Report<'a>>,
     norms: Vec<f64>,
     goodbyes: Vec<AgentId>,
+    returned: Vec<AgentId>,
 }
 
 impl<'a> Reports<'a> {
@@ -227,7 +228,20 @@ impl<'a> Reports<'a> {
             }
             norms.push(norm);
         }
-        Ok(Self { reports, norms, goodbyes })
+        Ok(Self { reports, norms, goodbyes, returned: Vec::new() })
+    }
+
+    /// The same, with those among the reporting who had left and came back in this round.
+    pub fn with_returned(mut self, mut returned: Vec<AgentId>) -> Result<Self, Error> {
+        returned.sort_unstable();
+        returned.dedup();
+        let reported =
+            |agent: &AgentId| self.reports.binary_search_by_key(agent, |r| r.agent).is_ok();
+        if let Some(agent) = returned.iter().find(|agent| !reported(agent)) {
+            return Err(Error::ReturnWithoutReport { agent: *agent });
+        }
+        self.returned = returned;
+        Ok(self)
     }
 
     /// The reports, by agent.
@@ -248,6 +262,11 @@ impl<'a> Reports<'a> {
     /// Who said goodbye in this round.
     pub fn goodbyes(&self) -> &[AgentId] {
         &self.goodbyes
+    }
+
+    /// Who came back in this round, having said goodbye in an earlier one.
+    pub fn returned(&self) -> &[AgentId] {
+        &self.returned
     }
 
     /// The number of reports.
@@ -368,6 +387,8 @@ mod tests {
         assert!(matches!(fault(vec![backwards]), Error::OutOfRange { what: "reach", .. }));
         let leaver = Reports::with_goodbyes(2, vec![report(7, &direction)], vec![AgentId(7)]);
         assert_eq!(leaver, Err(Error::ReportAfterGoodbye { agent: AgentId(7) }));
+        let silent = Reports::new(2, vec![]).unwrap().with_returned(vec![AgentId(7)]);
+        assert_eq!(silent, Err(Error::ReturnWithoutReport { agent: AgentId(7) }));
     }
 
     #[test]

@@ -63,6 +63,11 @@ pub trait Engine {
     /// How good weights are for every agent, those who left included.
     fn assess(&mut self, weights: &[f64]) -> Result<Assessment, Error>;
 
+    /// How every agent behaves, by id, as a configuration names it; none where that is not known.
+    fn behaviours(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// What the agents remember between rounds, who has left for instance.
     fn memory(&self) -> Value;
 

@@ -1,7 +1,7 @@
 //! The verdict: what the departures of a run did, and how well they were foreseen.
 
 use crate::aggregate::Landing;
-use crate::record::{AgentSummary, Departure, Prediction, RoundLine, Spread, Summary};
+use crate::record::{AgentSummary, Departure, Prediction, Return, RoundLine, Spread, Summary};
 use crate::{AgentId, Engine, Error, Evaluation, Observer, RoundView, Server, StopReason};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,9 +35,15 @@ pub struct Ledger {
     rounds: u32,
     stop: Option<StopReason>,
     left: Vec<Departure>,
+    #[serde(default)]
+    returned: Vec<Return>,
     foreseen: u32,
     rounds_in_d: BTreeMap<AgentId, u32>,
     in_d: BTreeSet<AgentId>,
+    #[serde(default)]
+    first_in_d: BTreeMap<AgentId, u32>,
+    #[serde(default)]
+    reports: BTreeMap<AgentId, u32>,
     content_at_start: Vec<AgentId>,
     landed: Option<Landing>,
 }
@@ -73,9 +79,17 @@ impl Ledger {
     /// Adds a round, seen or read back from its line.
     pub fn add(&mut self, line: &RoundLine) {
         self.rounds = line.round;
+        for agent in &line.returned {
+            self.returned.push(Return { agent: *agent, round: line.round });
+        }
+        for agent in &line.agents {
+            *self.reports.entry(*agent).or_default() += 1;
+        }
         for agent in &line.left {
+            // Predictions are counted by agents, so only the first departure of one counts.
+            let first = self.left.iter().all(|left| left.agent != *agent);
+            self.foreseen += u32::from(first && self.in_d.contains(agent));
             self.left.push(Departure { agent: *agent, round: line.round });
-            self.foreseen += u32::from(self.in_d.contains(agent));
             if line.round == 1 {
                 self.content_at_start.push(*agent);
             }
@@ -83,9 +97,17 @@ impl Ledger {
         self.in_d = line.d.iter().copied().collect();
         for agent in &line.d {
             *self.rounds_in_d.entry(*agent).or_default() += 1;
+            self.first_in_d.entry(*agent).or_insert(line.round);
         }
         self.stop = line.stop;
         self.landed = line.landed;
+    }
+
+    /// The round in which an agent left, unless it has come back since.
+    fn gone(&self, agent: AgentId) -> Option<u32> {
+        let left = self.left.iter().rfind(|left| left.agent == agent)?.round;
+        let back = self.returned.iter().rfind(|back| back.agent == agent);
+        back.is_none_or(|back| back.round < left).then_some(left)
     }
 
     /// Evaluates what the server delivers and sums the run up.
@@ -98,6 +120,7 @@ impl Ledger {
     ) -> Result<Summary, Error> {
         let delivered = server.delivered().to_vec();
         let assessment = engine.assess(&delivered)?;
+        let mut behaviours = engine.behaviours().into_iter();
         let agents: Vec<AgentSummary> = engine
             .agents()
             .iter()
@@ -107,8 +130,11 @@ impl Ledger {
                 epsilon: *epsilon,
                 loss: *loss,
                 accuracy: *accuracy,
-                left: self.left.iter().find(|left| left.agent == *id).map(|left| left.round),
+                left: self.gone(*id),
                 rounds_in_d: self.rounds_in_d.get(id).copied().unwrap_or(0),
+                behaviour: behaviours.next(),
+                reports: self.reports.get(id).copied().unwrap_or(0),
+                first_in_d: self.first_in_d.get(id).copied(),
             })
             .collect();
         let everybody_content = agents.iter().all(|agent| agent.loss <= agent.epsilon);
@@ -140,6 +166,7 @@ impl Ledger {
             verdict,
             everybody_content,
             left: self.left.clone(),
+            returned: self.returned.clone(),
             loss: Spread::of(agents.iter().map(|agent| agent.loss)).unwrap_or(nothing),
             accuracy: Spread::of(agents.iter().filter_map(|agent| agent.accuracy)),
             population: assessment.population,
@@ -153,9 +180,10 @@ impl Ledger {
     }
 
     fn prediction(&self) -> Prediction {
-        let left = |agent: &&AgentId| self.left.iter().any(|left| left.agent == **agent);
+        let leavers: BTreeSet<AgentId> = self.left.iter().map(|left| left.agent).collect();
+        let left = |agent: &&AgentId| leavers.contains(*agent);
         Prediction {
-            left: self.left.len() as u32,
+            left: leavers.len() as u32,
             left_foreseen: self.foreseen,
             in_d: self.rounds_in_d.len() as u32,
             in_d_left: self.rounds_in_d.keys().filter(left).count() as u32,

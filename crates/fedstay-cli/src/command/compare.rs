@@ -28,7 +28,8 @@ Examples:
   fedstay compare experiment.toml --rules fedavg,ada-gd --json
 
 A rule may carry what to change about it: +halve and +no-projection (ada-gd), +early-stop,
-+keep-best and +guard (the server's policy), +never (agents that never leave: the ceiling).";
++keep-best and +guard (the server's policy), +never (agents that never leave: the ceiling), or
+another behaviour, as in retain+foresight (see `fedstay list behaviours`).";
 
 /// Run the same federation under several rules.
 #[derive(Debug, clap::Args)]
@@ -148,7 +149,7 @@ fn comparison(compared: &[Compared]) -> String {
         .map(|Compared { label, summary, .. }| {
             let mut row = vec![
                 label.clone(),
-                table::departures(&summary.left, summary.agents.len()),
+                table::departures(summary),
                 summary.verdict.name().to_owned(),
                 summary.stop.name().to_owned(),
                 summary.rounds.to_string(),

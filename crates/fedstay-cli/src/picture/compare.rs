@@ -142,7 +142,7 @@ pub fn sentences(compared: &[Compared]) -> Vec<String> {
         .collect();
     let mut sentences = Vec::new();
     if let Some(run) = harmed.first() {
-        let (left, all) = (run.summary.left.len(), run.summary.agents.len());
+        let (left, all) = (run.summary.leavers(), run.summary.agents.len());
         let worst = worst(run);
         sentences
             .push(format!("{}: {left} of {all} agents left, which ends in {worst}.", run.label));

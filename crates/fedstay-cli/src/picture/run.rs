@@ -81,19 +81,18 @@ fn strip(recorded: &Recorded) -> Panel {
     let rows = agents
         .iter()
         .map(|agent| {
-            let left = recorded.rounds.iter().find(|line| line.left.contains(&agent.id));
-            let left = left.map_or(u32::MAX, |line| line.round);
-            let state = |line: &fedstay::record::RoundLine| match () {
-                () if line.round >= left => 2,
-                () if line.d.contains(&agent.id) => 1,
-                () => 0,
+            let mut out = false;
+            let state = |line: &fedstay::record::RoundLine| {
+                out = (out || line.left.contains(&agent.id)) && !line.returned.contains(&agent.id);
+                match () {
+                    () if out => 2,
+                    () if line.d.contains(&agent.id) => 1,
+                    () => 0,
+                }
             };
+            let states: Vec<usize> = recorded.rounds.iter().map(state).collect();
             // A thinned column shows the worst of its rounds.
-            recorded
-                .rounds
-                .chunks(every)
-                .map(|lines| lines.iter().map(state).max().unwrap_or(0))
-                .collect()
+            states.chunks(every).map(|states| states.iter().copied().max().unwrap_or(0)).collect()
         })
         .collect();
     Panel {

@@ -159,6 +159,72 @@ pub const KEYS: &[Key] = &[
         &[("policy.kind", "guard")],
     ),
     key("behaviour.kind", "threshold", "how agents decide: see `fedstay list behaviours`"),
+    key_with(
+        "behaviour.steps",
+        "5",
+        "foresight: how many private steps an agent looks ahead",
+        &[("behaviour.kind", "foresight")],
+    ),
+    key_with(
+        "behaviour.rate",
+        "0.1",
+        "foresight: the size of such a step",
+        &[("behaviour.kind", "foresight")],
+    ),
+    key_with(
+        "behaviour.value",
+        "1.0",
+        "utility: what a model under its precision is worth to an agent",
+        &[("behaviour.kind", "utility")],
+    ),
+    key_with(
+        "behaviour.cost",
+        "0.001",
+        "utility: what a round costs it",
+        &[("behaviour.kind", "utility")],
+    ),
+    key_with(
+        "behaviour.patience",
+        "50",
+        "utility: rounds it bears without progress; two-sided: with a model worse than its own",
+        &[("behaviour.kind", "utility")],
+    ),
+    key_with(
+        "behaviour.alone",
+        "10",
+        "two-sided: how many rounds of local work its own model had",
+        &[("behaviour.kind", "two-sided")],
+    ),
+    key_with(
+        "behaviour.rise",
+        "0.25",
+        "returning: comes back when its loss is above ε(1 + rise)",
+        &[("behaviour.kind", "returning")],
+    ),
+    key_with(
+        "behaviour.refresh",
+        "0",
+        "shirking: every how many rounds it works all the same; 0 is never again",
+        &[("behaviour.kind", "shirking")],
+    ),
+    key_with(
+        "behaviour.offset",
+        "0.5",
+        "lying: what an agent adds to the loss it reports",
+        &[("behaviour.kind", "lying")],
+    ),
+    key_with(
+        "behaviour.within",
+        "0.1",
+        "lying: it lies only while its loss is at most this much above its precision",
+        &[("behaviour.kind", "lying")],
+    ),
+    key_with(
+        "behaviour.of",
+        "[{ kind = \"threshold\", share = 0.7 }, { kind = \"foresight\", share = 0.3, steps = 9 }]",
+        "mixed: its parts, each with a `share` or with `agents = [0, 3]`, and its own parameters",
+        &[("behaviour.kind", "mixed")],
+    ),
     key(
         "problem.kind",
         "observation-3",
@@ -373,6 +439,17 @@ fn suggestion(name: &str, section: &str, names: impl Iterator<Item = &'static st
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_parameter_of_every_behaviour_is_in_the_list() {
+        for entry in Behaviour::LIST {
+            let behaviour: Table = toml::from_str(&format!("kind = \"{}\"", entry.name)).unwrap();
+            let behaviour: Behaviour = behaviour.try_into().unwrap();
+            let behaviour = Table::try_from(&behaviour).unwrap();
+            let table = Table::from_iter([("behaviour".to_owned(), Value::Table(behaviour))]);
+            check_keys(&table).unwrap();
+        }
+    }
 
     #[test]
     fn every_parameter_of_every_rule_is_in_the_list() {

@@ -16,7 +16,7 @@ use crate::model::Model;
 use crate::partition::Partition;
 use crate::simulator::DecidesOn;
 use fedstay::problem::{Instance, Problem};
-use fedstay::{Behaviour, Policy, Rule, Seed};
+use fedstay::{Behaviour, Decide, Policy, Rule, Seed};
 use keys::check_keys;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
@@ -208,6 +208,7 @@ impl Experiment {
                 "`step_size` is {value}, but must be a number above zero"
             )));
         }
+        self.behaviour.check().map_err(|error| SpecError(error.to_string()))?;
         if let Some(training) = &self.training {
             training.check()?;
         }
@@ -349,6 +350,13 @@ mod tests {
             &[("problem.kind", "huber"), ("epsilon", "[0.1, 0.2, 0.1, 0.1, 0.3]")],
             &[("data.kind", "digits"), ("rule.kind", "fedavg"), ("epsilon", "1.1 * local")],
             &[("model.kind", "softmax-regression"), ("policy.kind", "early-stop")],
+            &[
+                ("behaviour.kind", "mixed"),
+                (
+                    "behaviour.of",
+                    "[{kind='lying', agents=[2], within=0.1}, {kind='utility', share=1.0}]",
+                ),
+            ],
         ] {
             let experiment = set(pairs).unwrap();
             let text = experiment.to_toml().unwrap();
@@ -399,6 +407,7 @@ mod tests {
             ("epsilon", "\"soon\""),
             ("seed", "-1"),
             ("rule", "3"),
+            ("behaviour.kind", "mixed"),
             ("a..b", "1"),
         ] {
             let error = set(&[(key, value)]).unwrap_err().to_string();

@@ -1,24 +1,40 @@
-//! Behaviours: how an agent decides whether to go on taking part.
+//! Behaviours: how an agent decides whether to go on taking part, and what it tells.
 //!
 //! Leaving lives on the agent's side: the server sees only who reported and who said goodbye. One
-//! file a behaviour; [`Behaviour`] is the list.
+//! file a behaviour; [`Behaviour`] is the list. `docs/behaviours.md` has them in plain words, with
+//! what can be done about each.
 
+mod foresight;
+mod lying;
+mod mixed;
 mod never;
+mod returning;
+mod shirking;
 mod threshold;
+mod two_sided;
+mod utility;
 
+pub use foresight::Foresight;
+pub use lying::Lying;
+pub use mixed::{Mixed, Part};
 pub use never::Never;
+pub use returning::Returning;
+pub use shirking::Shirking;
 pub use threshold::Threshold;
+pub use two_sided::TwoSided;
+pub use utility::Utility;
 
-use crate::AgentId;
+use crate::{AgentId, Error, Seed};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-/// Stay for another round, or leave for good.
+/// Stay for another round, or leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Choice {
-    /// Report in this round.
+    /// Report in this round. From one that has left: come back.
     Stay,
-    /// Say goodbye; report nothing, in this round or later.
+    /// Say goodbye; report nothing, in this round or later. From one that has left: stay away.
     Leave,
 }
 
@@ -32,6 +48,21 @@ pub trait Evidence {
     fn at_most(&mut self, bound: f64) -> bool {
         self.loss() <= bound
     }
+
+    /// Whether the loss would be at most `bound` after `steps` private gradient steps of size `rate`
+    /// on the full local data. An engine whose agents cannot look ahead answers for the weights as
+    /// they are.
+    fn ahead_at_most(&mut self, steps: u32, rate: f64, bound: f64) -> bool {
+        let _ = (steps, rate);
+        self.at_most(bound)
+    }
+
+    /// The loss of the model the agent makes of the received one in `rounds` rounds of its local
+    /// work, alone. Infinite in an engine whose agents cannot: everything is then better.
+    fn alone(&mut self, rounds: u32) -> f64 {
+        let _ = rounds;
+        f64::INFINITY
+    }
 }
 
 /// What an agent knows when it decides.
@@ -42,24 +73,106 @@ pub struct View<'a> {
     pub round: u32,
     /// The precision at which it is content.
     pub epsilon: f64,
+    /// Whether it is taking part. One that has left is asked only if it may come back.
+    pub present: bool,
     /// What it can find out.
     pub evidence: &'a mut dyn Evidence,
 }
 
-/// How an agent decides.
+/// How an agent that stays reports.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Manner {
+    /// Whether it works for its report; one that does not repeats its last direction.
+    pub works: bool,
+    /// What it adds to the loss it tells.
+    pub loss_offset: f64,
+}
+
+impl Default for Manner {
+    /// Honest work.
+    fn default() -> Self {
+        Self { works: true, loss_offset: 0.0 }
+    }
+}
+
+impl Manner {
+    /// The loss it tells in the place of the true one; as a loss, never negative because of a lie.
+    pub fn told(&self, loss: f64) -> f64 {
+        match self.loss_offset {
+            0.0 => loss,
+            offset => (loss + offset).max(loss.min(0.0)),
+        }
+    }
+}
+
+/// How an agent decides and reports.
 pub trait Decide {
     /// Stay or leave, on receipt of the weights and before any report.
     fn decide(&mut self, view: &mut View<'_>) -> Choice;
+
+    /// How it reports in the round it has just decided to stay in.
+    fn manner(&self) -> Manner {
+        Manner::default()
+    }
+
+    /// Whether, having left, it goes on looking at the model and may come back.
+    fn comes_back(&self) -> bool {
+        false
+    }
+
+    /// Whether it may repeat its last direction, which the engine must then keep.
+    fn repeats(&self) -> bool {
+        false
+    }
+
+    /// In how many rounds it reported without having worked.
+    fn idle_rounds(&self) -> u32 {
+        0
+    }
+
+    /// Checks the parameters, once, before the first round.
+    fn check(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// What it remembers between rounds; null if nothing.
+    fn memory(&self) -> Value {
+        Value::Null
+    }
+
+    /// Takes up what [`memory`](Self::memory) gave.
+    fn recall(&mut self, memory: &Value) -> Result<(), Error> {
+        match memory {
+            Value::Null => Ok(()),
+            _ => Err(Error::BadState {
+                why: "this behaviour remembers nothing, but a memory came".into(),
+            }),
+        }
+    }
 }
 
 /// Every behaviour, under the name it has in a configuration.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Behaviour {
     /// Leaves once its loss is at most its precision.
     Threshold(Threshold),
     /// Never leaves.
     Never(Never),
+    /// Stays while the expected gain pays.
+    Utility(Utility),
+    /// Leaves once a few private steps would do.
+    Foresight(Foresight),
+    /// Leaves content, or when the model stays worse than its own.
+    TwoSided(TwoSided),
+    /// Leaves content and comes back when its loss has risen.
+    Returning(Returning),
+    /// Stays, but stops working once content.
+    Shirking(Shirking),
+    /// Reports another loss than it has.
+    Lying(Lying),
+    /// Shares of the others.
+    Mixed(Mixed),
 }
 
 impl Default for Behaviour {
@@ -81,6 +194,41 @@ impl Behaviour {
             about: "never leaves: the ceiling every rule is measured against",
             reference: "arXiv 2311.16459, \"irrational\" agents",
         },
+        crate::list::Entry {
+            name: "utility",
+            about: "stays while the expected gain pays for the rounds; leaves unsatisfied without progress",
+            reference: "after arXiv 2311.16459, Section 2",
+        },
+        crate::list::Entry {
+            name: "foresight",
+            about: "privately looks some steps ahead and leaves if those would make the model good enough",
+            reference: "an objection in the reviews of arXiv 2311.16459",
+        },
+        crate::list::Entry {
+            name: "two-sided",
+            about: "leaves content, or when the model stays worse than its own local one",
+            reference: "after Cho et al., Maximizing Global Model Appeal in Federated Learning, TMLR 2024",
+        },
+        crate::list::Entry {
+            name: "returning",
+            about: "leaves content and comes back when its loss has risen above ε_m(1 + h)",
+            reference: "this project",
+        },
+        crate::list::Entry {
+            name: "shirking",
+            about: "stays but stops working once content: reports a stale direction",
+            reference: "after Fraboni, Vidal, Lorenzi, Free-rider Attacks on Model Aggregation in Federated Learning, AISTATS 2021",
+        },
+        crate::list::Entry {
+            name: "lying",
+            about: "decides by its true loss and reports another",
+            reference: "this project",
+        },
+        crate::list::Entry {
+            name: "mixed",
+            about: "shares of the others, or named agents, in one population",
+            reference: "this project",
+        },
     ];
 
     /// The name in a configuration.
@@ -88,43 +236,206 @@ impl Behaviour {
         match self {
             Self::Threshold(_) => "threshold",
             Self::Never(_) => "never",
+            Self::Utility(_) => "utility",
+            Self::Foresight(_) => "foresight",
+            Self::TwoSided(_) => "two-sided",
+            Self::Returning(_) => "returning",
+            Self::Shirking(_) => "shirking",
+            Self::Lying(_) => "lying",
+            Self::Mixed(_) => "mixed",
+        }
+    }
+
+    /// One behaviour an agent: the same for all, or a mixed population's.
+    pub fn assign(&self, agents: usize, seed: Seed) -> Result<Vec<Self>, Error> {
+        self.check()?;
+        match self {
+            Self::Mixed(mixed) => mixed.assign(agents, seed),
+            same => Ok(vec![same.clone(); agents]),
+        }
+    }
+
+    /// A mixed population is assigned first; what is left of it decides nothing and stays.
+    fn inner(&self) -> &dyn Decide {
+        match self {
+            Self::Threshold(behaviour) => behaviour,
+            Self::Never(behaviour) => behaviour,
+            Self::Utility(behaviour) => behaviour,
+            Self::Foresight(behaviour) => behaviour,
+            Self::TwoSided(behaviour) => behaviour,
+            Self::Returning(behaviour) => behaviour,
+            Self::Shirking(behaviour) => behaviour,
+            Self::Lying(behaviour) => behaviour,
+            Self::Mixed(behaviour) => behaviour,
+        }
+    }
+
+    fn inner_mut(&mut self) -> &mut dyn Decide {
+        match self {
+            Self::Threshold(behaviour) => behaviour,
+            Self::Never(behaviour) => behaviour,
+            Self::Utility(behaviour) => behaviour,
+            Self::Foresight(behaviour) => behaviour,
+            Self::TwoSided(behaviour) => behaviour,
+            Self::Returning(behaviour) => behaviour,
+            Self::Shirking(behaviour) => behaviour,
+            Self::Lying(behaviour) => behaviour,
+            Self::Mixed(behaviour) => behaviour,
         }
     }
 }
 
 impl Decide for Behaviour {
     fn decide(&mut self, view: &mut View<'_>) -> Choice {
-        match self {
-            Self::Threshold(behaviour) => behaviour.decide(view),
-            Self::Never(behaviour) => behaviour.decide(view),
-        }
+        self.inner_mut().decide(view)
+    }
+
+    fn manner(&self) -> Manner {
+        self.inner().manner()
+    }
+
+    fn comes_back(&self) -> bool {
+        self.inner().comes_back()
+    }
+
+    fn repeats(&self) -> bool {
+        self.inner().repeats()
+    }
+
+    fn idle_rounds(&self) -> u32 {
+        self.inner().idle_rounds()
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        self.inner().check()
+    }
+
+    fn memory(&self) -> Value {
+        self.inner().memory()
+    }
+
+    fn recall(&mut self, memory: &Value) -> Result<(), Error> {
+        self.inner_mut().recall(memory)
+    }
+}
+
+/// Checks a parameter that is a number, zero or more.
+fn check_not_negative(name: &str, value: f64) -> Result<(), Error> {
+    if value.is_finite() && value >= 0.0 {
+        Ok(())
+    } else {
+        Err(Error::bad_parameter(name, value, "a number, zero or more"))
+    }
+}
+
+/// Checks a number of rounds of which there must be one at least, and not more than are kept.
+fn check_patience(patience: u32) -> Result<(), Error> {
+    if (1..=100_000).contains(&patience) {
+        Ok(())
+    } else {
+        Err(Error::bad_parameter("behaviour.patience", patience, "1 to 100000 rounds"))
+    }
+}
+
+/// A list as a memory; null if it is empty.
+fn remember(list: &std::collections::VecDeque<f64>) -> Value {
+    if list.is_empty() { Value::Null } else { serde_json::json!(list) }
+}
+
+/// What was made a memory.
+fn recollect<'a, T: Default + Deserialize<'a>>(memory: &'a Value) -> Result<T, Error> {
+    match memory {
+        Value::Null => Ok(T::default()),
+        _ => T::deserialize(memory).map_err(|error| Error::BadState { why: error.to_string() }),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    //! Laws that hold for every behaviour of the list, and what the single files test with.
+
     use super::*;
 
+    /// Evidence of a loss; alone the agent reaches 0.5, and every private step takes `rate` off.
     struct Fixed(f64);
 
     impl Evidence for Fixed {
         fn loss(&mut self) -> f64 {
             self.0
         }
+
+        fn ahead_at_most(&mut self, steps: u32, rate: f64, bound: f64) -> bool {
+            self.0 - f64::from(steps) * rate <= bound
+        }
+
+        fn alone(&mut self, _: u32) -> f64 {
+            0.5
+        }
     }
 
-    fn choice(behaviour: &mut Behaviour, loss: f64) -> Choice {
-        let evidence = &mut Fixed(loss);
-        behaviour.decide(&mut View { agent: AgentId(0), round: 1, epsilon: 0.2, evidence })
+    fn look(behaviour: &mut impl Decide, loss: f64, present: bool) -> Choice {
+        let (agent, evidence) = (AgentId(0), &mut Fixed(loss));
+        behaviour.decide(&mut View { agent, round: 1, epsilon: 0.2, present, evidence })
+    }
+
+    pub(super) fn choice(behaviour: &mut Behaviour, loss: f64) -> Choice {
+        look(behaviour, loss, true)
+    }
+
+    pub(super) fn choices(mut behaviour: impl Decide, losses: &[f64]) -> Vec<Choice> {
+        losses.iter().map(|loss| look(&mut behaviour, *loss, true)).collect()
+    }
+
+    fn every_behaviour() -> Vec<Behaviour> {
+        let named = |entry: &crate::list::Entry| {
+            serde_json::from_value(serde_json::json!({ "kind": entry.name })).unwrap()
+        };
+        Behaviour::LIST.iter().map(named).collect()
     }
 
     #[test]
     fn the_list_and_the_enum_are_the_same() {
-        for entry in Behaviour::LIST {
-            let behaviour: Behaviour =
-                serde_json::from_value(serde_json::json!({ "kind": entry.name })).unwrap();
+        for (behaviour, entry) in every_behaviour().iter().zip(Behaviour::LIST) {
             assert_eq!(behaviour.name(), entry.name);
+            assert!(behaviour.check().is_ok() || entry.name == "mixed");
         }
+    }
+
+    #[test]
+    fn only_never_and_shirking_stay_when_content_and_only_returning_comes_back() {
+        for mut behaviour in every_behaviour() {
+            let stays = matches!(behaviour.name(), "never" | "shirking" | "mixed");
+            let expected = if stays { Choice::Stay } else { Choice::Leave };
+            assert_eq!(choice(&mut behaviour, 0.2), expected, "{}", behaviour.name());
+            assert_eq!(behaviour.comes_back(), behaviour.name() == "returning");
+        }
+    }
+
+    #[test]
+    fn a_memory_goes_on_as_if_nothing_had_happened() {
+        let losses: Vec<f64> = (0..120).map(|r| 0.3 + 0.7 * (-0.1 * f64::from(r)).exp()).collect();
+        for behaviour in every_behaviour() {
+            for cut in [1, 7, 30, 51, 80] {
+                let mut whole = behaviour.clone();
+                choices_into(&mut whole, &losses[..cut]);
+                let text = serde_json::to_string(&whole.memory()).unwrap();
+                let mut resumed = behaviour.clone();
+                resumed.recall(&serde_json::from_str(&text).unwrap()).unwrap();
+                for loss in &losses[cut..] {
+                    assert_eq!(choice(&mut whole, *loss), choice(&mut resumed, *loss));
+                    assert_eq!(whole.manner(), resumed.manner(), "{}", behaviour.name());
+                }
+                assert_eq!(whole.memory(), resumed.memory(), "{}", behaviour.name());
+            }
+            let mut other = behaviour.clone();
+            assert!(other.recall(&serde_json::json!("nonsense")).is_err(), "{}", behaviour.name());
+        }
+    }
+
+    fn choices_into(behaviour: &mut Behaviour, losses: &[f64]) {
+        losses.iter().for_each(|loss| {
+            choice(behaviour, *loss);
+        });
     }
 
     #[test]
@@ -133,5 +444,37 @@ mod tests {
         assert_eq!(choice(&mut threshold, 0.2), Choice::Leave);
         assert_eq!(choice(&mut threshold, 0.2 + 1e-15), Choice::Stay);
         assert_eq!(choice(&mut Behaviour::Never(Never {}), 0.0), Choice::Stay);
+    }
+
+    #[test]
+    fn foresight_without_steps_is_the_threshold_and_with_them_leaves_earlier() {
+        let mut none = Behaviour::Foresight(Foresight { steps: 0, rate: 1.0 });
+        assert_eq!(choice(&mut none, 0.21), Choice::Stay);
+        let mut some = Behaviour::Foresight(Foresight { steps: 4, rate: 0.1 });
+        assert_eq!(choice(&mut some, 0.6), Choice::Leave);
+        assert_eq!(choice(&mut some, 0.61), Choice::Stay);
+    }
+
+    #[test]
+    fn returning_has_a_band_in_which_it_stays_where_it_is() {
+        let mut returning = Behaviour::Returning(Returning { rise: 0.5 });
+        assert_eq!(look(&mut returning, 0.25, true), Choice::Stay);
+        assert_eq!(look(&mut returning, 0.25, false), Choice::Leave);
+        assert_eq!(look(&mut returning, 0.31, false), Choice::Stay);
+    }
+
+    #[test]
+    fn nonsense_is_refused_by_name() {
+        for (parameters, name) in [
+            (serde_json::json!({ "kind": "utility", "patience": 0 }), "behaviour.patience"),
+            (serde_json::json!({ "kind": "utility", "cost": -1.0 }), "behaviour.cost"),
+            (serde_json::json!({ "kind": "foresight", "rate": -0.1 }), "behaviour.rate"),
+            (serde_json::json!({ "kind": "returning", "rise": -0.1 }), "behaviour.rise"),
+            (serde_json::json!({ "kind": "lying", "within": -0.1 }), "behaviour.within"),
+        ] {
+            let behaviour: Behaviour = serde_json::from_value(parameters).unwrap();
+            let error = behaviour.assign(3, Seed(0)).unwrap_err().to_string();
+            assert!(error.contains(name), "{error}");
+        }
     }
 }

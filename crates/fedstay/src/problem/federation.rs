@@ -3,8 +3,9 @@
 use super::{Instance, Oracle};
 use crate::{
     AgentId, Assessment, Behaviour, Call, Choice, Decide, Engine, Error, Evaluation, Evidence,
-    Gathered, Report, Reports, Vector, View,
+    Gathered, Manner, Report, Reports, Seed, Vector, View, packed,
 };
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ struct Member {
     epsilon: f64,
     oracle: Arc<dyn Oracle>,
     behaviour: Behaviour,
+    /// What it reports: the last gradient it worked for.
     gradient: Vec<f64>,
     left: Option<u32>,
 }
@@ -21,34 +23,166 @@ struct Member {
 pub struct Federation {
     members: Vec<Member>,
     dimension: usize,
+    nobody_leaves: bool,
 }
 
-struct Known(f64);
+/// What an agent with an oracle finds out.
+struct Sight<'a> {
+    oracle: &'a dyn Oracle,
+    weights: &'a [f64],
+    step_size: f64,
+    loss: f64,
+}
 
-impl Evidence for Known {
-    fn loss(&mut self) -> f64 {
-        self.0
+impl Sight<'_> {
+    /// The loss after so many gradient steps of its own.
+    fn descended(&self, steps: u32, rate: f64) -> f64 {
+        let mut weights = self.weights.to_vec();
+        let mut gradient = vec![0.0; weights.len()];
+        for _ in 0..steps {
+            self.oracle.loss_and_gradient(&weights, &mut gradient);
+            weights.iter_mut().zip(&gradient).for_each(|(weight, g)| *weight -= rate * g);
+        }
+        self.oracle.loss(&weights)
     }
 }
 
+impl Evidence for Sight<'_> {
+    fn loss(&mut self) -> f64 {
+        self.loss
+    }
+
+    fn ahead_at_most(&mut self, steps: u32, rate: f64, bound: f64) -> bool {
+        self.descended(steps, rate) <= bound
+    }
+
+    fn alone(&mut self, rounds: u32) -> f64 {
+        self.descended(rounds, self.step_size)
+    }
+}
+
+/// What a member remembers besides whether it left.
+#[derive(Serialize, Deserialize)]
+struct Memory {
+    left: Option<u32>,
+    behaviour: Value,
+    /// Empty unless it may be repeated.
+    #[serde(with = "packed")]
+    gradient: Vec<f64>,
+}
+
 impl Federation {
-    /// The instance's agents, numbered from 0, with their precisions and a common behaviour.
+    /// The instance's agents, numbered from 0, with their precisions and a common behaviour; a
+    /// mixed population is dealt out with seed 0.
     pub fn new(instance: &Instance, epsilon: &[f64], behaviour: &Behaviour) -> Result<Self, Error> {
-        if epsilon.len() != instance.oracles.len() {
-            let must = format!("one number, or a list of {}", instance.oracles.len());
+        let behaviours = behaviour.assign(instance.oracles.len(), Seed(0))?;
+        Self::with_behaviours(instance, epsilon, behaviours)
+    }
+
+    /// The same, with a behaviour for each agent.
+    pub fn with_behaviours(
+        instance: &Instance,
+        epsilon: &[f64],
+        behaviours: Vec<Behaviour>,
+    ) -> Result<Self, Error> {
+        let agents = instance.oracles.len();
+        if epsilon.len() != agents {
+            let must = format!("one number, or a list of {agents}");
             return Err(Error::bad_parameter("epsilon", format!("{epsilon:?}"), must));
         }
+        if behaviours.len() != agents {
+            let must = format!("one for each of the {agents} agents");
+            return Err(Error::bad_parameter("behaviours", behaviours.len(), must));
+        }
         let dimension = instance.dimension();
-        let members =
-            instance.oracles.iter().zip(epsilon).enumerate().map(|(id, (oracle, eps))| Member {
-                id: AgentId(id as u64),
-                epsilon: *eps,
-                oracle: Arc::clone(oracle),
-                behaviour: behaviour.clone(),
-                gradient: vec![0.0; dimension],
-                left: None,
-            });
-        Ok(Self { members: members.collect(), dimension })
+        let agents = instance.oracles.iter().zip(epsilon).zip(behaviours).enumerate();
+        let members = agents.map(|(id, ((oracle, epsilon), behaviour))| Member {
+            id: AgentId(id as u64),
+            epsilon: *epsilon,
+            oracle: Arc::clone(oracle),
+            behaviour,
+            gradient: vec![0.0; dimension],
+            left: None,
+        });
+        Ok(Self { members: members.collect(), dimension, nobody_leaves: false })
+    }
+
+    /// Makes everybody stay, whatever they decide: the counterfactual of a run with departures.
+    pub fn set_nobody_leaves(&mut self, nobody: bool) {
+        self.nobody_leaves = nobody;
+    }
+}
+
+/// What a member does with a broadcast.
+enum Answer {
+    Reports { loss: f64, returned: bool },
+    Leaves,
+    StaysAway,
+}
+
+impl Member {
+    fn answer(&mut self, call: &Call<'_>, fresh: &mut Vec<f64>, must_stay: bool) -> Answer {
+        if self.left.is_some() && !self.behaviour.comes_back() {
+            return Answer::StaysAway;
+        }
+        let loss = self.oracle.loss_and_gradient(call.weights, fresh);
+        let mut sight = Sight {
+            oracle: self.oracle.as_ref(),
+            weights: call.weights,
+            step_size: call.step_size,
+            loss,
+        };
+        let choice = self.behaviour.decide(&mut View {
+            agent: self.id,
+            round: call.round,
+            epsilon: self.epsilon,
+            present: self.left.is_none(),
+            evidence: &mut sight,
+        });
+        match (choice, self.left) {
+            (Choice::Leave, None) if !must_stay => {
+                self.left = Some(call.round);
+                Answer::Leaves
+            }
+            (Choice::Leave, Some(_)) => Answer::StaysAway,
+            (_, before) => {
+                self.left = None;
+                let manner: Manner = self.behaviour.manner();
+                if manner.works {
+                    std::mem::swap(&mut self.gradient, fresh);
+                }
+                Answer::Reports { loss: manner.told(loss), returned: before.is_some() }
+            }
+        }
+    }
+
+    fn memory(&self) -> Value {
+        let (behaviour, repeats) = (self.behaviour.memory(), self.behaviour.repeats());
+        if behaviour.is_null() && !repeats {
+            return json!(self.left);
+        }
+        let gradient = if repeats { self.gradient.clone() } else { Vec::new() };
+        let memory = Memory { left: self.left, behaviour, gradient };
+        serde_json::to_value(memory).unwrap_or(Value::Null)
+    }
+
+    fn recall(&mut self, memory: &Value) -> Result<(), Error> {
+        let bad = |why: String| Error::BadState { why };
+        if !memory.is_object() {
+            self.left = Deserialize::deserialize(memory).map_err(|e| bad(e.to_string()))?;
+            return self.behaviour.recall(&Value::Null);
+        }
+        let memory = Memory::deserialize(memory).map_err(|error| bad(error.to_string()))?;
+        if self.behaviour.repeats() {
+            let (got, expected) = (memory.gradient.len(), self.gradient.len());
+            if got != expected {
+                return Err(bad(format!("its gradients have {got} components, not {expected}")));
+            }
+            self.gradient = memory.gradient;
+        }
+        self.behaviour.recall(&memory.behaviour)?;
+        self.left = memory.left;
+        Ok(())
     }
 }
 
@@ -58,28 +192,23 @@ impl Engine for Federation {
     }
 
     fn gather(&mut self, call: &Call<'_>) -> Result<Gathered<'_>, Error> {
-        let mut goodbyes = Vec::new();
-        let mut reports = Vec::new();
-        for member in self.members.iter_mut().filter(|member| member.left.is_none()) {
-            let loss = member.oracle.loss_and_gradient(call.weights, &mut member.gradient);
-            let choice = member.behaviour.decide(&mut View {
-                agent: member.id,
-                round: call.round,
-                epsilon: member.epsilon,
-                evidence: &mut Known(loss),
-            });
-            match choice {
-                Choice::Stay => {
+        let (mut goodbyes, mut returned, mut reports) = (Vec::new(), Vec::new(), Vec::new());
+        let mut fresh = vec![0.0; self.dimension];
+        for member in &mut self.members {
+            match member.answer(call, &mut fresh, self.nobody_leaves) {
+                Answer::StaysAway => {}
+                Answer::Leaves => goodbyes.push(member.id),
+                Answer::Reports { loss, returned: back } => {
+                    if back {
+                        returned.push(member.id);
+                    }
                     let direction = Vector::F64(&member.gradient);
                     reports.push(Report::new(member.id, loss, member.epsilon, direction));
                 }
-                Choice::Leave => {
-                    member.left = Some(call.round);
-                    goodbyes.push(member.id);
-                }
             }
         }
-        let reports = Reports::with_goodbyes(self.dimension, reports, goodbyes)?;
+        let reports =
+            Reports::with_goodbyes(self.dimension, reports, goodbyes)?.with_returned(returned)?;
         Ok(Gathered { reports, faults: Vec::new(), assessment: None })
     }
 
@@ -93,20 +222,23 @@ impl Engine for Federation {
         Ok(Assessment { agents, population: None })
     }
 
+    fn behaviours(&self) -> Vec<String> {
+        self.members.iter().map(|member| member.behaviour.name().to_owned()).collect()
+    }
+
     fn memory(&self) -> Value {
-        json!(self.members.iter().map(|member| member.left).collect::<Vec<_>>())
+        json!(self.members.iter().map(Member::memory).collect::<Vec<_>>())
     }
 
     fn recall(&mut self, memory: &Value) -> Result<(), Error> {
-        let left: Vec<Option<u32>> = serde_json::from_value(memory.clone())
-            .map_err(|error| Error::BadState { why: error.to_string() })?;
-        if left.len() != self.members.len() {
-            let why = format!("it has {} agents, the problem {}", left.len(), self.members.len());
-            return Err(Error::BadState { why });
+        let bad = |why: String| Error::BadState { why };
+        let memories = memory.as_array().ok_or_else(|| bad("it lists no agents".into()))?;
+        if memories.len() != self.members.len() {
+            let why =
+                format!("it has {} agents, the problem {}", memories.len(), self.members.len());
+            return Err(bad(why));
         }
-        for (member, left) in self.members.iter_mut().zip(left) {
-            member.left = left;
-        }
-        Ok(())
+        let mut members = self.members.iter_mut().zip(memories);
+        members.try_for_each(|(member, memory)| member.recall(memory))
     }
 }

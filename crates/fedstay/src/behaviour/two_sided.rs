@@ -1,0 +1,93 @@
+//! `two-sided`: leave content, or disappointed.
+//!
+//! The agent knows what it can do by itself: the loss `A_m` of the model it makes of the first one it
+//! receives in `alone` rounds of its local work. It leaves
+//!
+//! ```text
+//! iff  F_m ≤ ε_m,  or  F_m > A_m  in the last P rounds without exception
+//! ```
+//!
+//! Participation constraints of this kind are what MaxFL (Cho et al., TMLR 2024) counts as a model's
+//! appeal: whether it is better than the agent's own.
+
+use super::{Choice, Decide, View, recollect};
+use crate::Error;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Leaves once content, or when the model stays worse than its own.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TwoSided {
+    /// For how many rounds the model may be worse than its own.
+    pub patience: u32,
+    /// How many rounds of local work its own model had.
+    pub alone: u32,
+    #[serde(skip)]
+    memory: Memory,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+struct Memory {
+    /// The loss of its own model, once it has one.
+    own: Option<f64>,
+    /// For how many rounds now the received model has been worse.
+    worse: u32,
+}
+
+impl Default for TwoSided {
+    fn default() -> Self {
+        Self { patience: 50, alone: 10, memory: Memory::default() }
+    }
+}
+
+impl Decide for TwoSided {
+    fn decide(&mut self, view: &mut View<'_>) -> Choice {
+        if view.evidence.at_most(view.epsilon) {
+            return Choice::Leave;
+        }
+        // A model that diverged is as bad as can be, and a number that survives a checkpoint.
+        let alone = || view.evidence.alone(self.alone).min(f64::MAX);
+        let own = *self.memory.own.get_or_insert_with(alone);
+        if view.evidence.at_most(own) {
+            self.memory.worse = 0;
+            return Choice::Stay;
+        }
+        self.memory.worse += 1;
+        if self.memory.worse > self.patience { Choice::Leave } else { Choice::Stay }
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        super::check_patience(self.patience)
+    }
+
+    fn memory(&self) -> Value {
+        match self.memory.own {
+            Some(_) => serde_json::to_value(self.memory).unwrap_or(Value::Null),
+            None => Value::Null,
+        }
+    }
+
+    fn recall(&mut self, memory: &Value) -> Result<(), Error> {
+        self.memory = recollect(memory)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::choices;
+    use super::*;
+
+    #[test]
+    fn it_bears_a_worse_model_for_its_patience_and_no_longer() {
+        // Alone it reaches 0.5 (see `Fixed`); ε is 0.2.
+        let agent = TwoSided { patience: 3, ..TwoSided::default() };
+        let left = |losses: &[f64]| {
+            choices(agent.clone(), losses).iter().position(|choice| *choice == Choice::Leave)
+        };
+        assert_eq!(left(&[0.9; 10]), Some(3));
+        assert_eq!(left(&[0.9, 0.9, 0.9, 0.4, 0.9, 0.9, 0.9, 0.5, 0.3]), None);
+        assert_eq!(left(&[0.9, 0.2]), Some(1));
+    }
+}
