@@ -1,5 +1,6 @@
 //! Results as text for a terminal.
 
+use fedstay::privacy::Budget;
 use fedstay::record::Summary;
 use fedstay::verdict::Verdict;
 
@@ -73,6 +74,18 @@ pub(crate) fn verdict(summary: &Summary) -> String {
     }
 }
 
+/// What the reports of a run gave away, in a sentence.
+pub(crate) fn privacy(budget: &Budget) -> String {
+    let Budget { reports, delta, .. } = budget;
+    match budget.epsilon {
+        Some(epsilon) => format!(
+            "what {reports} reports say is ({epsilon:.3}, {delta})-differentially private for an \
+             agent's whole data; when it leaves is not covered"
+        ),
+        None => "clipped, but without noise: nothing is protected".to_owned(),
+    }
+}
+
 /// The agents' table, with how each behaves where they differ.
 fn with_behaviours(summary: &Summary, headings: &[&str], mut rows: Vec<Vec<String>>) -> String {
     let mut headings = headings.to_vec();
@@ -139,6 +152,9 @@ pub(crate) fn summary(summary: &Summary) -> String {
             "prediction  of {} who left, {} were in D the round before; of {} ever in D, {} left\n",
             prediction.left, prediction.left_foreseen, prediction.in_d, prediction.in_d_left
         ));
+    }
+    if let Some(budget) = &summary.privacy {
+        text.push_str(&format!("privacy  {}\n", privacy(budget)));
     }
     for note in &summary.notes {
         text.push_str(&format!("data  {note}\n"));

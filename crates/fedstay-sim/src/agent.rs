@@ -5,8 +5,8 @@ use crate::model::{Batch, Decision, Error, Loaded, Network, Order, Rows, Walk, W
 use crate::simulator::DecidesOn;
 use fedstay::linalg::norm;
 use fedstay::{
-    AgentId, Behaviour, Choice, Decide, Evidence, Loss, Losses, Manner, Report, Seed, Standing,
-    Vector, View,
+    AgentId, Behaviour, Choice, Decide, Evidence, Loss, Losses, Manner, Privacy, Report, Seed,
+    Standing, Vector, View,
 };
 use serde_json::{Value, json};
 
@@ -26,6 +26,8 @@ pub(crate) struct Task<'a> {
     pub(crate) known_loss: Option<f64>,
     /// Whether it may not leave.
     pub(crate) must_stay: bool,
+    /// What it does to its report before it sends it.
+    pub(crate) privacy: Option<Privacy>,
 }
 
 /// What an agent does with a broadcast.
@@ -61,6 +63,8 @@ pub(crate) struct Agent {
     drawn: Vec<u32>,
     /// Its rows, hardest first, so that decisions fall early.
     order: Order,
+    /// Direction and gradient with noise, where there is noise.
+    blurred: Option<(Vec<f32>, Option<Vec<f32>>)>,
     loss: Loss,
     reach: f64,
     /// The slope's length in the last round: a guess at how exact the loss will have to be.
@@ -79,6 +83,7 @@ impl Agent {
             gradient: None,
             drawn: Vec::new(),
             order: Order::default(),
+            blurred: None,
             loss: Loss::Exact(0.0),
             reach: 0.0,
             last_norm: 0.0,
@@ -169,7 +174,22 @@ impl Agent {
         self.last_norm = norm(Vector::F32(self.gradient.as_ref().unwrap_or(&self.direction)));
         self.reach = task.local.reach(task.step_size);
         self.loss = self.complete(task, own.unwrap_or(task.weights), seen, manner, work)?;
+        if let Some(privacy) = &task.privacy {
+            self.blur(privacy, task.seed.stream("privacy", u64::from(task.round), self.id.0));
+        }
         Ok(())
+    }
+
+    /// Clips what it is about to report and adds noise; what it computed stays as it is.
+    fn blur(&mut self, privacy: &Privacy, mut rng: rand_chacha::ChaCha8Rng) {
+        let mut blurred = |vector: &[f32]| {
+            let mut vector = vector.to_vec();
+            privacy.blur(&mut vector, &mut rng);
+            vector
+        };
+        let direction = blurred(&self.direction);
+        self.blurred = Some((direction, self.gradient.as_deref().map(&mut blurred)));
+        self.loss = privacy.blur_loss(self.loss.value(), &mut rng);
     }
 
     /// The loss to report: as exact as the rule needs it, now that the slope is known.
@@ -213,11 +233,15 @@ impl Agent {
     }
 
     pub(crate) fn report(&self, samples: u64) -> Report<'_> {
+        let (direction, gradient) = match &self.blurred {
+            Some((direction, gradient)) => (direction, gradient.as_deref()),
+            None => (&self.direction, self.gradient.as_deref()),
+        };
         Report {
             agent: self.id,
             standing: Standing::Open { loss: self.loss, epsilon: self.epsilon },
-            direction: Vector::F32(&self.direction),
-            gradient: self.gradient.as_deref().map(Vector::F32),
+            direction: Vector::F32(direction),
+            gradient: gradient.map(Vector::F32),
             reach: Some(self.reach),
             samples,
         }

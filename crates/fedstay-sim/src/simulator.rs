@@ -12,8 +12,8 @@ use crate::population::{Population, Sizes};
 use crate::spec::{Experiment, SpecError, Training};
 use fedstay::record::Population as PopulationScore;
 use fedstay::{
-    AgentId, Assessment, Call, Decide, Engine, Error, Evaluation, Gathered, Losses, Reports, Rule,
-    Seed,
+    AgentId, Assessment, Call, Decide, Engine, Error, Evaluation, Gathered, Losses, Privacy,
+    Reports, Rule, Seed,
 };
 use rand::seq::SliceRandom;
 use rayon::prelude::*;
@@ -46,6 +46,7 @@ pub struct Simulator {
     full_losses: bool,
     /// Everybody stays, whatever they decide: the counterfactual.
     nobody_leaves: bool,
+    privacy: Option<Privacy>,
     workspaces: Workspaces,
 }
 
@@ -110,6 +111,7 @@ impl Simulator {
             stands: matches!(experiment.rule, Rule::MinibatchSgd(_)),
             full_losses: false,
             nobody_leaves: false,
+            privacy: experiment.privacy,
             workspaces: Workspaces::default(),
         };
         // Checks labels, lengths and scaling once, so that no round can fail on them.
@@ -277,7 +279,10 @@ impl Engine for Simulator {
             (Some(assessment), DecidesOn::Received) => Some(assessment.agents[index].loss),
             _ => None,
         };
-        let losses = if self.full_losses { Losses::Exact } else { call.losses };
+        // Noise on a bound would be worth nothing: it is added to the loss.
+        let privacy = self.privacy;
+        let exact = self.full_losses || privacy.is_some();
+        let losses = if exact { Losses::Exact } else { call.losses };
         let locals: Vec<Local> =
             self.agents.iter().map(|agent| self.local_work(agent.id, call.loads)).collect();
         let (network, population) = (&self.network, &self.population);
@@ -302,6 +307,7 @@ impl Engine for Simulator {
                     losses,
                     known_loss,
                     must_stay,
+                    privacy,
                 };
                 workspaces.with(|work| act(&task, work))
             };

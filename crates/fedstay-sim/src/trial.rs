@@ -2,6 +2,7 @@
 
 use crate::simulator::Simulator;
 use crate::spec::{Experiment, SpecError};
+use fedstay::consistency::Consistency;
 use fedstay::problem::Federation;
 use fedstay::record::{Header, HeaderAgent, Summary};
 use fedstay::verdict::{About, Ledger};
@@ -15,6 +16,7 @@ pub struct Trial {
     server: Server,
     engine: Agents,
     ledger: Ledger,
+    consistency: Option<Consistency>,
 }
 
 /// Whoever takes part.
@@ -29,6 +31,8 @@ pub struct TrialState {
     server: fedstay::ServerState,
     engine: Value,
     ledger: Ledger,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    consistency: Option<Consistency>,
 }
 
 impl Trial {
@@ -51,8 +55,11 @@ impl Trial {
                 let federation = experiment
                     .behaviour
                     .assign(instance.oracles.len(), seed)
-                    .and_then(|each| Federation::with_behaviours(&instance, &epsilon, each))
-                    .map_err(broken)?;
+                    .and_then(|each| Federation::with_behaviours(&instance, &epsilon, each));
+                let mut federation = federation.map_err(broken)?;
+                if let Some(privacy) = experiment.privacy {
+                    federation.set_privacy(privacy, seed);
+                }
                 (Agents::Problem(federation), instance.start)
             }
             None => {
@@ -64,7 +71,10 @@ impl Trial {
         let server = Server::new(start, experiment.rule.clone(), experiment.step_size)
             .and_then(|server| server.with_policy(experiment.policy.clone()))
             .map_err(broken)?;
-        Ok(Self { experiment, server, engine, ledger: Ledger::default() })
+        let convex = experiment.is_convex();
+        let checks = experiment.check_reports.unwrap_or(convex);
+        let consistency = checks.then(|| Consistency::new(convex));
+        Ok(Self { experiment, server, engine, ledger: Ledger::default(), consistency })
     }
 
     /// What is run.
@@ -116,7 +126,8 @@ impl Trial {
         let stop = match self.ledger.stop() {
             Some(stop) => stop,
             None => {
-                let mut books = Books { ledger: &mut self.ledger, watch };
+                let consistency = self.consistency.as_mut();
+                let mut books = Books { ledger: &mut self.ledger, consistency, watch };
                 let rounds = self.experiment.rounds;
                 run(&mut self.server, self.engine.as_dyn_mut(), rounds, &mut [&mut books])?
             }
@@ -133,7 +144,13 @@ impl Trial {
             seed: self.experiment.seed,
             notes: self.notes(),
         };
-        self.ledger.summary(&self.server, self.engine.as_dyn_mut(), stop, about)
+        let engine = self.engine.as_dyn_mut();
+        let mut summary = self.ledger.summary(&self.server, engine, stop, about)?;
+        let reports = summary.agents.iter().map(|agent| agent.reports).max().unwrap_or(0);
+        let parts = self.experiment.parts_of_a_report();
+        summary.privacy = self.experiment.privacy.map(|privacy| privacy.budget(reports, parts));
+        summary.warnings.extend(self.consistency.iter().flat_map(Consistency::warnings));
+        Ok(summary)
     }
 
     /// What every output about this experiment must say.
@@ -148,6 +165,7 @@ impl Trial {
             server: self.server.state(),
             engine: self.engine.as_dyn().memory(),
             ledger: self.ledger.clone(),
+            consistency: self.consistency.clone(),
         }
     }
 
@@ -166,6 +184,9 @@ impl Trial {
         self.engine.as_dyn_mut().recall(&state.engine)?;
         self.server = server;
         self.ledger = state.ledger;
+        if let (Some(consistency), Some(saved)) = (&mut self.consistency, state.consistency) {
+            *consistency = saved;
+        }
         Ok(())
     }
 }
@@ -225,13 +246,16 @@ impl<const N: usize> Watch for [&mut dyn Watch; N] {
 /// Keeps the ledger and passes everything on.
 struct Books<'a> {
     ledger: &'a mut Ledger,
+    consistency: Option<&'a mut Consistency>,
     watch: &'a mut dyn Watch,
 }
 
 impl Observer for Books<'_> {
     fn round(&mut self, view: &fedstay::RoundView<'_>) -> Result<(), Error> {
-        self.ledger.round(view)?;
-        self.watch.round(view)
+        let flags = self.consistency.as_mut().map(|consistency| consistency.look(view));
+        let view = fedstay::RoundView { flags: flags.as_deref().unwrap_or(&[]), ..*view };
+        self.ledger.round(&view)?;
+        self.watch.round(&view)
     }
 
     fn between_rounds(&mut self, server: &Server, engine: &dyn Engine) -> Result<(), Error> {
@@ -240,6 +264,7 @@ impl Observer for Books<'_> {
             server: server.state(),
             engine: engine.memory(),
             ledger: ledger.clone(),
+            consistency: self.consistency.as_deref().cloned(),
         };
         self.watch.between(&state, ledger.stop().is_some())
     }

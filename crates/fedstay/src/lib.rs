@@ -33,12 +33,14 @@
 
 pub mod aggregate;
 pub mod behaviour;
+pub mod consistency;
 pub mod diagnose;
 mod error;
 pub mod linalg;
 pub mod list;
 mod packed;
 pub mod policy;
+pub mod privacy;
 pub mod problem;
 pub mod projection;
 pub mod record;
@@ -55,6 +57,7 @@ pub use aggregate::{
 pub use behaviour::{Behaviour, Choice, Decide, Evidence, Manner, View};
 pub use error::Error;
 pub use policy::Policy;
+pub use privacy::Privacy;
 pub use report::{AgentId, Loss, Report, Reports, Standing, Vector, tau};
 pub use run::{Assessment, Call, Engine, Evaluation, Gathered, Observer, RoundView, run};
 pub use seed::Seed;

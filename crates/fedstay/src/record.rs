@@ -5,6 +5,8 @@
 //! Python. Every file names its schema; a field may be added under the same schema, never changed.
 
 use crate::aggregate::Landing;
+use crate::consistency::Flag;
+use crate::privacy::Budget;
 use crate::verdict::Verdict;
 use crate::{AgentId, Loss, RoundView, StopReason, Vector, linalg};
 use serde::{Deserialize, Serialize};
@@ -69,6 +71,9 @@ pub struct RoundLine {
     /// Who should have answered and did not, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<(AgentId, String)>,
+    /// Whose reports contradict themselves, and how, in runs that look.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flags: Vec<Flag>,
     /// The step size in force after the decision.
     pub step_size: f64,
     /// The length of the step.
@@ -104,6 +109,7 @@ impl RoundLine {
             left: reports.goodbyes().to_vec(),
             returned: reports.returned().to_vec(),
             faults: view.faults.to_vec(),
+            flags: view.flags.to_vec(),
             step_size: view.decision.step_size,
             step_norm: linalg::norm(Vector::F64(view.step)),
             rank: view.decision.projection.map(|projection| (projection.rank, projection.of)),
@@ -239,6 +245,9 @@ pub struct Summary {
     pub landed: Option<Landing>,
     /// How good the server's predictions were.
     pub prediction: Prediction,
+    /// What the reports gave away, where agents add noise to them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub privacy: Option<Budget>,
     /// How the data were dealt out, and the like.
     pub notes: Vec<String>,
     /// What a reader should know before believing the rest.

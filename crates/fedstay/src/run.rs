@@ -1,6 +1,7 @@
 //! The loop: gather, step, observe. It exists once.
 
 use crate::aggregate::Losses;
+use crate::consistency::Flag;
 use crate::record::Population;
 use crate::{AgentId, Decision, Error, Reports, Server, StopReason};
 use serde::{Deserialize, Serialize};
@@ -76,7 +77,7 @@ pub trait Engine {
 }
 
 /// One finished round, as observers see it.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct RoundView<'a> {
     /// The round, from 1.
     pub number: u32,
@@ -92,6 +93,9 @@ pub struct RoundView<'a> {
     pub decision: &'a Decision,
     /// How good the received weights are, in rounds in which the engine looks.
     pub assessment: Option<&'a Assessment>,
+    /// Whose reports contradict themselves, where somebody looks: see
+    /// [`Consistency`](crate::consistency::Consistency).
+    pub flags: &'a [Flag],
 }
 
 /// Watches a run. It reads and never steers; its only power is to fail, when the disk is full.
@@ -137,6 +141,7 @@ pub fn run(
             faults: &gathered.faults,
             decision: &decision,
             assessment: gathered.assessment.as_ref(),
+            flags: &[],
         };
         for observer in observers.iter_mut() {
             observer.round(&view)?;

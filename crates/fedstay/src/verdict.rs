@@ -172,6 +172,7 @@ impl Ledger {
             population: assessment.population,
             landed: self.landed,
             prediction: self.prediction(),
+            privacy: None,
             notes: about.notes,
             warnings,
             weights: (delivered.len() <= crate::record::SMALL).then_some(delivered),

@@ -51,6 +51,11 @@ pub const KEYS: &[Key] = &[
         "true",
         "keep the Gram matrices of the agents' gradients, for `fedstay check`",
     ),
+    key(
+        "check_reports",
+        "true",
+        "flag agents whose reports contradict themselves; for convex losses it is done anyway",
+    ),
     key("rule.kind", "ada-gd", "how the server aggregates: see `fedstay list rules`"),
     key(
         "rule.delta",
@@ -61,6 +66,16 @@ pub const KEYS: &[Key] = &[
         "rule.on_settled",
         "halve",
         "ada-gd, when everybody is about to leave: `stop`, or `halve` the step size",
+    ),
+    key(
+        "rule.margin",
+        "0.05",
+        "ada-gd, retain: added to every precision, against agents that leave a little early",
+    ),
+    key(
+        "rule.horizon",
+        "0.5",
+        "ada-gd, retain: adds this times ‖g‖² too; J·a holds agents that look J steps of size a ahead",
     ),
     key("rule.projection", "false", "ada-gd: `false` is the control without the projection"),
     key_with(
@@ -225,6 +240,14 @@ pub const KEYS: &[Key] = &[
         "mixed: its parts, each with a `share` or with `agents = [0, 3]`, and its own parameters",
         &[("behaviour.kind", "mixed")],
     ),
+    key("privacy.clip", "1.0", "differential privacy: directions are clipped to this length"),
+    key("privacy.loss_clip", "2.0", "differential privacy: losses are clipped to at most this"),
+    key(
+        "privacy.noise",
+        "0.5",
+        "differential privacy: the noise's deviation, relative to what is clipped",
+    ),
+    key("privacy.delta", "1e-5", "differential privacy: the δ for which the budget ε is told"),
     key(
         "problem.kind",
         "observation-3",

@@ -16,7 +16,7 @@ use crate::model::Model;
 use crate::partition::Partition;
 use crate::simulator::DecidesOn;
 use fedstay::problem::{Instance, Problem};
-use fedstay::{Behaviour, Decide, Policy, Rule, Seed};
+use fedstay::{Behaviour, Decide, Policy, Privacy, Rule, Seed};
 use keys::check_keys;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
@@ -44,6 +44,9 @@ pub struct Experiment {
     /// Keep the Gram matrices of the agents' gradients, for `fedstay check`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub record_gram: bool,
+    /// Flag agents whose reports contradict themselves; where that is a proof, if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check_reports: Option<bool>,
     /// How the server aggregates.
     pub rule: Rule,
     /// What the server does around the rule.
@@ -52,6 +55,9 @@ pub struct Experiment {
     /// How agents decide.
     #[serde(default)]
     pub behaviour: Behaviour,
+    /// What agents do to their reports before they send them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub privacy: Option<Privacy>,
     /// A named problem with exact oracles …
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<Problem>,
@@ -174,6 +180,21 @@ impl Experiment {
         }
     }
 
+    /// How many vectors and numbers a report consists of, for the accounting of privacy.
+    pub fn parts_of_a_report(&self) -> u32 {
+        let both =
+            |training: &Training| training.local.exact_gradient && !training.local.is_exact();
+        if self.training.as_ref().is_some_and(both) { 3 } else { 2 }
+    }
+
+    /// Whether losses are convex and gradients exact, so that inequalities between them are proofs.
+    pub fn is_convex(&self) -> bool {
+        self.training.as_ref().is_none_or(|training| {
+            let exact = training.local.is_exact() || training.local.exact_gradient;
+            exact && !matches!(training.model, Model::Mlp(_))
+        })
+    }
+
     /// The rule with what was added to it: `fedavg+early-stop`, `ada-gd+halve`.
     pub fn rule_label(&self) -> String {
         let mut label = self.rule.name().to_owned();
@@ -208,7 +229,11 @@ impl Experiment {
                 "`step_size` is {value}, but must be a number above zero"
             )));
         }
-        self.behaviour.check().map_err(|error| SpecError(error.to_string()))?;
+        let checked = self.behaviour.check().and_then(|()| match &self.privacy {
+            Some(privacy) => privacy.check(),
+            None => Ok(()),
+        });
+        checked.map_err(|error| SpecError(error.to_string()))?;
         if let Some(training) = &self.training {
             training.check()?;
         }

@@ -49,6 +49,12 @@ pub struct AdaGd {
     /// `false` keeps the split and the clipped step and leaves the projection out: the control
     /// that shows what the projection itself does.
     pub projection: bool,
+    /// Added to every agent's precision in the prediction: a defence against agents that leave a
+    /// little early (see `behaviour/foresight.rs`). Larger: held earlier, end farther away.
+    pub margin: f64,
+    /// Adds `horizon · ‖g_m‖²` too: what `J` private steps of size `a` gain an agent at most, where
+    /// the loss is convex and `J·a = horizon`.
+    pub horizon: f64,
 }
 
 /// What ADA-GD does in case 3.
@@ -64,7 +70,13 @@ pub enum OnSettled {
 
 impl Default for AdaGd {
     fn default() -> Self {
-        Self { delta: 0.05, on_settled: OnSettled::Stop, projection: true }
+        Self {
+            delta: 0.05,
+            on_settled: OnSettled::Stop,
+            projection: true,
+            margin: 0.0,
+            horizon: 0.0,
+        }
     }
 }
 
@@ -73,7 +85,10 @@ impl AdaGd {
     fn tau(&self, report: &Report<'_>, norm: f64) -> f64 {
         match report.standing {
             Standing::Private { tau } => tau,
-            Standing::Open { loss, epsilon } => tau(loss.cautious(), epsilon, self.delta, norm),
+            Standing::Open { loss, epsilon } => {
+                let floor = epsilon + super::ahead(self.margin, self.horizon, norm);
+                tau(loss.cautious(), floor, self.delta, norm)
+            }
         }
     }
 
@@ -150,10 +165,15 @@ impl Aggregator for AdaGd {
     }
 
     fn losses(&self, step_size: f64, _: f64) -> Losses {
-        Losses::Near { delta: self.delta, step: step_size }
+        if self.horizon > 0.0 {
+            return Losses::Exact;
+        }
+        Losses::Near { delta: self.delta + self.margin, step: step_size }
     }
 
     fn check(&self) -> Result<(), Error> {
+        super::check_not_negative("rule.margin", self.margin)?;
+        super::check_not_negative("rule.horizon", self.horizon)?;
         super::check_delta(self.delta)
     }
 }
@@ -170,6 +190,18 @@ mod tests {
     fn two<'a>(losses: [f64; 2], a: &'a [f64], b: &'a [f64]) -> Reports<'a> {
         let report = |id, loss, g| Report::new(AgentId(id), loss, 0.1, Vector::F64(g));
         Reports::new(2, vec![report(0, losses[0], a), report(1, losses[1], b)]).unwrap()
+    }
+
+    #[test]
+    fn a_margin_puts_agents_in_d_earlier() {
+        let reports = two([0.5, 3.0], &[0.5, 0.0], &[0.0, 1.0]);
+        let in_d = |margin, horizon| {
+            let rule = AdaGd { margin, horizon, ..AdaGd::default() };
+            server(rule, 0.1).step(&reports).unwrap().split.d.len()
+        };
+        // 0.5 − 0.1·0.5 = 0.45 against 0.15 and 0.3 more, or 1.2 · 0.25 more.
+        assert_eq!((in_d(0.0, 0.0), in_d(0.29, 0.0), in_d(0.3, 0.0)), (0, 0, 1));
+        assert_eq!((in_d(0.0, 1.19), in_d(0.0, 1.2)), (0, 1));
     }
 
     #[test]

@@ -11,7 +11,10 @@ pub(crate) struct Floors<'a> {
     pub(crate) slopes: Vec<Vector<'a>>,
     pub(crate) gram: Vec<f64>,
     pub(crate) loss: Vec<f64>,
+    /// What each agent is kept above: its precision, raised by a margin where the rule has one.
     pub(crate) epsilon: Vec<f64>,
+    /// Its precision.
+    pub(crate) precision: Vec<f64>,
 }
 
 /// What it took to keep everybody above their floor.
@@ -25,8 +28,13 @@ pub(crate) struct Held {
 impl<'a> Floors<'a> {
     /// The floors of those who reported; all must tell their exact loss.
     pub(crate) fn new(reports: &Reports<'a>, rule: &'static str) -> Result<Self, Error> {
-        let mut floors =
-            Self { slopes: Vec::new(), gram: Vec::new(), loss: Vec::new(), epsilon: Vec::new() };
+        let mut floors = Self {
+            slopes: Vec::new(),
+            gram: Vec::new(),
+            loss: Vec::new(),
+            epsilon: Vec::new(),
+            precision: Vec::new(),
+        };
         for report in reports.iter() {
             report.exact_loss(rule)?;
             if let Standing::Open { loss, epsilon } = report.standing {
@@ -36,7 +44,17 @@ impl<'a> Floors<'a> {
             }
         }
         floors.gram = linalg::gram(&floors.slopes);
+        floors.precision.clone_from(&floors.epsilon);
         Ok(floors)
+    }
+
+    /// Raises every floor by `margin + horizon · ‖g‖²`, for agents that leave early.
+    pub(crate) fn raise(&mut self, margin: f64, horizon: f64) {
+        let n = self.epsilon.len();
+        for (index, epsilon) in self.epsilon.iter_mut().enumerate() {
+            let norm = self.gram[index * n + index].max(0.0).sqrt();
+            *epsilon += super::ahead(margin, horizon, norm);
+        }
     }
 
     /// Every agent's predicted loss after the step.

@@ -382,6 +382,12 @@ fn check_delta(delta: f64) -> Result<(), Error> {
     check_not_negative("rule.delta", delta)
 }
 
+/// How much earlier than at its precision an agent may leave, as far as a rule is told to mind:
+/// `margin + horizon · ‖g‖²`.
+pub(crate) fn ahead(margin: f64, horizon: f64, norm: f64) -> f64 {
+    if horizon > 0.0 { margin + horizon * norm * norm } else { margin }
+}
+
 /// Checks a parameter that is a number, zero or more.
 fn check_not_negative(name: &str, value: f64) -> Result<(), Error> {
     if value.is_finite() && value >= 0.0 {

@@ -70,6 +70,11 @@ pub struct Retain {
     pub trust: Trust,
     /// Whether to bring everybody under their precision at the end.
     pub landing: bool,
+    /// Added to every agent's precision for its floor, as in ADA-GD: a defence against agents that
+    /// leave a little early (see `behaviour/foresight.rs`).
+    pub margin: f64,
+    /// Adds `horizon · ‖g_m‖²` too.
+    pub horizon: f64,
     /// A constant H such that every loss is H-smooth, where it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub smoothness: Option<f64>,
@@ -110,6 +115,8 @@ impl Default for Retain {
             delta: 0.05,
             trust: Trust::Auto,
             landing: true,
+            margin: 0.0,
+            horizon: 0.0,
             smoothness: None,
             memory: Memory::default(),
         }
@@ -176,7 +183,7 @@ impl Retain {
             // ⟨−g_m, s⟩ ≥ F_m − ε_m + ½H‖s‖², with the length found so far; a hair more, so that
             // rounding leaves nobody above.
             let bend = 0.5 * smoothness * square;
-            let above = floors.loss.iter().zip(&floors.epsilon).map(|(loss, epsilon)| {
+            let above = floors.loss.iter().zip(&floors.precision).map(|(loss, epsilon)| {
                 let above = loss - epsilon + bend;
                 above + 1e-9 * above.abs().max(1e-3 * epsilon.abs())
             });
@@ -210,7 +217,8 @@ impl Retain {
 impl Aggregator for Retain {
     fn aggregate(&mut self, round: &Round<'_>, step: &mut [f64]) -> Result<Decision, Error> {
         let reports = round.reports.as_slice();
-        let floors = Floors::new(round.reports, "retain")?;
+        let mut floors = Floors::new(round.reports, "retain")?;
+        floors.raise(self.margin, self.horizon);
         let region = self.trusts_a_region(round);
         self.learn(round, &floors, region);
 
@@ -303,6 +311,8 @@ impl Aggregator for Retain {
         if let Some(smoothness) = self.smoothness.filter(|h| !(h.is_finite() && *h >= 0.0)) {
             return Err(Error::bad_parameter("rule.smoothness", smoothness, "zero or more"));
         }
+        super::check_not_negative("rule.margin", self.margin)?;
+        super::check_not_negative("rule.horizon", self.horizon)?;
         super::check_delta(self.delta)
     }
 

@@ -3,7 +3,7 @@
 use super::{Instance, Oracle};
 use crate::{
     AgentId, Assessment, Behaviour, Call, Choice, Decide, Engine, Error, Evaluation, Evidence,
-    Gathered, Manner, Report, Reports, Seed, Vector, View, packed,
+    Gathered, Manner, Privacy, Report, Reports, Seed, Standing, Vector, View, packed,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -16,6 +16,8 @@ struct Member {
     behaviour: Behaviour,
     /// What it reports: the last gradient it worked for.
     gradient: Vec<f64>,
+    /// The same with noise, where there is noise.
+    blurred: Vec<f64>,
     left: Option<u32>,
 }
 
@@ -24,6 +26,7 @@ pub struct Federation {
     members: Vec<Member>,
     dimension: usize,
     nobody_leaves: bool,
+    privacy: Option<(Privacy, Seed)>,
 }
 
 /// What an agent with an oracle finds out.
@@ -102,9 +105,15 @@ impl Federation {
             oracle: Arc::clone(oracle),
             behaviour,
             gradient: vec![0.0; dimension],
+            blurred: Vec::new(),
             left: None,
         });
-        Ok(Self { members: members.collect(), dimension, nobody_leaves: false })
+        Ok(Self { members: members.collect(), dimension, nobody_leaves: false, privacy: None })
+    }
+
+    /// Makes everybody clip their reports and add noise to them.
+    pub fn set_privacy(&mut self, privacy: Privacy, seed: Seed) {
+        self.privacy = Some((privacy, seed));
     }
 
     /// Makes everybody stay, whatever they decide: the counterfactual of a run with departures.
@@ -156,6 +165,19 @@ impl Member {
         }
     }
 
+    fn report(&mut self, loss: f64, round: u32, privacy: Option<(Privacy, Seed)>) -> Report<'_> {
+        let Some((privacy, seed)) = privacy else {
+            return Report::new(self.id, loss, self.epsilon, Vector::F64(&self.gradient));
+        };
+        let mut rng = seed.stream("privacy", u64::from(round), self.id.0);
+        self.blurred.clone_from(&self.gradient);
+        privacy.blur(&mut self.blurred, &mut rng);
+        let loss = privacy.blur_loss(loss, &mut rng);
+        let standing = Standing::Open { loss, epsilon: self.epsilon };
+        let direction = Vector::F64(&self.blurred);
+        Report { standing, ..Report::new(self.id, 0.0, self.epsilon, direction) }
+    }
+
     fn memory(&self) -> Value {
         let (behaviour, repeats) = (self.behaviour.memory(), self.behaviour.repeats());
         if behaviour.is_null() && !repeats {
@@ -202,8 +224,7 @@ impl Engine for Federation {
                     if back {
                         returned.push(member.id);
                     }
-                    let direction = Vector::F64(&member.gradient);
-                    reports.push(Report::new(member.id, loss, member.epsilon, direction));
+                    reports.push(member.report(loss, call.round, self.privacy));
                 }
             }
         }

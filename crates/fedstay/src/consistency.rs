@@ -1,0 +1,250 @@
+//! Whether what an agent reports can be true: a diagnosis that flags and never expels.
+//!
+//! A convex loss lies above each of its tangents. So of two reports of the same agent, at `w` and at
+//! `w' = w + s`, honest ones satisfy
+//!
+//! ```text
+//! F(w') ≥ F(w) + ⟨g(w), s⟩     else the loss fell below its tangent
+//! F(w') ≤ F(w) + ⟨g(w'), s⟩    else it rose above what its gradient allows
+//! ```
+//!
+//! Beyond rounding, a violation is a proof that a loss or a gradient is not what it is said to be:
+//! a lie that begins or ends, or a direction that is stale. A loss that is *always* off by the same
+//! amount has the same gradients and is the true loss of somebody; no such check can tell.
+//!
+//! A third look is a rule of thumb even for convex losses. Where some model satisfies everybody, it
+//! is at least `(F_m − ε_m)/‖g_m‖` away; an agent for which that is a hundred times farther than the
+//! others ever said and the run has moved tells an implausible loss.
+//!
+//! For nets and sampled gradients all of this is a rule of thumb: losses bend both ways, so only
+//! gross violations, far above what the others show in the same round, are flagged. A hint, no proof.
+
+use crate::{AgentId, Error, Loss, RoundView, Vector, linalg, packed};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// An agent's implied distance is implausible above so many times everybody else's.
+const IMPLAUSIBLE: f64 = 100.0;
+/// For nets: violations below this share of the losses, or so many times the median over the agents
+/// of the round, are bends.
+const BEND: (f64, f64) = (0.25, 10.0);
+/// Rounding, relative to everything that entered, for gradients in double and in single precision.
+const ROUNDING: (f64, f64) = (1e-10, 1e-5);
+
+/// Why an agent is flagged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Doubt {
+    /// Its loss fell below the tangent it had reported.
+    BelowTangent,
+    /// Its loss rose above what its gradient allows.
+    AboveTangent,
+    /// Its loss is too large for so small a gradient.
+    Implausible,
+}
+
+impl Doubt {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::BelowTangent => "its loss fell below its own tangent",
+            Self::AboveTangent => "its loss rose above what its own gradient allows",
+            Self::Implausible => "its loss is implausible for so small a gradient",
+        }
+    }
+}
+
+/// One doubt about one agent in one round.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Flag {
+    /// About whom.
+    pub agent: AgentId,
+    /// Why.
+    pub doubt: Doubt,
+    /// By how much: in units of the loss, or how many times too far for an implausible one.
+    pub by: f64,
+}
+
+/// Looks at the rounds of a run, one after the other.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Consistency {
+    /// Whether losses are convex and gradients exact, so that a violation is a proof.
+    convex: bool,
+    said: BTreeMap<AgentId, Said>,
+    #[serde(with = "packed")]
+    step: Vec<f64>,
+    /// The length of the way from the start.
+    travelled: f64,
+    /// The farthest implied distance of each agent so far.
+    farthest: BTreeMap<AgentId, f64>,
+    doubted: BTreeMap<AgentId, Doubted>,
+}
+
+/// What an agent said in the last round.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+struct Said {
+    loss: f64,
+    exact: bool,
+    /// `⟨g, s⟩` for the step that followed.
+    along: f64,
+    norm: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+struct Doubted {
+    first: u32,
+    times: u32,
+    doubt: Doubt,
+    most: f64,
+}
+
+/// How an agent's report compares with its last.
+struct Miss {
+    agent: AgentId,
+    doubt: Doubt,
+    by: f64,
+    rounding: f64,
+    losses: f64,
+}
+
+impl Consistency {
+    /// For losses that are convex, with exact gradients; or for nets.
+    pub fn new(convex: bool) -> Self {
+        Self { convex, ..Self::default() }
+    }
+
+    /// Adds a round and says whom it casts doubt on, by agent.
+    pub fn look(&mut self, view: &RoundView<'_>) -> Vec<Flag> {
+        let mut flags = self.tangents(view);
+        flags.extend(self.plausible(view));
+        flags.sort_by_key(|flag| flag.agent);
+        for flag in &flags {
+            let doubted = self.doubted.entry(flag.agent).or_insert(Doubted {
+                first: view.number,
+                times: 0,
+                doubt: flag.doubt,
+                most: 0.0,
+            });
+            doubted.times += 1;
+            doubted.most = doubted.most.max(flag.by);
+        }
+        self.remember(view);
+        flags
+    }
+
+    fn tangents(&self, view: &RoundView<'_>) -> Vec<Flag> {
+        let step = Vector::F64(&self.step);
+        let moved = linalg::norm(step) + linalg::norm(Vector::F64(view.received));
+        let mut misses = Vec::new();
+        for (report, norm) in view.reports.iter().zip(view.reports.norms()) {
+            let (Some(before), Some(loss)) = (self.said.get(&report.agent), report.loss()) else {
+                continue;
+            };
+            let unit = match report.slope() {
+                Vector::F64(_) => ROUNDING.0,
+                Vector::F32(_) => ROUNDING.1,
+            };
+            let losses = before.loss.abs().max(loss.value().abs());
+            let rounding = unit * (losses + (norm + before.norm) * moved);
+            let mut miss = |doubt, by| {
+                misses.push(Miss { agent: report.agent, doubt, by, rounding, losses });
+            };
+            // A lower bound may stand on the side on which a larger loss would only be worse.
+            if let Loss::Exact(now) = loss {
+                miss(Doubt::BelowTangent, before.loss + before.along - now);
+            }
+            if before.exact && !matches!(loss, Loss::Sampled { .. }) {
+                let allowed = before.loss + linalg::dot(report.slope(), step);
+                miss(Doubt::AboveTangent, loss.value() - allowed);
+            }
+        }
+        let median = median(misses.iter().map(|miss| miss.by.abs()).collect());
+        let flagged = misses.into_iter().filter(|miss| {
+            let bend = if self.convex { 0.0 } else { BEND.0 * miss.losses + BEND.1 * median };
+            miss.by > miss.rounding + bend
+        });
+        flagged.map(|miss| Flag { agent: miss.agent, doubt: miss.doubt, by: miss.by }).collect()
+    }
+
+    fn plausible(&mut self, view: &RoundView<'_>) -> Vec<Flag> {
+        let mut far = Vec::new();
+        for (report, norm) in view.reports.iter().zip(view.reports.norms()) {
+            let (Some(Loss::Exact(loss)), Some(epsilon)) = (report.loss(), report.epsilon()) else {
+                continue;
+            };
+            // A vanishing gradient says that nothing can be done: implied distance without end.
+            if loss > epsilon && *norm > 0.0 {
+                far.push((report.agent, (loss - epsilon) / norm));
+            }
+        }
+        let mut flags = Vec::new();
+        for (agent, distance) in &far {
+            let others = self.farthest.iter().chain(far.iter().map(|(agent, far)| (agent, far)));
+            let others = others.filter(|(other, _)| *other != agent).map(|(_, far)| *far);
+            let others = others.fold(0.0, f64::max);
+            let by = distance / (others + self.travelled);
+            if others > 0.0 && by > IMPLAUSIBLE {
+                flags.push(Flag { agent: *agent, doubt: Doubt::Implausible, by });
+            }
+        }
+        for (agent, distance) in far {
+            let farthest = self.farthest.entry(agent).or_default();
+            *farthest = farthest.max(distance);
+        }
+        flags
+    }
+
+    fn remember(&mut self, view: &RoundView<'_>) {
+        self.said.clear();
+        self.step.clear();
+        self.step.extend_from_slice(view.step);
+        let step = Vector::F64(view.step);
+        self.travelled += linalg::norm(step);
+        for (report, norm) in view.reports.iter().zip(view.reports.norms()) {
+            let (loss, exact) = match report.loss() {
+                Some(Loss::Exact(loss)) => (loss, true),
+                Some(Loss::AtLeast(loss)) => (loss, false),
+                _ => continue,
+            };
+            let along = linalg::dot(report.slope(), step);
+            self.said.insert(report.agent, Said { loss, exact, along, norm: *norm });
+        }
+    }
+
+    /// What a reader of the summary should know.
+    pub fn warnings(&self) -> Vec<String> {
+        let weight = match self.convex {
+            true => "for convex losses no honest agent's reports do that",
+            false => "for a net that is a hint, not a proof",
+        };
+        let sentence = |(agent, doubted): (&AgentId, &Doubted)| {
+            let Doubted { first, times, doubt, most } = doubted;
+            let weight = match doubt {
+                Doubt::Implausible => "a hint, not a proof",
+                _ => weight,
+            };
+            let times = if *times == 1 { "once".into() } else { format!("{times} times") };
+            format!(
+                "agent {agent} is flagged {times}, first in round {first}: {} (by up to {most:.3}); \
+                 {weight}. It was not expelled",
+                doubt.words()
+            )
+        };
+        self.doubted.iter().map(sentence).collect()
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    if values.is_empty() {
+        return 0.0;
+    }
+    let middle = values.len() / 2;
+    *values.select_nth_unstable_by(middle, f64::total_cmp).1
+}
+
+impl crate::Observer for Consistency {
+    fn round(&mut self, view: &RoundView<'_>) -> Result<(), Error> {
+        self.look(view);
+        Ok(())
+    }
+}
