@@ -51,8 +51,8 @@ mod server;
 pub mod verdict;
 
 pub use aggregate::{
-    AdaGd, Afl, Aggregator, Decision, FedFv, FedMgdaPlus, Losses, MaxFl, Mean, MwFed, OnSettled,
-    PcGrad, QFedAvg, Retain, Round, Rule, Split, StopReason, Trust,
+    AdaGd, Afl, Aggregator, Base, Decision, FedFv, FedMgdaPlus, Losses, MaxFl, Mean, MwFed,
+    OnSettled, PcGrad, QFedAvg, Retain, Round, Rule, Split, StopReason, Trust,
 };
 pub use behaviour::{Behaviour, Choice, Decide, Evidence, Manner, View};
 pub use error::Error;

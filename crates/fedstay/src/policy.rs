@@ -150,6 +150,7 @@ impl Policy {
                     report.exact_loss("early-stop")?;
                 }
                 let split = forecast(round.reports, step, *margin);
+                decision.kept = Some(*margin >= 0.0);
                 if decision.stop.is_none() && !split.d.is_empty() {
                     step.fill(0.0);
                     decision.split = split;
@@ -159,13 +160,17 @@ impl Policy {
             Self::KeepBest(memory) => memory.consider(round)?,
             Self::Guard(guard) => {
                 if decision.stop.is_some() {
+                    // Nothing moves, or the rule lands and says itself how sure it is.
+                    decision.kept.get_or_insert(true);
                     return Ok(());
                 }
                 let floors = Floors::new(round.reports, "guard")?;
                 let held = floors.keep(step, guard.delta);
                 guard.rounds += 1;
+                decision.kept = Some(floors.nobody_crosses(step));
                 if held.multipliers.iter().any(|multiplier| *multiplier > 0.0) {
                     guard.acted += 1;
+                    decision.guarded = true;
                     decision.split = Split::default();
                     for (report, multiplier) in round.reports.iter().zip(&held.multipliers) {
                         let split = &mut decision.split;

@@ -86,6 +86,13 @@ pub struct RoundLine {
     /// Whether this step brings everybody under their precision, for rules that try.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub landed: Option<Landing>,
+    /// Whether first-order information says that the step keeps everybody, where the rule or the
+    /// policy sees to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<bool>,
+    /// Whether the guard changed the rule's step.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub guarded: bool,
     /// How good the received weights are for every agent of the header, in rounds that looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assessment: Option<AssessmentLine>,
@@ -115,6 +122,8 @@ impl RoundLine {
             rank: view.decision.projection.map(|projection| (projection.rank, projection.of)),
             stop: view.decision.stop,
             landed: view.decision.landed,
+            kept: view.decision.kept,
+            guarded: view.decision.guarded,
             assessment: view.assessment.map(|assessment| AssessmentLine {
                 loss: assessment.agents.iter().map(|agent| agent.loss).collect(),
                 accuracy: assessment.agents.iter().filter_map(|agent| agent.accuracy).collect(),
@@ -243,6 +252,12 @@ pub struct Summary {
     pub population: Option<Population>,
     /// Whether everybody was brought under their precision in one broadcast, for rules that try.
     pub landed: Option<Landing>,
+    /// How sure it is that the rule keeps everybody, for rules and policies that see to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guarantee: Option<Guarantee>,
+    /// The share of the rounds in which the guard changed the rule's step, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guarded: Option<f64>,
     /// How good the server's predictions were.
     pub prediction: Prediction,
     /// What the reports gave away, where agents add noise to them.
@@ -265,6 +280,27 @@ impl Summary {
         let who: std::collections::BTreeSet<AgentId> =
             self.left.iter().map(|left| left.agent).collect();
         who.len()
+    }
+}
+
+/// How sure it is that a rule keeps everybody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Guarantee {
+    /// Proved: the losses are convex, gradients and losses exact, agents leave at their precision
+    /// and not before, and every step met every constraint.
+    Certified,
+    /// Predicted from gradients, which nets, samples and other behaviours may belie.
+    Estimated,
+}
+
+impl Guarantee {
+    /// The name it has in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Certified => "certified",
+            Self::Estimated => "estimated",
+        }
     }
 }
 

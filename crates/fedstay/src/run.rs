@@ -64,6 +64,12 @@ pub trait Engine {
     /// How good weights are for every agent, those who left included.
     fn assess(&mut self, weights: &[f64]) -> Result<Assessment, Error>;
 
+    /// Whether first-order statements about the agents are proofs: convex losses, exact losses and
+    /// gradients, and agents that leave at their precision and not before.
+    fn proves(&self) -> bool {
+        false
+    }
+
     /// How every agent behaves, by id, as a configuration names it; none where that is not known.
     fn behaviours(&self) -> Vec<String> {
         Vec::new()

@@ -111,6 +111,8 @@ impl Server {
                 step_size: self.step_size,
                 projection: None,
                 landed: None,
+                kept: None,
+                guarded: false,
             });
         }
         // The rule works on a copy of its memory, so that a failure further down costs nothing.

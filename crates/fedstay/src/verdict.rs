@@ -1,8 +1,10 @@
 //! The verdict: what the departures of a run did, and how well they were foreseen.
 
 use crate::aggregate::Landing;
-use crate::record::{AgentSummary, Departure, Prediction, Return, RoundLine, Spread, Summary};
-use crate::{AgentId, Engine, Error, Evaluation, Observer, RoundView, Server, StopReason};
+use crate::record::{
+    AgentSummary, Departure, Guarantee, Prediction, Return, RoundLine, Spread, Summary,
+};
+use crate::{AgentId, Engine, Error, Evaluation, Observer, Policy, RoundView, Server, StopReason};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,6 +48,12 @@ pub struct Ledger {
     reports: BTreeMap<AgentId, u32>,
     content_at_start: Vec<AgentId>,
     landed: Option<Landing>,
+    /// Whether every step so far kept everybody, as far as gradients tell.
+    #[serde(default)]
+    kept: Option<bool>,
+    /// Rounds in which the guard changed the rule's step.
+    #[serde(default)]
+    guarded: u32,
 }
 
 /// What a summary says about a run besides what the ledger knows.
@@ -101,6 +109,10 @@ impl Ledger {
         }
         self.stop = line.stop;
         self.landed = line.landed;
+        self.guarded += u32::from(line.guarded);
+        if let Some(kept) = line.kept {
+            self.kept = Some(kept && self.kept != Some(false));
+        }
     }
 
     /// The round in which an agent left, unless it has come back since.
@@ -171,6 +183,12 @@ impl Ledger {
             accuracy: Spread::of(agents.iter().filter_map(|agent| agent.accuracy)),
             population: assessment.population,
             landed: self.landed,
+            guarantee: self.kept.map(|kept| match kept && engine.proves() {
+                true => Guarantee::Certified,
+                false => Guarantee::Estimated,
+            }),
+            guarded: matches!(server.policy(), Policy::Guard(_))
+                .then(|| f64::from(self.guarded) / f64::from(self.rounds.max(1))),
             prediction: self.prediction(),
             privacy: None,
             notes: about.notes,

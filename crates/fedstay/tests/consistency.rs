@@ -121,8 +121,8 @@ fn a_stale_direction_contradicts_the_losses() {
 }
 
 #[test]
-fn a_horizon_holds_agents_that_look_ahead_as_far_and_none_holds_those_that_look_on() {
-    let (mut plain, mut held, mut unlimited) = (0, 0, 0);
+fn a_horizon_holds_agents_that_look_ahead_as_far_and_not_those_that_look_farther() {
+    let (mut plain, mut held, mut farther) = (0, 0, 0);
     for (_, instance) in problems().into_iter().skip(4) {
         let rate = 0.5 / instance.smoothness.unwrap();
         let with = |steps: u32, horizon: f64| {
@@ -135,8 +135,8 @@ fn a_horizon_holds_agents_that_look_ahead_as_far_and_none_holds_those_that_look_
         };
         plain += with(3, 0.0);
         held += with(3, 2.0 * 3.0 * rate);
-        unlimited += with(3000, 2.0 * 3.0 * rate);
+        farther += with(12, 2.0 * 3.0 * rate);
     }
     assert!(plain > 0 && held == 0, "{plain} left without the horizon, {held} with it");
-    assert!(unlimited > 0);
+    assert!(farther > 0, "a horizon of 3 steps held agents that look 12 ahead");
 }

@@ -5,8 +5,9 @@ mod common;
 
 use common::{Setting, play};
 use fedstay::problem::{Huber, Instance, Problem, SmoothedHinge};
+use fedstay::record::Guarantee;
 use fedstay::verdict::Verdict;
-use fedstay::{AdaGd, Behaviour, Mean, OnSettled, Policy, Retain, Rule, Seed, StopReason};
+use fedstay::{AdaGd, Base, Behaviour, Mean, OnSettled, Policy, Retain, Rule, Seed, StopReason};
 
 const EPSILON: f64 = 0.1;
 const DELTA: f64 = 0.1;
@@ -80,7 +81,7 @@ fn nobody_leaves_far_above_the_theorems_step_while_the_run_still_moves() {
         for factor in [10.0, 100.0] {
             let step_size = factor * bound;
             // Halving, because a large step alone puts everybody in D at once.
-            let rule = AdaGd { delta: 0.02, on_settled: OnSettled::Halve, projection: true };
+            let rule = AdaGd { delta: 0.02, on_settled: OnSettled::Halve, ..AdaGd::default() };
             let (kept, moves) = play(&instance, setting(rule.clone(), step_size, 2_000));
             assert_eq!(kept.verdict, Verdict::Retained, "seed {seed} at {factor} times the bound");
             moved_beside_somebody += u32::from(moves.case_1 > 0);
@@ -105,7 +106,7 @@ fn early_stopping_loses_nobody_on_convex_problems_and_ends_farther_away() {
         let (stopped, _) =
             play(&instance, Setting { policy, ..setting(Mean::default(), step_size, 20_000) });
         assert_eq!(stopped.verdict, Verdict::Retained, "seed {seed}");
-        let rule = AdaGd { delta: 0.02, on_settled: OnSettled::Halve, projection: true };
+        let rule = AdaGd { delta: 0.02, on_settled: OnSettled::Halve, ..AdaGd::default() };
         let (kept, _) = play(&instance, setting(rule, 10.0 * step_size, 20_000));
         worse += u32::from(stopped.loss.max > kept.loss.max);
     }
@@ -139,15 +140,69 @@ fn retain_keeps_everybody_in_far_fewer_rounds() {
     );
 }
 
+/// Rounds until everybody is within 3δ of their precision. Nobody may leave on the way.
+fn rounds_until_near(instance: &Instance, mut setting: Setting, delta: f64) -> u32 {
+    setting.rounds = 1;
+    loop {
+        let (summary, _) = play(instance, setting.clone());
+        assert!(summary.left.is_empty());
+        if summary.loss.max <= EPSILON + 3.0 * delta {
+            return summary.rounds;
+        }
+        assert!(setting.rounds < 4_000, "never near: {:?}", summary.loss);
+        setting.rounds += 1 + setting.rounds / 40;
+    }
+}
+
+/// What keeping everybody costs: the same optimiser with floors and agents that may leave, against
+/// itself without floors and agents that never do; and against averaging at 1/H.
+#[test]
+fn keeping_everybody_costs_few_rounds() {
+    let delta = 0.02;
+    let (mut against_itself, mut against_averaging, mut seen) = (0.0, 0.0, 0);
+    let mut longer_than_averaging = 0;
+    for (_, instance) in problems() {
+        let step_size = 1.0 / instance.smoothness.unwrap();
+        let mut rule = Retain::new(delta);
+        rule.landing = false;
+        let never = |rule: Rule| Setting {
+            behaviour: Behaviour::Never(Default::default()),
+            ..setting(rule, step_size, 0)
+        };
+        let kept = rounds_until_near(&instance, setting(rule.clone(), step_size, 0), delta);
+        let mut control = rule;
+        control.floors = false;
+        let free = rounds_until_near(&instance, never(control.into()), delta);
+        let averaging = rounds_until_near(&instance, never(Mean::default().into()), delta);
+        let cost = |of: u32| f64::from(kept) / f64::from(of);
+        against_itself += cost(free).ln();
+        against_averaging += cost(averaging).ln();
+        longer_than_averaging += u32::from(cost(averaging) > 1.2);
+        seen += 1;
+    }
+    let mean = |sum: f64| (sum / f64::from(seen)).exp();
+    let (itself, averaging) = (mean(against_itself), mean(against_averaging));
+    println!(
+        "rounds of retain over those of itself without floors {itself:.2}, of averaging {averaging:.2} \
+         (geometric means of {seen}); over 1.2 times averaging's on {longer_than_averaging}"
+    );
+    assert!(itself <= 1.2, "keeping everybody costs {itself} times the rounds");
+    assert!(averaging <= 0.6, "{averaging} times the rounds of averaging");
+    assert!(longer_than_averaging <= 15, "{longer_than_averaging} of {seen}");
+}
+
 #[test]
 fn retain_is_a_proof_at_any_step_size() {
     let mut lost_without = 0;
     for (seed, instance) in problems().take(100) {
         for factor in [1.0, 1e3, 1e6] {
             let step_size = factor / instance.smoothness.unwrap();
-            let rule = Retain::new(0.02);
+            // The base whose length follows the step size.
+            let mut rule = Retain::new(0.02);
+            rule.base = Base::Descent;
             let (kept, _) = play(&instance, setting(rule, step_size, 300));
             assert_eq!(kept.verdict, Verdict::Retained, "seed {seed} at {factor}");
+            assert_eq!(kept.guarantee, Some(Guarantee::Certified), "seed {seed} at {factor}");
             let (averaged, _) = play(&instance, setting(Mean::default(), step_size, 300));
             lost_without += u32::from(averaged.verdict != Verdict::Retained);
         }
@@ -186,9 +241,8 @@ fn the_guard_keeps_everybody_under_any_rule() {
             let setting = setting(rule, 20.0 * instance.theorem_step(DELTA).unwrap(), 1_000);
             let (kept, moves) = play(&instance, Setting { policy, ..setting });
             assert_eq!(kept.verdict, Verdict::Retained, "seed {seed}");
-            acted += u32::from(
-                kept.agents.iter().any(|agent| agent.rounds_in_d > 0) && moves.moved > 0.0,
-            );
+            assert_eq!(kept.guarantee, Some(Guarantee::Certified), "seed {seed}");
+            acted += u32::from(kept.guarded.unwrap() > 0.0 && moves.moved > 0.0);
         }
     }
     assert!(acted > 60, "the guard had to act in {acted} of 120 runs");

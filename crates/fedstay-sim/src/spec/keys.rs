@@ -139,6 +139,18 @@ pub const KEYS: &[Key] = &[
         &[("rule.kind", "pcgrad")],
     ),
     key_with(
+        "rule.base",
+        "descent",
+        "retain: where to go where no floor is in the way: `level` or `descent`",
+        &[("rule.kind", "retain")],
+    ),
+    key_with(
+        "rule.floors",
+        "false",
+        "retain: whether floors are kept; false is the control, for agents that never leave",
+        &[("rule.kind", "retain")],
+    ),
+    key_with(
         "rule.trust",
         "auto",
         "retain: keep steps within a radius in which predictions held: `auto`, `region` or `proof`",

@@ -142,6 +142,8 @@ impl Aggregator for AdaGd {
             step_size,
             projection: None,
             landed: None,
+            kept: self.projection.then_some(true),
+            guarded: false,
         };
         if case == 3 {
             decision.stop = Some(StopReason::Settled);

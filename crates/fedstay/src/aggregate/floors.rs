@@ -63,10 +63,31 @@ impl<'a> Floors<'a> {
         self.loss.iter().zip(along).map(|(loss, along)| loss + along).collect()
     }
 
+    /// Whether nobody's prediction after the step is at or below its precision.
+    pub(crate) fn nobody_crosses(&self, step: &[f64]) -> bool {
+        let mut predicted = self.predicted(step).into_iter().zip(&self.precision);
+        predicted.all(|(loss, precision)| loss > *precision)
+    }
+
     /// How far each agent's prediction is below its floor; negative above it.
     fn lacking(&self, step: &[f64], delta: f64) -> Vec<f64> {
         let predicted = self.predicted(step);
         predicted.iter().zip(&self.epsilon).map(|(loss, epsilon)| epsilon + delta - loss).collect()
+    }
+
+    /// Adds the shortest step after which everybody is predicted to be at most `above` their floor's
+    /// precision; where no step does that, nearly the one that comes closest.
+    pub(crate) fn descend(&self, step: &mut [f64], above: f64) {
+        let levels = self.epsilon.iter().map(|epsilon| epsilon + above);
+        let b: Vec<f64> = self.loss.iter().zip(levels).map(|(loss, level)| loss - level).collect();
+        for ridge in [0.0, RIDGE] {
+            if let Nearest::Multipliers(multipliers) = nearest(&self.gram, &b, ridge) {
+                for (multiplier, slope) in multipliers.iter().zip(&self.slopes) {
+                    linalg::add_scaled(step, -multiplier, *slope);
+                }
+                return;
+            }
+        }
     }
 
     /// Moves the step to the nearest one that keeps everybody above their floor.

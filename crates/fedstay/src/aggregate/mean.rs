@@ -47,6 +47,8 @@ impl Aggregator for Mean {
             step_size: round.step_size,
             projection: None,
             landed: None,
+            kept: None,
+            guarded: false,
         })
     }
 

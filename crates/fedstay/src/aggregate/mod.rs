@@ -28,7 +28,7 @@ pub use mean::Mean;
 pub use mw_fed::{MwFed, Variant};
 pub use pcgrad::PcGrad;
 pub use q_fedavg::QFedAvg;
-pub use retain::{Retain, Trust};
+pub use retain::{Base, Retain, Trust};
 
 use crate::{AgentId, Error, Loss, Reports, Vector, linalg, projection::Projection};
 use serde::{Deserialize, Serialize};
@@ -119,6 +119,11 @@ pub struct Decision {
     pub projection: Option<Projection>,
     /// Whether everybody was brought under their precision in this step, for rules that try.
     pub landed: Option<Landing>,
+    /// Whether the step keeps every agent above its precision as far as first-order information
+    /// tells, or lands; for rules and policies that see to it, `None` for those that do not.
+    pub kept: Option<bool>,
+    /// Whether the guard changed the rule's step.
+    pub guarded: bool,
 }
 
 /// Whether everybody was brought under their precision in one broadcast.
@@ -426,6 +431,8 @@ fn watched(round: &Round<'_>, step: &[f64], delta: f64) -> Decision {
         step_size: round.step_size,
         projection: None,
         landed: None,
+        kept: None,
+        guarded: false,
     }
 }
 

@@ -209,6 +209,14 @@ impl Member {
 }
 
 impl Engine for Federation {
+    fn proves(&self) -> bool {
+        // Every named problem is convex, with exact oracles.
+        let plain = |member: &Member| {
+            matches!(member.behaviour, Behaviour::Threshold(_) | Behaviour::Never(_))
+        };
+        self.privacy.is_none() && self.members.iter().all(plain)
+    }
+
     fn agents(&self) -> Vec<(AgentId, f64)> {
         self.members.iter().map(|member| (member.id, member.epsilon)).collect()
     }

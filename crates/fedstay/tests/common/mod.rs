@@ -27,6 +27,7 @@ impl Observer for Moves {
     }
 }
 
+#[derive(Clone)]
 pub struct Setting {
     pub rule: Rule,
     pub policy: Policy,
