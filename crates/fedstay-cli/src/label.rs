@@ -24,6 +24,8 @@ pub(crate) fn under(mut table: Table, label: &str) -> Result<Table, Usage> {
             "halve" => rule.insert("on_settled".into(), "halve".into()),
             "stop" => rule.insert("on_settled".into(), "stop".into()),
             "no-projection" => rule.insert("projection".into(), false.into()),
+            // Five private steps of 0.1 ahead: what `foresight` does unless told otherwise.
+            "horizon" => rule.insert("horizon".into(), 0.5.into()),
             _ => None,
         };
     }
@@ -31,12 +33,12 @@ pub(crate) fn under(mut table: Table, label: &str) -> Result<Table, Usage> {
         let (section, kind) = match change {
             "early-stop" | "keep-best" | "guard" => ("policy", change),
             _ if behaviours().any(|name| name == change) => ("behaviour", change),
-            "halve" | "stop" | "no-projection" => continue,
+            "halve" | "stop" | "no-projection" | "horizon" => continue,
             _ => {
                 let behaviours: Vec<String> = behaviours().map(|name| format!("+{name}")).collect();
                 return Err(Usage(format!(
-                    "`{label}`: a rule can carry +halve, +stop, +no-projection, +early-stop, \
-                     +keep-best, +guard or a behaviour ({}), not +{change}",
+                    "`{label}`: a rule can carry +halve, +stop, +no-projection, +horizon, \
+                     +early-stop, +keep-best, +guard or a behaviour ({}), not +{change}",
                     behaviours.join(", ")
                 )));
             }

@@ -6,4 +6,6 @@ pub mod figure;
 mod label;
 pub mod picture;
 mod progress;
+mod story;
 mod table;
+pub mod tournament;

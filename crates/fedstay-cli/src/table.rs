@@ -153,6 +153,9 @@ pub(crate) fn summary(summary: &Summary) -> String {
             prediction.left, prediction.left_foreseen, prediction.in_d, prediction.in_d_left
         ));
     }
+    if let Some(harm) = crate::story::harm(summary) {
+        text.push_str(&format!("\n{harm}\n"));
+    }
     if let Some(budget) = &summary.privacy {
         text.push_str(&format!("privacy  {}\n", privacy(budget)));
     }

@@ -11,3 +11,4 @@ pub mod population;
 pub mod simulator;
 pub mod spec;
 pub mod trial;
+mod unseen;

@@ -10,7 +10,8 @@ use crate::local_work::Local;
 use crate::model::{Architecture, Loaded, Network, Rows, RowsData, Workspace};
 use crate::population::{Population, Sizes};
 use crate::spec::{Experiment, SpecError, Training};
-use fedstay::record::Population as PopulationScore;
+use crate::unseen::Unseen;
+use fedstay::record::{Population as PopulationScore, Score};
 use fedstay::{
     AgentId, Assessment, Call, Decide, Engine, Error, Evaluation, Gathered, Losses, Privacy,
     Reports, Rule, Seed,
@@ -162,6 +163,17 @@ impl Simulator {
     /// # Errors
     /// When training leaves the floating-point range.
     pub fn alone(&self, step_size: f64, rounds: u32) -> Result<Vec<f64>, SpecError> {
+        let scores = self.alone_scores(step_size, rounds, None)?;
+        Ok(scores.iter().map(|score| score.loss).collect())
+    }
+
+    /// How good the model is that every agent makes alone, with the same local work and rounds.
+    fn alone_scores(
+        &self,
+        step_size: f64,
+        rounds: u32,
+        unseen: Option<&Unseen>,
+    ) -> Result<Vec<Score>, SpecError> {
         let start = self.initial_weights();
         let Self { network, seed, stands, .. } = self;
         let local = &self.training.local;
@@ -176,11 +188,61 @@ impl Simulator {
                         network, &rows, local, *seed, agent, start, *stands, step_size, rounds,
                         work,
                     )?;
-                    Ok(network.evaluate(&model, &rows, None, work)?.loss)
+                    self.score(index, &model, unseen, work)
                 })
             })
             .collect::<Result<_, crate::model::Error>>()
             .map_err(broken)
+    }
+
+    /// How good weights are for one agent.
+    fn score(
+        &self,
+        agent: usize,
+        weights: &Loaded,
+        unseen: Option<&Unseen>,
+        work: &mut Workspace,
+    ) -> Result<Score, crate::model::Error> {
+        let own = rows(self.population.data(), self.population.agent(agent))?;
+        let evaluation = self.network.evaluate(weights, &own, None, work)?;
+        let mut score =
+            Score { loss: evaluation.loss, accuracy: Some(evaluation.accuracy()), unseen: None };
+        if let Some(unseen) = unseen {
+            let class = |range: &Range<usize>| {
+                let rows = rows(&unseen.data, range.clone())?;
+                Ok(self.network.evaluate(weights, &rows, None, &mut *work)?.accuracy())
+            };
+            let by_class: Vec<f64> =
+                unseen.classes.iter().map(class).collect::<Result<_, crate::model::Error>>()?;
+            score.unseen = Some(unseen.accuracy(agent, &by_class));
+        }
+        Ok(score)
+    }
+
+    /// How good the model is that every agent makes alone in so many rounds, on unseen rows too.
+    ///
+    /// # Errors
+    /// When training leaves the floating-point range.
+    pub fn scores_alone(&self, step_size: f64, rounds: u32) -> Result<Vec<Score>, SpecError> {
+        self.alone_scores(step_size, rounds, Unseen::new(&self.population).as_ref())
+    }
+
+    /// How good weights are for every agent, on unseen rows too: one vector of weights an agent.
+    ///
+    /// # Errors
+    /// When a vector is not of this model.
+    pub fn scores(&self, weights: &[&[f64]]) -> Result<Vec<Score>, SpecError> {
+        let unseen = Unseen::new(&self.population);
+        let score = |(agent, weights): (usize, &&[f64])| {
+            let weights = self.network.load(weights)?;
+            self.workspaces.with(|work| self.score(agent, &weights, unseen.as_ref(), work))
+        };
+        weights
+            .par_iter()
+            .enumerate()
+            .map(score)
+            .collect::<Result<_, _>>()
+            .map_err(|error: crate::model::Error| broken(error))
     }
 
     /// Who is asked in a round: the agents still in, or a share of them. Those who have left and may

@@ -4,7 +4,7 @@ use crate::simulator::Simulator;
 use crate::spec::{Experiment, SpecError};
 use fedstay::consistency::Consistency;
 use fedstay::problem::Federation;
-use fedstay::record::{Header, HeaderAgent, Summary};
+use fedstay::record::{Counterfactual, Header, HeaderAgent, Score, Summary};
 use fedstay::verdict::{About, Ledger};
 use fedstay::{Engine, Error, Observer, Seed, Server, StopReason, run};
 use serde::{Deserialize, Serialize};
@@ -159,6 +159,74 @@ impl Trial {
         training.map(|training| training.partition.describe()).into_iter().collect()
     }
 
+    /// The same experiment with nobody leaving, whatever they decide: what departures cost is the
+    /// difference.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn nobody_leaves(experiment: Experiment) -> Result<Self, SpecError> {
+        let mut trial = Self::new(experiment)?;
+        match &mut trial.engine {
+            Agents::Problem(federation) => federation.set_nobody_leaves(true),
+            Agents::Data(simulator) => simulator.set_nobody_leaves(true),
+        }
+        Ok(trial)
+    }
+
+    /// Runs to the end with nobody leaving and says what came of it.
+    ///
+    /// # Errors
+    /// When the engine or `watch` fails.
+    pub fn counterfactual(mut self, watch: &mut dyn Watch) -> Result<Counterfactual, Error> {
+        let Summary { rounds, stop, loss, accuracy, population, .. } = self.run(watch)?;
+        Ok(Counterfactual { rounds, stop, loss, accuracy, population })
+    }
+
+    /// Tells every agent's summary what it ends with and what it would have reached alone in as many
+    /// rounds as the run had. `left_with` has the weights of the rounds in which somebody left.
+    ///
+    /// # Errors
+    /// When training alone leaves the floating-point range.
+    pub fn compare_with_alone(
+        &mut self,
+        summary: &mut Summary,
+        left_with: &Parting,
+        alone: Option<&[Score]>,
+    ) -> Result<(), SpecError> {
+        let delivered = self.server.delivered().to_vec();
+        // Of a run that was resumed, the weights some left with may not be there any more.
+        let known = |left: Option<u32>| left.is_none_or(|round| left_with.weights(round).is_some());
+        let ends: Vec<&[f64]> = summary
+            .agents
+            .iter()
+            .map(|agent| {
+                agent.left.and_then(|round| left_with.weights(round)).unwrap_or(&delivered)
+            })
+            .collect();
+        let (scores, own) = match &self.engine {
+            Agents::Data(simulator) => {
+                let scores = simulator.scores(&ends)?;
+                let own = match alone {
+                    Some(alone) => alone.to_vec(),
+                    None => simulator.scores_alone(self.experiment.step_size, summary.rounds)?,
+                };
+                (scores, own)
+            }
+            Agents::Problem(federation) => {
+                let start = self.experiment.problem.as_ref().and_then(|problem| {
+                    problem.build(Seed(self.experiment.seed)).ok().map(|instance| instance.start)
+                });
+                let start = start.unwrap_or_else(|| delivered.clone());
+                let own = federation.alone(&start, self.experiment.step_size, summary.rounds);
+                (federation.scores(&ends), own.iter().map(score).collect())
+            }
+        };
+        for ((agent, ends), own) in summary.agents.iter_mut().zip(scores).zip(own) {
+            (agent.ends_with, agent.alone) = (known(agent.left).then_some(ends), Some(own));
+        }
+        Ok(())
+    }
+
     /// What it is now, for a checkpoint.
     pub fn state(&self) -> TrialState {
         TrialState {
@@ -204,6 +272,31 @@ impl Agents {
             Self::Problem(engine) => engine,
             Self::Data(engine) => engine.as_mut(),
         }
+    }
+}
+
+fn score(evaluation: &fedstay::Evaluation) -> Score {
+    Score { loss: evaluation.loss, accuracy: evaluation.accuracy, unseen: None }
+}
+
+/// The weights agents left with. A [`Watch`].
+#[derive(Debug, Default)]
+pub struct Parting(Vec<(u32, Vec<f64>)>);
+
+impl Parting {
+    /// The weights of a round in which somebody left.
+    pub fn weights(&self, round: u32) -> Option<&[f64]> {
+        let kept = self.0.iter().find(|(kept, _)| *kept == round);
+        kept.map(|(_, weights)| weights.as_slice())
+    }
+}
+
+impl Watch for Parting {
+    fn round(&mut self, view: &fedstay::RoundView<'_>) -> Result<(), Error> {
+        if !view.reports.goodbyes().is_empty() {
+            self.0.push((view.number, view.received.to_vec()));
+        }
+        Ok(())
     }
 }
 

@@ -260,6 +260,9 @@ pub struct Summary {
     pub guarded: Option<f64>,
     /// How good the server's predictions were.
     pub prediction: Prediction,
+    /// What would have come of it with nobody leaving, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counterfactual: Option<Counterfactual>,
     /// What the reports gave away, where agents add noise to them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub privacy: Option<Budget>,
@@ -346,6 +349,50 @@ pub struct AgentSummary {
     /// The first round in which it was predicted to leave.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_in_d: Option<u32>,
+    /// How good the model it ends with is for it: the delivered one, or for one that left, the one
+    /// it left with. Where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends_with: Option<Score>,
+    /// How good a model it would have made alone in as many rounds, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alone: Option<Score>,
+}
+
+/// How good a model is for one agent.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Score {
+    /// Its loss on its own data.
+    pub loss: f64,
+    /// Its accuracy there, where that means something.
+    pub accuracy: Option<f64>,
+    /// Its accuracy on rows that nobody trained on, weighed by its own mix of classes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unseen: Option<f64>,
+}
+
+impl Score {
+    /// Whether this is the better of two: on unseen rows where there are any, else by the loss.
+    pub fn beats(&self, other: &Self) -> bool {
+        match (self.unseen, other.unseen) {
+            (Some(own), Some(other)) => own > other,
+            _ => self.loss < other.loss,
+        }
+    }
+}
+
+/// The same run with nobody leaving: what it would have delivered.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Counterfactual {
+    /// Its rounds.
+    pub rounds: u32,
+    /// Why it ended.
+    pub stop: StopReason,
+    /// Its delivered weights' loss over the agents.
+    pub loss: Spread,
+    /// Their accuracy over the agents, where that means something.
+    pub accuracy: Option<Spread>,
+    /// Loss and accuracy on the population, where there is one.
+    pub population: Option<Population>,
 }
 
 /// Loss and accuracy on data that no participant trained on.

@@ -147,6 +147,8 @@ impl Ledger {
                 behaviour: behaviours.next(),
                 reports: self.reports.get(id).copied().unwrap_or(0),
                 first_in_d: self.first_in_d.get(id).copied(),
+                ends_with: None,
+                alone: None,
             })
             .collect();
         let everybody_content = agents.iter().all(|agent| agent.loss <= agent.epsilon);
@@ -190,6 +192,7 @@ impl Ledger {
             guarded: matches!(server.policy(), Policy::Guard(_))
                 .then(|| f64::from(self.guarded) / f64::from(self.rounds.max(1))),
             prediction: self.prediction(),
+            counterfactual: None,
             privacy: None,
             notes: about.notes,
             warnings,

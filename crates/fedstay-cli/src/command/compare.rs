@@ -3,7 +3,7 @@
 use super::{Source, Threads};
 use crate::label::under;
 use crate::progress::Progress;
-use crate::{picture, table};
+use crate::{picture, story, table};
 use anyhow::Result;
 use fedstay::record::{Header, RoundLine, Summary};
 use fedstay::{Error, RoundView};
@@ -26,6 +26,7 @@ Examples:
   fedstay compare --rules fedavg,ada-gd+halve --set seed=1
   fedstay compare --set problem.kind=observation-3
   fedstay compare experiment.toml --rules fedavg,ada-gd --json
+  fedstay compare --counterfactual                         what the departures cost, rule by rule
 
 A rule may carry what to change about it: +halve and +no-projection (ada-gd), +early-stop,
 +keep-best and +guard (the server's policy), +never (agents that never leave: the ceiling), or
@@ -43,6 +44,9 @@ pub struct Compare {
     /// The folder for the picture
     #[arg(long, value_name = "DIR", default_value = "figures")]
     out: PathBuf,
+    /// Where somebody left, run it again with nobody leaving, and say what the departures cost
+    #[arg(long)]
+    counterfactual: bool,
     /// Print the summaries as JSON
     #[arg(long)]
     json: bool,
@@ -95,11 +99,14 @@ impl Compare {
         }
         let mut compared = Vec::new();
         for (label, experiment) in experiments {
-            let mut trial = Trial::new(experiment)?;
+            let mut trial = Trial::new(experiment.clone())?;
             let mut progress = Progress::named(&trial, &label);
             let mut keep = Keep::default();
-            let summary = trial.run(&mut [&mut progress as &mut dyn Watch, &mut keep])?;
+            let mut summary = trial.run(&mut [&mut progress as &mut dyn Watch, &mut keep])?;
             progress.finish();
+            if self.counterfactual && !summary.left.is_empty() {
+                summary.counterfactual = Some(super::run::counterfactual(experiment)?);
+            }
             compared.push(Compared { label, summary, rounds: keep.0, header: trial.header() });
         }
         self.print(&compared)
@@ -126,6 +133,11 @@ impl Compare {
         let files = picture::compare::write(compared, &self.out)?;
         for sentence in picture::compare::sentences(compared) {
             writeln!(out, "\n{sentence}")?;
+        }
+        for run in compared {
+            if let Some(harm) = story::harm(&run.summary) {
+                writeln!(out, "\n{}. {harm}", run.label)?;
+            }
         }
         for file in files {
             writeln!(out, "picture {}", file.display())?;

@@ -7,6 +7,8 @@ mod figure;
 mod list;
 mod run;
 mod step;
+mod story;
+mod tournament;
 
 use anyhow::{Context, Result};
 use fedstay_sim::spec::{Experiment, SpecError};
@@ -19,6 +21,10 @@ pub enum Command {
     Run(run::Run),
     /// Run the same federation under several rules and compare who left and what it cost
     Compare(compare::Compare),
+    /// Rules against behaviours: who left, what it cost, what everybody ended with
+    Tournament(tournament::Tournament),
+    /// What became of every agent of a run, in plain words
+    Story(story::Story),
     /// One server step: reports in, step out, as JSON
     Step(step::Step),
     /// How near a problem or a recorded run comes to breaking the theorem's assumptions
@@ -41,6 +47,8 @@ impl Command {
         match self {
             Self::Run(command) => command.run(),
             Self::Compare(command) => command.run(),
+            Self::Tournament(command) => command.run(),
+            Self::Story(command) => command.run(),
             Self::Step(command) => command.run(),
             Self::Check(command) => command.run(),
             Self::List(command) => command.run(),

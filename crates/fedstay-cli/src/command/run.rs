@@ -2,12 +2,12 @@
 
 use super::{Source, Threads, Usage};
 use crate::progress::Progress;
-use crate::{picture, table};
+use crate::{picture, story, table};
 use anyhow::{Context, Result};
-use fedstay::record::Summary;
+use fedstay::record::{Counterfactual, Summary};
 use fedstay_sim::observe::Folder;
 use fedstay_sim::spec::Experiment;
-use fedstay_sim::trial::{Trial, Watch};
+use fedstay_sim::trial::{Parting, Trial, Watch};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +18,7 @@ Examples:
   fedstay run experiments/fig5a.toml --set seed=3 --out runs/fig5a-3
   fedstay run --resume runs/fig5a-3                              go on after a crash
   fedstay run --set problem.kind=red-blue --json | jq .verdict
+  fedstay run --set rule.kind=fedavg --counterfactual --story    what the departures cost, and whom
 
 Without --out the run is kept in a new folder under runs/; with --json alone nothing is written.";
 
@@ -33,6 +34,13 @@ pub struct Run {
     /// Go on with a run that was cut off
     #[arg(long, value_name = "DIR", conflicts_with_all = ["file", "set", "out"])]
     resume: Option<PathBuf>,
+    /// Run it again with nobody leaving, and say what the departures cost
+    #[arg(long)]
+    counterfactual: bool,
+    /// Tell every agent's story: when it came near leaving, how long it waited, what it gained over
+    /// training alone
+    #[arg(long)]
+    story: bool,
     /// Print the summary as JSON
     #[arg(long)]
     json: bool,
@@ -45,11 +53,19 @@ impl Run {
         self.threads.start()?;
         let (mut trial, mut folder) = self.open()?;
         let mut progress = Progress::new(&trial);
-        let summary = match &mut folder {
-            Some(folder) => trial.run(&mut [&mut progress as &mut dyn Watch, folder])?,
-            None => trial.run(&mut progress)?,
+        let mut parting = Parting::default();
+        let watch = &mut [&mut progress as &mut dyn Watch, &mut parting];
+        let mut summary = match &mut folder {
+            Some(folder) => trial.run(&mut [watch as &mut dyn Watch, folder])?,
+            None => trial.run(watch)?,
         };
         progress.finish();
+        if self.counterfactual {
+            summary.counterfactual = Some(counterfactual(trial.experiment().clone())?);
+        }
+        if self.story {
+            trial.compare_with_alone(&mut summary, &parting, None)?;
+        }
         let mut pictures = Vec::new();
         if let Some(folder) = &mut folder {
             pictures = picture::run::write(folder.path())
@@ -82,6 +98,9 @@ impl Run {
             return Ok(());
         }
         write!(out, "{}", table::summary(summary))?;
+        if self.story {
+            write!(out, "\n{}", story::story(summary))?;
+        }
         if let Some(folder) = folder {
             writeln!(out, "\nkept in {}", folder.display())?;
         }
@@ -90,6 +109,15 @@ impl Run {
         }
         Ok(())
     }
+}
+
+/// What would have come of an experiment with nobody leaving.
+pub(super) fn counterfactual(experiment: Experiment) -> Result<Counterfactual> {
+    let trial = Trial::nobody_leaves(experiment)?;
+    let mut progress = Progress::named(&trial, "nobody leaves");
+    let found = trial.counterfactual(&mut progress)?;
+    progress.finish();
+    Ok(found)
 }
 
 /// `runs/digits-ada-gd-s0`, or the next number that is free.

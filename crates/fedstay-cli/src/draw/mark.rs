@@ -142,7 +142,11 @@ pub(super) fn cells(svg: &mut Svg, frame: &Frame, layer: &Cells) {
         let gap = if bottom - top > 8.0 { 1.5 } else { 0.0 };
         let mut start = 0;
         while start < row.len() {
-            let run = row[start..].iter().take_while(|c| **c == row[start]).count();
+            // Cells that say something stand by themselves.
+            let run = match layer.texts.is_empty() {
+                true => row[start..].iter().take_while(|c| **c == row[start]).count(),
+                false => 1,
+            };
             let edge = |column: usize| frame.px(layer.start + column as f64 * layer.step);
             if let (Some(category), Some(left), Some(right)) =
                 (layer.categories.get(row[start]), edge(start), edge(start + run))
@@ -154,9 +158,25 @@ pub(super) fn cells(svg: &mut Svg, frame: &Frame, layer: &Cells) {
                     height: bottom - top - 2.0 * gap,
                 };
                 svg.filled_path(&rect_data(&rect), &category.fill);
+                if let Some(said) = layer.texts.get(index).and_then(|row| row.get(start)) {
+                    cell_text(svg, &rect, said);
+                }
             }
             start += run;
         }
+    }
+}
+
+/// The lines of a cell, in its middle; the first one bold.
+fn cell_text(svg: &mut Svg, cell: &Rect, text: &str) {
+    let lines: Vec<&str> = text.lines().collect();
+    let size = (0.8 * cell.height / lines.len().max(1) as f64).min(12.0);
+    let (middle, height) = (cell.x + cell.width / 2.0, 1.15 * size);
+    let first = cell.y + cell.height / 2.0 - height * (lines.len() as f64 - 1.0) / 2.0;
+    for (index, line) in lines.iter().enumerate() {
+        let baseline = first + index as f64 * height + 0.36 * size;
+        let label = Label::new(middle, baseline, line, size);
+        svg.text(&Label { anchor: Anchor::Middle, bold: index == 0, ..label });
     }
 }
 

@@ -42,12 +42,14 @@ pub struct Cells {
     pub start: f64,
     /// The width of a column.
     pub step: f64,
+    /// What each cell says, in the same form as `rows`; line breaks are kept. Empty for nothing.
+    pub texts: Vec<Vec<String>>,
 }
 
 impl Cells {
     /// Columns one unit wide, the first centred on `first` (such as round 1).
     pub fn new(rows: Vec<Vec<usize>>, categories: Vec<Category>, first: f64) -> Self {
-        Self { rows, categories, start: first - 0.5, step: 1.0 }
+        Self { rows, categories, start: first - 0.5, step: 1.0, texts: Vec::new() }
     }
 }
 

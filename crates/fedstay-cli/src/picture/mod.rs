@@ -3,6 +3,7 @@
 pub mod compare;
 pub mod report;
 pub mod run;
+pub mod tournament;
 
 use crate::draw::{Figure, png};
 use anyhow::{Context, Result};

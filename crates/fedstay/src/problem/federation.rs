@@ -1,6 +1,7 @@
 //! The engine for named problems: agents with exact oracles, in this process, one after the other.
 
 use super::{Instance, Oracle};
+use crate::record::Score;
 use crate::{
     AgentId, Assessment, Behaviour, Call, Choice, Decide, Engine, Error, Evaluation, Evidence,
     Gathered, Manner, Privacy, Report, Reports, Seed, Standing, Vector, View, packed,
@@ -37,17 +38,15 @@ struct Sight<'a> {
     loss: f64,
 }
 
-impl Sight<'_> {
-    /// The loss after so many gradient steps of its own.
-    fn descended(&self, steps: u32, rate: f64) -> f64 {
-        let mut weights = self.weights.to_vec();
-        let mut gradient = vec![0.0; weights.len()];
-        for _ in 0..steps {
-            self.oracle.loss_and_gradient(&weights, &mut gradient);
-            weights.iter_mut().zip(&gradient).for_each(|(weight, g)| *weight -= rate * g);
-        }
-        self.oracle.loss(&weights)
+/// Where so many gradient steps on one agent's loss lead.
+fn descended(oracle: &dyn Oracle, start: &[f64], steps: u32, rate: f64) -> Vec<f64> {
+    let mut weights = start.to_vec();
+    let mut gradient = vec![0.0; weights.len()];
+    for _ in 0..steps {
+        oracle.loss_and_gradient(&weights, &mut gradient);
+        weights.iter_mut().zip(&gradient).for_each(|(weight, g)| *weight -= rate * g);
     }
+    weights
 }
 
 impl Evidence for Sight<'_> {
@@ -56,11 +55,11 @@ impl Evidence for Sight<'_> {
     }
 
     fn ahead_at_most(&mut self, steps: u32, rate: f64, bound: f64) -> bool {
-        self.descended(steps, rate) <= bound
+        self.oracle.loss(&descended(self.oracle, self.weights, steps, rate)) <= bound
     }
 
     fn alone(&mut self, rounds: u32) -> f64 {
-        self.descended(rounds, self.step_size)
+        self.oracle.loss(&descended(self.oracle, self.weights, rounds, self.step_size))
     }
 }
 
@@ -109,6 +108,27 @@ impl Federation {
             left: None,
         });
         Ok(Self { members: members.collect(), dimension, nobody_leaves: false, privacy: None })
+    }
+
+    /// How good a model every agent makes alone, by as many gradient steps from `start`.
+    pub fn alone(&self, start: &[f64], step_size: f64, rounds: u32) -> Vec<Evaluation> {
+        let alone = |member: &Member| {
+            let oracle = member.oracle.as_ref();
+            let model = descended(oracle, start, rounds, step_size);
+            let (loss, accuracy) = (oracle.loss(&model), oracle.accuracy(&model));
+            Evaluation { agent: member.id, loss, accuracy }
+        };
+        self.members.iter().map(alone).collect()
+    }
+
+    /// How good weights are for every agent: one vector of weights an agent.
+    pub fn scores(&self, weights: &[&[f64]]) -> Vec<Score> {
+        let score = |(member, weights): (&Member, &&[f64])| Score {
+            loss: member.oracle.loss(weights),
+            accuracy: member.oracle.accuracy(weights),
+            unseen: None,
+        };
+        self.members.iter().zip(weights).map(score).collect()
     }
 
     /// Makes everybody clip their reports and add noise to them.

@@ -1,0 +1,62 @@
+//! `fedstay story`: what became of every agent of a run, in plain words.
+
+use super::{Threads, Usage};
+use crate::progress::Progress;
+use crate::story;
+use anyhow::{Context, Result};
+use fedstay_sim::spec::Experiment;
+use fedstay_sim::trial::{Parting, Trial, Watch};
+use std::io::Write;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  fedstay story runs/digits-fedavg-s0          when each agent came near leaving, how long it waited,
+                                               what it gained over training alone
+  fedstay story runs/digits-fedavg-s0 --json   the same as data
+
+The run is computed again from its config.toml (same configuration and seed, same run), once with the
+agents as they are, once with nobody leaving, and once with every agent alone.";
+
+/// What became of every agent.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Story {
+    /// The folder of a run
+    folder: PathBuf,
+    /// Print the summary, with what was found out, as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    threads: Threads,
+}
+
+impl Story {
+    pub(super) fn run(self) -> Result<()> {
+        self.threads.start()?;
+        let path = self.folder.join("config.toml");
+        let text = std::fs::read_to_string(&path).map_err(|error| {
+            Usage(format!(
+                "{}: {error}; give the folder of a run, as `fedstay run` prints it",
+                path.display()
+            ))
+        })?;
+        let experiment = Experiment::parse(&text, &[])?;
+        let mut trial = Trial::new(experiment.clone())?;
+        let mut progress = Progress::named(&trial, "as it was");
+        let mut parting = Parting::default();
+        let mut summary = trial.run(&mut [&mut progress as &mut dyn Watch, &mut parting])?;
+        progress.finish();
+        trial.compare_with_alone(&mut summary, &parting, None)?;
+        summary.counterfactual = Some(super::run::counterfactual(experiment)?);
+        let mut out = std::io::stdout().lock();
+        if self.json {
+            return Ok(writeln!(out, "{}", serde_json::to_string_pretty(&summary)?)?);
+        }
+        write!(out, "{}", story::story(&summary))?;
+        if let Some(harm) = story::harm(&summary) {
+            writeln!(out, "\n{harm}")?;
+        }
+        out.flush().context("cannot print")
+    }
+}

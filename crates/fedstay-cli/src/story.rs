@@ -1,0 +1,110 @@
+//! A run in plain words: every agent's story, and what the departures cost.
+
+use fedstay::record::{AgentSummary, Counterfactual, Score, Summary};
+
+/// One sentence or two for every agent.
+pub(crate) fn story(summary: &Summary) -> String {
+    let mut text = String::from("Every agent's story\n\n");
+    for agent in &summary.agents {
+        text.push_str(&format!("  {}\n", of(agent, summary)));
+    }
+    let judged = summary.agents.iter().filter_map(better_than_alone);
+    let judged: Vec<bool> = judged.collect();
+    if !judged.is_empty() {
+        let better = judged.iter().filter(|better| **better).count();
+        text.push_str(&format!(
+            "\n  {better} of {} end with a better model than they would have made alone.\n",
+            judged.len()
+        ));
+    }
+    text
+}
+
+/// Whether what an agent ends with is better than what it would have made alone.
+pub(crate) fn better_than_alone(agent: &AgentSummary) -> Option<bool> {
+    Some(agent.ends_with?.beats(&agent.alone?))
+}
+
+fn of(agent: &AgentSummary, summary: &Summary) -> String {
+    let behaviour = agent.behaviour.as_deref().unwrap_or(&summary.behaviour);
+    let mut text = format!("agent {} ({behaviour}, ε = {}): ", agent.id, agent.epsilon);
+    let end = agent.left.unwrap_or(summary.rounds);
+    text.push_str(&match agent.first_in_d {
+        Some(first) => format!(
+            "near leaving from round {first} on, waited {} rounds, ",
+            end.saturating_sub(first)
+        ),
+        None => "never near leaving as far as the server saw, ".to_owned(),
+    });
+    let back = summary.returned.iter().filter(|back| back.agent == agent.id).count();
+    if back > 0 {
+        text.push_str(&format!("left and came back {back}×, "));
+    }
+    text.push_str(&match agent.left {
+        Some(round) => format!("left in round {round}"),
+        None => format!("stayed to the end ({} reports)", agent.reports),
+    });
+    if let (Some(ends), Some(alone)) = (agent.ends_with, agent.alone) {
+        text.push_str(&format!(". It ends with {}", words(&ends)));
+        text.push_str(&format!("; alone it would have {}: {}", words(&alone), gain(&ends, &alone)));
+    }
+    text.push('.');
+    text
+}
+
+fn words(score: &Score) -> String {
+    match (score.unseen, score.accuracy) {
+        (Some(unseen), _) => {
+            format!("loss {:.3} and {:.1}% on unseen rows", score.loss, 100.0 * unseen)
+        }
+        (None, Some(accuracy)) => format!("loss {:.3} and {:.1}%", score.loss, 100.0 * accuracy),
+        (None, None) => format!("loss {:.3}", score.loss),
+    }
+}
+
+fn gain(ends: &Score, alone: &Score) -> String {
+    let points = match (ends.unseen.or(ends.accuracy), alone.unseen.or(alone.accuracy)) {
+        (Some(ends), Some(alone)) => 100.0 * (ends - alone),
+        _ => {
+            let less = alone.loss - ends.loss;
+            let word = if less >= 0.0 { "gained" } else { "lost" };
+            return format!("it {word} {:.3} of loss", less.abs());
+        }
+    };
+    let word = if points >= 0.0 { "gained" } else { "lost" };
+    format!("it {word} {:.1} points", points.abs())
+}
+
+/// What the departures cost, in words; nothing where it was not asked for.
+pub(crate) fn harm(summary: &Summary) -> Option<String> {
+    let without = summary.counterfactual.as_ref()?;
+    if summary.left.is_empty() {
+        return Some("Nobody left, so departures cost nothing.".to_owned());
+    }
+    let Counterfactual { rounds, .. } = without;
+    let mut parts = Vec::new();
+    match (summary.accuracy, without.accuracy) {
+        (Some(now), Some(then)) => {
+            parts.push(points("the average agent", now.mean, then.mean));
+            parts.push(points("the worst agent", now.min, then.min));
+        }
+        _ => {
+            let (now, then) = (&summary.loss, &without.loss);
+            parts.push(format!("the average agent's loss {:.3} → {:.3}", then.mean, now.mean));
+            parts.push(format!("the worst agent's {:.3} → {:.3}", then.max, now.max));
+        }
+    }
+    let accuracy = |score: Option<fedstay::record::Population>| score.and_then(|s| s.accuracy);
+    if let (Some(now), Some(then)) = (accuracy(summary.population), accuracy(without.population)) {
+        parts.push(points("the population", now, then));
+    }
+    Some(format!(
+        "What the departures cost, against the same run with nobody leaving ({rounds} rounds): {}.",
+        parts.join("; ")
+    ))
+}
+
+fn points(who: &str, now: f64, then: f64) -> String {
+    let (now, then) = (100.0 * now, 100.0 * then);
+    format!("{who} {then:.1}% → {now:.1}% ({:+.1} points)", now - then)
+}
