@@ -24,8 +24,8 @@ pub(crate) fn under(mut table: Table, label: &str) -> Result<Table, Usage> {
             "halve" => rule.insert("on_settled".into(), "halve".into()),
             "stop" => rule.insert("on_settled".into(), "stop".into()),
             "no-projection" => rule.insert("projection".into(), false.into()),
-            // Five private steps of 0.1 ahead: what `foresight` does unless told otherwise.
-            "horizon" => rule.insert("horizon".into(), 0.5.into()),
+            // Five private steps of 0.02: how far `foresight` looks unless told otherwise.
+            "horizon" => rule.insert("horizon".into(), 0.1.into()),
             _ => None,
         };
     }

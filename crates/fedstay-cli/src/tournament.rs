@@ -2,7 +2,8 @@
 //!
 //! Welfare is the sum over the agents of what they have at the end less what it cost them. What an
 //! agent has is the delivered model, or, if it left, the one it left with: worth 1 at or under its
-//! precision, falling to 0 at twice that. Every round in which it worked costs 0.001.
+//! precision, falling to 0 at twice that. One that left by foresight has made its model good enough
+//! by its own steps since, and counts 1. Every round in which it worked costs 0.001.
 
 use crate::story::better_than_alone;
 use crate::table;
@@ -151,7 +152,8 @@ fn judged(bout: &Bout, alone: Option<&[Score]>) -> Result<(Summary, Vec<u32>)> {
 /// What an agent has at the end, less what it cost it.
 fn value(agent: &AgentSummary, idle: u32) -> f64 {
     let loss = agent.ends_with.map_or(agent.loss, |score| score.loss);
-    let worth = (2.0 - loss / agent.epsilon).clamp(0.0, 1.0);
+    let foresaw = agent.left.is_some() && agent.behaviour.as_deref() == Some("foresight");
+    let worth = if foresaw { 1.0 } else { (2.0 - loss / agent.epsilon).clamp(0.0, 1.0) };
     worth - COST * f64::from(agent.reports.saturating_sub(idle))
 }
 

@@ -267,6 +267,9 @@ const THINKING: &[&[(&str, &str)]] = &[
         ("rule.kind", "fedavg"),
         ("epsilon", "0.5"),
     ],
+    // Noise is drawn anew each round from the round's own stream, and flags are remembered.
+    &[("privacy.noise", "0.05"), ("behaviour.kind", "shirking"), ("epsilon", "0.6")],
+    &[("check_reports", "true"), ("behaviour.kind", "lying"), ("behaviour.within", "0.3")],
 ];
 
 #[test]
@@ -397,4 +400,78 @@ fn what_sets_a_behaviour_apart_happens() {
     let honest = play(&[&held[..], &[("rounds", "150")]].concat()).0;
     let lying = play(&[&held[..], &[("rounds", "150"), ("behaviour.kind", "lying")]].concat()).0;
     assert!(honest.left.is_empty() && !lying.left.is_empty());
+}
+
+#[test]
+fn with_nobody_leaving_only_the_departures_are_gone() {
+    let sets = [("rule.kind", "fedavg"), ("rounds", "150")];
+    let (harmed, _) = play(&sets);
+    let whole = |sets: &[(&str, &str)]| {
+        let experiment = trial(sets).experiment().clone();
+        Trial::nobody_leaves(experiment).unwrap().counterfactual(&mut ()).unwrap()
+    };
+    let without = whole(&sets);
+    assert!(!harmed.left.is_empty() && without.stop == StopReason::RoundLimit);
+    assert!(without.accuracy.unwrap().min > harmed.accuracy.unwrap().min + 0.2);
+    // For agents whose only act is to leave, it is the run of agents that never do.
+    let (never, _) = play(&[&sets[..], &[("behaviour.kind", "never")]].concat());
+    assert_eq!((never.loss, never.accuracy), (without.loss, without.accuracy));
+    // On a named problem too.
+    let problem = [("problem.kind", "red-blue"), ("rule.kind", "fedavg")];
+    let set: Vec<_> = problem.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect();
+    let experiment = Experiment::parse("", &set).unwrap();
+    let harmed = Trial::new(experiment.clone()).unwrap().run(&mut ()).unwrap();
+    let without = Trial::nobody_leaves(experiment).unwrap().counterfactual(&mut ()).unwrap();
+    assert!(without.loss.max < harmed.loss.max);
+}
+
+#[test]
+fn what_an_agent_ends_with_is_compared_with_what_it_makes_alone() {
+    let sets = [("rule.kind", "fedavg"), ("rounds", "120"), ("behaviour.kind", "threshold")];
+    let mut parting = fedstay_sim::trial::Parting::default();
+    let mut trial = trial(&sets);
+    let mut summary = trial.run(&mut parting).unwrap();
+    trial.compare_with_alone(&mut summary, &parting, None).unwrap();
+    let alone = trial.simulator().unwrap().alone(0.2, summary.rounds).unwrap();
+    for (agent, alone) in summary.agents.iter().zip(alone) {
+        let (ends, own) = (agent.ends_with.unwrap(), agent.alone.unwrap());
+        assert_eq!(own.loss, alone);
+        assert!(ends.unseen.is_some() && own.unseen.is_some());
+        // Who left was content with what it left with, whatever became of the model later.
+        assert!(agent.left.is_none() || ends.loss <= agent.epsilon);
+    }
+    assert!(summary.agents.iter().any(|agent| agent.left.is_some() && agent.loss > agent.epsilon));
+}
+
+#[test]
+fn noise_is_paid_for_and_said() {
+    let noisy = [("rule.kind", "fedavg"), ("behaviour.kind", "never"), ("rounds", "20")];
+    let (clean, _) = play(&noisy);
+    let (noisy, trace) = play(&[&noisy[..], &[("privacy.noise", "0.5")]].concat());
+    let budget = noisy.privacy.unwrap();
+    assert_eq!((budget.reports, clean.privacy), (20, None));
+    // μ = (2/0.5)·√(2·20).
+    assert!((budget.mu.unwrap() - 4.0 * 40f64.sqrt()).abs() < 1e-12);
+    assert!(noisy.loss.mean > clean.loss.mean);
+    assert!(trace.lines.iter().all(|line| line.at_least.is_empty()));
+}
+
+#[test]
+fn liars_are_flagged_on_a_convex_model_and_honest_agents_are_not() {
+    let convex = [("model.kind", "softmax-regression"), ("epsilon", "0.4"), ("rounds", "150")];
+    let set = |more: &[(&str, &str)]| {
+        let sets = [("step_size", "0.2"), ("eval_every", "50")];
+        let sets = sets.iter().chain(&convex).chain(more);
+        let sets: Vec<_> = sets.map(|(k, v)| ((*k).into(), (*v).into())).collect();
+        Trial::new(Experiment::parse("", &sets).unwrap()).unwrap().run(&mut ()).unwrap()
+    };
+    for rule in ["fedavg", "ada-gd", "retain"] {
+        let honest = set(&[("rule.kind", rule)]);
+        assert!(honest.warnings.is_empty(), "{rule}: {:?}", honest.warnings);
+    }
+    let of = "[{kind='lying', agents=[3], within=0.2}, {kind='threshold', share=1.0}]";
+    let lied = set(&[("rule.kind", "retain"), ("behaviour.kind", "mixed"), ("behaviour.of", of)]);
+    assert_eq!(lied.warnings.len(), 1, "{:?}", lied.warnings);
+    assert!(lied.warnings[0].contains("agent 3"), "{:?}", lied.warnings);
+    assert_eq!(lied.agents[3].behaviour.as_deref(), Some("lying"));
 }

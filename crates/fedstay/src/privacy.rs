@@ -156,7 +156,7 @@ fn epsilon(mu: f64, delta: f64) -> f64 {
     while !holds(high) && high < 1e300 {
         high *= 2.0;
     }
-    let mut low = high / 2.0;
+    let mut low = 0.0;
     for _ in 0..200 {
         let middle = 0.5 * (low + high);
         if holds(middle) { high = middle } else { low = middle }
@@ -202,6 +202,8 @@ mod tests {
         // Dong, Roth, Su 2022: δ(0) = Φ(μ/2) − Φ(−μ/2), the total variation.
         let (mu, phi) = (1.0, 0.691_462_461_274_013);
         assert!((spent(0.0, mu) - (2.0 * phi - 1.0)).abs() < 1e-12);
+        // Below one too: ε = 0.1, δ = 1e-5 wants σ = 30.75 (to the figures given).
+        assert!((epsilon(1.0 / 30.749_566, 1e-5) - 0.1).abs() < 1e-3);
         // Far in the tail nothing overflows, and more reports cost more.
         let privacy = Privacy { noise: 0.01, ..Privacy::default() };
         let budgets: Vec<f64> =

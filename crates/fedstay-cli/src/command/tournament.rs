@@ -19,8 +19,8 @@ use toml::{Table, Value};
 const DEFAULT: &str = include_str!("../../../../experiments/tournament.toml");
 
 const RULES: &str = "fedavg,fedavg+early-stop,fedavg+keep-best,fedavg+guard,minibatch-sgd,ada-gd,\
-                     ada-gd+halve,ada-gd+halve+horizon,retain,retain+horizon,mw-fed,maxfl,q-fedavg,\
-                     afl,fedmgda-plus,fedfv,pcgrad";
+                     ada-gd+halve,retain,retain+horizon,mw-fed,maxfl,q-fedavg,afl,fedmgda-plus,\
+                     fedfv,pcgrad";
 
 /// A population of several kinds, for the behaviour `mixed`.
 const MIXED: &str = "[{ kind = \"threshold\", share = 0.5 }, { kind = \"foresight\", share = 0.2 }, \

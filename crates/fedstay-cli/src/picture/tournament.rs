@@ -80,7 +80,11 @@ fn said(line: &Averaged) -> String {
 fn categories() -> Vec<Category> {
     let category = |(_, name, opacity): &(f64, &str, f64)| Category {
         name: (*name).to_owned(),
-        fill: Fill::tint(Colour::SKY, *opacity),
+        // The lowest band is another colour: somebody is failed there.
+        fill: match *opacity {
+            0.0 => Fill::tint(Colour::ORANGE, 0.25),
+            opacity => Fill::tint(Colour::SKY, opacity),
+        },
     };
     BANDS.iter().map(category).collect()
 }

@@ -194,7 +194,7 @@ pub const KEYS: &[Key] = &[
     ),
     key_with(
         "behaviour.rate",
-        "0.1",
+        "0.02",
         "foresight: the size of such a step",
         &[("behaviour.kind", "foresight")],
     ),

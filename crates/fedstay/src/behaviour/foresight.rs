@@ -31,7 +31,7 @@ pub struct Foresight {
 
 impl Default for Foresight {
     fn default() -> Self {
-        Self { steps: 5, rate: 0.1 }
+        Self { steps: 5, rate: 0.02 }
     }
 }
 
