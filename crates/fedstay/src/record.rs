@@ -9,7 +9,7 @@ use crate::consistency::Flag;
 use crate::privacy::Budget;
 use crate::verdict::Verdict;
 use crate::{AgentId, Loss, RoundView, StopReason, Vector, linalg};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Weights of at most this many components are written out, for drawings and for people.
 pub const SMALL: usize = 16;
@@ -44,7 +44,23 @@ pub struct HeaderAgent {
     /// Its id.
     pub id: AgentId,
     /// Its precision.
+    #[serde(default = "unknown", deserialize_with = "or_unknown")]
     pub epsilon: f64,
+}
+
+/// JSON has no NaN: what was not known is written as null, and read back as NaN.
+fn or_unknown<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    Ok(Option::<f64>::deserialize(from)?.unwrap_or(f64::NAN))
+}
+
+fn unknown() -> f64 {
+    f64::NAN
+}
+
+/// The same for a column of numbers.
+fn or_unknowns<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<f64>, D::Error> {
+    let column = Vec::<Option<f64>>::deserialize(from)?;
+    Ok(column.into_iter().map(|value| value.unwrap_or(f64::NAN)).collect())
 }
 
 /// One round of `rounds.jsonl`. Columns run over `agents`, those who reported.
@@ -60,10 +76,12 @@ pub struct RoundLine {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub at_least: Vec<AgentId>,
     /// Who was predicted to leave.
+    #[serde(default)]
     pub d: Vec<AgentId>,
     /// The paper's case, for rules that act on the prediction.
     pub case: Option<u8>,
     /// Who left on receipt of this round's weights.
+    #[serde(default)]
     pub left: Vec<AgentId>,
     /// Who had left and came back on receipt of this round's weights.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -75,8 +93,10 @@ pub struct RoundLine {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<Flag>,
     /// The step size in force after the decision.
+    #[serde(default = "unknown", deserialize_with = "or_unknown")]
     pub step_size: f64,
     /// The length of the step.
+    #[serde(default = "unknown", deserialize_with = "or_unknown")]
     pub step_norm: f64,
     /// How many independent gradients the projection kept clear of, of how many.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -133,6 +153,17 @@ impl RoundLine {
         }
     }
 
+    /// Whether its columns are as long as they say.
+    ///
+    /// # Errors
+    /// With what is wrong, for a line that something else wrote.
+    pub fn check(&self) -> Result<(), String> {
+        match (self.agents.len(), self.loss.len()) {
+            (agents, losses) if agents == losses => Ok(()),
+            (agents, losses) => Err(format!("{agents} agents but {losses} losses")),
+        }
+    }
+
     /// The mean of the losses that are told.
     pub fn mean_loss(&self) -> Option<f64> {
         let told: Vec<f64> = self.loss.iter().flatten().copied().collect();
@@ -144,8 +175,10 @@ impl RoundLine {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AssessmentLine {
     /// Every agent's loss.
+    #[serde(default, deserialize_with = "or_unknowns")]
     pub loss: Vec<f64>,
     /// Every agent's accuracy; empty where that means nothing.
+    #[serde(default, deserialize_with = "or_unknowns")]
     pub accuracy: Vec<f64>,
     /// Loss and accuracy on the population, where there is one.
     pub population: Option<Population>,
@@ -171,6 +204,19 @@ pub struct GramLine {
 impl GramLine {
     /// The schema of `gram.jsonl`.
     pub const SCHEMA: &'static str = "fedstay.gram/1";
+
+    /// Whether its columns are as long as they say.
+    ///
+    /// # Errors
+    /// With what is wrong, for a line that something else wrote.
+    pub fn check(&self) -> Result<(), String> {
+        let n = self.agents.len();
+        let whole = self.loss.len() == n && self.slope.len() == n;
+        match whole && self.gram.len() == n * (n + 1) / 2 {
+            true => Ok(()),
+            false => Err(format!("its columns do not fit {n} agents")),
+        }
+    }
 
     /// The line for a round.
     pub fn new(view: &RoundView<'_>) -> Self {

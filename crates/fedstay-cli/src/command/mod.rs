@@ -9,6 +9,7 @@ mod run;
 mod step;
 mod story;
 mod tournament;
+mod view;
 
 use anyhow::{Context, Result};
 use fedstay_sim::spec::{Experiment, SpecError};
@@ -25,6 +26,8 @@ pub enum Command {
     Tournament(tournament::Tournament),
     /// What became of every agent of a run, in plain words
     Story(story::Story),
+    /// Watch runs on a live page, while they train or afterwards
+    View(view::View),
     /// One server step: reports in, step out, as JSON
     Step(step::Step),
     /// How near a problem or a recorded run comes to breaking the theorem's assumptions
@@ -49,6 +52,7 @@ impl Command {
             Self::Compare(command) => command.run(),
             Self::Tournament(command) => command.run(),
             Self::Story(command) => command.run(),
+            Self::View(command) => command.run(),
             Self::Step(command) => command.run(),
             Self::Check(command) => command.run(),
             Self::List(command) => command.run(),

@@ -64,7 +64,7 @@ pub enum Dash {
 
 impl Dash {
     /// Lengths in multiples of the line's width, so that a thin line keeps the same rhythm.
-    pub(super) fn lengths(self) -> &'static [f64] {
+    pub fn lengths(self) -> &'static [f64] {
         match self {
             Self::Solid => &[],
             Self::Dashed => &[4.0, 2.5],

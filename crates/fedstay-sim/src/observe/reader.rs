@@ -32,7 +32,7 @@ pub fn read_rounds(path: &Path) -> Result<Recorded, String> {
         let (got, want) = (&header.schema, Header::SCHEMA);
         return Err(format!("{}: its schema is {got}, this version reads {want}", path.display()));
     }
-    let (rounds, unreadable) = parse(lines);
+    let (rounds, unreadable) = parse(lines, RoundLine::check);
     Ok(Recorded { header, rounds, unreadable })
 }
 
@@ -49,7 +49,7 @@ pub fn read_gram(path: &Path) -> Result<Vec<GramLine>, String> {
     let mut lines = text.split_inclusive('\n');
     let first: Result<First, _> = serde_json::from_str(lines.next().unwrap_or_default());
     match first {
-        Ok(first) if first.schema == GramLine::SCHEMA => Ok(parse(lines).0),
+        Ok(first) if first.schema == GramLine::SCHEMA => Ok(parse(lines, GramLine::check).0),
         _ => Err(format!("{}: its first line does not say {}", path.display(), GramLine::SCHEMA)),
     }
 }
@@ -61,13 +61,15 @@ fn read(path: &Path) -> Result<String, String> {
 
 fn parse<'a, T: DeserializeOwned>(
     lines: impl Iterator<Item = &'a str>,
+    check: impl Fn(&T) -> Result<(), String>,
 ) -> (Vec<T>, Vec<(usize, String)>) {
     let (mut good, mut bad) = (Vec::new(), Vec::new());
     for (number, line) in lines.enumerate() {
-        match serde_json::from_str(line) {
+        let read = serde_json::from_str::<T>(line).map_err(|error| error.to_string());
+        match read.and_then(|line| check(&line).map(|()| line)) {
             Ok(line) => good.push(line),
             Err(_) if !line.ends_with('\n') => {}
-            Err(error) => bad.push((number + 2, error.to_string())),
+            Err(why) => bad.push((number + 2, why)),
         }
     }
     (good, bad)

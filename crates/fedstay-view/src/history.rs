@@ -1,0 +1,401 @@
+//! What happened so far in one run, kept in columns: five bytes an agent and round.
+
+use fedstay::AgentId;
+use fedstay::record::{AssessmentLine, Header, RoundLine, Spread};
+use serde::Serialize;
+use std::collections::{HashMap, HashSet, VecDeque};
+
+/// More agents × rounds are not kept: 64 million take 320 MB.
+const MOST_CELLS: usize = 64_000_000;
+/// More departures, faults or unreadable lines are counted, not listed.
+pub(crate) const MOST_LISTED: usize = 1000;
+/// The rounds from whose losses an agent's pace is taken.
+const PACE: usize = 12;
+
+/// What an agent is in a round. Of several rounds the largest is shown.
+pub(crate) mod state {
+    /// It was not asked, or is not known yet.
+    pub(crate) const ABSENT: u8 = 0;
+    /// It takes part.
+    pub(crate) const FREE: u8 = 1;
+    /// It is predicted to leave.
+    pub(crate) const IN_D: u8 = 2;
+    /// It should have answered and did not.
+    pub(crate) const FAULT: u8 = 3;
+    /// It has left.
+    pub(crate) const LEFT: u8 = 4;
+}
+
+/// Where a loss comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Source {
+    /// The agent reported it.
+    Reported,
+    /// The agent reported that it is at least that.
+    AtLeast,
+    /// The simulator measured it.
+    Measured,
+}
+
+/// One agent, as far as the run has come.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Agent {
+    pub(crate) id: AgentId,
+    /// None where the header does not tell.
+    pub(crate) epsilon: Option<f64>,
+    /// The last loss that is known, from where, and of which round.
+    pub(crate) loss: Option<(f64, Source, u32)>,
+    /// What it was in the last round.
+    pub(crate) state: u8,
+    /// The round in which it first was predicted to leave.
+    pub(crate) entered: Option<u32>,
+    /// The rounds in which it was predicted to leave, all in all.
+    pub(crate) waited: u32,
+    /// The round in which it left.
+    pub(crate) left: Option<u32>,
+    /// The rounds in which it reported.
+    pub(crate) reported: u32,
+    /// The rounds in which its report moved the model: not those in which a rule with cases held it.
+    pub(crate) moved: u32,
+    /// The rounds in which it did not answer, and why it last did not.
+    pub(crate) faults: u32,
+    pub(crate) fault: Option<String>,
+    /// The last exact losses, for its pace.
+    #[serde(skip)]
+    recent: VecDeque<(u32, f64)>,
+}
+
+impl Agent {
+    fn new(id: AgentId, epsilon: f64) -> Self {
+        Self {
+            id,
+            epsilon: Some(epsilon).filter(|epsilon| epsilon.is_finite()),
+            loss: None,
+            state: state::ABSENT,
+            entered: None,
+            waited: 0,
+            left: None,
+            reported: 0,
+            moved: 0,
+            faults: 0,
+            fault: None,
+            recent: VecDeque::new(),
+        }
+    }
+
+    fn learn(&mut self, round: u32, loss: f64, source: Source) {
+        self.loss = Some((loss, source, round));
+        if source != Source::AtLeast {
+            if self.recent.back().is_some_and(|(last, _)| *last == round) {
+                self.recent.pop_back();
+            }
+            self.recent.push_back((round, loss));
+            if self.recent.len() > PACE {
+                self.recent.pop_front();
+            }
+        }
+    }
+
+    /// The change of its loss a round, by least squares over its last exact losses.
+    pub(crate) fn pace(&self) -> Option<f64> {
+        let n = self.recent.len() as f64;
+        if n < 3.0 {
+            return None;
+        }
+        let mean_x = self.recent.iter().map(|(round, _)| f64::from(*round)).sum::<f64>() / n;
+        let mean_y = self.recent.iter().map(|(_, loss)| loss).sum::<f64>() / n;
+        let (mut xy, mut xx) = (0.0, 0.0);
+        for (round, loss) in &self.recent {
+            let x = f64::from(*round) - mean_x;
+            xy += x * (loss - mean_y);
+            xx += x * x;
+        }
+        Some(xy / xx).filter(|pace| pace.is_finite())
+    }
+
+    /// The round in which its loss reaches its precision if it goes on as in its last rounds.
+    pub(crate) fn predicted(&self) -> Option<u32> {
+        let (_, epsilon, pace) = (self.loss?, self.epsilon?, self.pace()?);
+        let (round, loss) = *self.recent.back()?;
+        let falls = pace < -1e-9 * loss.abs().max(epsilon);
+        let rounds = (loss - epsilon) / -pace;
+        let soon = falls && self.left.is_none() && (0.0..1e6).contains(&rounds);
+        soon.then(|| round.saturating_add(rounds.ceil() as u32))
+    }
+}
+
+/// Somebody who left, and the loss at which it did where that is known.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Left {
+    pub(crate) agent: usize,
+    pub(crate) round: u32,
+}
+
+/// One number a round.
+pub(crate) type Track = Vec<f32>;
+
+/// The numbers of every round that are not an agent's.
+#[derive(Debug, Default)]
+pub(crate) struct Tracks {
+    pub(crate) accuracy_mean: Track,
+    pub(crate) accuracy_worst: Track,
+    pub(crate) accuracy_population: Track,
+    /// Over all agents, where the simulator looked.
+    pub(crate) measured_mean: Track,
+    pub(crate) measured_worst: Track,
+    /// Over those who reported an exact loss.
+    pub(crate) told_mean: Track,
+    pub(crate) told_worst: Track,
+    pub(crate) step_size: Track,
+    pub(crate) step_norm: Track,
+    pub(crate) case: Track,
+    pub(crate) still_in: Track,
+    pub(crate) in_d: Track,
+}
+
+/// What happened so far.
+#[derive(Debug)]
+pub(crate) struct History {
+    pub(crate) header: Header,
+    pub(crate) agents: Vec<Agent>,
+    index: HashMap<AgentId, usize>,
+    /// The number of each round that was read.
+    pub(crate) rounds: Vec<u32>,
+    /// An agent's loss in each of them; NaN where it is not known exactly.
+    pub(crate) losses: Vec<Track>,
+    pub(crate) states: Vec<Vec<u8>>,
+    pub(crate) tracks: Tracks,
+    pub(crate) left: Vec<Left>,
+    pub(crate) last: Option<RoundLine>,
+    /// The weights of every round, where there are two.
+    pub(crate) path: Vec<(f64, f64)>,
+    /// Whether rounds were left out because there are too many.
+    pub(crate) cut: bool,
+}
+
+impl History {
+    pub(crate) fn new(header: Header) -> Self {
+        let mut history = Self {
+            agents: Vec::new(),
+            index: HashMap::new(),
+            rounds: Vec::new(),
+            losses: Vec::new(),
+            states: Vec::new(),
+            tracks: Tracks::default(),
+            left: Vec::new(),
+            last: None,
+            path: Vec::new(),
+            cut: false,
+            header,
+        };
+        for agent in history.header.agents.clone() {
+            history.agent(agent.id, agent.epsilon);
+        }
+        history
+    }
+
+    /// The place of an agent; one that the header does not name is added.
+    fn agent(&mut self, id: AgentId, epsilon: f64) -> usize {
+        if let Some(index) = self.index.get(&id) {
+            return *index;
+        }
+        let index = self.agents.len();
+        self.agents.push(Agent::new(id, epsilon));
+        self.losses.push(vec![f32::NAN; self.rounds.len()]);
+        self.states.push(vec![state::ABSENT; self.rounds.len()]);
+        self.index.insert(id, index);
+        index
+    }
+
+    /// Adds a round.
+    ///
+    /// # Errors
+    /// When the line cannot be the next of this run.
+    pub(crate) fn add(&mut self, line: RoundLine) -> Result<(), String> {
+        line.check()?;
+        let last = self.rounds.last().copied().unwrap_or(0);
+        if line.round <= last {
+            return Err(format!("round {} after round {last}", line.round));
+        }
+        let named = || line.agents.iter().chain(&line.d).chain(&line.left);
+        let new: HashSet<AgentId> =
+            named().filter(|id| !self.index.contains_key(id)).copied().collect();
+        if (self.agents.len() + new.len()) * (self.rounds.len() + 1) > MOST_CELLS {
+            self.cut = true;
+            return Ok(());
+        }
+        for id in named() {
+            self.agent(*id, f64::NAN);
+        }
+        self.rounds.push(line.round);
+        self.note_losses(&line);
+        self.note_states(&line);
+        self.note_tracks(&line);
+        if let Some([x, y]) = line.weights.as_deref() {
+            self.path.push((*x, *y));
+        }
+        self.last = Some(line);
+        Ok(())
+    }
+
+    fn note_losses(&mut self, line: &RoundLine) {
+        for column in &mut self.losses {
+            column.push(f32::NAN);
+        }
+        let row = self.rounds.len() - 1;
+        let bounds: HashSet<AgentId> = line.at_least.iter().copied().collect();
+        for (id, loss) in line.agents.iter().zip(&line.loss) {
+            let place = self.index[id];
+            let Some(loss) = loss.filter(|loss| loss.is_finite()) else { continue };
+            if bounds.contains(id) {
+                self.agents[place].learn(line.round, loss, Source::AtLeast);
+            } else {
+                self.agents[place].learn(line.round, loss, Source::Reported);
+                self.losses[place][row] = loss as f32;
+            }
+        }
+        let Some(assessment) = &line.assessment else { return };
+        let header: Vec<AgentId> = self.header.agents.iter().map(|agent| agent.id).collect();
+        for (id, loss) in header.iter().zip(&assessment.loss) {
+            let place = self.index[id];
+            if loss.is_finite() && self.losses[place][row].is_nan() {
+                self.agents[place].learn(line.round, *loss, Source::Measured);
+                self.losses[place][row] = *loss as f32;
+            }
+        }
+    }
+
+    fn note_states(&mut self, line: &RoundLine) {
+        for agent in &mut self.agents {
+            agent.state = state::ABSENT;
+        }
+        let in_d: HashSet<AgentId> = line.d.iter().copied().collect();
+        for id in &line.agents {
+            let agent = &mut self.agents[self.index[id]];
+            agent.state = state::FREE;
+            agent.reported += 1;
+            agent.moved += u32::from(line.case.is_none() || !in_d.contains(id));
+        }
+        for id in &in_d {
+            let agent = &mut self.agents[self.index[id]];
+            agent.state = state::IN_D;
+            agent.waited += 1;
+            agent.entered.get_or_insert(line.round);
+        }
+        for (id, why) in &line.faults {
+            if let Some(place) = self.index.get(id) {
+                let agent = &mut self.agents[*place];
+                agent.state = state::FAULT;
+                agent.faults += 1;
+                agent.fault = Some(why.chars().take(200).collect());
+            }
+        }
+        for id in &line.left {
+            let place = self.index[id];
+            if self.agents[place].left.is_none() {
+                self.agents[place].left = Some(line.round);
+                self.left.push(Left { agent: place, round: line.round });
+            }
+        }
+        for (agent, column) in self.agents.iter_mut().zip(&mut self.states) {
+            if agent.left.is_some() {
+                agent.state = state::LEFT;
+            }
+            column.push(agent.state);
+        }
+    }
+
+    fn note_tracks(&mut self, line: &RoundLine) {
+        let spread = |values: &[f64]| Spread::of(values.iter().copied().filter(|v| v.is_finite()));
+        let nothing = AssessmentLine { loss: vec![], accuracy: vec![], population: None };
+        let looked = line.assessment.as_ref().unwrap_or(&nothing);
+        let (accuracy, measured) = (spread(&looked.accuracy), spread(&looked.loss));
+        // A mean over lower bounds would look like a loss and be none.
+        let exact: Vec<f64> = match line.at_least.is_empty() {
+            true => line.loss.iter().flatten().copied().collect(),
+            false => Vec::new(),
+        };
+        let told = spread(&exact);
+        let number = |value: Option<f64>| value.map_or(f32::NAN, |value| value as f32);
+        let population = looked.population.and_then(|population| population.accuracy);
+        let gone = self.agents.iter().filter(|agent| agent.left.is_some()).count();
+        let tracks = &mut self.tracks;
+        tracks.accuracy_mean.push(number(accuracy.map(|spread| spread.mean)));
+        tracks.accuracy_worst.push(number(accuracy.map(|spread| spread.min)));
+        tracks.accuracy_population.push(number(population));
+        tracks.measured_mean.push(number(measured.map(|spread| spread.mean)));
+        tracks.measured_worst.push(number(measured.map(|spread| spread.max)));
+        tracks.told_mean.push(number(told.map(|spread| spread.mean)));
+        tracks.told_worst.push(number(told.map(|spread| spread.max)));
+        tracks.step_size.push(line.step_size as f32);
+        tracks.step_norm.push(line.step_norm as f32);
+        tracks.case.push(number(line.case.map(f64::from)));
+        tracks.still_in.push((self.agents.len() - gone) as f32);
+        tracks.in_d.push(line.d.len() as f32);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn history() -> History {
+        let header = r#"{"schema":"fedstay.rounds/1","version":"0","rule":"fedavg","on":"x","seed":0,
+            "rounds":9,"agents":[{"id":3,"epsilon":0.5},{"id":7,"epsilon":null}]}"#;
+        History::new(serde_json::from_str(header).unwrap())
+    }
+
+    fn line(text: &str) -> RoundLine {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn states_departures_and_faults() {
+        let mut history = history();
+        let lines = [
+            r#"{"round":1,"agents":[3,7],"loss":[1.0,null],"case":null,"step_size":0.1,"step_norm":null}"#,
+            r#"{"round":2,"agents":[3],"loss":[0.8],"d":[3],"case":1,"left":[],"faults":[[7,"gone"]],"step_size":0.1,"step_norm":1}"#,
+            r#"{"round":4,"agents":[9],"loss":[0.8],"at_least":[9],"left":[3],"case":1,"step_size":0.1,"step_norm":1}"#,
+        ];
+        for text in lines {
+            history.add(line(text)).unwrap();
+        }
+        assert_eq!(history.rounds, [1, 2, 4]);
+        assert_eq!(history.states[0], [state::FREE, state::IN_D, state::LEFT]);
+        assert_eq!(history.states[1], [state::FREE, state::FAULT, state::ABSENT]);
+        assert_eq!(history.states[2], [state::ABSENT, state::ABSENT, state::FREE], "came later");
+        let first = &history.agents[0];
+        assert_eq!(
+            (first.entered, first.left, first.reported, first.moved),
+            (Some(2), Some(4), 2, 1)
+        );
+        assert_eq!(history.agents[1].fault.as_deref(), Some("gone"));
+        assert_eq!(history.agents[2].loss, Some((0.8, Source::AtLeast, 4)));
+        assert!(history.losses[2][2].is_nan(), "a bound is not drawn");
+        assert_eq!(history.tracks.still_in, [2.0, 2.0, 2.0]);
+    }
+
+    #[test]
+    fn lines_that_do_not_fit_are_refused() {
+        let mut history = history();
+        let good = r#"{"round":2,"agents":[3],"loss":[1.0],"step_size":0.1,"step_norm":1}"#;
+        history.add(line(good)).unwrap();
+        assert_eq!(history.add(line(good)).unwrap_err(), "round 2 after round 2");
+        let short = r#"{"round":3,"agents":[3,7],"loss":[1.0],"step_size":0.1,"step_norm":1}"#;
+        assert!(history.add(line(short)).unwrap_err().contains("2 agents but 1 losses"));
+    }
+
+    #[test]
+    fn the_predicted_departure_is_where_the_line_meets_epsilon() {
+        let mut agent = Agent::new(AgentId(0), 0.5);
+        for round in 1..=10 {
+            agent.learn(round, 2.0 - 0.1 * f64::from(round), Source::Reported);
+        }
+        assert!((agent.pace().unwrap() + 0.1).abs() < 1e-12);
+        assert_eq!(agent.predicted(), Some(15));
+        let mut still = Agent::new(AgentId(0), 0.5);
+        (1..=10).for_each(|round| still.learn(round, 0.6, Source::Reported));
+        assert_eq!(still.predicted(), None, "one that stands still arrives nowhere");
+    }
+}

@@ -1,0 +1,120 @@
+//! Opens files of a run's folder, and nothing else.
+//!
+//! A request never names a path: runs are known by an id that is looked up. What is left to guard
+//! against is a folder that someone else wrote into: a `rounds.jsonl` that is a link to a secret, a
+//! pipe that never answers, a folder that became a link since it was found.
+
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// A folder that was found under one of the folders given on the command line.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    /// The folder given, without links.
+    pub(crate) root: PathBuf,
+    /// The run's folder, without links; inside of `root`.
+    pub(crate) folder: PathBuf,
+}
+
+impl Place {
+    /// The folder, if it is inside of the root once every link is followed.
+    pub(crate) fn new(root: &Path, folder: &Path) -> Option<Self> {
+        let folder = folder.canonicalize().ok()?;
+        folder.starts_with(root).then(|| Self { root: root.to_owned(), folder })
+    }
+
+    /// Opens a plain file of the folder; `None` when there is none. Links are not followed.
+    pub(crate) fn open(&self, name: &str) -> io::Result<Option<File>> {
+        let path = self.folder.join(name);
+        let refuse = |why: &str| Err(io::Error::other(format!("{name} {why}, so it is not read")));
+        let there = match std::fs::symlink_metadata(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            there => there?,
+        };
+        if there.is_symlink() {
+            return refuse("is a link");
+        }
+        if !there.is_file() {
+            return refuse("is no plain file");
+        }
+        if self.folder.canonicalize()? != self.folder {
+            return refuse("is in a folder that has been replaced by a link");
+        }
+        let file = File::open(&path)?;
+        // Between the look and the opening the file may have been replaced by a link.
+        match same(&there, &file.metadata()?) {
+            true => Ok(Some(file)),
+            false => refuse("was replaced while it was opened"),
+        }
+    }
+
+    /// A small file as a whole; `None` when there is none.
+    pub(crate) fn read(&self, name: &str, most: u64) -> io::Result<Option<Vec<u8>>> {
+        let Some(file) = self.open(name)? else { return Ok(None) };
+        let mut bytes = Vec::new();
+        file.take(most + 1).read_to_end(&mut bytes)?;
+        match bytes.len() as u64 > most {
+            true => Err(io::Error::other(format!("{name} has more than {most} bytes"))),
+            false => Ok(Some(bytes)),
+        }
+    }
+}
+
+/// Whether two looks were at the same file.
+#[cfg(unix)]
+pub(crate) fn same(a: &Metadata, b: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    (a.dev(), a.ino()) == (b.dev(), b.ino())
+}
+
+/// Whether two looks were at the same file, as far as can be told here.
+#[cfg(not(unix))]
+pub(crate) fn same(a: &Metadata, b: &Metadata) -> bool {
+    a.created().ok() == b.created().ok()
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn links_pipes_and_folders_outside_are_refused() {
+        let temporary = tempfile::tempdir().unwrap();
+        let root = temporary.path().join("runs").canonicalize();
+        assert!(root.is_err());
+        std::fs::create_dir_all(temporary.path().join("runs/a")).unwrap();
+        std::fs::create_dir(temporary.path().join("secrets")).unwrap();
+        std::fs::write(temporary.path().join("secrets/rounds.jsonl"), "secret\n").unwrap();
+        let root = temporary.path().join("runs").canonicalize().unwrap();
+
+        symlink(temporary.path().join("secrets"), root.join("b")).unwrap();
+        assert_eq!(Place::new(&root, &root.join("b")), None);
+        assert_eq!(Place::new(&root, &root.join("a/../../secrets")), None);
+
+        let place = Place::new(&root, &root.join("a")).unwrap();
+        assert!(place.open("rounds.jsonl").unwrap().is_none());
+        symlink(temporary.path().join("secrets/rounds.jsonl"), root.join("a/rounds.jsonl"))
+            .unwrap();
+        let error = place.open("rounds.jsonl").unwrap_err().to_string();
+        assert!(error.contains("is a link"), "{error}");
+        std::fs::create_dir(root.join("a/config.toml")).unwrap();
+        assert!(place.open("config.toml").unwrap_err().to_string().contains("no plain file"));
+
+        // A folder that becomes a link after it was found.
+        std::fs::rename(root.join("a"), root.join("c")).unwrap();
+        symlink(temporary.path().join("secrets"), root.join("a")).unwrap();
+        assert!(place.open("rounds.jsonl").is_err());
+    }
+
+    #[test]
+    fn a_file_that_is_too_large_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        std::fs::write(root.join("summary.json"), vec![b'x'; 1000]).unwrap();
+        let place = Place::new(&root, &root).unwrap();
+        assert!(place.read("summary.json", 999).unwrap_err().to_string().contains("more than 999"));
+        assert_eq!(place.read("summary.json", 1000).unwrap().unwrap().len(), 1000);
+    }
+}

@@ -1,0 +1,53 @@
+//! Looks at the folders of runs: a live page, served on this machine.
+//!
+//! A folder is followed while it is written (`follow`), kept in columns
+//! (`history`), thinned for the eye (`series`) and shown by a page whose
+//! files are part of the program (`page/`). The server answers GET requests for runs it has found
+//! under the folders it was given, by id; no request names a file.
+
+mod assets;
+mod follow;
+mod guard;
+mod history;
+mod inside;
+mod landscape;
+mod library;
+mod run;
+mod series;
+mod server;
+mod theory;
+
+pub use server::View;
+
+use serde::Serialize;
+use std::net::SocketAddr;
+
+/// How a rule's line looks: the same here as in every drawing.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Look {
+    /// `#rrggbb`, on white.
+    pub colour: String,
+    /// Lengths of dashes and gaps in multiples of the line's width; empty for an unbroken line.
+    pub dash: Vec<f64>,
+}
+
+/// Why nothing can be shown.
+#[derive(Debug, thiserror::Error)]
+pub enum ViewError {
+    /// A folder is not there.
+    #[error("{0}")]
+    Folder(String),
+    /// The address cannot be listened on.
+    #[error(
+        "cannot listen on {address}: {error}; choose another with --port, or --port 0 for any that is free"
+    )]
+    Address {
+        /// Where.
+        address: SocketAddr,
+        /// Why not.
+        error: std::io::Error,
+    },
+    /// The machine is out of something.
+    #[error("{0}")]
+    Io(std::io::Error),
+}

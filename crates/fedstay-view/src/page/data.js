@@ -1,0 +1,116 @@
+// What the server says, kept up to date: the list of runs, and every run that is looked at.
+
+async function ask(path) {
+  const answer = await fetch(path, { credentials: "same-origin" });
+  if (!answer.ok) throw new Error(`${answer.status}: ${(await answer.text()).trim()}`);
+  return answer;
+}
+
+export async function listRuns() {
+  return (await ask("/api/runs")).json();
+}
+
+export async function readMap(id) {
+  return (await ask(`/api/runs/${id}/landscape`)).json();
+}
+
+// One run: its details, and its series in columns that grow.
+export class Run {
+  constructor(id) {
+    this.id = id;
+    this.detail = null;
+    this.series = null;
+    this.bytes = 0;
+    this.busy = null;
+    this.again = false;
+  }
+
+  // Asks for what is new; calls that come meanwhile are answered by one more.
+  update() {
+    if (this.busy) {
+      this.again = true;
+      return this.busy;
+    }
+    this.busy = this.fetch().finally(() => {
+      this.busy = null;
+    });
+    return this.busy;
+  }
+
+  async fetch() {
+    do {
+      this.again = false;
+      const detail = await (await ask(`/api/runs/${this.id}`)).json();
+      const old = this.series;
+      const query = old && old.count ? `?bucket=${old.bucket}&from=${old.count - 1}&revision=${old.revision}` : "";
+      if (detail.rounds !== undefined && detail.agents_all !== undefined) {
+        const bytes = await (await ask(`/api/runs/${this.id}/series${query}`)).arrayBuffer();
+        this.bytes += bytes.byteLength;
+        this.series = merge(old, decode(bytes));
+      }
+      this.detail = detail;
+    } while (this.again);
+  }
+}
+
+// See series.rs for the form.
+export function decode(buffer) {
+  const length = new DataView(buffer).getUint32(0, true);
+  const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
+  let at = Math.ceil((4 + length) / 4) * 4;
+  const floats = () => {
+    const column = new Float32Array(buffer, at, head.count);
+    at += 4 * head.count;
+    return column;
+  };
+  const pair = () => {
+    const low = floats();
+    return { low, high: head.bucket > 1 ? floats() : low };
+  };
+  const losses = Array.from({ length: head.agents }, pair);
+  const tracks = Object.fromEntries(head.tracks.map((name) => [name, pair()]));
+  const states = Array.from({ length: head.agents }, () => {
+    const column = new Uint8Array(buffer, at, head.count);
+    at += head.count;
+    return column;
+  });
+  return { ...head, first: Float64Array.from(head.first), losses, tracks, states };
+}
+
+function joined(a, b, from) {
+  const whole = new b.constructor(from + b.length);
+  whole.set(a.subarray(0, from));
+  whole.set(b, from);
+  return whole;
+}
+
+function merge(old, part) {
+  if (!old || part.from === 0 || old.bucket !== part.bucket || old.revision !== part.revision) return part;
+  const { from } = part;
+  const pair = (a, b) => {
+    const low = joined(a ? a.low : new Float32Array(from).fill(NaN), b.low, from);
+    const high = part.bucket > 1 ? joined(a ? a.high : new Float32Array(from).fill(NaN), b.high, from) : low;
+    return { low, high };
+  };
+  return {
+    ...part,
+    from: 0,
+    count: from + part.count,
+    first: joined(old.first, part.first, from),
+    losses: part.losses.map((column, index) => pair(old.losses[index], column)),
+    tracks: Object.fromEntries(Object.entries(part.tracks).map(([name, column]) => [name, pair(old.tracks[name], column)])),
+    states: part.states.map((column, index) => joined(old.states[index] || new Uint8Array(from), column, from)),
+  };
+}
+
+// The stream of news. `link` is told whether it stands.
+export function listen(tell, link) {
+  const source = new EventSource("/api/events");
+  source.addEventListener("open", () => {
+    link(true);
+    tell({ kind: "all" });
+  });
+  source.addEventListener("error", () => link(false));
+  source.addEventListener("message", (event) => tell(JSON.parse(event.data)));
+  return source;
+}

@@ -1,0 +1,149 @@
+// The agents as a table that can be sorted; a row's button keeps its agent highlighted.
+
+import { STATES, swatch } from "./charts.js";
+import { NONE, agentName, el, number, percent } from "./words.js";
+
+const KINDS = ["absent", "free", "held", "fault", "left"];
+const WORDS = ["not asked", "free", "about to leave", "did not answer", "left"];
+
+function margin(agent) {
+  return agent.loss === null || agent.epsilon === null ? null : agent.loss - agent.epsilon;
+}
+
+function predicted(agent, round) {
+  if (agent.left !== null) return [`left in ${agent.left}`, agent.left];
+  if (agent.state === 2) return ["next, unless held", round + 1];
+  if (agent.predicted !== null) return [`round ${Math.max(agent.predicted, round + 1)}`, agent.predicted];
+  return [NONE, Infinity];
+}
+
+const COLUMNS = [
+  { name: "agent", text: true, value: (agent) => agent.id },
+  { name: "now", text: true, value: (agent) => agent.state },
+  { name: "loss", about: "the last one known; ≥ where only a bound is", value: (agent) => agent.loss, show: (agent) => (agent.source === "at-least" ? "≥ " : "") + number(agent.loss) },
+  { name: "ε", about: "its precision: at this loss it leaves", value: (agent) => agent.epsilon, show: (agent) => number(agent.epsilon) },
+  { name: "margin", about: "loss minus ε", value: margin, show: (agent) => number(margin(agent)) },
+  { name: "rounds waited", about: "rounds in which it was predicted to leave", value: (agent) => agent.waited, show: (agent) => String(agent.waited) },
+  { name: "predicted departure", about: "at the pace of its last exact losses, if nothing held it", value: (agent, detail) => predicted(agent, detail.round)[1], show: (agent, detail) => predicted(agent, detail.round)[0] },
+  { name: "contribution", about: "share of the rounds in which its report moved the model", value: (agent) => agent.moved, show: (agent, detail) => percent(detail.rounds ? agent.moved / detail.rounds : null) },
+];
+
+export class AgentTable {
+  constructor(run, highlight) {
+    this.run = run;
+    this.highlight = highlight;
+    this.sort = { column: 0, down: false };
+    this.rows = new Map();
+    const head = el("tr");
+    this.heads = COLUMNS.map((column, index) => {
+      const button = el("button", { type: "button", title: column.about }, column.name);
+      button.addEventListener("click", () => this.sortBy(index));
+      const cell = el("th", { scope: "col", class: column.text ? "text" : "", "aria-sort": "none" }, button);
+      head.append(cell);
+      return cell;
+    });
+    this.body = el("tbody");
+    const table = el("table", {}, el("caption", { class: "hidden" }, "Every agent, as of the last round read"), el("thead", {}, head), this.body);
+    this.note = el("p", { class: "about" });
+    this.section = el("section", { class: "card", "aria-label": "Agents" },
+      el("div", { class: "head" }, el("h3", {}, "Agents")), this.note, el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of agents" }, table));
+    highlight.listeners.add(() => this.mark());
+  }
+
+  sortBy(index) {
+    this.sort = { column: index, down: this.sort.column === index ? !this.sort.down : false };
+    this.update();
+  }
+
+  row(agent, place) {
+    if (this.rows.has(place)) return this.rows.get(place);
+    const cells = COLUMNS.map((column, index) => el(index === 0 ? "th" : "td", { scope: index === 0 ? "row" : null, class: column.text ? "text" : "" }));
+    const button = el("button", { type: "button", "aria-pressed": "false" }, agentName(agent));
+    button.addEventListener("click", () => this.highlight.pin(place));
+    cells[0].append(button);
+    const element = el("tr", {}, ...cells);
+    element.addEventListener("pointerenter", () => this.highlight.hover(place));
+    element.addEventListener("pointerleave", () => this.highlight.hover(null));
+    const row = { element, cells, button, place };
+    this.rows.set(place, row);
+    return row;
+  }
+
+  update() {
+    const { detail } = this.run;
+    const fewer = detail.agents.length < (detail.agents_all || 0) ? `The first ${detail.agents.length} of ${detail.agents_all} agents. ` : "";
+    this.note.textContent = `${fewer}A loss with ≥ is a lower bound: the agent stopped evaluating once its decision was settled.`;
+    const { column, down } = this.sort;
+    const order = detail.agents.map((agent, place) => [agent, place]);
+    const key = (agent) => {
+      const value = COLUMNS[column].value(agent, detail);
+      return value === null || value === undefined ? Infinity : value;
+    };
+    order.sort(([a, i], [b, j]) => {
+      const [x, y] = [key(a), key(b)];
+      if (x === y) return i - j;
+      return (x < y ? -1 : 1) * (down ? -1 : 1);
+    });
+    this.heads.forEach((head, index) => head.setAttribute("aria-sort", index !== column ? "none" : down ? "descending" : "ascending"));
+    order.forEach(([agent, place], position) => {
+      const row = this.row(agent, place);
+      COLUMNS.forEach((each, index) => {
+        if (index === 0) return;
+        if (index === 1) this.state(row.cells[1], agent);
+        else this.text(row.cells[index], each.show(agent, detail));
+      });
+      if (this.body.children[position] !== row.element) this.body.insertBefore(row.element, this.body.children[position] || null);
+    });
+    while (this.body.children.length > order.length) {
+      this.body.lastChild.remove();
+    }
+  }
+
+  state(cell, agent) {
+    const kind = `${agent.state}${agent.fault || ""}`;
+    if (cell.dataset.kind === kind) return;
+    cell.dataset.kind = kind;
+    const why = agent.state === 3 && agent.fault ? agent.fault : STATES[agent.state];
+    cell.replaceChildren(swatch(KINDS[agent.state]), el("span", { title: why }, WORDS[agent.state]));
+  }
+
+  text(cell, value) {
+    if (cell.textContent !== value) cell.textContent = value;
+  }
+
+  mark() {
+    const shown = this.highlight.shown();
+    for (const row of this.rows.values()) {
+      row.element.classList.toggle("shown", row.place === shown);
+      row.button.setAttribute("aria-pressed", String(row.place === this.highlight.pinned));
+    }
+  }
+}
+
+// The agent everybody looks at: one that is pinned, or the one under the pointer.
+export class Highlight {
+  constructor() {
+    this.pinned = null;
+    this.hovered = null;
+    this.listeners = new Set();
+  }
+
+  shown() {
+    return this.hovered !== null ? this.hovered : this.pinned;
+  }
+
+  hover(place) {
+    if (place === this.hovered) return;
+    this.hovered = place;
+    this.tell();
+  }
+
+  pin(place) {
+    this.pinned = this.pinned === place ? null : place;
+    this.tell();
+  }
+
+  tell() {
+    for (const listener of this.listeners) listener();
+  }
+}

@@ -1,0 +1,81 @@
+// Colours: those of the drawings (Okabe and Ito), with lighter ones of the same hue on a dark page.
+
+const ORDER = ["auto", "light", "dark"];
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const listeners = new Set();
+let chosen = "auto";
+try { chosen = localStorage.getItem("fedstay-theme") || "auto"; } catch { /* private windows */ }
+if (!ORDER.includes(chosen)) chosen = "auto";
+
+export function isDark() {
+  return chosen === "dark" || (chosen === "auto" && dark.matches);
+}
+
+function apply() {
+  document.documentElement.dataset.theme = isDark() ? "dark" : "light";
+  cache = null;
+  for (const listener of listeners) listener();
+}
+
+export function onTheme(listener) {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+export function startTheme(button) {
+  const label = () => {
+    button.textContent = `theme: ${chosen}`;
+    button.setAttribute("aria-label", `Colour theme: ${chosen}. Press to change.`);
+  };
+  button.addEventListener("click", () => {
+    chosen = ORDER[(ORDER.indexOf(chosen) + 1) % ORDER.length];
+    try { localStorage.setItem("fedstay-theme", chosen); } catch { /* private windows */ }
+    label();
+    apply();
+  });
+  dark.addEventListener("change", apply);
+  label();
+  apply();
+}
+
+let cache = null;
+
+// The page's colours, from its style sheet, for canvases.
+export function colours() {
+  if (!cache) {
+    const style = getComputedStyle(document.documentElement);
+    const names = ["ink", "faint", "line", "grid", "paper", "card", "free", "held", "left", "fault", "accent", "good", "warn"];
+    cache = Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
+  }
+  return cache;
+}
+
+// The colours of drawings are made for white; on a dark page they are mixed with white.
+export function onPage(hex) {
+  if (!isDark()) return hex;
+  const mix = (at) => Math.round(parseInt(hex.slice(at, at + 2), 16) * 0.62 + 255 * 0.38);
+  return `rgb(${mix(1)}, ${mix(3)}, ${mix(5)})`;
+}
+
+// Agents, in the order of the drawings.
+export const AGENTS = ["#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#0072b2", "#d55e00"];
+const DASHES = [[], [5, 3], [1.5, 2.5]];
+
+export function agentLook(index) {
+  const colour = onPage(AGENTS[index % AGENTS.length]);
+  return { colour, dash: DASHES[(index + Math.floor(index / AGENTS.length)) % DASHES.length] };
+}
+
+// Looks for several runs: each its rule's, unless an earlier one has it.
+const SPARE = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#767676", "#222222"];
+export function runLooks(listings) {
+  const taken = new Set();
+  return listings.map((listing, index) => {
+    const scale = (dash) => dash.map((length) => length * 2);
+    const tries = [listing.look, ...SPARE.map((_, i) => ({ colour: SPARE[(index + i) % SPARE.length], dash: listing.look.dash }))];
+    const look = tries.find((one) => !taken.has(one.colour + one.dash)) || listing.look;
+    taken.add(look.colour + look.dash);
+    const colour = look.colour === "#222222" && isDark() ? "#dddddd" : onPage(look.colour);
+    return { colour, dash: scale(look.dash) };
+  });
+}

@@ -1,0 +1,277 @@
+//! One run's folder, read as far as it has been written.
+
+use crate::follow::{Event, Follow};
+use crate::history::{History, MOST_LISTED};
+use crate::inside::Place;
+use crate::theory::Theory;
+use fedstay::record::{GramLine, Header, RoundLine};
+use serde::Serialize;
+use serde_json::Value;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+const MOST_SUMMARY: u64 = 64 << 20;
+const MOST_CONFIG: u64 = 1 << 20;
+/// The longest one look may take, so that every run gets its turn.
+const TURN: Duration = Duration::from_millis(300);
+/// A run without a summary that wrote nothing for this long has probably been stopped.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// Something in a file that could not be used.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Trouble {
+    pub(crate) file: &'static str,
+    /// The line, from 1; none if it is the file as a whole.
+    pub(crate) line: Option<usize>,
+    pub(crate) why: String,
+}
+
+/// How far a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Status {
+    /// Rounds are being written.
+    Running,
+    /// Nothing has been written for a while, and there is no summary.
+    Silent,
+    /// There is a summary.
+    Finished,
+}
+
+/// A run that somebody looks at.
+#[derive(Debug)]
+pub(crate) struct Run {
+    place: Place,
+    rounds: Follow,
+    gram: Follow,
+    pub(crate) history: Option<History>,
+    pub(crate) theory: Theory,
+    pub(crate) summary: Option<Value>,
+    pub(crate) config: Option<String>,
+    trouble: Vec<Trouble>,
+    /// Troubles of whole files, found anew at every look.
+    now: Vec<Trouble>,
+    pub(crate) troubles: usize,
+    /// Which reading from the beginning this is; no two of a process are the same.
+    pub(crate) revision: u64,
+    /// Counts the looks that brought something.
+    pub(crate) version: u64,
+    status: Status,
+    /// Whether there is more to read at once.
+    pub(crate) behind: bool,
+    stamps: [Option<(SystemTime, u64)>; 2],
+}
+
+impl Run {
+    pub(crate) fn new(place: Place) -> Self {
+        Self {
+            place,
+            rounds: Follow::new("rounds.jsonl"),
+            gram: Follow::new("gram.jsonl"),
+            history: None,
+            theory: Theory::default(),
+            summary: None,
+            config: None,
+            trouble: Vec::new(),
+            now: Vec::new(),
+            troubles: 0,
+            revision: next_revision(),
+            version: 0,
+            status: Status::Silent,
+            behind: true,
+            stamps: [None, None],
+        }
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        self.status
+    }
+
+    /// What could not be used, the first of it.
+    pub(crate) fn trouble(&self) -> impl Iterator<Item = &Trouble> {
+        self.now.iter().chain(&self.trouble)
+    }
+
+    /// Looks at the files again. Returns whether anything is new.
+    pub(crate) fn poll(&mut self) -> bool {
+        let before = (self.version, self.status, self.now.clone());
+        self.now.clear();
+        let since = Instant::now();
+        let read = self.read_rounds(since);
+        let read = read.and_then(|all| Ok(all & self.read_gram(since)?));
+        self.behind = match read {
+            Ok(all) => !all,
+            Err(error) => {
+                self.whole("rounds.jsonl", error.to_string());
+                false
+            }
+        };
+        self.read_config();
+        self.read_summary();
+        self.status = self.judge();
+        let new = before != (self.version, self.status, self.now.clone());
+        if new && before.0 == self.version {
+            self.version += 1;
+        }
+        new
+    }
+
+    fn read_rounds(&mut self, since: Instant) -> std::io::Result<bool> {
+        let place = self.place.clone();
+        let mut follow = std::mem::replace(&mut self.rounds, Follow::new("rounds.jsonl"));
+        let read = follow.poll(&place, |event| self.round(event), || since.elapsed() > TURN);
+        self.rounds = follow;
+        read
+    }
+
+    fn round(&mut self, event: Event) {
+        self.version += 1;
+        match event {
+            Event::Restarted => {
+                self.history = None;
+                self.trouble.clear();
+                self.troubles = 0;
+                self.revision = next_revision();
+            }
+            Event::TooLong(number) => self.line("rounds.jsonl", number, "it is too long".into()),
+            Event::Line(1, line) => match header(&line) {
+                Ok(header) => self.history = Some(History::new(header)),
+                Err(why) => self.line("rounds.jsonl", 1, why),
+            },
+            Event::Line(number, line) => {
+                let Some(history) = &mut self.history else { return };
+                let read =
+                    serde_json::from_slice::<RoundLine>(&line).map_err(|error| plain(&error));
+                if let Ok(line) = &read
+                    && line.round == 1
+                {
+                    self.theory.content_at_start(&line.left);
+                }
+                if let Err(why) = read.and_then(|line| history.add(line)) {
+                    self.line("rounds.jsonl", number, why);
+                }
+            }
+        }
+    }
+
+    fn read_gram(&mut self, since: Instant) -> std::io::Result<bool> {
+        let place = self.place.clone();
+        let mut follow = std::mem::replace(&mut self.gram, Follow::new("gram.jsonl"));
+        let read = follow.poll(&place, |event| self.gram(event), || since.elapsed() > TURN);
+        self.gram = follow;
+        read
+    }
+
+    fn gram(&mut self, event: Event) {
+        self.version += 1;
+        match event {
+            Event::Restarted => self.theory.restart(),
+            Event::TooLong(number) => self.line("gram.jsonl", number, "it is too long".into()),
+            Event::Line(1, line) => {
+                let schema = serde_json::from_slice::<Value>(&line).unwrap_or_default();
+                if schema["schema"] != GramLine::SCHEMA {
+                    let why = format!("it does not say {}", GramLine::SCHEMA);
+                    self.line("gram.jsonl", 1, why);
+                }
+            }
+            Event::Line(number, line) => {
+                let read = serde_json::from_slice::<GramLine>(&line).map_err(|error| plain(&error));
+                match read.and_then(|line| line.check().map(|()| line)) {
+                    Ok(line) => self.theory.add(line),
+                    Err(why) => self.line("gram.jsonl", number, why),
+                }
+            }
+        }
+    }
+
+    fn read_config(&mut self) {
+        let stamp = self.stamp("config.toml");
+        if stamp.is_some() && stamp == self.stamps[0] {
+            return;
+        }
+        self.config = match self.place.read("config.toml", MOST_CONFIG) {
+            Ok(bytes) => bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
+            Err(error) => {
+                self.whole("config.toml", error.to_string());
+                None
+            }
+        };
+        if stamp != self.stamps[0] {
+            self.version += 1;
+            self.stamps[0] = stamp;
+        }
+        self.theory.configure(self.config.as_deref());
+    }
+
+    fn read_summary(&mut self) {
+        let stamp = self.stamp("summary.json");
+        if stamp.is_some() && stamp == self.stamps[1] && self.summary.is_some() {
+            return;
+        }
+        let bytes =
+            self.place.read("summary.json", MOST_SUMMARY).map_err(|error| error.to_string());
+        let read = bytes.and_then(|bytes| match bytes {
+            Some(bytes) => serde_json::from_slice(&bytes).map_err(|error| error.to_string()),
+            None => Ok(None),
+        });
+        let there = self.summary.is_some();
+        match read {
+            Ok(summary) => self.summary = summary,
+            Err(why) => self.whole("summary.json", why),
+        }
+        if self.summary.is_some() != there || stamp != self.stamps[1] {
+            self.version += 1;
+            self.stamps[1] = stamp;
+        }
+    }
+
+    fn stamp(&self, name: &str) -> Option<(SystemTime, u64)> {
+        let there = std::fs::symlink_metadata(self.place.folder.join(name)).ok()?;
+        Some((there.modified().ok()?, there.len()))
+    }
+
+    fn judge(&self) -> Status {
+        if self.summary.is_some() {
+            return Status::Finished;
+        }
+        let written = self.stamp("rounds.jsonl").map(|(when, _)| when);
+        let quiet = written.and_then(|when| SystemTime::now().duration_since(when).ok());
+        match quiet {
+            Some(quiet) if quiet > SILENCE => Status::Silent,
+            _ => Status::Running,
+        }
+    }
+
+    fn line(&mut self, file: &'static str, line: usize, why: String) {
+        self.troubles += 1;
+        if self.trouble.len() < MOST_LISTED {
+            self.trouble.push(Trouble { file, line: Some(line), why });
+        }
+    }
+
+    fn whole(&mut self, file: &'static str, why: String) {
+        self.now.push(Trouble { file, line: None, why });
+    }
+}
+
+fn next_revision() -> u64 {
+    static READINGS: AtomicU64 = AtomicU64::new(1);
+    READINGS.fetch_add(1, Ordering::Relaxed)
+}
+
+/// The first line of a run's rounds.
+pub(crate) fn header(line: &[u8]) -> Result<Header, String> {
+    let header: Header = serde_json::from_slice(line)
+        .map_err(|error| format!("it is no header of a run: {}", plain(&error)))?;
+    match header.schema == Header::SCHEMA {
+        true => Ok(header),
+        false => {
+            Err(format!("its schema is {}, this version reads {}", header.schema, Header::SCHEMA))
+        }
+    }
+}
+
+/// What serde says, without the line, which is always the first.
+fn plain(error: &serde_json::Error) -> String {
+    error.to_string().replace(" at line 1 column", ", at column")
+}

@@ -1,0 +1,202 @@
+//! A history thinned for the eye: smallest and largest of every few rounds, as bytes.
+//!
+//! A bucket holds 2ᵏ rounds, the fewest such that there are not too many buckets; a bucket that is
+//! full never changes again, so a page that follows a run asks only for the last ones. Thinning
+//! keeps the extremes: no departure, fault or peak can fall between two drawn points.
+//!
+//! The answer is `u32` length, JSON of that length, padding to four bytes, then little-endian `f32`:
+//! for every agent its smallest losses, then (where a bucket has several rounds) its largest; for
+//! every track the same; then one byte an agent and bucket for its state. NaN is "not known".
+
+use crate::history::{History, Track};
+use serde::Serialize;
+
+/// Numbers sent at most for the losses of all agents.
+const BUDGET: usize = 100_000;
+/// Agents whose lines are sent; more cannot be told apart.
+pub(crate) const MOST_AGENTS: usize = 500;
+
+/// What the page has already, by its last answer.
+#[derive(Debug, Clone, Copy, Default, serde::Deserialize)]
+pub(crate) struct Have {
+    /// The rounds a bucket.
+    #[serde(default)]
+    pub(crate) bucket: usize,
+    /// The first bucket wanted.
+    #[serde(default)]
+    pub(crate) from: usize,
+    /// Which reading of the file it was.
+    #[serde(default)]
+    pub(crate) revision: u64,
+}
+
+#[derive(Serialize)]
+struct Head<'a> {
+    revision: u64,
+    bucket: usize,
+    from: usize,
+    /// Buckets in this answer.
+    count: usize,
+    /// Rounds read.
+    rounds: usize,
+    /// The first round of every bucket in this answer.
+    first: Vec<u32>,
+    /// Agents whose losses and states follow.
+    agents: usize,
+    tracks: Vec<&'a str>,
+}
+
+/// Rounds a bucket, for so many rounds and agents.
+pub(crate) fn bucket(rounds: usize, agents: usize) -> usize {
+    let most = (BUDGET / agents.clamp(1, MOST_AGENTS)).clamp(200, 1000);
+    rounds.div_ceil(most).max(1).next_power_of_two()
+}
+
+/// The answer to a page that has some of it.
+pub(crate) fn encode(history: &History, revision: u64, have: Have) -> Vec<u8> {
+    let rounds = history.rounds.len();
+    let agents = history.agents.len().min(MOST_AGENTS);
+    let bucket = bucket(rounds, agents);
+    let total = rounds.div_ceil(bucket);
+    let goes_on = have.bucket == bucket && have.revision == revision;
+    let from = if goes_on { have.from.min(total) } else { 0 };
+    let tracks = &history.tracks;
+    let looked = tracks.measured_mean.iter().any(|value| !value.is_nan());
+    let (mean, worst) = match looked {
+        true => (&tracks.measured_mean, &tracks.measured_worst),
+        false => (&tracks.told_mean, &tracks.told_worst),
+    };
+    let named: [(&str, &Track); 10] = [
+        ("accuracy_mean", &tracks.accuracy_mean),
+        ("accuracy_worst", &tracks.accuracy_worst),
+        ("accuracy_population", &tracks.accuracy_population),
+        ("loss_mean", mean),
+        ("loss_worst", worst),
+        ("step_size", &tracks.step_size),
+        ("step_norm", &tracks.step_norm),
+        ("case", &tracks.case),
+        ("still_in", &tracks.still_in),
+        ("in_d", &tracks.in_d),
+    ];
+    let head = Head {
+        revision,
+        bucket,
+        from,
+        count: total - from,
+        rounds,
+        first: history.rounds[from * bucket..].iter().step_by(bucket).copied().collect(),
+        agents,
+        tracks: named.iter().map(|(name, _)| *name).collect(),
+    };
+    let json = serde_json::to_vec(&head).unwrap_or_default();
+    let mut bytes = (json.len() as u32).to_le_bytes().to_vec();
+    bytes.extend(json);
+    bytes.resize(bytes.len().next_multiple_of(4), b' ');
+    let columns = history.losses[..agents].iter().chain(named.iter().map(|(_, track)| *track));
+    for column in columns {
+        let buckets = || column[from * bucket..].chunks(bucket);
+        buckets().for_each(|chunk| bytes.extend(extreme(chunk, f32::min).to_le_bytes()));
+        if bucket > 1 {
+            buckets().for_each(|chunk| bytes.extend(extreme(chunk, f32::max).to_le_bytes()));
+        }
+    }
+    for column in &history.states[..agents] {
+        let buckets = column[from * bucket..].chunks(bucket);
+        bytes.extend(buckets.map(|chunk| chunk.iter().copied().max().unwrap_or(0)));
+    }
+    bytes
+}
+
+/// `f32::min` and `f32::max` pass over NaN; of nothing but NaN they make NaN.
+fn extreme(chunk: &[f32], pick: impl Fn(f32, f32) -> f32) -> f32 {
+    chunk.iter().copied().fold(f32::NAN, pick)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fedstay::record::{Header, HeaderAgent, RoundLine};
+    use serde_json::{Value, json};
+
+    fn history(agents: u64, rounds: u32) -> History {
+        let header = Header {
+            schema: Header::SCHEMA.into(),
+            version: "0".into(),
+            rule: "fedavg".into(),
+            on: "x".into(),
+            seed: 0,
+            rounds,
+            agents: (0..agents)
+                .map(|id| HeaderAgent { id: fedstay::AgentId(id), epsilon: 0.1 })
+                .collect(),
+        };
+        let mut history = History::new(header);
+        for round in 1..=rounds {
+            let loss: Vec<f64> = (0..agents).map(|id| peak(id, round)).collect();
+            let line = json!({ "round": round, "agents": (0..agents).collect::<Vec<_>>(), "loss": loss,
+                "step_size": 0.1, "step_norm": 0.1, "case": null });
+            let line: RoundLine = serde_json::from_value(line).unwrap();
+            history.add(line).unwrap();
+        }
+        history
+    }
+
+    /// A loss with one round in which it is 9.
+    fn peak(id: u64, round: u32) -> f64 {
+        if u64::from(round) == 100 + 7 * id { 9.0 } else { 1.0 / f64::from(round) }
+    }
+
+    fn head(bytes: &[u8]) -> (Value, usize) {
+        let length = u32::from_le_bytes(bytes[..4].try_into().unwrap()) as usize;
+        let head = serde_json::from_slice(&bytes[4..4 + length]).unwrap();
+        (head, (4 + length).next_multiple_of(4))
+    }
+
+    fn floats(bytes: &[u8]) -> Vec<f32> {
+        bytes.chunks_exact(4).map(|four| f32::from_le_bytes(four.try_into().unwrap())).collect()
+    }
+
+    #[test]
+    fn no_peak_falls_between_two_points() {
+        let history = history(20, 5000);
+        let bytes = encode(&history, 1, Have::default());
+        let (head, start) = head(&bytes);
+        let (bucket, count) =
+            (head["bucket"].as_u64().unwrap(), head["count"].as_u64().unwrap() as usize);
+        assert_eq!(bucket, 8);
+        assert_eq!(count, 625);
+        let numbers = floats(&bytes[start..start + 4 * 2 * 20 * count]);
+        for id in 0..20 {
+            let largest = &numbers[(2 * id + 1) * count..(2 * id + 2) * count];
+            let at = (100 + 7 * id - 1) / 8;
+            assert_eq!(largest[at], 9.0, "agent {id}");
+            assert_eq!(largest.iter().filter(|value| **value == 9.0).count(), 1);
+        }
+    }
+
+    #[test]
+    fn a_page_that_has_most_of_it_gets_the_rest() {
+        let history = history(200, 5000);
+        let all = encode(&history, 4, Have::default());
+        assert!(all.len() < 700_000, "{} bytes", all.len());
+        let (whole, _) = head(&all);
+        let bucket = whole["bucket"].as_u64().unwrap() as usize;
+        let have = Have { bucket, from: 150, revision: 4 };
+        let rest = encode(&history, 4, have);
+        let (part, start) = head(&rest);
+        assert_eq!(part["count"], whole["count"].as_u64().unwrap() - 150);
+        assert_eq!(part["first"][0], 150 * bucket + 1);
+        let count = part["count"].as_u64().unwrap() as usize;
+        assert_eq!(rest.len(), start + 8 * count * (200 + 10) + 200 * count);
+        // Another reading of the file, or another thinning: all of it again.
+        for have in [Have { revision: 3, ..have }, Have { bucket: 2, ..have }] {
+            assert_eq!(encode(&history, 4, have), all);
+        }
+    }
+
+    #[test]
+    fn nothing_yet_is_an_answer_too() {
+        let bytes = encode(&history(3, 0), 0, Have { bucket: 1, from: 99, revision: 0 });
+        assert_eq!(head(&bytes).0["count"], 0);
+    }
+}

@@ -1,0 +1,141 @@
+//! The server: the page's files, the runs as JSON, and a stream that says when there is more.
+
+use crate::guard::{Access, guard, new_token};
+use crate::library::Library;
+use crate::series::Have;
+use crate::{Look, ViewError, assets};
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path, Query, State};
+use axum::http::{StatusCode, header};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Json, Response};
+use axum::routing::get;
+use std::convert::Infallible;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio_stream::wrappers::BroadcastStream;
+use tokio_stream::{Stream, StreamExt};
+
+/// What to show, and to whom.
+#[derive(Debug, Clone)]
+pub struct View {
+    /// The folders whose runs are shown.
+    pub folders: Vec<PathBuf>,
+    /// The address to listen on. Unless it is a loopback address, a token is asked for.
+    pub host: IpAddr,
+    /// The port; 0 takes any that is free.
+    pub port: u16,
+    /// How a rule's line looks.
+    pub look: fn(&str) -> Look,
+}
+
+impl View {
+    /// Serves until the process ends or is interrupted. `ready` is told the URL to open.
+    ///
+    /// # Errors
+    /// When a folder is not there or the port is taken.
+    pub fn serve(self, ready: impl FnOnce(&str)) -> Result<(), ViewError> {
+        let library = Arc::new(Library::new(&self.folders, self.look).map_err(ViewError::Folder)?);
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .map_err(ViewError::Io)?;
+        runtime.block_on(async move {
+            let address = SocketAddr::new(self.host, self.port);
+            let listener = TcpListener::bind(address)
+                .await
+                .map_err(|error| ViewError::Address { address, error })?;
+            let local = listener.local_addr().map_err(ViewError::Io)?;
+            let token = match self.host.is_loopback() {
+                true => None,
+                false => Some(new_token().map_err(ViewError::Io)?),
+            };
+            let query = token.as_ref().map_or(String::new(), |token| format!("?token={token}"));
+            let access = Access { token, cookie: format!("fedstay-{}", local.port()) };
+            let following = library.clone();
+            std::thread::spawn(move || following.follow());
+            ready(&format!("http://{local}/{query}"));
+            let interrupted = async {
+                if tokio::signal::ctrl_c().await.is_err() {
+                    std::future::pending::<()>().await;
+                }
+            };
+            let serve = axum::serve(listener, router(library, access));
+            // Streams never end by themselves, so an interrupt does not wait for them.
+            tokio::select! {
+                served = serve => served.map_err(ViewError::Io),
+                () = interrupted => Ok(()),
+            }
+        })
+    }
+}
+
+fn router(library: Arc<Library>, access: Access) -> Router {
+    Router::new()
+        .route("/", get(|| async { assets::answer("index.html") }))
+        .route("/page/{name}", get(|Path(name): Path<String>| async move { assets::answer(&name) }))
+        .route("/api/runs", get(runs))
+        .route("/api/runs/{id}", get(detail))
+        .route("/api/runs/{id}/series", get(series))
+        .route("/api/runs/{id}/landscape", get(landscape))
+        .route("/api/events", get(events))
+        .fallback(|| async { missing() })
+        .layer(axum::middleware::from_fn_with_state(Arc::new(access), guard))
+        .with_state(library)
+}
+
+fn missing() -> Response {
+    (StatusCode::NOT_FOUND, "there is no such page or run\n").into_response()
+}
+
+/// Reading files blocks, so it is done beside the threads that answer.
+async fn beside<T: Send + 'static>(
+    work: impl FnOnce() -> Option<T> + Send + 'static,
+    answer: impl FnOnce(T) -> Response,
+) -> Response {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(Some(value)) => answer(value),
+        Ok(None) => missing(),
+        Err(_) => (StatusCode::INTERNAL_SERVER_ERROR, "this run cannot be shown\n").into_response(),
+    }
+}
+
+async fn runs(State(library): State<Arc<Library>>) -> Response {
+    beside(move || Some(library.listings()), |runs| Json(runs).into_response()).await
+}
+
+async fn detail(State(library): State<Arc<Library>>, Path(id): Path<String>) -> Response {
+    beside(move || library.detail(&id), |run| Json(run).into_response()).await
+}
+
+async fn series(
+    State(library): State<Arc<Library>>,
+    Path(id): Path<String>,
+    Query(have): Query<Have>,
+) -> Response {
+    let answer = |bytes: Vec<u8>| {
+        ([(header::CONTENT_TYPE, "application/octet-stream")], Body::from(bytes)).into_response()
+    };
+    beside(move || library.series(&id, have), answer).await
+}
+
+async fn landscape(State(library): State<Arc<Library>>, Path(id): Path<String>) -> Response {
+    beside(move || library.landscape(&id), |map| Json(map).into_response()).await
+}
+
+/// One event whenever a run that somebody looks at has more, or the list has changed.
+async fn events(
+    State(library): State<Arc<Library>>,
+) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
+    let events = BroadcastStream::new(library.subscribe()).map(|event| {
+        // Who was too slow for some events is told that everything may have changed.
+        let text = event.unwrap_or_else(|_| r#"{"kind":"all"}"#.to_owned());
+        Ok(Event::default().data(text))
+    });
+    Sse::new(events).keep_alive(KeepAlive::new().interval(Duration::from_secs(10)))
+}

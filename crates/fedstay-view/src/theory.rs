@@ -1,0 +1,126 @@
+//! How near a run comes to breaking the theorem's assumptions, as far as its folder tells.
+
+use fedstay::diagnose::{Diagnosis, Findings, Known};
+use fedstay::problem::Instance;
+use fedstay::record::GramLine;
+use fedstay::{AgentId, Seed};
+use fedstay_sim::spec::Experiment;
+use serde::Serialize;
+use std::time::Instant;
+use toml::{Table, Value};
+
+/// A problem with larger parameters is not built just to look at it.
+const LARGEST_PROBLEM: f64 = 1e7;
+/// After a large Gram matrix this many times the work it took is spent on other things; matrices
+/// that come by meanwhile are passed over. The angles of 200 gradients take some milliseconds.
+const SHARE: u32 = 4;
+
+/// What is known about the theory's side of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Theory {
+    diagnosis: Diagnosis,
+    looked: u32,
+    passed: u32,
+    /// The time after which the next matrix may be looked at.
+    rest: Option<Instant>,
+    known: Known,
+    instance: Option<Problem>,
+}
+
+/// A problem that was built from the configuration.
+pub(crate) struct Problem {
+    pub(crate) instance: Instance,
+}
+
+impl std::fmt::Debug for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Problem({} agents)", self.instance.oracles.len())
+    }
+}
+
+/// For the page.
+#[derive(Debug, Serialize)]
+pub(crate) struct Told {
+    /// From the Gram matrices, if there are any.
+    findings: Option<Findings>,
+    /// Matrices that were passed over to save time.
+    passed: u32,
+    delta: Option<f64>,
+    step_size: Option<f64>,
+    lipschitz: Option<f64>,
+    smoothness: Option<f64>,
+    /// The theorem's step from known constants alone.
+    theorem_step: Option<f64>,
+}
+
+impl Theory {
+    pub(crate) fn restart(&mut self) {
+        (self.diagnosis, self.looked, self.passed) = (Diagnosis::default(), 0, 0);
+    }
+
+    /// Looks at a Gram matrix, unless the last ones took so long that others would have to wait.
+    pub(crate) fn add(&mut self, line: GramLine) {
+        if line.agents.len() > 40 && self.rest.is_some_and(|until| Instant::now() < until) {
+            self.passed += 1;
+            return;
+        }
+        let since = Instant::now();
+        self.diagnosis.add(line);
+        self.looked += 1;
+        self.rest = Some(Instant::now() + since.elapsed() * SHARE);
+    }
+
+    /// Says who left before the first step.
+    pub(crate) fn content_at_start(&mut self, agents: &[AgentId]) {
+        self.diagnosis.content_at_start(agents);
+    }
+
+    /// Takes up what the configuration says.
+    pub(crate) fn configure(&mut self, config: Option<&str>) {
+        let table: Table = config.and_then(|text| toml::from_str(text).ok()).unwrap_or_default();
+        let number = |value: Option<&Value>| value.and_then(Value::as_float);
+        self.instance =
+            config.and_then(|text| build(text, &table)).map(|instance| Problem { instance });
+        let instance = self.problem();
+        self.known = Known {
+            lipschitz: instance.and_then(|instance| instance.lipschitz),
+            smoothness: instance.and_then(|instance| instance.smoothness),
+            step_size: number(table.get("step_size")).unwrap_or(f64::NAN),
+            delta: number(table.get("rule").and_then(|rule| rule.get("delta"))).unwrap_or(f64::NAN),
+        };
+    }
+
+    /// The named problem the run is on.
+    pub(crate) fn problem(&self) -> Option<&Instance> {
+        self.instance.as_ref().map(|problem| &problem.instance)
+    }
+
+    pub(crate) fn told(&self) -> Told {
+        let finite = |value: f64| Some(value).filter(|value| value.is_finite());
+        let delta = finite(self.known.delta);
+        Told {
+            findings: (self.looked > 0 && delta.is_some())
+                .then(|| self.diagnosis.findings(self.known)),
+            passed: self.passed,
+            delta,
+            step_size: finite(self.known.step_size),
+            lipschitz: self.known.lipschitz,
+            smoothness: self.known.smoothness,
+            theorem_step: delta.and_then(|delta| self.problem()?.theorem_step(delta)),
+        }
+    }
+}
+
+fn build(text: &str, table: &Table) -> Option<Instance> {
+    let problem = table.get("problem")?.as_table()?;
+    let size: f64 = problem
+        .values()
+        .filter_map(Value::as_integer)
+        .map(|value| (value as f64).max(1.0))
+        .product();
+    if size > LARGEST_PROBLEM {
+        return None;
+    }
+    let experiment = Experiment::parse(text, &[]).ok()?;
+    experiment.problem.as_ref()?.build(Seed(experiment.seed)).ok()
+}
