@@ -5,7 +5,7 @@ use crate::progress::Progress;
 use crate::{picture, story, table};
 use anyhow::{Context, Result};
 use fedstay::record::{Counterfactual, Summary};
-use fedstay_sim::observe::Folder;
+use fedstay_sim::observe::{Folder, TensorBoard};
 use fedstay_sim::spec::Experiment;
 use fedstay_sim::trial::{Parting, Trial, Watch};
 use std::io::Write;
@@ -19,6 +19,7 @@ Examples:
   fedstay run --resume runs/fig5a-3                              go on after a crash
   fedstay run --set problem.kind=red-blue --json | jq .verdict
   fedstay run --set rule.kind=fedavg --counterfactual --story    what the departures cost, and whom
+  fedstay run --out runs/a --tensorboard boards/a                scalars for TensorBoard as well
 
 Without --out the run is kept in a new folder under runs/; with --json alone nothing is written.";
 
@@ -44,6 +45,9 @@ pub struct Run {
     /// Print the summary as JSON
     #[arg(long)]
     json: bool,
+    /// Also write TensorBoard event files into this folder
+    #[arg(long, value_name = "DIR")]
+    tensorboard: Option<PathBuf>,
     #[command(flatten)]
     threads: Threads,
 }
@@ -54,9 +58,15 @@ impl Run {
         let (mut trial, mut folder) = self.open()?;
         let mut progress = Progress::new(&trial);
         let mut parting = Parting::default();
-        let watch = &mut [&mut progress as &mut dyn Watch, &mut parting];
+        let mut board = self.board(&trial)?;
+        let board: &mut dyn Watch = match &mut board {
+            Some(board) => board,
+            None => &mut (),
+        };
+        let watch = &mut [&mut progress as &mut dyn Watch, &mut parting, board];
         let mut summary = match &mut folder {
-            Some(folder) => trial.run(&mut [watch as &mut dyn Watch, folder])?,
+            // The folder first: what it keeps does not depend on anything else.
+            Some(folder) => trial.run(&mut [folder as &mut dyn Watch, watch])?,
             None => trial.run(watch)?,
         };
         progress.finish();
@@ -74,6 +84,13 @@ impl Run {
             folder.finish(&trial, &summary)?;
         }
         self.print(&summary, folder.as_ref().map(Folder::path), &pictures)
+    }
+
+    fn board(&self, trial: &Trial) -> Result<Option<TensorBoard>> {
+        let Some(path) = &self.tensorboard else { return Ok(None) };
+        let (agents, next) = (trial.header().agents.len(), trial.server().round() + 1);
+        let board = TensorBoard::create(path, agents, next);
+        Ok(Some(board.map_err(|error| Usage(format!("--tensorboard {error}")))?))
     }
 
     fn open(&self) -> Result<(Trial, Option<Folder>)> {

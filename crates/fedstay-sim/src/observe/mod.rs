@@ -3,7 +3,9 @@
 mod disk;
 mod folder;
 mod reader;
+mod tensorboard;
 
 pub use disk::write_whole;
 pub use folder::{Folder, FolderError};
 pub use reader::{Recorded, read_gram, read_rounds};
+pub use tensorboard::TensorBoard;

@@ -225,11 +225,11 @@ export class Plot {
     context.save();
     context.beginPath();
     const { left, right, top, bottom } = this.area;
-    context.rect(left - 1, top - 1, right - left + 2, bottom - top + 2);
+    context.rect(left - 1, top - 6, right - left + 8, bottom - top + 7);
     context.clip();
-    this.draws(context, this);
+    if (this.first.length) this.draws(context, this);
     context.restore();
-    if (this.beside) this.beside(context, this);
+    if (this.beside && this.first.length) this.beside(context, this);
     this.drawCursor();
     this.cost = performance.now() - since;
   }
@@ -240,7 +240,7 @@ export class Plot {
     context.lineWidth = 1;
     context.textBaseline = "middle";
     context.textAlign = "right";
-    const rows = this.categories ? [] : this.log ? logTicks(...this.range) : ticks(this.range[0], this.range[1], Math.max(2, (bottom - top) / 48));
+    const rows = this.categories ? [] : this.log ? logTicks(...this.range) : ticks(this.range[0], this.range[1], Math.max(2, (bottom - top) / 38));
     for (const value of rows) {
       const y = Math.round(this.y(value)) + 0.5;
       context.strokeStyle = grid;
@@ -266,6 +266,8 @@ export class Plot {
       const label = String(value);
       context.fillText(label, Math.min(x, right - context.measureText(label).width / 2 + 10), bottom + 8);
     }
+    context.textAlign = "right";
+    context.fillText("round", left - 8, bottom + 8);
     context.strokeStyle = line;
     context.beginPath();
     context.moveTo(left - 0.5, top);

@@ -106,7 +106,10 @@ export class Losses {
     const { series } = this.run;
     if (!series) return;
     this.columns = this.agents.map((_, index) => this.column(index));
-    const known = extent(this.columns);
+    const whole = extent(this.columns);
+    const own = extent(this.columns.map((column, index) => this.before(column, this.gone(index) + 1)));
+    // What becomes of those who left may go out of sight; what they left from may not.
+    const known = own && whole ? [Math.min(own[0], whole[0]), Math.min(whole[1], own[1] * 1.25)] : whole;
     const told = known !== null;
     const none = this.run.detail.rounds ? "Nobody tells a loss in this run (privacy mode): the strip below shows who is about to leave." : "Waiting for the first round …";
     this.empty.textContent = told ? "" : none;
@@ -161,16 +164,20 @@ export class Losses {
     }
     context.setLineDash([]);
     context.fillStyle = faint;
-    context.textAlign = "right";
+    context.textAlign = "left";
     context.textBaseline = "bottom";
     const text = this.margin ? "ε" : unique.length === 1 ? `ε = ${short(unique[0])}` : `ε from ${short(unique[0])} to ${short(unique[unique.length - 1])}`;
-    context.fillText(text, right - 6, highest - 3);
+    context.fillText(text, left + 6, highest - 3);
   }
 
   // The first bucket in which an agent has left; what comes after is not its own loss any more.
   gone(index) {
     const at = this.run.series.states[index].indexOf(4);
     return at < 0 ? this.run.series.count : at;
+  }
+
+  before(column, end) {
+    return { low: column.low.subarray(0, end), high: column.high.subarray(0, end) };
   }
 
   drawColoured(context, plot) {

@@ -225,11 +225,12 @@ export class Map2 {
       context.stroke();
     };
     dot(path[0], 5, paper);
+    dot(path[end], 5, ink);
     for (const agent of this.run.detail.agents) {
       const place = agent.left === null ? -1 : path.findIndex(([round]) => round >= agent.left);
       if (place < 0 || place > end) continue;
       const [x, y] = [px(path[place][1]), py(path[place][2])];
-      for (const [colour, width] of [[paper, 6], [ink, 2.6]]) {
+      for (const [colour, width] of [[paper, 6.5], [ink, 2.6]]) {
         context.strokeStyle = colour;
         context.lineWidth = width;
         context.beginPath();
@@ -240,7 +241,6 @@ export class Map2 {
         context.stroke();
       }
     }
-    dot(path[end], 5, ink);
   }
 
   drawScale(context, { left, inner, height }) {

@@ -138,14 +138,14 @@ export class RunView {
     const bound = theory.theorem_step !== null ? theory.theorem_step : found ? found.theorem_step : null;
     const certain = theory.theorem_step !== null ? "from known constants" : "from what was seen so far: an estimate";
     const used = theory.step_size;
-    const within = bound === null || used === null ? "" : used <= bound * (1 + 1e-9) ? " – within it" : " – above it";
+    const within = !bound || used === null ? "" : used <= bound * (1 + 1e-9) ? " – within it" : " – above it";
     const landed = (detail.summary && detail.summary.landed) || (detail.last && detail.last.landed);
     const landing = { certified: "yes, certified: provably under every precision at once", estimated: "yes, as far as can be predicted", no: "not yet" }[landed];
     const angle = found && found.smallest_angle !== null ? `${number(found.smallest_angle, 2)}° in round ${found.smallest_angle_round} (90° is best)` : null;
     const rank = detail.last && detail.last.rank;
     const facts = [
       ["step size in use", used === null ? NONE : `${number(used)}${within}`],
-      ["the theorem’s bound on it", bound === null ? "not known" : `${number(bound)} (${certain})`],
+      ["the theorem’s bound on it", bound === null ? "not known" : bound === 0 ? "none: δ is zero" : `${number(bound)} (${certain})`],
       ["slack δ", number(theory.delta)],
       ["Lipschitz constant L", constant(theory.lipschitz, found && found.lipschitz_seen)],
       ["smoothness H", constant(theory.smoothness, found && found.smoothness_seen)],

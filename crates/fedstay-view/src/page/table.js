@@ -10,8 +10,9 @@ function margin(agent) {
   return agent.loss === null || agent.epsilon === null ? null : agent.loss - agent.epsilon;
 }
 
-function predicted(agent, round) {
+function predicted(agent, { round, status }) {
   if (agent.left !== null) return [`left in ${agent.left}`, agent.left];
+  if (status === "finished") return ["never: it is over", Infinity];
   if (agent.state === 2) return ["next, unless held", round + 1];
   if (agent.predicted !== null) return [`round ${Math.max(agent.predicted, round + 1)}`, agent.predicted];
   return [NONE, Infinity];
@@ -24,7 +25,7 @@ const COLUMNS = [
   { name: "ε", about: "its precision: at this loss it leaves", value: (agent) => agent.epsilon, show: (agent) => number(agent.epsilon) },
   { name: "margin", about: "loss minus ε", value: margin, show: (agent) => number(margin(agent)) },
   { name: "rounds waited", about: "rounds in which it was predicted to leave", value: (agent) => agent.waited, show: (agent) => String(agent.waited) },
-  { name: "predicted departure", about: "at the pace of its last exact losses, if nothing held it", value: (agent, detail) => predicted(agent, detail.round)[1], show: (agent, detail) => predicted(agent, detail.round)[0] },
+  { name: "predicted departure", about: "at the pace of its last exact losses, if nothing held it", value: (agent, detail) => predicted(agent, detail)[1], show: (agent, detail) => predicted(agent, detail)[0] },
   { name: "contribution", about: "share of the rounds in which its report moved the model", value: (agent) => agent.moved, show: (agent, detail) => percent(detail.rounds ? agent.moved / detail.rounds : null) },
 ];
 

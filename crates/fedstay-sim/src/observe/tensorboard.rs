@@ -1,0 +1,212 @@
+//! TensorBoard's event files, for people who live there.
+//!
+//! A file is a row of records: length (u64), a checksum of it (u32), the bytes, a checksum of those
+//! (u32), all little-endian; the checksum is CRC-32C, rotated and offset so that a checksum of data
+//! that holds checksums stays one ("masked"). The bytes are the protocol buffer `Event` with a
+//! `Summary` of named scalars inside. Sources: TensorFlow, `core/lib/io/record_writer.h`,
+//! `core/lib/hash/crc32c.h`, `core/util/event.proto`, `core/framework/summary.proto`.
+
+use crate::trial::Watch;
+use fedstay::record::{RoundLine, Spread};
+use fedstay::{Error, RoundView};
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Agents that get a curve of their own; TensorBoard draws no more than that well.
+const AGENTS: usize = 50;
+
+/// Writes scalars of every round into an event file. A [`Watch`].
+#[derive(Debug)]
+pub struct TensorBoard {
+    path: PathBuf,
+    file: File,
+    left: usize,
+    agents: usize,
+}
+
+impl TensorBoard {
+    /// A new event file in a folder, which is made if need be. `agents` take part, and the first
+    /// round to come is `round`; curves of an earlier run in the same folder end there.
+    ///
+    /// # Errors
+    /// When the folder cannot be written to; the message names it.
+    pub fn create(folder: &Path, agents: usize, round: u32) -> io::Result<Self> {
+        let named = |path: &Path, error: io::Error| {
+            io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+        };
+        std::fs::create_dir_all(folder).map_err(|error| named(folder, error))?;
+        let start = now();
+        let (mut path, mut file) = (PathBuf::new(), None);
+        // Two runs of one second must not share a file.
+        for number in 0..1000 {
+            path = folder.join(format!("events.out.tfevents.{}.fedstay.{number}", start as u64));
+            match File::options().write(true).create_new(true).open(&path) {
+                Ok(new) => file = Some(new),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                Err(error) => return Err(named(&path, error)),
+            }
+            break;
+        }
+        let file = file.ok_or_else(|| io::Error::other(format!("{}: full", folder.display())))?;
+        let mut board = Self { path, file, left: 0, agents };
+        let mut version = event(start, 0);
+        bytes(&mut version, 3, b"brain.Event:2");
+        board.write(&version)?;
+        // A session's start tells a reader to drop what an earlier file has from this step on.
+        let mut session = event(start, i64::from(round));
+        bytes(&mut session, 7, &[0x08, 1]);
+        board.write(&session)?;
+        Ok(board)
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn write(&mut self, record: &[u8]) -> io::Result<()> {
+        let length = (record.len() as u64).to_le_bytes();
+        let mut framed = length.to_vec();
+        framed.extend(masked(&length).to_le_bytes());
+        framed.extend(record);
+        framed.extend(masked(record).to_le_bytes());
+        self.file.write_all(&framed)
+    }
+
+    fn scalars(&mut self, line: &RoundLine) -> Vec<(String, f64)> {
+        self.left += line.left.len();
+        let exact = |index: usize| match line.at_least.contains(&line.agents[index]) {
+            true => None,
+            false => line.loss[index],
+        };
+        let mut scalars: Vec<(String, f64)> = vec![
+            ("agents/about_to_leave".into(), line.d.len() as f64),
+            ("agents/left".into(), self.left as f64),
+            ("agents/did_not_answer".into(), line.faults.len() as f64),
+            ("step/size".into(), line.step_size),
+            ("step/length".into(), line.step_norm),
+        ];
+        let mut add = |name: &str, value: Option<f64>| {
+            scalars.extend(value.map(|value| (name.to_owned(), value)));
+        };
+        add("step/case", line.case.map(f64::from));
+        if let Some(assessment) = &line.assessment {
+            let loss = Spread::of(assessment.loss.iter().copied());
+            let accuracy = Spread::of(assessment.accuracy.iter().copied());
+            add("loss/mean", loss.map(|loss| loss.mean));
+            add("loss/worst", loss.map(|loss| loss.max));
+            add("accuracy/mean", accuracy.map(|accuracy| accuracy.mean));
+            add("accuracy/worst", accuracy.map(|accuracy| accuracy.min));
+            add("population/loss", assessment.population.map(|score| score.loss));
+            add("population/accuracy", assessment.population.and_then(|score| score.accuracy));
+        } else if line.at_least.is_empty() {
+            let told = Spread::of(line.loss.iter().flatten().copied());
+            add("loss_of_those_in/mean", told.map(|loss| loss.mean));
+            add("loss_of_those_in/worst", told.map(|loss| loss.max));
+        }
+        if self.agents <= AGENTS {
+            for (index, agent) in line.agents.iter().enumerate() {
+                add(&format!("agent_loss/{agent}"), exact(index));
+            }
+        }
+        scalars.retain(|(_, value)| value.is_finite());
+        scalars
+    }
+}
+
+impl Watch for TensorBoard {
+    fn round(&mut self, view: &RoundView<'_>) -> Result<(), Error> {
+        let line = RoundLine::new(view);
+        let mut summary = Vec::new();
+        for (tag, value) in self.scalars(&line) {
+            let mut scalar = Vec::new();
+            bytes(&mut scalar, 1, tag.as_bytes());
+            scalar.push(2 << 3 | 5);
+            scalar.extend((value as f32).to_le_bytes());
+            bytes(&mut summary, 1, &scalar);
+        }
+        let mut record = event(now(), i64::from(line.round));
+        bytes(&mut record, 5, &summary);
+        self.write(&record).map_err(|error| {
+            Error::Observer(format!(
+                "{}: {error}; go on without --tensorboard",
+                self.path.display()
+            ))
+        })
+    }
+}
+
+fn now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |time| time.as_secs_f64())
+}
+
+/// The beginning of an `Event`: wall time and step.
+fn event(time: f64, step: i64) -> Vec<u8> {
+    let mut event = vec![1 << 3 | 1];
+    event.extend(time.to_le_bytes());
+    event.push(2 << 3);
+    varint(&mut event, step as u64);
+    event
+}
+
+/// A field of bytes: its number and type, its length, itself.
+fn bytes(out: &mut Vec<u8>, field: u64, value: &[u8]) {
+    varint(out, field << 3 | 2);
+    varint(out, value.len() as u64);
+    out.extend(value);
+}
+
+fn varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+fn masked(bytes: &[u8]) -> u32 {
+    crc32c(bytes).rotate_right(15).wrapping_add(0xa282_ead8)
+}
+
+/// CRC-32C (Castagnoli), bit by bit: a round has a few hundred bytes.
+fn crc32c(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(!0u32, |crc, byte| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
+            if crc & 1 == 1 { crc >> 1 ^ 0x82f6_3b78 } else { crc >> 1 }
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_checksum_is_castagnolis() {
+        // RFC 3720, B.4.
+        assert_eq!(crc32c(&[0; 32]), 0x8a91_36aa);
+        assert_eq!(crc32c(&[0xff; 32]), 0x62a8_ab43);
+        assert_eq!(crc32c(b"123456789"), 0xe306_9283);
+    }
+
+    #[test]
+    fn varints() {
+        let mut out = Vec::new();
+        varint(&mut out, 300);
+        varint(&mut out, 127);
+        assert_eq!(out, [0xac, 2, 0x7f]);
+    }
+
+    #[test]
+    fn two_runs_in_one_second_have_two_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = TensorBoard::create(&folder.path().join("a/b"), 2, 1).unwrap();
+        let second = TensorBoard::create(&folder.path().join("a/b"), 2, 1).unwrap();
+        assert_ne!(first.path(), second.path());
+        assert!(std::fs::metadata(first.path()).unwrap().len() > 30);
+        let error = TensorBoard::create(Path::new("/proc/nowhere"), 2, 1).unwrap_err();
+        assert!(error.to_string().contains("/proc/nowhere"), "{error}");
+    }
+}

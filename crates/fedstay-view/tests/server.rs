@@ -1,0 +1,283 @@
+//! The server as a stranger on the network meets it: raw requests over a socket.
+
+use fedstay_view::{Look, View};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+const HEADER: &str = r#"{"schema":"fedstay.rounds/1","version":"0.1.0","rule":"<script>alert(1)</script>","on":"x","seed":0,"rounds":9,"agents":[{"id":0,"epsilon":0.5},{"id":1,"epsilon":0.5}]}"#;
+
+fn line(round: u32) -> String {
+    format!(
+        r#"{{"round":{round},"agents":[0,1],"loss":[1.0,2.0],"d":[],"case":null,"left":[],"step_size":0.1,"step_norm":0.1,"stop":null}}"#
+    )
+}
+
+fn run(folder: &Path, lines: &[&str]) {
+    std::fs::create_dir_all(folder).unwrap();
+    let mut text = format!("{HEADER}\n");
+    lines.iter().for_each(|line| text.push_str(&format!("{line}\n")));
+    std::fs::write(folder.join("rounds.jsonl"), text).unwrap();
+}
+
+/// Starts a server; it ends with the test's process.
+fn serve(folders: Vec<PathBuf>, host: &str) -> (SocketAddr, String) {
+    let look = |_: &str| Look { colour: "#0072b2".into(), dash: vec![] };
+    let view = View { folders, host: host.parse::<IpAddr>().unwrap(), port: 0, look };
+    let (tell, told) = mpsc::channel();
+    std::thread::spawn(move || view.serve(move |url| tell.send(url.to_owned()).unwrap()));
+    let url = told.recv_timeout(Duration::from_secs(10)).unwrap();
+    let rest = url.strip_prefix("http://").unwrap();
+    let (address, path) = rest.split_once('/').unwrap();
+    let port = address.rsplit_once(':').unwrap().1.parse().unwrap();
+    (SocketAddr::new("127.0.0.1".parse().unwrap(), port), format!("/{path}"))
+}
+
+struct Answer {
+    status: u16,
+    head: String,
+    body: Vec<u8>,
+}
+
+impl Answer {
+    fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap()
+    }
+}
+
+fn request(address: SocketAddr, method: &str, path: &str, headers: &[&str]) -> Answer {
+    let mut socket = TcpStream::connect(address).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let extra: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
+    write!(socket, "{method} {path} HTTP/1.1\r\nConnection: close\r\n{extra}\r\n").unwrap();
+    let mut bytes = Vec::new();
+    socket.read_to_end(&mut bytes).unwrap();
+    let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
+    let head = String::from_utf8(bytes[..end].to_vec()).unwrap().to_lowercase();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    Answer { status, head, body: bytes[end + 4..].to_vec() }
+}
+
+fn get(address: SocketAddr, path: &str) -> Answer {
+    request(address, "GET", path, &["Host: localhost"])
+}
+
+fn ids(address: SocketAddr) -> Vec<(String, String)> {
+    let runs = get(address, "/api/runs").json();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    runs["runs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|run| (text(&run["name"]), text(&run["id"])))
+        .collect()
+}
+
+fn id(address: SocketAddr, name: &str) -> String {
+    ids(address).into_iter().find(|(known, _)| known == name).unwrap().1
+}
+
+#[test]
+fn every_answer_has_the_strict_policy() {
+    let folder = tempfile::tempdir().unwrap();
+    run(&folder.path().join("a"), &[&line(1)]);
+    let (address, _) = serve(vec![folder.path().into()], "127.0.0.1");
+    for path in ["/", "/page/app.js", "/page/style.css", "/api/runs", "/nowhere"] {
+        let answer = get(address, path);
+        assert!(
+            answer.head.contains("content-security-policy: default-src 'none'; script-src 'self'"),
+            "{path}"
+        );
+        assert!(!answer.head.contains("unsafe-inline"));
+        for header in [
+            "x-content-type-options: nosniff",
+            "referrer-policy: no-referrer",
+            "cache-control: no-store",
+        ] {
+            assert!(answer.head.contains(header), "{path}: {header}");
+        }
+    }
+    assert!(get(address, "/page/app.js").head.contains("text/javascript"));
+    assert_eq!(request(address, "POST", "/api/runs", &["Host: localhost"]).status, 405);
+}
+
+#[test]
+fn a_page_that_points_its_name_here_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (address, _) = serve(vec![folder.path().into()], "127.0.0.1");
+    assert_eq!(request(address, "GET", "/api/runs", &["Host: 127.0.0.1:8765"]).status, 200);
+    for host in [
+        "Host: evil.example",
+        "Host: localhost.evil.example",
+        "Host: evil.example\r\nHost: localhost",
+    ] {
+        let status = request(address, "GET", "/api/runs", &[host]).status;
+        assert!(status == 403 || status == 400, "{host}: {status}");
+    }
+}
+
+#[test]
+fn other_machines_need_the_token() {
+    let folder = tempfile::tempdir().unwrap();
+    run(&folder.path().join("a"), &[&line(1)]);
+    let (address, path) = serve(vec![folder.path().into()], "0.0.0.0");
+    assert!(path.starts_with("/?token=") && path.len() == 8 + 32, "{path}");
+    for path in [
+        "/",
+        "/api/runs",
+        "/api/events",
+        "/page/app.js",
+        "/?token=",
+        "/?token=00000000000000000000000000000000",
+    ] {
+        assert_eq!(get(address, path).status, 401, "{path}");
+    }
+    let answer = get(address, &path);
+    assert_eq!(answer.status, 200);
+    let cookie = answer.head.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
+    assert!(cookie.contains("httponly") && cookie.contains("samesite=strict"), "{cookie}");
+    let kept = format!("Cookie: other=1; {}", cookie.split(';').next().unwrap());
+    assert_eq!(request(address, "GET", "/api/runs", &["Host: machine:1", &kept]).status, 200);
+    let wrong = kept.replace(&path[8..], &"0".repeat(32));
+    assert_eq!(request(address, "GET", "/api/runs", &["Host: machine:1", &wrong]).status, 401);
+}
+
+#[cfg(unix)]
+#[test]
+fn nothing_outside_of_the_folders_is_ever_served() {
+    use std::os::unix::fs::symlink;
+    let temporary = tempfile::tempdir().unwrap();
+    let (runs, outside) = (temporary.path().join("runs"), temporary.path().join("outside"));
+    std::fs::create_dir_all(&outside).unwrap();
+    let secret = HEADER.replace("\"on\":\"x\"", "\"on\":\"SECRET\"");
+    std::fs::write(outside.join("rounds.jsonl"), format!("{secret}\n{}\n", line(1))).unwrap();
+    std::fs::write(outside.join("config.toml"), "SECRET = 1\n").unwrap();
+    run(&runs.join("good"), &[&line(1)]);
+    symlink(&outside, runs.join("folder-link")).unwrap();
+    std::fs::create_dir(runs.join("file-link")).unwrap();
+    symlink(outside.join("rounds.jsonl"), runs.join("file-link/rounds.jsonl")).unwrap();
+    symlink(outside.join("config.toml"), runs.join("good/config.toml")).unwrap();
+    symlink(outside.join("config.toml"), runs.join("good/summary.json")).unwrap();
+    let (address, _) = serve(vec![runs], "127.0.0.1");
+
+    let names: Vec<String> = ids(address).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names.len(), 2, "{names:?}");
+    let mut paths: Vec<String> = [
+        "/page/../../../../etc/passwd",
+        "/page/..%2f..%2f..%2fetc%2fpasswd",
+        "/page/%2e%2e/%2e%2e/etc/passwd",
+        "/page//etc/passwd",
+        "/api/runs/..%2f..%2foutside",
+        "/api/runs/../../outside/rounds.jsonl",
+        "/api/runs/%00",
+        "/rounds.jsonl",
+        "//etc/passwd",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    for path in &paths {
+        let status = get(address, path).status;
+        assert!(status == 404 || status == 400, "{path}: {status}");
+    }
+    paths.push("/api/runs".to_owned());
+    for (_, id) in ids(address) {
+        paths.extend(["", "/series", "/landscape"].map(|what| format!("/api/runs/{id}{what}")));
+    }
+    for path in &paths {
+        let body = String::from_utf8_lossy(&get(address, path).body).into_owned();
+        assert!(!body.contains("SECRET") && !body.contains("root:"), "{path}");
+    }
+    let good = get(address, &format!("/api/runs/{}", id(address, "good"))).json();
+    assert!(good["config"].is_null());
+    let trouble = good["trouble"].to_string();
+    assert!(trouble.contains("config.toml is a link"), "{trouble}");
+    assert!(trouble.contains("summary.json is a link"), "{trouble}");
+    assert_eq!(good["rounds"], 1);
+}
+
+#[test]
+fn what_cannot_be_read_is_named_and_the_rest_is_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = [&line(1), "{\"round\":2, oops", &line(3), "\u{fffd}\u{0}", &line(5)];
+    run(&folder.path().join("a"), &lines.map(|line| line as &str));
+    std::fs::write(folder.path().join("a/summary.json"), "[1, 2").unwrap();
+    // A configuration that asks for a problem of any size is not built.
+    let config = "seed = 0\n[problem]\nkind = \"huber\"\nagents = 1000000000\ndim = 1000000000\n";
+    std::fs::write(folder.path().join("a/config.toml"), config).unwrap();
+    std::fs::create_dir(folder.path().join("b")).unwrap();
+    std::fs::write(folder.path().join("b/rounds.jsonl"), vec![0xff; 100_000]).unwrap();
+    let (address, _) = serve(vec![folder.path().into()], "127.0.0.1");
+
+    let since = Instant::now();
+    let run = get(address, &format!("/api/runs/{}", id(address, "a"))).json();
+    assert!(since.elapsed() < Duration::from_secs(5));
+    assert_eq!(run["rounds"], 3);
+    let numbers: Vec<&Value> =
+        run["trouble"].as_array().unwrap().iter().map(|one| &one["line"]).collect();
+    assert!(
+        numbers.contains(&&Value::from(3)) && numbers.contains(&&Value::from(5)),
+        "{numbers:?}"
+    );
+    assert_eq!(run["troubles"], 3, "{}", run["trouble"]);
+    // As text; the page makes a text node of it.
+    assert_eq!(run["listing"]["rule"], "<script>alert(1)</script>");
+    let broken = get(address, &format!("/api/runs/{}", id(address, "b")));
+    assert_eq!(broken.status, 200);
+    assert_eq!(broken.json()["rounds"], 0);
+}
+
+#[test]
+fn a_run_that_grows_and_one_that_begins_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let growing = folder.path().join("a");
+    run(&growing, &[&line(1)]);
+    let (address, _) = serve(vec![folder.path().into()], "127.0.0.1");
+    let a = id(address, "a");
+    assert_eq!(get(address, &format!("/api/runs/{a}")).json()["rounds"], 1);
+
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    write!(stream, "GET /api/events HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    let mut events = BufReader::new(stream).lines();
+    assert!(events.next().unwrap().unwrap().contains("200"));
+    while !events.next().unwrap().unwrap().is_empty() {}
+
+    let mut file =
+        std::fs::File::options().append(true).open(growing.join("rounds.jsonl")).unwrap();
+    let text = line(2);
+    // Half a line says nothing; the other half does.
+    file.write_all(&text.as_bytes()[..20]).unwrap();
+    std::thread::sleep(Duration::from_millis(400));
+    file.write_all(format!("{}\n", &text[20..]).as_bytes()).unwrap();
+    let told = |events: &mut dyn Iterator<Item = std::io::Result<String>>, what: &str| {
+        events.map(Result::unwrap).take(200).any(|line| line.contains(what))
+    };
+    assert!(told(&mut events, "\"rounds\":2"));
+    let run_a = get(address, &format!("/api/runs/{a}")).json();
+    assert_eq!((&run_a["rounds"], &run_a["troubles"]), (&Value::from(2), &Value::from(0)));
+
+    run(&folder.path().join("later/b"), &[&line(1)]);
+    assert!(told(&mut events, "\"kind\":\"runs\""));
+    assert_eq!(ids(address).len(), 2);
+
+    // Resumed: another file under the same name, with fewer rounds.
+    let new = growing.join("rounds.tmp");
+    std::fs::write(&new, format!("{HEADER}\n{}\n", line(1))).unwrap();
+    std::fs::rename(&new, growing.join("rounds.jsonl")).unwrap();
+    assert!(told(&mut events, "\"rounds\":1"));
+    let again = get(address, &format!("/api/runs/{a}")).json();
+    assert_eq!(again["rounds"], 1);
+    assert_ne!(again["revision"], run_a["revision"]);
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_named() {
+    let look = |_: &str| Look { colour: String::new(), dash: vec![] };
+    let folders = vec![PathBuf::from("/nowhere/at/all")];
+    let view = View { folders, host: "127.0.0.1".parse().unwrap(), port: 0, look };
+    let error = view.serve(|_| ()).unwrap_err().to_string();
+    assert!(error.contains("/nowhere/at/all"), "{error}");
+}
