@@ -52,8 +52,12 @@ pub(crate) struct Agent {
     pub(crate) entered: Option<u32>,
     /// The rounds in which it was predicted to leave, all in all.
     pub(crate) waited: u32,
-    /// The round in which it left.
+    /// The round in which it left; none for one that stayed, or came back since.
     pub(crate) left: Option<u32>,
+    /// The round in which it last came back.
+    pub(crate) returned: Option<u32>,
+    /// The rounds in which its reports contradicted themselves.
+    pub(crate) flags: u32,
     /// The rounds in which it reported.
     pub(crate) reported: u32,
     /// The rounds in which its report moved the model: not those in which a rule with cases held it.
@@ -76,6 +80,8 @@ impl Agent {
             entered: None,
             waited: 0,
             left: None,
+            returned: None,
+            flags: 0,
             reported: 0,
             moved: 0,
             faults: 0,
@@ -218,7 +224,7 @@ impl History {
         if line.round <= last {
             return Err(format!("round {} after round {last}", line.round));
         }
-        let named = || line.agents.iter().chain(&line.d).chain(&line.left);
+        let named = || line.agents.iter().chain(&line.d).chain(&line.left).chain(&line.returned);
         let new: HashSet<AgentId> =
             named().filter(|id| !self.index.contains_key(id)).copied().collect();
         if (self.agents.len() + new.len()) * (self.rounds.len() + 1) > MOST_CELLS {
@@ -297,6 +303,14 @@ impl History {
                 self.agents[place].left = Some(line.round);
                 self.left.push(Left { agent: place, round: line.round });
             }
+        }
+        for id in &line.returned {
+            let agent = &mut self.agents[self.index[id]];
+            (agent.left, agent.returned) = (None, Some(line.round));
+        }
+        let flagged: HashSet<AgentId> = line.flags.iter().map(|flag| flag.agent).collect();
+        for place in flagged.iter().filter_map(|id| self.index.get(id)) {
+            self.agents[*place].flags += 1;
         }
         for (agent, column) in self.agents.iter_mut().zip(&mut self.states) {
             if agent.left.is_some() {

@@ -320,7 +320,7 @@ fn detail(listing: &Listing, run: &Run) -> Value {
                 "source": loss.map(|(_, source, _): (f64, Source, u32)| source), "state": agent.state,
                 "entered": agent.entered, "waited": agent.waited, "left": agent.left,
                 "reported": agent.reported, "moved": agent.moved, "faults": agent.faults,
-                "fault": agent.fault, "predicted": agent.predicted(), "pace": agent.pace(),
+                "fault": agent.fault, "returned": agent.returned, "flags": agent.flags, "predicted": agent.predicted(), "pace": agent.pace(),
             })
         })
         .collect();
@@ -328,7 +328,7 @@ fn detail(listing: &Listing, run: &Run) -> Value {
     told["agents"] = json!(agents);
     told["agents_all"] = json!(history.agents.len());
     told["counts"] = json!({
-        "left": history.left.len(), "in_d": count(state::IN_D), "fault": count(state::FAULT),
+        "left": count(state::LEFT), "in_d": count(state::IN_D), "fault": count(state::FAULT),
         "absent": count(state::ABSENT), "free": count(state::FREE),
     });
     told["left"] = json!(history.left);

@@ -5,6 +5,7 @@ pub mod compare;
 mod data;
 mod figure;
 mod list;
+mod report;
 mod run;
 mod step;
 mod story;
@@ -28,6 +29,8 @@ pub enum Command {
     Story(story::Story),
     /// Watch runs on a live page, while they train or afterwards
     View(view::View),
+    /// Write runs down as one self-contained page to pass on
+    Report(report::Report),
     /// One server step: reports in, step out, as JSON
     Step(step::Step),
     /// How near a problem or a recorded run comes to breaking the theorem's assumptions
@@ -53,6 +56,7 @@ impl Command {
             Self::Tournament(command) => command.run(),
             Self::Story(command) => command.run(),
             Self::View(command) => command.run(),
+            Self::Report(command) => command.run(),
             Self::Step(command) => command.run(),
             Self::Check(command) => command.run(),
             Self::List(command) => command.run(),

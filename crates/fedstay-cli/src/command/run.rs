@@ -80,7 +80,8 @@ impl Run {
         if let Some(folder) = &mut folder {
             pictures = picture::run::write(folder.path())
                 .context("the run is kept; its picture failed")?;
-            pictures.push(picture::report::write(folder.path(), &summary)?);
+            let page = picture::report::write(folder.path(), Some(&summary));
+            pictures.push(page.context("the run is kept; its report failed")?);
             folder.finish(&trial, &summary)?;
         }
         self.print(&summary, folder.as_ref().map(Folder::path), &pictures)

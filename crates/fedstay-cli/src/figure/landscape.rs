@@ -10,17 +10,17 @@ use fedstay::problem::Instance;
 const FINEST: f64 = 0.004;
 
 /// A piece of the plane, and the problem whose losses are drawn on it.
-pub(super) struct Landscape<'a> {
-    pub(super) instance: &'a Instance,
-    pub(super) x: (f64, f64),
-    pub(super) y: (f64, f64),
+pub(crate) struct Landscape<'a> {
+    pub(crate) instance: &'a Instance,
+    pub(crate) x: (f64, f64),
+    pub(crate) y: (f64, f64),
     /// Samples across; as many a unit upwards.
-    pub(super) samples: usize,
+    pub(crate) samples: usize,
 }
 
 impl Landscape<'_> {
     /// Empty axes in which a unit is as long upwards as sideways.
-    pub(super) fn panel(&self, title: &str) -> Panel {
+    pub(crate) fn panel(&self, title: &str) -> Panel {
         Panel {
             equal_aspect: true,
             grid: false,
@@ -31,19 +31,19 @@ impl Landscape<'_> {
     }
 
     /// A function, sampled.
-    pub(super) fn grid(&self, f: impl Fn(f64, f64) -> f64) -> Grid {
+    pub(crate) fn grid(&self, f: impl Fn(f64, f64) -> f64) -> Grid {
         let share = (self.y.1 - self.y.0) / (self.x.1 - self.x.0);
         let rows = (self.samples as f64 * share).ceil() as usize;
         Grid::sample(self.x, self.y, self.samples, rows, f)
     }
 
     /// An agent's loss, sampled; agents are counted from 0.
-    pub(super) fn loss(&self, agent: usize) -> Grid {
+    pub(crate) fn loss(&self, agent: usize) -> Grid {
         self.grid(|x, y| self.instance.oracles[agent].loss(&[x, y]))
     }
 
     /// Every agent's ε-sub-level set, with level lines of its loss above it.
-    pub(super) fn content(&self, levels: &[f64]) -> Vec<Layer> {
+    pub(crate) fn content(&self, levels: &[f64]) -> Vec<Layer> {
         let mut layers = Vec::new();
         for agent in 0..self.instance.oracles.len() {
             let (style, grid) = (Style::agent(agent), self.loss(agent));

@@ -14,7 +14,7 @@ mod figure2;
 mod figure4;
 mod figure5a;
 mod figure5b;
-mod landscape;
+pub(crate) mod landscape;
 mod measured;
 mod observation1;
 mod page;

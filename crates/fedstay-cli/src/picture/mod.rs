@@ -1,6 +1,7 @@
 //! Pictures of runs: one file a picture.
 
 pub mod compare;
+mod map;
 pub mod report;
 pub mod run;
 pub mod tournament;

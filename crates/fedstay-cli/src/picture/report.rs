@@ -1,50 +1,419 @@
-//! `report.html`: a run as one self-contained page, with its drawing, its verdict and its
-//! configuration. No script, no request; text from files is escaped.
+//! `report.html`: runs as one self-contained page to pass on, with drawings, the verdict in words,
+//! the configuration and the commands to repeat it. No script, no request; text from files is
+//! escaped.
 
+use super::compare;
+use super::map;
+use super::run::figure;
+use crate::command::compare::Compared;
+use crate::draw::Figure;
 use crate::{story, table};
 use anyhow::Result;
-use fedstay::record::Summary;
-use fedstay_sim::observe::write_whole;
+use fedstay::diagnose::{Diagnosis, Findings, Known};
+use fedstay::record::{AgentSummary, Summary};
+use fedstay_sim::observe::{Recorded, read_gram, read_rounds, write_whole};
 use std::path::{Path, PathBuf};
 
-/// Writes `report.html` into the folder of a run whose picture has been drawn.
+/// Nothing may be loaded and nothing may run, whatever the text of a run says.
+const HEAD: &str = "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
+    <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
+    <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n";
+/// Rows of the table of agents; a page is no database.
+const AGENTS: usize = 200;
+
+/// A run to write about.
+#[derive(Debug)]
+pub struct Subject {
+    /// Where it is.
+    pub folder: PathBuf,
+    /// Its rounds.
+    pub recorded: Recorded,
+    summary: Option<Summary>,
+    /// What is wrong with its summary.
+    unusable: Option<String>,
+    config: Option<String>,
+}
+
+impl Subject {
+    /// Reads a run's folder. A run that is just ending brings its summary along.
+    ///
+    /// # Errors
+    /// When there is no run in the folder.
+    pub fn read(folder: &Path, summary: Option<&Summary>) -> Result<Self, String> {
+        let recorded = read_rounds(&folder.join("rounds.jsonl"))?;
+        let kept = std::fs::read(folder.join("summary.json")).ok();
+        let parsed = kept.map(|bytes| serde_json::from_slice::<Summary>(&bytes));
+        let (read, unusable) = match parsed {
+            Some(Ok(summary)) => (Some(summary), None),
+            Some(Err(error)) => (None, Some(format!("summary.json: {error}"))),
+            None => (None, None),
+        };
+        let config = std::fs::read_to_string(folder.join("config.toml")).ok();
+        let summary = summary.cloned().or(read);
+        Ok(Self { folder: folder.to_owned(), recorded, summary, unusable, config })
+    }
+
+    fn title(&self) -> String {
+        let header = &self.recorded.header;
+        format!("{} on {}, seed {}", header.rule, header.on, header.seed)
+    }
+
+    /// What became of it, and the kind of verdict that is.
+    fn verdict(&self) -> (&'static str, String) {
+        match &self.summary {
+            Some(summary) => (summary.verdict.name(), sentence(&table::verdict(summary))),
+            None => {
+                let rounds = self.recorded.rounds.last().map_or(0, |line| line.round);
+                let left: usize = self.recorded.rounds.iter().map(|line| line.left.len()).sum();
+                let all = self.recorded.header.agents.len();
+                (
+                    "open",
+                    format!(
+                        "Not over, or without a summary: {rounds} rounds so far, {left} of {all} agents left."
+                    ),
+                )
+            }
+        }
+    }
+
+    /// From the Gram matrices, where they are recorded.
+    fn findings(&self) -> Option<Findings> {
+        let lines = read_gram(&self.folder.join("gram.jsonl")).ok()?;
+        let config: toml::Table = toml::from_str(self.config.as_deref()?).ok()?;
+        let number = |value: Option<&toml::Value>| value.and_then(toml::Value::as_float);
+        let instance = map::instance(self.config.as_deref()?);
+        let mut diagnosis = Diagnosis::default();
+        lines.into_iter().for_each(|line| diagnosis.add(line));
+        if let Some(first) = self.recorded.rounds.first() {
+            diagnosis.content_at_start(&first.left);
+        }
+        Some(diagnosis.findings(Known {
+            lipschitz: instance.as_ref().and_then(|instance| instance.lipschitz),
+            smoothness: instance.as_ref().and_then(|instance| instance.smoothness),
+            step_size: number(config.get("step_size"))?,
+            delta: number(config.get("rule")?.get("delta"))?,
+        }))
+    }
+}
+
+/// Writes `report.html` into the folder of a run.
 ///
 /// # Errors
 /// When the folder's files cannot be read or written.
-pub fn write(folder: &Path, summary: &Summary) -> Result<PathBuf> {
-    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap_or_default();
-    let title = escape(&format!("{} on {}, seed {}", summary.rule, summary.on, summary.seed));
-    let page = format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n\
-         <style>body{{font:16px/1.5 sans-serif;max-width:1000px;margin:2em auto;padding:0 1em}}\
-         pre{{overflow:auto;background:#f4f4f4;padding:1em}}svg{{max-width:100%;height:auto}}</style>\n\
-         </head><body>\n<h1>{title}</h1>\n<p>{}</p>\n{}{}\n<h2>Summary</h2>\n<pre>{}</pre>\n\
-         <h2>Configuration</h2>\n<pre>{}</pre>\n<p>Run it again: <code>fedstay run config.toml</code></p>\n\
-         </body></html>\n",
-        escape(&table::verdict(summary)),
-        aftermath(summary),
-        read("run.svg"),
-        escape(&table::summary(summary)),
-        escape(&read("config.toml")),
-    );
+pub fn write(folder: &Path, summary: Option<&Summary>) -> Result<PathBuf> {
+    let subject = Subject::read(folder, summary).map_err(anyhow::Error::msg)?;
     let path = folder.join("report.html");
-    write_whole(&path, page.as_bytes())?;
+    write_whole(&path, page(&[subject]).as_bytes())?;
     Ok(path)
 }
 
-/// What the departures cost and every agent's story, where the run was asked for them.
-fn aftermath(summary: &Summary) -> String {
-    let mut text = String::new();
-    if let Some(harm) = story::harm(summary) {
-        text.push_str(&format!("<p>{}</p>\n", escape(&harm)));
+/// The page.
+pub fn page(subjects: &[Subject]) -> String {
+    let title = match subjects {
+        [one] => one.title(),
+        several => format!("{} runs compared", several.len()),
+    };
+    let mut html = format!(
+        "{HEAD}<title>{}</title>\n<style>\n{}</style>\n</head><body>\n",
+        escape(&title),
+        include_str!("report.css")
+    );
+    if subjects.len() > 1 {
+        html.push_str(&comparison(&title, subjects));
     }
-    if summary.agents.iter().any(|agent| agent.alone.is_some()) {
-        text.push_str(&format!("<pre>{}</pre>\n", escape(&story::story(summary))));
+    for subject in subjects {
+        html.push_str(&section(subject, subjects.len() > 1));
     }
-    text
+    html.push_str("</body></html>\n");
+    html
+}
+
+fn comparison(title: &str, subjects: &[Subject]) -> String {
+    let mut html = format!("<section class=\"run\"><h1>{}</h1>\n", escape(title));
+    let compared: Vec<Compared> = subjects.iter().filter_map(compared).collect();
+    for sentence in compare::sentences(&compared) {
+        html.push_str(&paragraph("", &sentence));
+    }
+    if compared.len() > 1 {
+        html.push_str(&compare::figure(&compared).to_svg());
+    }
+    let headings = [
+        "run",
+        "left",
+        "verdict",
+        "rounds",
+        "mean loss",
+        "worst loss",
+        "mean accuracy",
+        "worst",
+        "folder",
+    ];
+    let rows = subjects.iter().map(|subject| {
+        let summary = subject.summary.as_ref();
+        let loss = |pick: fn(&Summary) -> f64| {
+            summary.map_or("–".into(), |summary| format!("{:.4}", pick(summary)))
+        };
+        let accuracy = summary.and_then(|summary| summary.accuracy);
+        let header = &subject.recorded.header;
+        vec![
+            header.rule.clone(),
+            summary.map_or("–".into(), |summary| table::departures(summary)),
+            subject.verdict().0.to_owned(),
+            subject.recorded.rounds.last().map_or(0, |line| line.round).to_string(),
+            loss(|summary| summary.loss.mean),
+            loss(|summary| summary.loss.max),
+            table::percent(accuracy.map(|accuracy| accuracy.mean)),
+            table::percent(accuracy.map(|accuracy| accuracy.min)),
+            subject.folder.display().to_string(),
+        ]
+    });
+    html.push_str(&rows_of(&headings, rows));
+    html.push_str("</section>\n");
+    html
+}
+
+fn compared(subject: &Subject) -> Option<Compared> {
+    Some(Compared {
+        label: subject.recorded.header.rule.clone(),
+        summary: subject.summary.clone()?,
+        rounds: subject.recorded.rounds.clone(),
+        header: subject.recorded.header.clone(),
+    })
+}
+
+fn section(subject: &Subject, among_others: bool) -> String {
+    let heading = if among_others { "h2" } else { "h1" };
+    let mut html =
+        format!("<section class=\"run\"><{heading}>{}</{heading}>\n", escape(&subject.title()));
+    let (kind, words) = subject.verdict();
+    html.push_str(&paragraph(&format!("verdict {kind}"), &words));
+    html.push_str(&troubles(subject));
+    if let Some(summary) = &subject.summary {
+        html.push_str(&result(summary));
+        if let Some(harm) = story::harm(summary) {
+            html.push_str(&paragraph("", &harm));
+        }
+    }
+    // The page has the title already.
+    html.push_str(&Figure { title: String::new(), ..figure(&subject.recorded) }.to_svg());
+    if let Some(map) =
+        subject.config.as_deref().and_then(|config| map::figure(&subject.recorded, config))
+    {
+        html.push_str(&map.to_svg());
+    }
+    if let Some(summary) = &subject.summary {
+        html.push_str(&agents(summary));
+        if summary.agents.iter().any(|agent| agent.alone.is_some()) {
+            html.push_str(&format!("<pre>{}</pre>\n", escape(&story::story(summary))));
+        }
+    }
+    html.push_str(&theory(subject));
+    html.push_str(&repeat(subject));
+    html.push_str("</section>\n");
+    html
+}
+
+fn troubles(subject: &Subject) -> String {
+    let mut words: Vec<String> =
+        subject.summary.iter().flat_map(|summary| summary.warnings.clone()).collect();
+    words.extend(subject.unusable.clone());
+    let unreadable = &subject.recorded.unreadable;
+    for (number, why) in unreadable.iter().take(10) {
+        words.push(format!("rounds.jsonl, line {number} could not be read and is left out: {why}"));
+    }
+    if unreadable.len() > 10 {
+        words.push(format!("… and {} more lines", unreadable.len() - 10));
+    }
+    words.iter().map(|text| paragraph("warning", &sentence(text))).collect()
+}
+
+fn result(summary: &Summary) -> String {
+    let mut words = vec![format!(
+        "{} after {} rounds. Loss of the delivered model over the agents: mean {:.4}, worst {:.4}.",
+        sentence(summary.stop.name()).trim_end_matches('.'),
+        summary.rounds,
+        summary.loss.mean,
+        summary.loss.max
+    )];
+    if let Some(accuracy) = &summary.accuracy {
+        let (mean, worst) =
+            (table::percent(Some(accuracy.mean)), table::percent(Some(accuracy.min)));
+        words.push(format!("Accuracy: mean {mean}, worst agent {worst}."));
+    }
+    if let Some(accuracy) = summary.population.and_then(|score| score.accuracy) {
+        words.push(format!("On the population: {}.", table::percent(Some(accuracy))));
+    }
+    let prediction = &summary.prediction;
+    if prediction.in_d > 0 || prediction.left > 0 {
+        words.push(format!(
+            "Of {} who left, {} were predicted to in the round before; of {} ever predicted to leave, {} did.",
+            prediction.left, prediction.left_foreseen, prediction.in_d, prediction.in_d_left
+        ));
+    }
+    let mut html = paragraph("", &words.join(" "));
+    html.extend(summary.notes.iter().map(|note| paragraph("faint", note)));
+    html
+}
+
+fn agents(summary: &Summary) -> String {
+    let headings = ["agent", "ε", "loss", "margin", "accuracy", "left in round", "rounds in D"];
+    let row = |agent: &AgentSummary| {
+        vec![
+            format!("agent {}", agent.id),
+            number(agent.epsilon),
+            number(agent.loss),
+            number(agent.loss - agent.epsilon),
+            table::percent(agent.accuracy),
+            agent.left.map_or("–".to_owned(), |round| round.to_string()),
+            agent.rounds_in_d.to_string(),
+        ]
+    };
+    let mut html = "<h2>Agents, at the delivered model</h2>\n".to_owned();
+    html.push_str(&rows_of(&headings, summary.agents.iter().take(AGENTS).map(row)));
+    if summary.agents.len() > AGENTS {
+        html.push_str(&paragraph(
+            "faint",
+            &format!("… and {} more agents", summary.agents.len() - AGENTS),
+        ));
+    }
+    html
+}
+
+fn theory(subject: &Subject) -> String {
+    let landed = subject.summary.as_ref().and_then(|summary| summary.landed);
+    let landed = landed.map(|landed| format!("Landed: {}.", name_of(&landed)));
+    let mut html = "<h2>What the theory says</h2>\n".to_owned();
+    match subject.findings() {
+        None => html.push_str(&paragraph(
+            "faint",
+            "Gradients were not recorded. With --set record_gram=true a run keeps what is needed to see the \
+             angle between them, and fedstay check tells which of the theorem's assumptions hold.",
+        )),
+        Some(findings) => {
+            let bound = findings.theorem_step.map_or("unknown".into(), number);
+            let angle = findings.smallest_angle.map_or("none to see".into(), |angle| format!("{angle:.2}°"));
+            let known = if findings.lipschitz.is_some() || findings.smoothness.is_some() { "known" } else { "estimated" };
+            html.push_str(&paragraph(
+                "",
+                &format!(
+                    "Step size {}, the theorem's bound {bound} ({known}); smallest angle between a gradient and \
+                     the span of the others {angle}.",
+                    findings.step_size
+                ),
+            ));
+            html.push_str("<ul>");
+            findings.advice.iter().for_each(|advice| html.push_str(&format!("<li>{}</li>", escape(advice))));
+            html.push_str("</ul>\n");
+        }
+    }
+    html.extend(landed.map(|text| paragraph("", &text)));
+    html
+}
+
+fn repeat(subject: &Subject) -> String {
+    let version = &subject.recorded.header.version;
+    let folder = subject.folder.display();
+    let mut html = "<h2>To repeat it</h2>\n".to_owned();
+    let commands = format!(
+        "fedstay run config.toml --out again     # the configuration below, saved as config.toml\n\
+         fedstay view {folder}     # the run on a live page\nfedstay report {folder}     # this page"
+    );
+    html.push_str(&format!("<pre>{}</pre>\n", escape(&commands)));
+    html.push_str(&paragraph(
+        "faint",
+        &format!("Written by fedstay {version}. The same configuration and seed give the same bytes, whatever the number of threads."),
+    ));
+    if let Some(config) = &subject.config {
+        html.push_str(&format!("<h2>Configuration</h2>\n<pre>{}</pre>\n", escape(config)));
+    }
+    html
+}
+
+fn rows_of(headings: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
+    let cells = |tag: &str, cells: Vec<String>| -> String {
+        cells.iter().map(|cell| format!("<{tag}>{}</{tag}>", escape(cell))).collect()
+    };
+    let head = cells("th", headings.iter().map(|heading| (*heading).to_owned()).collect());
+    let body: String = rows.map(|row| format!("<tr>{}</tr>\n", cells("td", row))).collect();
+    format!(
+        "<div class=\"wide\"><table><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table></div>\n"
+    )
+}
+
+fn paragraph(class: &str, text: &str) -> String {
+    format!("<p class=\"{class}\">{}</p>\n", escape(text))
+}
+
+/// The name a value has in JSON.
+fn name_of(value: &impl serde::Serialize) -> String {
+    serde_json::to_value(value)
+        .ok()
+        .and_then(|value| Some(value.as_str()?.to_owned()))
+        .unwrap_or_default()
+}
+
+fn number(value: f64) -> String {
+    if value.is_finite() { format!("{value:.4}").replace('-', "−") } else { "–".to_owned() }
+}
+
+/// With a capital and a full stop.
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
+    let rest = letters.as_str().trim_end_matches('.');
+    format!("{first}{rest}.")
 }
 
 fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    text.replace('"', "&quot;").replace('\'', "&#39;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(lines: &[&str]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let header = r#"{"schema":"fedstay.rounds/1","version":"0","rule":"<script>alert(1)</script>","on":"x","seed":0,"rounds":9,"agents":[{"id":0,"epsilon":null},{"id":1,"epsilon":0.5}]}"#;
+        std::fs::write(
+            folder.path().join("rounds.jsonl"),
+            format!("{header}\n{}\n", lines.join("\n")),
+        )
+        .unwrap();
+        std::fs::write(folder.path().join("config.toml"), "# </pre><script>alert(2)</script>\n")
+            .unwrap();
+        folder
+    }
+
+    #[test]
+    fn text_from_a_run_is_text() {
+        let folder = folder(&[
+            r#"{"round":1,"agents":[0,1],"loss":[1.0,2.0],"step_size":0.1,"step_norm":0.1}"#,
+        ]);
+        let page = page(&[Subject::read(folder.path(), None).unwrap()]);
+        assert!(!page.contains("<script") && page.contains("&lt;script&gt;alert(1)"));
+        assert!(
+            !page.contains("http:")
+                || page.matches("http:").all(|_| page.contains("http://www.w3.org/"))
+        );
+    }
+
+    #[test]
+    fn a_run_without_losses_summary_or_good_lines_is_written_about() {
+        let lines = [
+            r#"{"round":1,"agents":[0,1],"loss":[null,null],"d":[1],"step_size":null,"step_norm":0.1,"faults":[[0,"timed out"]]}"#,
+            "oops",
+            r#"{"round":3,"agents":[0,1],"loss":[1.0]}"#,
+        ];
+        let folder = folder(&lines);
+        let page = page(&[Subject::read(folder.path(), None).unwrap()]);
+        assert!(
+            page.contains("line 3 could not be read") && page.contains("line 4 could not be read")
+        );
+        assert!(
+            page.contains("did not answer")
+                && page.contains("Not over, or without a summary: 1 rounds")
+        );
+    }
 }

@@ -2,7 +2,9 @@
 //! model was for everybody.
 
 use super::{thinned, write as write_figure};
-use crate::draw::{Category, Cells, Colour, Figure, Guide, Line, Marker, Panel, Points, Style};
+use crate::draw::{
+    Category, Cells, Colour, Figure, Fill, Guide, Line, Marker, Panel, Points, Scale, Style,
+};
 use anyhow::Result;
 use fedstay_sim::observe::{Recorded, read_rounds};
 use std::path::{Path, PathBuf};
@@ -29,50 +31,82 @@ pub fn figure(recorded: &Recorded) -> Figure {
     if header.agents.len() > AGENTS {
         figure.caption = format!("The first {AGENTS} of {} agents are drawn.", header.agents.len());
     }
-    figure = figure.with(losses(recorded)).with(strip(recorded));
-    match accuracy(recorded) {
-        Some(panel) => figure.with(panel),
-        None => figure,
-    }
+    let panels = [losses(recorded), Some(strip(recorded)), accuracy(recorded), steps(recorded)];
+    figure.panels.extend(panels.into_iter().flatten());
+    figure
 }
 
-fn losses(recorded: &Recorded) -> Panel {
+/// Every agent's losses, where they are known exactly; `None` where nobody tells any.
+fn losses(recorded: &Recorded) -> Option<Panel> {
     let mut panel = Panel {
         height: Some(280.0),
         ..Panel::new("Each agent's loss at the model it received", "round", "loss")
     };
-    let mut departures = Vec::new();
-    for (index, agent) in recorded.header.agents.iter().take(AGENTS).enumerate() {
-        let mut points = Vec::new();
-        for line in &recorded.rounds {
-            if let Some(position) = line.agents.iter().position(|id| *id == agent.id)
-                && let Some(loss) = line.loss[position]
-                // A lower bound is no loss: drawn, it would look like one that jumps.
-                && !line.at_least.contains(&agent.id)
-            {
-                points.push((f64::from(line.round), loss));
-            }
-            if line.left.contains(&agent.id) {
-                departures.push((f64::from(line.round), agent.epsilon));
-            }
-        }
-        let name = if recorded.header.agents.len() <= 12 {
-            format!("agent {}", agent.id)
-        } else {
-            String::new()
-        };
-        panel = panel.with(Line::new(name, thinned(&points), Style::agent(index)));
+    let (mut entries, mut departures, mut told) = (Vec::new(), Vec::new(), false);
+    let agents = &recorded.header.agents;
+    for (index, agent) in agents.iter().take(AGENTS).enumerate() {
+        let way = way(recorded, index);
+        told |= !way.points.is_empty();
+        entries.extend(way.enters);
+        departures.extend(way.leaves.iter().map(|round| (*round, agent.epsilon)));
+        let named = agents.len() <= 12;
+        let name = if named { format!("agent {}", agent.id) } else { String::new() };
+        panel = panel.with(Line::new(name, thinned(&way.points), Style::agent(index)));
     }
-    let mut epsilons: Vec<f64> = recorded.header.agents.iter().map(|agent| agent.epsilon).collect();
+    let mut epsilons: Vec<f64> = agents.iter().map(|agent| agent.epsilon).collect();
+    epsilons.retain(|epsilon| epsilon.is_finite());
     epsilons.sort_by(f64::total_cmp);
     epsilons.dedup();
     for epsilon in epsilons.iter().take(4) {
         panel = panel.with(Guide::horizontal(*epsilon, format!("ε = {epsilon}")));
     }
+    if !entries.is_empty() {
+        let ring = Points::new("enters D", entries, Marker::Ring, Colour::INK);
+        panel = panel.with(Points { size: 4.0, ..ring });
+    }
     if !departures.is_empty() {
         panel = panel.with(Points::new("leaves", departures, Marker::Cross, Colour::INK));
     }
-    panel
+    told.then_some(panel)
+}
+
+/// One agent's way through a run.
+struct Way {
+    /// Its exact losses: reported, or measured while it was in.
+    points: Vec<(f64, f64)>,
+    /// Where it was first predicted to leave.
+    enters: Option<(f64, f64)>,
+    /// The rounds in which it left; one may come back.
+    leaves: Vec<f64>,
+}
+
+fn way(recorded: &Recorded, index: usize) -> Way {
+    let id = recorded.header.agents[index].id;
+    let mut way = Way { points: Vec::new(), enters: None, leaves: Vec::new() };
+    let mut out = false;
+    for line in &recorded.rounds {
+        let round = f64::from(line.round);
+        if line.left.contains(&id) {
+            way.leaves.push(round);
+            out = true;
+        }
+        out &= !line.returned.contains(&id);
+        if out {
+            continue;
+        }
+        // A lower bound is no loss: drawn, it would look like one that jumps.
+        let exact = !line.at_least.contains(&id);
+        let reported = line.agents.iter().position(|other| *other == id).filter(|_| exact);
+        let reported = reported.and_then(|position| line.loss[position]);
+        let measured = || line.assessment.as_ref()?.loss.get(index).copied();
+        if let Some(loss) = reported.or_else(measured).filter(|loss| loss.is_finite()) {
+            way.points.push((round, loss));
+        }
+        if way.enters.is_none() && line.d.contains(&id) {
+            way.enters = way.points.last().map(|(_, loss)| (round, *loss));
+        }
+    }
+    way
 }
 
 fn strip(recorded: &Recorded) -> Panel {
@@ -85,6 +119,7 @@ fn strip(recorded: &Recorded) -> Panel {
             let state = |line: &fedstay::record::RoundLine| {
                 out = (out || line.left.contains(&agent.id)) && !line.returned.contains(&agent.id);
                 match () {
+                    () if line.faults.iter().any(|(id, _)| *id == agent.id) => 3,
                     () if out => 2,
                     () if line.d.contains(&agent.id) => 1,
                     () => 0,
@@ -95,6 +130,11 @@ fn strip(recorded: &Recorded) -> Panel {
             states.chunks(every).map(|states| states.iter().copied().max().unwrap_or(0)).collect()
         })
         .collect();
+    let mut categories = Category::retention();
+    if recorded.rounds.iter().any(|line| !line.faults.is_empty()) {
+        let fill = Fill::tint(Colour::VERMILLION, 1.0);
+        categories.push(Category { name: "did not answer".into(), fill });
+    }
     Panel {
         y_categories: agents.iter().map(|agent| agent.id.to_string()).collect(),
         grid: false,
@@ -105,7 +145,7 @@ fn strip(recorded: &Recorded) -> Panel {
             "agent",
         )
     }
-    .with(Cells::new(rows, Category::retention(), 1.0))
+    .with(Cells::new(rows, categories, 1.0))
 }
 
 fn accuracy(recorded: &Recorded) -> Option<Panel> {
@@ -139,4 +179,27 @@ fn accuracy(recorded: &Recorded) -> Option<Panel> {
         panel = panel.with(Guide::vertical(f64::from(line.round), ""));
     }
     Some(panel)
+}
+
+/// The length of the step and the step size, on a log scale.
+fn steps(recorded: &Recorded) -> Option<Panel> {
+    type Pick = fn(&fedstay::record::RoundLine) -> f64;
+    let track = |pick: Pick| -> Vec<(f64, f64)> {
+        let points = recorded.rounds.iter().map(|line| (f64::from(line.round), pick(line)));
+        points.filter(|(_, value)| value.is_finite() && *value > 0.0).collect()
+    };
+    let (length, size) = (track(|line| line.step_norm), track(|line| line.step_size));
+    let panel = Panel {
+        height: Some(150.0),
+        y_scale: Scale::Log,
+        ..Panel::new("The server's step", "round", "length")
+    };
+    let any = !length.is_empty() || !size.is_empty();
+    any.then(|| {
+        panel.with(Line::new("step size η", thinned(&size), Style::of("never"))).with(Line::new(
+            "length of the step",
+            thinned(&length),
+            Style::of("ada-gd"),
+        ))
+    })
 }

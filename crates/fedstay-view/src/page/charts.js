@@ -264,26 +264,27 @@ export class Losses {
           context.stroke();
         }
       }
-      if (agent.left !== null) {
-        const epsilon = this.margin ? 0 : agent.epsilon;
-        const value = epsilon === null ? plot.range[0] : epsilon;
-        const [x, y] = [plot.x(agent.left), plot.y(value)];
-        const across = (reach) => {
-          context.beginPath();
-          context.moveTo(x - reach, y - reach);
-          context.lineTo(x + reach, y + reach);
-          context.moveTo(x + reach, y - reach);
-          context.lineTo(x - reach, y + reach);
-          context.stroke();
-        };
-        context.strokeStyle = paper;
-        context.lineWidth = 4.5;
-        across(size + 0.5);
-        context.strokeStyle = ink;
-        context.lineWidth = 2;
-        across(size);
-      }
     });
+    for (const { agent, round } of this.run.detail.left || []) {
+      if (agent >= this.agents.length) continue;
+      const epsilon = this.margin ? 0 : this.agents[agent].epsilon;
+      const value = epsilon === null ? plot.range[0] : epsilon;
+      const [x, y] = [plot.x(round), plot.y(value)];
+      const across = (reach) => {
+        context.beginPath();
+        context.moveTo(x - reach, y - reach);
+        context.lineTo(x + reach, y + reach);
+        context.moveTo(x + reach, y - reach);
+        context.lineTo(x - reach, y + reach);
+        context.stroke();
+      };
+      context.strokeStyle = paper;
+      context.lineWidth = 4.5;
+      across(size + 0.5);
+      context.strokeStyle = ink;
+      context.lineWidth = 2;
+      across(size);
+    }
   }
 
   nearest(index, y) {

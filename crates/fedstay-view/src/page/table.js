@@ -101,11 +101,15 @@ export class AgentTable {
   }
 
   state(cell, agent) {
-    const kind = `${agent.state}${agent.fault || ""}`;
+    const kind = `${agent.state}${agent.fault || ""}${agent.returned}${agent.flags}`;
     if (cell.dataset.kind === kind) return;
     cell.dataset.kind = kind;
     const why = agent.state === 3 && agent.fault ? agent.fault : STATES[agent.state];
-    cell.replaceChildren(swatch(KINDS[agent.state]), el("span", { title: why }, WORDS[agent.state]));
+    const more = [
+      agent.returned !== null && agent.left === null ? ` · back since ${agent.returned}` : "",
+      agent.flags ? ` · contradicts itself ${agent.flags}×` : "",
+    ];
+    cell.replaceChildren(swatch(KINDS[agent.state]), el("span", { title: why }, WORDS[agent.state] + more.join("")));
   }
 
   text(cell, value) {

@@ -1,0 +1,51 @@
+//! `fedstay report`: runs as one page to pass on.
+
+use super::Usage;
+use crate::picture::report::{Subject, page};
+use anyhow::Result;
+use fedstay_sim::observe::write_whole;
+use std::io::Write;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  fedstay report runs/a                                 writes report.html
+  fedstay report runs/a runs/b -o comparison.html       several runs, compared
+  chromium --headless --print-to-pdf=report.pdf report.html
+
+The page holds drawings, verdict, configuration and the commands to repeat it; it has no script and
+asks nobody for anything.";
+
+/// Write runs down as one self-contained page.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Report {
+    /// Folders of runs
+    #[arg(required = true, value_name = "DIR")]
+    folders: Vec<PathBuf>,
+    /// The file to write
+    #[arg(short, long, value_name = "FILE", default_value = "report.html")]
+    out: PathBuf,
+}
+
+impl Report {
+    pub(super) fn run(self) -> Result<()> {
+        let mut subjects = Vec::new();
+        for folder in &self.folders {
+            let read = Subject::read(folder, None);
+            subjects.push(read.map_err(|why| {
+                Usage(format!("{why}; give the folder of a run, such as runs/digits-ada-gd-s0"))
+            })?);
+        }
+        write_whole(&self.out, page(&subjects).as_bytes())?;
+        let mut out = std::io::stdout().lock();
+        for subject in &subjects {
+            let count = subject.recorded.unreadable.len();
+            if count > 0 {
+                let (folder, lines) = (subject.folder.display(), "lines could not be read");
+                writeln!(out, "{folder}: {count} {lines}; the report names them")?;
+            }
+        }
+        Ok(writeln!(out, "report {}", self.out.display())?)
+    }
+}

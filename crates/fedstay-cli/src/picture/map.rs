@@ -1,0 +1,60 @@
+//! For problems with two weights: the way of a run on a map of the losses.
+
+use crate::draw::{Colour, Figure, Line, Marker, Points, Style};
+use crate::figure::landscape::Landscape;
+use fedstay::Seed;
+use fedstay::problem::Instance;
+use fedstay_sim::observe::Recorded;
+use fedstay_sim::spec::Experiment;
+
+/// The named problem of a configuration.
+pub(super) fn instance(config: &str) -> Option<Instance> {
+    let experiment = Experiment::parse(config, &[]).ok()?;
+    experiment.problem.as_ref()?.build(Seed(experiment.seed)).ok()
+}
+
+/// The map; `None` unless the run has two weights and a named problem.
+pub(super) fn figure(recorded: &Recorded, config: &str) -> Option<Figure> {
+    let points = |line: &fedstay::record::RoundLine| match line.weights.as_deref() {
+        Some([x, y]) if x.is_finite() && y.is_finite() => Some((*x, *y)),
+        _ => None,
+    };
+    let path: Vec<(f64, f64)> = recorded.rounds.iter().filter_map(points).collect();
+    let start = *path.first()?;
+    let mut instance = instance(config).filter(|instance| instance.dimension() == 2)?;
+    instance.epsilon = recorded.header.agents.first()?.epsilon;
+    let (x, y) = window(&path);
+    let land = Landscape { instance: &instance, x, y, samples: 240 };
+    let highest =
+        instance.oracles.iter().map(|oracle| oracle.loss(&[x.1, y.1])).fold(0.5, f64::max);
+    let levels: Vec<f64> =
+        [0.2, 0.4, 0.6, 0.8].map(|share| (share * highest * 10.0).round() / 10.0).to_vec();
+    let mut panel = land.panel("The way the model took, on a map of the losses");
+    panel.layers = land.content(&levels);
+    let style = Style::of(&recorded.header.rule);
+    let name = recorded.header.rule.clone();
+    let left: Vec<(f64, f64)> =
+        recorded.rounds.iter().filter(|line| !line.left.is_empty()).filter_map(points).collect();
+    let line = Line::new(name, super::thinned(&path), style);
+    panel = panel.with(Line { arrows: true, ..line });
+    panel = panel.with(Points::new("start", vec![start], Marker::Ring, Colour::INK));
+    if !left.is_empty() {
+        panel = panel.with(Points::new("an agent leaves", left, Marker::Cross, Colour::INK));
+    }
+    Some(Figure { columns: 1, width: 720.0, ..Figure::new("") }.with(panel))
+}
+
+/// A window around the way, with some air, four units wide for three high.
+fn window(path: &[(f64, f64)]) -> ((f64, f64), (f64, f64)) {
+    let range = |pick: fn(&(f64, f64)) -> f64| {
+        let fold = |(low, high): (f64, f64), value: f64| (low.min(value), high.max(value));
+        path.iter().map(pick).fold((f64::INFINITY, f64::NEG_INFINITY), fold)
+    };
+    let (x, y) = (range(|point| point.0), range(|point| point.1));
+    let half = 0.7 * (x.1 - x.0).max((y.1 - y.0) * 4.0 / 3.0).max(0.4);
+    let around = |range: (f64, f64), half: f64| {
+        let centre = (range.0 + range.1) / 2.0;
+        (centre - half, centre + half)
+    };
+    (around(x, half), around(y, 0.75 * half))
+}
