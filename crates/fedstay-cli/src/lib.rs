@@ -7,5 +7,6 @@ mod label;
 pub mod picture;
 mod progress;
 mod story;
+pub mod progress;
 mod table;
 pub mod tournament;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// A run's progress bar. A [`Watch`].
-pub(crate) struct Progress {
+pub struct Progress {
     bar: ProgressBar,
     since: Instant,
     last: Option<Instant>,
@@ -19,12 +19,13 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    pub(crate) fn new(trial: &Trial) -> Self {
+    /// The bar of a trial.
+    pub fn new(trial: &Trial) -> Self {
         Self::named(trial, "")
     }
 
     /// A bar with a name in front, for one of several runs.
-    pub(crate) fn named(trial: &Trial, name: &str) -> Self {
+    pub fn named(trial: &Trial, name: &str) -> Self {
         let bar = ProgressBar::new(u64::from(trial.experiment().rounds));
         let template = "{prefix} round {pos}/{len} {bar:24} {eta:>4}  {msg}";
         if let Ok(style) = ProgressStyle::with_template(template) {
@@ -35,7 +36,8 @@ impl Progress {
         Self { bar, since: Instant::now(), last: None, left: 0 }
     }
 
-    pub(crate) fn finish(self) {
+    /// Takes the bar away.
+    pub fn finish(self) {
         self.bar.finish_and_clear();
     }
 }

@@ -68,9 +68,14 @@ pub(crate) fn verdict(summary: &Summary) -> String {
             format!("benign: {left} of {all} left, and the model satisfies everybody all the same")
         }
         (Verdict::Harmful, _) => {
-            let failed = summary.agents.iter().filter(|agent| agent.loss > agent.epsilon).count();
+            let asked = summary.agents.iter().filter(|agent| agent.loss_of_round.is_none());
+            let failed = asked.filter(|agent| agent.loss > agent.epsilon).count();
             format!("harmful: {left} of {all} left, and the model fails {failed} agents")
         }
+        (Verdict::Unknown, _) => format!(
+            "unknown: {left} of {all} left and were not asked about the model, which satisfies all \
+             others"
+        ),
     }
 }
 

@@ -113,7 +113,10 @@ impl Trial {
             on: self.experiment.on().to_owned(),
             seed: self.experiment.seed,
             rounds: self.experiment.rounds,
-            agents: agents.into_iter().map(|(id, epsilon)| HeaderAgent { id, epsilon }).collect(),
+            agents: agents
+                .into_iter()
+                .map(|(id, epsilon)| HeaderAgent { id, epsilon, name: None })
+                .collect(),
         }
     }
 

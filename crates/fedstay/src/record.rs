@@ -46,6 +46,9 @@ pub struct HeaderAgent {
     /// Its precision.
     #[serde(default = "unknown", deserialize_with = "or_unknown")]
     pub epsilon: f64,
+    /// The name it goes by, where it has another than its number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
 }
 
 /// JSON has no NaN: what was not known is written as null, and read back as NaN.
@@ -380,6 +383,10 @@ pub struct AgentSummary {
     pub epsilon: f64,
     /// Its loss at the delivered weights.
     pub loss: f64,
+    /// The round in which it last told a loss, where it could not be asked about the delivered
+    /// weights; `loss` is then that one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss_of_round: Option<u32>,
     /// Its accuracy there, where that means something.
     pub accuracy: Option<f64>,
     /// The round in which it left; null for one that stayed, or came back since.

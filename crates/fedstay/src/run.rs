@@ -75,6 +75,12 @@ pub trait Engine {
         Vec::new()
     }
 
+    /// Agents that [`assess`](Self::assess) could not ask about the weights, each with the round in
+    /// which it last told a loss: nobody can make an agent that left answer.
+    fn unasked(&self) -> Vec<(AgentId, u32)> {
+        Vec::new()
+    }
+
     /// What the agents remember between rounds, who has left for instance.
     fn memory(&self) -> Value;
 

@@ -18,6 +18,8 @@ pub enum Verdict {
     Benign,
     /// Somebody left, and the final weights fail somebody.
     Harmful,
+    /// Somebody left and could not be asked about the final weights, which satisfy everybody else.
+    Unknown,
 }
 
 impl Verdict {
@@ -27,6 +29,7 @@ impl Verdict {
             Self::Retained => "retained",
             Self::Benign => "benign",
             Self::Harmful => "harmful",
+            Self::Unknown => "unknown",
         }
     }
 }
@@ -133,6 +136,7 @@ impl Ledger {
         let delivered = server.delivered().to_vec();
         let assessment = engine.assess(&delivered)?;
         let mut behaviours = engine.behaviours().into_iter();
+        let unasked: BTreeMap<AgentId, u32> = engine.unasked().into_iter().collect();
         let agents: Vec<AgentSummary> = engine
             .agents()
             .iter()
@@ -141,6 +145,7 @@ impl Ledger {
                 id: *id,
                 epsilon: *epsilon,
                 loss: *loss,
+                loss_of_round: unasked.get(id).copied(),
                 accuracy: *accuracy,
                 left: self.gone(*id),
                 rounds_in_d: self.rounds_in_d.get(id).copied().unwrap_or(0),
@@ -151,13 +156,24 @@ impl Ledger {
                 alone: None,
             })
             .collect();
-        let everybody_content = agents.iter().all(|agent| agent.loss <= agent.epsilon);
+        let mut asked = agents.iter().filter(|agent| agent.loss_of_round.is_none());
+        let all_asked_content = asked.all(|agent| agent.loss <= agent.epsilon);
+        let everybody_content = unasked.is_empty() && all_asked_content;
         let verdict = match (self.left.is_empty(), everybody_content) {
             (true, _) => Verdict::Retained,
             (false, true) => Verdict::Benign,
+            (false, false) if all_asked_content => Verdict::Unknown,
             (false, false) => Verdict::Harmful,
         };
         let mut warnings = Vec::new();
+        if !unasked.is_empty() {
+            let who: Vec<String> = unasked.keys().map(ToString::to_string).collect();
+            let who = who.join(", ");
+            warnings.push(format!(
+                "not asked about the delivered model, so their losses are those they last told: \
+                 agent {who}"
+            ));
+        }
         if !self.content_at_start.is_empty() {
             let who: Vec<String> = self.content_at_start.iter().map(ToString::to_string).collect();
             let who = who.join(", ");

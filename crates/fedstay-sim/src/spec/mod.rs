@@ -197,24 +197,7 @@ impl Experiment {
 
     /// The rule with what was added to it: `fedavg+early-stop`, `ada-gd+halve`.
     pub fn rule_label(&self) -> String {
-        let mut label = self.rule.name().to_owned();
-        if let Rule::AdaGd(rule) = &self.rule {
-            if rule.on_settled == fedstay::OnSettled::Halve {
-                label.push_str("+halve");
-            }
-            if !rule.projection {
-                label.push_str("+no-projection");
-            }
-        }
-        if self.policy != Policy::None {
-            label.push('+');
-            label.push_str(self.policy.name());
-        }
-        if self.behaviour.name() != "threshold" {
-            label.push('+');
-            label.push_str(self.behaviour.name());
-        }
-        label
+        rule_label(&self.rule, &self.policy, &self.behaviour)
     }
 
     fn check(&self) -> Result<(), SpecError> {
@@ -239,6 +222,28 @@ impl Experiment {
         }
         Ok(())
     }
+}
+
+/// A rule with what was added to it: `fedavg+early-stop`, `ada-gd+halve`.
+pub fn rule_label(rule: &Rule, policy: &Policy, behaviour: &Behaviour) -> String {
+    let mut label = rule.name().to_owned();
+    if let Rule::AdaGd(rule) = rule {
+        if rule.on_settled == fedstay::OnSettled::Halve {
+            label.push_str("+halve");
+        }
+        if !rule.projection {
+            label.push_str("+no-projection");
+        }
+    }
+    if *policy != Policy::None {
+        label.push('+');
+        label.push_str(policy.name());
+    }
+    if behaviour.name() != "threshold" {
+        label.push('+');
+        label.push_str(behaviour.name());
+    }
+    label
 }
 
 impl Training {

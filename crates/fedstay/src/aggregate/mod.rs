@@ -87,6 +87,8 @@ pub enum StopReason {
     EarlyStop,
     /// The rounds that were asked for are over.
     RoundLimit,
+    /// Fewer agents answered than the server was told to go on with.
+    TooFew,
 }
 
 impl StopReason {
@@ -99,6 +101,7 @@ impl StopReason {
             Self::NobodyLeft => "nobody-left",
             Self::EarlyStop => "early-stop",
             Self::RoundLimit => "round-limit",
+            Self::TooFew => "too-few",
         }
     }
 }
