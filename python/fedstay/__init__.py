@@ -1,0 +1,54 @@
+"""Federated learning that keeps its agents.
+
+`Server` turns reports into steps; `simulate` runs Python agents, `run` the native simulator, and
+`fedstay.flower` real machines. See docs/python.md in the repository.
+"""
+
+from ._core import Behaviour, Decision, Error, Report, Server, __version__, tau
+from .result import Departure, Picture, Result, read
+from .rules import (
+    AdaGd,
+    Afl,
+    FedAvg,
+    FedFv,
+    FedMgdaPlus,
+    MaxFl,
+    Mean,
+    MinibatchSgd,
+    MwFed,
+    PcGrad,
+    QFedAvg,
+    Retain,
+    Rule,
+)
+from .simulate import Agent, run, simulate
+
+__all__ = [
+    "AdaGd",
+    "Afl",
+    "Agent",
+    "Behaviour",
+    "Decision",
+    "Departure",
+    "Error",
+    "FedAvg",
+    "FedFv",
+    "FedMgdaPlus",
+    "MaxFl",
+    "Mean",
+    "MinibatchSgd",
+    "MwFed",
+    "PcGrad",
+    "Picture",
+    "QFedAvg",
+    "Report",
+    "Result",
+    "Retain",
+    "Rule",
+    "Server",
+    "__version__",
+    "read",
+    "run",
+    "simulate",
+    "tau",
+]

@@ -1,0 +1,173 @@
+"""What came of a run: rounds as a table, who left, the verdict, a picture."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _core
+
+__all__ = ["Departure", "Picture", "Result", "read"]
+
+
+class Departure(NamedTuple):
+    """An agent that left: its name (its number, where it has no other), and in which round."""
+
+    agent: int | str
+    round: int
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A drawing; shows itself in a notebook."""
+
+    svg: str
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+
+class Result:
+    """A run that is over, or the part of one that there is so far (see `fedstay.read`).
+
+    >>> import fedstay
+    >>> result = fedstay.run(set={"problem.kind": "observation-3", "rule.kind": "fedavg"})
+    >>> result.verdict, result.left
+    ('harmful', [Departure(agent=1, round=39), Departure(agent=0, round=48)])
+    """
+
+    def __init__(
+        self,
+        header: str,
+        rounds: list[str],
+        summary: str | None,
+        weights: NDArray[np.float64] | None,
+        folder: Path | None = None,
+    ) -> None:
+        self._header, self._rounds = header, rounds
+        self._lines: list[dict[str, Any]] = [json.loads(line) for line in rounds]
+        #: Rule, agents and what was trained: the first line of rounds.jsonl.
+        self.header: dict[str, Any] = json.loads(header)
+        #: Everything that summary.json says; None for a run that is not over.
+        self.summary: dict[str, Any] | None = json.loads(summary) if summary else None
+        #: The delivered weights; None where they were not kept.
+        self.weights = weights
+        #: Where the run is kept, if it is.
+        self.folder = folder
+        agents = self.header["agents"]
+        self._names: dict[int, int | str] = {a["id"]: a.get("name", a["id"]) for a in agents}
+
+    @property
+    def verdict(self) -> str | None:
+        """What the departures did: "retained", "benign", "harmful", or "unknown"."""
+        return self.summary["verdict"] if self.summary else None
+
+    @property
+    def stop(self) -> str | None:
+        """Why the run ended: "settled", "landed", "nobody-left", "round-limit" …"""
+        return self.summary["stop"] if self.summary else None
+
+    @property
+    def left(self) -> list[Departure]:
+        """Who left, in the order in which they did."""
+        return [
+            Departure(self._names[agent], line["round"])
+            for line in self._lines
+            for agent in line["left"]
+        ]
+
+    @property
+    def faults(self) -> list[tuple[int, int | str, str]]:
+        """Who should have answered and did not: round, agent, why. A fault is not a departure."""
+        return [
+            (line["round"], self._names.get(agent, agent), why)
+            for line in self._lines
+            for agent, why in line.get("faults", [])
+        ]
+
+    @property
+    def lines(self) -> list[dict[str, Any]]:
+        """The rounds as rounds.jsonl has them."""
+        return self._lines
+
+    @property
+    def columns(self) -> dict[str, list[Any]]:
+        """The rounds as columns: one entry a round, one loss column an agent (`loss.NAME`)."""
+        columns: dict[str, list[Any]] = {
+            name: []
+            for name in ("round", "mean_loss", "d", "left", "faults", "case", "step_size",
+                         "step_norm", "stop")
+        }  # fmt: skip
+        columns |= {f"loss.{name}": [] for name in self._names.values()}
+        assessed = any("assessment" in line for line in self._lines)
+        if assessed:
+            columns |= {"mean_accuracy": [], "worst_accuracy": []}
+        for line in self._lines:
+            losses = dict(zip(line["agents"], line["loss"], strict=True))
+            told = [loss for loss in losses.values() if loss is not None]
+            columns["round"].append(line["round"])
+            columns["mean_loss"].append(sum(told) / len(told) if told else None)
+            for name in ("d", "left"):
+                columns[name].append([self._names[agent] for agent in line[name]])
+            faults = line.get("faults", [])
+            columns["faults"].append([self._names.get(agent, agent) for agent, _ in faults])
+            for name in ("case", "step_size", "step_norm", "stop"):
+                columns[name].append(line[name])
+            for agent, shown in self._names.items():
+                columns[f"loss.{shown}"].append(losses.get(agent))
+            if assessed:
+                accuracy = line.get("assessment", {}).get("accuracy") or [None]
+                known = accuracy[0] is not None
+                columns["mean_accuracy"].append(sum(accuracy) / len(accuracy) if known else None)
+                columns["worst_accuracy"].append(min(accuracy) if known else None)
+        return columns
+
+    @property
+    def rounds(self) -> Any:
+        """One row a round: a pandas or a polars frame, whichever is installed, else `columns`."""
+        if importlib.util.find_spec("pandas"):
+            import pandas
+
+            return pandas.DataFrame(self.columns)
+        if importlib.util.find_spec("polars"):
+            import polars
+
+            return polars.DataFrame(self.columns, strict=False)
+        return self.columns
+
+    def plot(self, path: str | Path | None = None) -> Picture:
+        """The run drawn: losses, who is held, who left. With a path (.svg or .png) also a file."""
+        picture = Picture(_core.draw(self._header, self._rounds, "svg").decode())
+        if path is not None:
+            form = Path(path).suffix.lstrip(".")
+            Path(path).write_bytes(_core.draw(self._header, self._rounds, form))
+        return picture
+
+    def __repr__(self) -> str:
+        rule, on = self.header["rule"], self.header["on"]
+        left = f"{len(self.left)} of {len(self._names)} left"
+        if self.summary is None:
+            return f"Result({rule} on {on}: {len(self._lines)} rounds so far, {left})"
+        return f"Result({rule} on {on}: {self.verdict}, {left}, {self.stop} after {self.summary['rounds']} rounds)"
+
+
+def from_outcome(outcome: _core.Outcome, folder: str | Path | None) -> Result:
+    """The result of a run that has just ended."""
+    kept = Path(folder) if folder is not None else None
+    return Result(outcome.header, outcome.rounds, outcome.summary, outcome.weights, kept)
+
+
+def read(folder: str | Path) -> Result:
+    """A run's folder read back: over, running, or cut off; the simulator's, Flower's, anybody's."""
+    folder = Path(folder)
+    header, rounds = _core.read_folder(folder)
+    summary = folder / "summary.json"
+    text = summary.read_text() if summary.exists() else None
+    weights = json.loads(text).get("weights") if text else None
+    return Result(header, rounds, text, None if weights is None else np.array(weights), folder)

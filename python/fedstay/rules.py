@@ -1,0 +1,240 @@
+"""Rules: how a server turns the reports of a round into a step.
+
+One class a rule, with the names and the defaults a configuration has; a test holds them against the
+list of the core. Wherever a rule is asked for, its name ("ada-gd") or a dict as in TOML
+(`{"kind": "ada-gd", "delta": 0.02}`) will do as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Literal
+
+__all__ = [
+    "AdaGd",
+    "Afl",
+    "FedAvg",
+    "FedFv",
+    "FedMgdaPlus",
+    "MaxFl",
+    "Mean",
+    "MinibatchSgd",
+    "MwFed",
+    "PcGrad",
+    "QFedAvg",
+    "Retain",
+    "Rule",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """What all rules have in common.
+
+    >>> import fedstay
+    >>> fedstay.QFedAvg(q=2.0).to_dict()
+    {'kind': 'q-fedavg', 'q': 2.0, 'delta': 0.0}
+    """
+
+    kind: ClassVar[str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The rule as a configuration has it; parameters that are None are left out."""
+        given = {name: value for name, value in asdict(self).items() if value is not None}
+        return {"kind": self.kind, **given}
+
+
+@dataclass(frozen=True, kw_only=True)
+class FedAvg(Rule):
+    """The uniform mean of the agents' displacements; watches departures, does nothing about them.
+
+    delta: widens the forecast of departures and changes no step.
+
+    Reference: McMahan et al., AISTATS 2017.
+    """
+
+    kind: ClassVar[str] = "fedavg"
+    delta: float = 0.0
+
+
+Mean = FedAvg
+
+
+@dataclass(frozen=True, kw_only=True)
+class MinibatchSgd(Rule):
+    """The uniform mean of gradients that are all taken at the received weights.
+
+    delta: widens the forecast of departures and changes no step.
+
+    Reference: Dekel et al., JMLR 2012.
+    """
+
+    kind: ClassVar[str] = "minibatch-sgd"
+    delta: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdaGd(Rule):
+    """Predicts who is about to leave and moves only where their losses stay as they are.
+
+    delta: the slack in the prediction. Larger: agents are held earlier and end farther from their
+        precision. The theorem wants 0 < delta <= epsilon.
+    on_settled: what to do when everybody is predicted to leave: "stop", or "halve" the step size.
+    projection: False is the control that shows what the projection itself does.
+    margin: added to every agent's precision in the prediction, against agents that leave early.
+    horizon: adds horizon times the squared length of the agent's gradient, too.
+
+    An agent's epsilon is its own and comes with its report.
+
+    Reference: Han, Patel, Shao, Wang, arXiv 2311.16459, Algorithm 2.
+    """
+
+    kind: ClassVar[str] = "ada-gd"
+    delta: float = 0.05
+    on_settled: Literal["stop", "halve"] = "stop"
+    projection: bool = True
+    margin: float = 0.0
+    horizon: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retain(Rule):
+    """The nearest step to averaging that keeps every agent above its floor; then lands all at once.
+
+    delta: how far above its precision every agent is kept. Larger: more room for misses, and agents
+        end farther from their precision.
+    trust: keep steps within a radius in which predictions held: "auto" (for float32 gradients),
+        "region" (always) or "proof" (never: convex losses, exact gradients).
+    landing: whether to bring everybody under their precision at the end.
+    margin: added to every agent's precision for its floor, against agents that leave early.
+    horizon: adds horizon times the squared length of the agent's gradient, too.
+    smoothness: a constant H such that every loss is H-smooth, which certifies the landing.
+
+    Reference: this project.
+    """
+
+    kind: ClassVar[str] = "retain"
+    delta: float = 0.05
+    trust: Literal["auto", "region", "proof"] = "auto"
+    landing: bool = True
+    margin: float = 0.0
+    horizon: float = 0.0
+    smoothness: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MwFed(Rule):
+    """Multiplicative weights: more of those who are not content.
+
+    c: the factor for agents that are not content; 1 is the plain mean.
+    variant: the weights are those of the answers, "weight", or set the samples too, "load".
+    delta: widens the forecast of departures and changes no step.
+
+    Reference: Blum, Haghtalab, Phillips, Shao, ICML 2021.
+    """
+
+    kind: ClassVar[str] = "mw-fed"
+    c: float = 4.0
+    variant: Literal["weight", "load"] = "weight"
+    delta: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaxFl(Rule):
+    """As many agents as possible under their requirement; pulls at those who are near it.
+
+    reading: weigh by the objective's "gradient" or by the "sigmoid" itself.
+    rho: the requirement of every agent; its own epsilon unless given.
+    e: keeps the step short when hardly anybody is near. 0: always a weighted mean.
+    delta: widens the forecast of departures and changes no step.
+
+    Reference: Cho, Jhunjhunwala, Li, Smith, Joshi, TMLR 2024.
+    """
+
+    kind: ClassVar[str] = "maxfl"
+    reading: Literal["gradient", "sigmoid"] = "gradient"
+    rho: float | None = None
+    e: float = 1e-8
+    delta: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class QFedAvg(Rule):
+    """The larger an agent's loss, the more it counts.
+
+    q: how much more; 0 is FedAvg.
+    delta: widens the forecast of departures and changes no step.
+
+    Reference: Li, Sanjabi, Beirami, Smith, ICLR 2020.
+    """
+
+    kind: ClassVar[str] = "q-fedavg"
+    q: float = 1.0
+    delta: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Afl(Rule):
+    """The best model for the worst mixture of the agents.
+
+    gamma: the step size of the mixture: larger turns to the worst agent sooner, and may swing.
+    delta: widens the forecast of departures and changes no step.
+
+    Reference: Mohri, Sivek, Suresh, ICML 2019.
+    """
+
+    kind: ClassVar[str] = "afl"
+    gamma: float = 0.1
+    delta: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class FedMgdaPlus(Rule):
+    """The shortest combination of normalised gradients: helps everybody at once where it can.
+
+    e: how far a weight may be from 1/M; 0 is the mean of the normalised gradients.
+    delta: widens the forecast of departures and changes no step.
+
+    Reference: Hu, Shaloudegi, Zhang, Yu, IEEE TNSE 2022.
+    """
+
+    kind: ClassVar[str] = "fedmgda-plus"
+    e: float = 0.1
+    delta: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class FedFv(Rule):
+    """Gradients are turned until they do not conflict; those with large losses give way least.
+
+    alpha: the share of the agents, those with the largest losses, that do not give way.
+    tau: for how many rounds the last gradient of an absent agent counts.
+    delta: widens the forecast of departures and changes no step.
+
+    Reference: Wang, Fan, Qi, Wen, Wang, Yu, IJCAI 2021.
+    """
+
+    kind: ClassVar[str] = "fedfv"
+    alpha: float = 0.1
+    tau: int = 1
+    delta: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class PcGrad(Rule):
+    """Each gradient is projected off those it conflicts with, in random order.
+
+    seed: of the orders; the experiment's seed does not change it.
+    delta: widens the forecast of departures and changes no step.
+
+    Reference: Yu, Kumar, Gupta, Levine, Hausman, Finn, NeurIPS 2020.
+    """
+
+    kind: ClassVar[str] = "pcgrad"
+    seed: int = 0
+    delta: float = 0.0
+
+
+def classes() -> dict[str, type[Rule]]:
+    """Every rule's class, by its name in a configuration."""
+    return {rule.kind: rule for rule in Rule.__subclasses__()}

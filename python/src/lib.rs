@@ -1,0 +1,38 @@
+//! The Python wheel `fedstay`: a thin layer over the core, the simulator and the drawings.
+//!
+//! Nothing is decided here. Rules, behaviours and policies are what the core lists; the loop, the
+//! records and the verdict are the core's; Python gets them under the same names.
+
+mod convert;
+mod drive;
+mod engine;
+mod error;
+mod folder;
+mod lists;
+mod native;
+mod outcome;
+mod report;
+mod server;
+
+use pyo3::prelude::*;
+
+/// The part of fedstay that is written in Rust. Use it through the package `fedstay`.
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("Error", module.py().get_type::<error::Error>())?;
+    module.add_class::<report::Report>()?;
+    module.add_class::<server::Server>()?;
+    module.add_class::<server::Decision>()?;
+    module.add_class::<lists::Behaviour>()?;
+    module.add_class::<outcome::Outcome>()?;
+    module.add_function(wrap_pyfunction!(lists::listed, module)?)?;
+    module.add_function(wrap_pyfunction!(lists::keys, module)?)?;
+    module.add_function(wrap_pyfunction!(lists::complete_rule, module)?)?;
+    module.add_function(wrap_pyfunction!(lists::tau, module)?)?;
+    module.add_function(wrap_pyfunction!(drive::drive, module)?)?;
+    module.add_function(wrap_pyfunction!(native::run_experiment, module)?)?;
+    module.add_function(wrap_pyfunction!(outcome::read_folder, module)?)?;
+    module.add_function(wrap_pyfunction!(outcome::draw, module)?)?;
+    Ok(())
+}

@@ -1,0 +1,196 @@
+//! What there is, by the names a configuration uses, and behaviours for agents on this side.
+
+use crate::convert::described;
+use crate::error::{error, from_core};
+use fedstay::list::Entry;
+use fedstay::{AgentId, Aggregator, Choice, Decide, Evidence, Policy, Rule, View};
+use pyo3::prelude::*;
+
+/// What there is of `what` ("rules", "policies" or "behaviours"): name, one sentence, reference.
+#[pyfunction]
+pub(crate) fn listed(what: &str) -> PyResult<Vec<(&'static str, &'static str, &'static str)>> {
+    let list: &[Entry] = match what {
+        "rules" => Rule::LIST,
+        "policies" => Policy::LIST,
+        "behaviours" => fedstay::Behaviour::LIST,
+        _ => return Err(error(format!("no list `{what}`: rules, policies, behaviours"))),
+    };
+    Ok(list.iter().map(|entry| (entry.name, entry.about, entry.reference)).collect())
+}
+
+/// The keys of an experiment: name, an example of a value, one sentence.
+#[pyfunction]
+pub(crate) fn keys() -> Vec<(&'static str, &'static str, &'static str)> {
+    fedstay_sim::spec::KEYS.iter().map(|key| (key.name, key.example, key.about)).collect()
+}
+
+/// A rule with all its parameters, as JSON; raises for one that there is not.
+#[pyfunction]
+pub(crate) fn complete_rule(rule: &Bound<'_, PyAny>) -> PyResult<String> {
+    let rule = crate::server::rule(rule)?;
+    rule.check().map_err(from_core)?;
+    serde_json::to_string(&rule).map_err(error)
+}
+
+/// The step size from which on an agent counts as about to leave: (loss − epsilon − delta)/norm.
+///
+/// An agent may send it in the place of its loss and its epsilon; ADA-GD then decides the same.
+///
+/// >>> import fedstay
+/// >>> round(fedstay.tau(loss=1.0, epsilon=0.1, delta=0.05, norm=2.0), 6)
+/// 0.425
+#[pyfunction]
+#[pyo3(signature = (*, loss, epsilon, delta, norm))]
+pub(crate) fn tau(loss: f64, epsilon: f64, delta: f64, norm: f64) -> f64 {
+    fedstay::tau(loss, epsilon, delta, norm)
+}
+
+/// How an agent decides whether to go on: a name such as "threshold" or a dict as in TOML.
+///
+/// >>> import fedstay
+/// >>> fedstay.Behaviour("threshold").leaves(loss=0.09, epsilon=0.1)
+/// True
+#[pyclass(module = "fedstay")]
+pub(crate) struct Behaviour {
+    inner: fedstay::Behaviour,
+}
+
+/// What an agent on this side finds out; looking ahead is left to Python.
+struct Sight<'py> {
+    loss: f64,
+    step_size: f64,
+    /// From a number of private steps and their size to the loss after them.
+    descended: Option<Bound<'py, PyAny>>,
+    failure: Option<PyErr>,
+}
+
+impl Sight<'_> {
+    fn after(&mut self, steps: u32, rate: f64, otherwise: f64) -> f64 {
+        let Some(descended) = &self.descended else { return otherwise };
+        let loss = descended.call1((steps, rate)).and_then(|loss| loss.extract::<f64>());
+        loss.unwrap_or_else(|error| {
+            self.failure = Some(error);
+            otherwise
+        })
+    }
+}
+
+impl Evidence for Sight<'_> {
+    fn loss(&mut self) -> f64 {
+        self.loss
+    }
+
+    fn ahead_at_most(&mut self, steps: u32, rate: f64, bound: f64) -> bool {
+        self.after(steps, rate, self.loss) <= bound
+    }
+
+    fn alone(&mut self, rounds: u32) -> f64 {
+        self.after(rounds, self.step_size, f64::INFINITY)
+    }
+}
+
+#[pymethods]
+impl Behaviour {
+    #[new]
+    #[pyo3(signature = (behaviour=None))]
+    fn new(behaviour: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        Self::read(behaviour)
+    }
+
+    /// Whether the agent leaves, or, if it is not `present`, stays away.
+    ///
+    /// `descended(steps, rate)` gives its loss after so many private gradient steps, for behaviours
+    /// that look ahead; `step_size` is the server's.
+    #[pyo3(signature = (*, loss, epsilon, round=1, agent=0, present=true, step_size=0.0,
+        descended=None))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
+    fn leaves(
+        &mut self,
+        loss: f64,
+        epsilon: f64,
+        round: u32,
+        agent: u64,
+        present: bool,
+        step_size: f64,
+        descended: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<bool> {
+        let mut sight = Sight { loss, step_size, descended, failure: None };
+        let agent = AgentId(agent);
+        let choice =
+            self.inner.decide(&mut View { agent, round, epsilon, present, evidence: &mut sight });
+        match sight.failure {
+            Some(error) => Err(error),
+            None => Ok(choice == Choice::Leave),
+        }
+    }
+
+    /// The loss it tells in the place of the true one.
+    fn told(&self, loss: f64) -> f64 {
+        self.inner.manner().told(loss)
+    }
+
+    /// Whether it works for the report of the round it has just decided to stay in; else it repeats
+    /// its last direction.
+    #[getter]
+    fn works(&self) -> bool {
+        self.inner.manner().works
+    }
+
+    /// Whether, having left, it goes on looking and may come back.
+    #[getter]
+    fn comes_back(&self) -> bool {
+        self.inner.comes_back()
+    }
+
+    /// Whether it may repeat its last direction.
+    #[getter]
+    fn repeats(&self) -> bool {
+        self.inner.repeats()
+    }
+
+    /// One behaviour an agent: the same for all, or a mixed population's, dealt out by the seed.
+    fn assign(&self, agents: usize, seed: u64) -> PyResult<Vec<Self>> {
+        let dealt = self.inner.assign(agents, fedstay::Seed(seed)).map_err(from_core)?;
+        Ok(dealt.into_iter().map(|inner| Self { inner }).collect())
+    }
+
+    /// What it remembers between rounds, as JSON.
+    fn memory(&self) -> String {
+        self.inner.memory().to_string()
+    }
+
+    /// Takes up what `memory` gave.
+    fn recall(&mut self, memory: &str) -> PyResult<()> {
+        let memory = serde_json::from_str(memory).map_err(error)?;
+        self.inner.recall(&memory).map_err(from_core)
+    }
+
+    /// Its name.
+    #[getter]
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Behaviour('{}')", self.inner.name())
+    }
+}
+
+impl Behaviour {
+    /// A name, a dict, another behaviour, or nothing for the usual one.
+    pub(crate) fn read(value: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        let Some(value) = value else { return Ok(Self { inner: Default::default() }) };
+        if let Ok(other) = value.cast::<Self>() {
+            return Ok(Self { inner: other.borrow().inner.clone() });
+        }
+        let inner: fedstay::Behaviour =
+            described(value, "behaviour", fedstay::Behaviour::LIST)?;
+        inner.check().map_err(from_core)?;
+        Ok(Self { inner })
+    }
+
+    /// The core's, for labels.
+    pub(crate) fn inner(&self) -> &fedstay::Behaviour {
+        &self.inner
+    }
+}

@@ -1,0 +1,95 @@
+//! What a run left, as Python takes it: JSON of the records, and the delivered weights.
+
+use crate::error::error;
+use fedstay::record::{Header, RoundLine, Summary};
+use fedstay_cli::draw::png;
+use fedstay_cli::picture;
+use fedstay_sim::observe::{Recorded, read_rounds};
+use numpy::{PyArray1, ToPyArray};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::path::PathBuf;
+
+/// A finished run: header, rounds and summary as JSON, and the delivered weights.
+#[pyclass(frozen, module = "fedstay")]
+pub(crate) struct Outcome {
+    header: String,
+    rounds: Vec<String>,
+    summary: String,
+    weights: Vec<f64>,
+}
+
+impl Outcome {
+    pub(crate) fn new(
+        header: &Header,
+        rounds: &[RoundLine],
+        summary: &Summary,
+        weights: &[f64],
+    ) -> PyResult<Self> {
+        let rounds: Result<Vec<String>, _> = rounds.iter().map(serde_json::to_string).collect();
+        Ok(Self {
+            header: serde_json::to_string(header).map_err(error)?,
+            rounds: rounds.map_err(error)?,
+            summary: serde_json::to_string(summary).map_err(error)?,
+            weights: weights.to_vec(),
+        })
+    }
+}
+
+#[pymethods]
+impl Outcome {
+    /// The first line of rounds.jsonl.
+    #[getter]
+    fn header(&self) -> &str {
+        &self.header
+    }
+
+    /// The other lines of rounds.jsonl.
+    #[getter]
+    fn rounds(&self) -> Vec<String> {
+        self.rounds.clone()
+    }
+
+    /// The content of summary.json.
+    #[getter]
+    fn summary(&self) -> &str {
+        &self.summary
+    }
+
+    /// The delivered weights.
+    #[getter]
+    fn weights<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        self.weights.to_pyarray(py)
+    }
+}
+
+/// Header and rounds of a folder, as JSON: of a run that is over, running, or cut off.
+#[pyfunction]
+pub(crate) fn read_folder(path: PathBuf) -> PyResult<(String, Vec<String>)> {
+    let recorded = read_rounds(&path.join("rounds.jsonl")).map_err(error)?;
+    let rounds: Result<Vec<String>, _> = recorded.rounds.iter().map(serde_json::to_string).collect();
+    Ok((serde_json::to_string(&recorded.header).map_err(error)?, rounds.map_err(error)?))
+}
+
+/// Draws a run from its header and rounds, as "svg" or "png".
+#[pyfunction]
+pub(crate) fn draw<'py>(
+    py: Python<'py>,
+    header: &str,
+    rounds: Vec<String>,
+    form: &str,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let header = serde_json::from_str(header).map_err(error)?;
+    let lines: Result<Vec<RoundLine>, _> =
+        rounds.iter().map(|line| serde_json::from_str(line)).collect();
+    let recorded = Recorded { header, rounds: lines.map_err(error)?, unreadable: Vec::new() };
+    let bytes = py.detach(|| {
+        let svg = picture::run::figure(&recorded).to_svg();
+        match form {
+            "svg" => Ok(svg.into_bytes()),
+            "png" => png(&svg, 2.0).map_err(|why| why.to_string()),
+            _ => Err(format!("a picture is \"svg\" or \"png\", not \"{form}\"")),
+        }
+    });
+    Ok(PyBytes::new(py, &bytes.map_err(error)?))
+}

@@ -1,0 +1,175 @@
+//! `Report`: what an agent tells, with vectors that stay where they are.
+
+use crate::convert::{Held, Numbers};
+use crate::error::blame;
+use fedstay::{AgentId, Loss, Standing};
+use pyo3::prelude::*;
+
+/// One agent's answer to one broadcast.
+///
+/// `direction` is the gradient at the weights the agent received or, after several local steps, the
+/// mean of the gradients along its way. NumPy arrays of float32 or float64 are read where they are;
+/// they must not change until the step is done. An agent tells its `loss` and the `epsilon` at which
+/// it is content, or, to keep both to itself, `tau` alone.
+///
+/// Parameters
+/// ----------
+/// agent : int
+///     The agent's number.
+/// direction : array
+///     As many numbers as there are weights, in any shape.
+/// loss, epsilon : float
+///     Its loss at the weights it received, and the loss at which it leaves.
+/// standard_error : float, optional
+///     Of the loss, where that is an estimate from a sample: rules then keep more distance.
+/// at_least : bool
+///     The loss is only known to be at least this.
+/// tau : float, optional
+///     In the place of loss and epsilon: see `fedstay.tau`.
+/// gradient : array, optional
+///     The gradient at the received weights, where `direction` is not it.
+/// reach : float, optional
+///     The sum of the local step sizes; the server's step size unless given.
+/// samples : int
+///     How many samples stand behind the report.
+///
+/// >>> import fedstay
+/// >>> fedstay.Report(3, [1.0, 0.0], loss=0.2, epsilon=0.1)
+/// Report(agent=3, loss=0.2, epsilon=0.1)
+#[pyclass(frozen, module = "fedstay")]
+pub(crate) struct Report {
+    pub(crate) agent: AgentId,
+    standing: Standing,
+    direction: Numbers,
+    gradient: Option<Numbers>,
+    reach: Option<f64>,
+    samples: u64,
+}
+
+/// A report whose vectors are borrowed from Python.
+pub(crate) struct HeldReport<'py> {
+    report: Bound<'py, Report>,
+    direction: Held<'py>,
+    gradient: Option<Held<'py>>,
+}
+
+impl<'py> HeldReport<'py> {
+    pub(crate) fn new(report: Bound<'py, Report>) -> PyResult<Self> {
+        let py = report.py();
+        let inner = report.get();
+        let direction = inner.direction.hold(py)?;
+        let gradient = inner.gradient.as_ref().map(|gradient| gradient.hold(py)).transpose()?;
+        Ok(Self { direction, gradient, report })
+    }
+
+    /// The core's report.
+    pub(crate) fn read(&self) -> PyResult<fedstay::Report<'_>> {
+        let report = self.report.get();
+        Ok(fedstay::Report {
+            agent: report.agent,
+            standing: report.standing,
+            direction: self.direction.vector()?,
+            gradient: self.gradient.as_ref().map(Held::vector).transpose()?,
+            reach: report.reach,
+            samples: report.samples,
+        })
+    }
+}
+
+#[pymethods]
+impl Report {
+    #[new]
+    #[pyo3(signature = (agent, direction, *, loss=None, epsilon=None, standard_error=None,
+        at_least=false, tau=None, gradient=None, reach=None, samples=1))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
+    fn new(
+        agent: u64,
+        direction: &Bound<'_, PyAny>,
+        loss: Option<f64>,
+        epsilon: Option<f64>,
+        standard_error: Option<f64>,
+        at_least: bool,
+        tau: Option<f64>,
+        gradient: Option<&Bound<'_, PyAny>>,
+        reach: Option<f64>,
+        samples: u64,
+    ) -> PyResult<Self> {
+        let agent = AgentId(agent);
+        let refuse = |why: &str| Err(blame(format!("agent {agent}: {why}"), Some(agent)));
+        let loss = match (loss, standard_error, at_least) {
+            (Some(_), Some(_), true) => {
+                return refuse("a loss is a lower bound (`at_least`) or an estimate, not both");
+            }
+            (Some(mean), Some(standard_error), _) => Some(Loss::Sampled { mean, standard_error }),
+            (Some(loss), None, true) => Some(Loss::AtLeast(loss)),
+            (Some(loss), None, false) => Some(Loss::Exact(loss)),
+            (None, ..) => None,
+        };
+        let standing = match (loss, epsilon, tau) {
+            (Some(loss), Some(epsilon), None) => Standing::Open { loss, epsilon },
+            (None, None, Some(tau)) => Standing::Private { tau },
+            _ => return refuse("a report has either `loss` and `epsilon`, or `tau` alone"),
+        };
+        let read = |value: &Bound<'_, PyAny>, what| Numbers::new(value, what, Some(agent));
+        Ok(Self {
+            agent,
+            standing,
+            direction: read(direction, "its direction")?,
+            gradient: gradient.map(|value| read(value, "its gradient")).transpose()?,
+            reach,
+            samples,
+        })
+    }
+
+    /// The agent's number.
+    #[getter]
+    fn agent(&self) -> u64 {
+        self.agent.0
+    }
+
+    /// Its loss at the weights it received; None where it does not tell.
+    #[getter]
+    fn loss(&self) -> Option<f64> {
+        match self.standing {
+            Standing::Open { loss, .. } => Some(loss.value()),
+            Standing::Private { .. } => None,
+        }
+    }
+
+    /// The loss at which it leaves; None where it does not tell.
+    #[getter]
+    fn epsilon(&self) -> Option<f64> {
+        match self.standing {
+            Standing::Open { epsilon, .. } => Some(epsilon),
+            Standing::Private { .. } => None,
+        }
+    }
+
+    /// Its direction, as it is read: the same memory wherever that was possible.
+    #[getter]
+    fn direction(&self, py: Python<'_>) -> Py<PyAny> {
+        self.direction.to_python(py)
+    }
+
+    /// How many samples stand behind the report.
+    #[getter]
+    fn samples(&self) -> u64 {
+        self.samples
+    }
+
+    /// Raises `fedstay.Error` unless a server of so many weights can use the report.
+    fn check(slf: Bound<'_, Self>, dimension: usize) -> PyResult<()> {
+        let held = HeldReport::new(slf)?;
+        fedstay::Reports::new(dimension, vec![held.read()?])
+            .map(drop)
+            .map_err(crate::error::from_core)
+    }
+
+    fn __repr__(&self) -> String {
+        let standing = match self.standing {
+            Standing::Open { loss, epsilon } => format!("loss={}, epsilon={epsilon}", loss.value()),
+            Standing::Private { tau } => format!("tau={tau}"),
+        };
+        format!("Report(agent={}, {standing})", self.agent)
+    }
+}

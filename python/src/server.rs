@@ -1,0 +1,213 @@
+//! `Server` and `Decision`.
+
+use crate::convert::{Numbers, described};
+use crate::error::{error, from_core};
+use crate::report::{HeldReport, Report};
+use fedstay::{AgentId, Losses, Policy, Reports, Rule};
+use numpy::{PyArray1, ToPyArray};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::collections::BTreeMap;
+
+/// A server that turns reports into steps: no I/O, no clock, no randomness of its own.
+///
+/// Parameters
+/// ----------
+/// weights : array
+///     Where training starts; any shape, kept as float64.
+/// rule : Rule, str or dict
+///     How reports become a step: an object such as `fedstay.AdaGd()`, or a name such as "fedavg".
+/// step_size : float
+///     The step size η.
+/// policy : str or dict, optional
+///     What to do around the rule: "early-stop", "keep-best", "guard".
+///
+/// >>> import fedstay
+/// >>> server = fedstay.Server([0.0, 0.0], fedstay.AdaGd(delta=0.05), 0.1)
+/// >>> near = fedstay.Report(0, [1.0, 0.0], loss=0.2, epsilon=0.1)
+/// >>> far = fedstay.Report(1, [1.0, 1.0], loss=3.0, epsilon=0.1)
+/// >>> server.step([near, far])
+/// Decision(case=1, d=[0], nd=[1], stop=None, step_size=0.1)
+/// >>> server.weights.round(6).tolist()  # agent 0's loss stays, agent 1 is helped
+/// [0.0, -0.1]
+#[pyclass(module = "fedstay")]
+pub(crate) struct Server {
+    inner: fedstay::Server,
+}
+
+pub(crate) fn policy(value: Option<&Bound<'_, PyAny>>) -> PyResult<Policy> {
+    value.map_or(Ok(Policy::None), |value| described(value, "policy", Policy::LIST))
+}
+
+pub(crate) fn rule(value: &Bound<'_, PyAny>) -> PyResult<Rule> {
+    described(value, "rule", Rule::LIST)
+}
+
+#[pymethods]
+impl Server {
+    #[new]
+    #[pyo3(signature = (weights, rule, step_size, *, policy=None))]
+    fn new(
+        weights: &Bound<'_, PyAny>,
+        rule: &Bound<'_, PyAny>,
+        step_size: f64,
+        policy: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let weights = Numbers::new(weights, "`weights`", None)?.widened(rule.py())?;
+        let policy = self::policy(policy)?;
+        let inner = fedstay::Server::new(weights, self::rule(rule)?, step_size)
+            .and_then(|server| server.with_policy(policy));
+        Ok(Self { inner: inner.map_err(from_core)? })
+    }
+
+    /// One round: reports in, weights moved, decision out.
+    ///
+    /// `goodbyes` are the numbers of agents that left in this round. Other Python threads run in the
+    /// meantime. After an error the server is as it was: leave the named agent out and try again.
+    #[pyo3(signature = (reports, goodbyes=Vec::new()))]
+    fn step(
+        &mut self,
+        py: Python<'_>,
+        reports: Vec<Bound<'_, Report>>,
+        goodbyes: Vec<u64>,
+    ) -> PyResult<Decision> {
+        let held: Vec<HeldReport<'_>> =
+            reports.into_iter().map(HeldReport::new).collect::<PyResult<_>>()?;
+        let reports: Vec<fedstay::Report<'_>> =
+            held.iter().map(HeldReport::read).collect::<PyResult<_>>()?;
+        let goodbyes = goodbyes.into_iter().map(AgentId).collect();
+        let server = &mut self.inner;
+        let decision = py.detach(|| {
+            let reports = Reports::with_goodbyes(server.weights().len(), reports, goodbyes)?;
+            server.step(&reports)
+        });
+        Ok(Decision::from(decision.map_err(from_core)?))
+    }
+
+    /// The current weights, as a new float64 array.
+    #[getter]
+    fn weights<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        self.inner.weights().to_pyarray(py)
+    }
+
+    /// The weights to deliver: the current ones, or those that the policy kept.
+    #[getter]
+    fn delivered<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        self.inner.delivered().to_pyarray(py)
+    }
+
+    /// What the last step added to the weights.
+    #[getter]
+    fn displacement<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        self.inner.displacement().to_pyarray(py)
+    }
+
+    /// The rounds so far.
+    #[getter]
+    fn round(&self) -> u32 {
+        self.inner.round()
+    }
+
+    /// The step size in force.
+    #[getter]
+    fn step_size(&self) -> f64 {
+        self.inner.step_size()
+    }
+
+    /// The rule's name.
+    #[getter]
+    fn rule(&self) -> &'static str {
+        self.inner.rule().name()
+    }
+
+    /// Whether every loss must be exact in the next round; else lower bounds will do for agents that
+    /// are far from leaving.
+    #[getter]
+    fn needs_exact_losses(&self) -> bool {
+        self.inner.losses() == Losses::Exact
+    }
+
+    /// The share of the usual work for each agent in the next round, where the rule sets loads.
+    #[getter]
+    fn loads(&self) -> Option<BTreeMap<u64, f64>> {
+        let loads = self.inner.loads()?;
+        Some(loads.into_iter().map(|(agent, share)| (agent.0, share)).collect())
+    }
+
+    /// Everything the server is, for a checkpoint; `Server.from_state` takes it up again.
+    fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = py.detach(|| serde_json::to_vec(&self.inner.state())).map_err(error)?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// A server as it was when `state` was taken.
+    ///
+    /// >>> import fedstay
+    /// >>> server = fedstay.Server([1.0, 2.0], "fedavg", 0.1)
+    /// >>> fedstay.Server.from_state(server.state()).weights.tolist()
+    /// [1.0, 2.0]
+    #[staticmethod]
+    fn from_state(state: &[u8]) -> PyResult<Self> {
+        let state = serde_json::from_slice(state).map_err(|why| {
+            error(format!("these {} bytes are no server's state: {why}", state.len()))
+        })?;
+        Ok(Self { inner: fedstay::Server::from_state(state).map_err(from_core)? })
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "Server({} weights, {}, round {}, step_size={})",
+            self.inner.weights().len(),
+            self.inner.rule().name(),
+            self.inner.round(),
+            self.inner.step_size()
+        )
+    }
+}
+
+/// What the server decided in a round.
+#[pyclass(frozen, get_all, module = "fedstay")]
+pub(crate) struct Decision {
+    /// Who is predicted to leave.
+    d: Vec<u64>,
+    /// The others.
+    nd: Vec<u64>,
+    /// The paper's case, for rules that act on the prediction.
+    case: Option<u8>,
+    /// Why the run ends here, if it does.
+    stop: Option<&'static str>,
+    /// The step size from here on.
+    step_size: f64,
+    /// How many independent gradients the projection kept clear of.
+    rank: Option<usize>,
+    /// Whether everybody is brought under their precision: "certified", "estimated", "no".
+    landed: Option<String>,
+}
+
+impl From<fedstay::Decision> for Decision {
+    fn from(decision: fedstay::Decision) -> Self {
+        let ids = |agents: Vec<AgentId>| agents.into_iter().map(|agent| agent.0).collect();
+        let landed = decision.landed.and_then(|landed| serde_json::to_value(landed).ok());
+        Self {
+            d: ids(decision.split.d),
+            nd: ids(decision.split.nd),
+            case: decision.case,
+            stop: decision.stop.map(fedstay::StopReason::name),
+            step_size: decision.step_size,
+            rank: decision.projection.map(|projection| projection.rank),
+            landed: landed.and_then(|landed| landed.as_str().map(str::to_owned)),
+        }
+    }
+}
+
+#[pymethods]
+impl Decision {
+    fn __repr__(&self) -> String {
+        let case = self.case.map_or("None".to_owned(), |case| case.to_string());
+        let stop = self.stop.map_or("None".to_owned(), |stop| format!("'{stop}'"));
+        format!(
+            "Decision(case={case}, d={:?}, nd={:?}, stop={stop}, step_size={})",
+            self.d, self.nd, self.step_size
+        )
+    }
+}
