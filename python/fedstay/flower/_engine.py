@@ -1,0 +1,255 @@
+"""What the core's loop asks for: a round gathered over the network, with patience."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from logging import INFO, WARNING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType, MetricRecord
+from flwr.common.logger import log
+from flwr.serverapp import Grid
+from flwr.serverapp.strategy import Result as FlowerResult
+from numpy.typing import NDArray
+
+from .._core import Error, Report
+from ._replies import Answers
+from ._roll import Roll
+
+if TYPE_CHECKING:
+    from ._strategy import FedStay
+
+#: How often replies are looked for, in seconds.
+POLL = 0.2
+
+
+class Engine:
+    """What the core's loop asks: a round gathered over the network, with patience."""
+
+    def __init__(
+        self,
+        strategy: FedStay,
+        grid: Grid,
+        timeout: float,
+        train_config: ConfigRecord,
+        evaluate_config: ConfigRecord,
+        evaluate_fn: Callable[[int, ArrayRecord], MetricRecord | None] | None,
+    ) -> None:
+        self.strategy, self.grid, self.timeout = strategy, grid, timeout
+        self.train_config, self.evaluate_config = train_config, evaluate_config
+        self.evaluate_fn = evaluate_fn
+        self.flower = FlowerResult()
+        self.round = 0
+
+    @property
+    def roll(self) -> Roll:
+        return self.strategy.roll
+
+    def agents(self) -> list[tuple[int, float, str | None]]:
+        """Everybody who ever told a precision; nobody knows that of the others."""
+        known = sorted(self.roll.members.values(), key=lambda member: member.id)
+        return [
+            (m.id, m.epsilon, None if m.name == str(m.id) else m.name)
+            for m in known
+            if m.epsilon is not None
+        ]
+
+    def behaviours(self) -> list[str]:
+        """Unknown: that is the agents' own affair."""
+        return []
+
+    def gather(
+        self, *, round: int, weights: NDArray[np.float64], exact: bool, **_: Any
+    ) -> tuple[
+        list[Report],
+        list[int],
+        list[int],
+        list[tuple[int, str]],
+        list[tuple[int, float, float | None, None]] | None,
+        str | None,
+    ]:
+        """Asks until enough agents have answered, or patience is over."""
+        strategy, roll = self.strategy, self.roll
+        log(INFO, "fedstay: [ROUND %d]", round)
+        self.round = round
+        assert strategy._layout is not None
+        arrays = strategy._layout.pack(weights)
+        if self.evaluate_fn is not None:
+            self._central(round - 1, arrays)
+        if round == 1:
+            self._wait_for_nodes()
+        answers = Answers()
+        for attempt in range(strategy.tries + 1):
+            asked = self._ask(round, arrays, weights, exact, answers)
+            enough = len(answers.reports) >= strategy.min_agents
+            # Nobody is left only if everybody said so; who is silent may come back.
+            nobody = not roll.still_in() and bool(roll.members)
+            if enough or nobody:
+                break
+            strangers = sum(roll.of_node(node) is None for node in asked)
+            hopeless = bool(roll.members) and len(roll.still_in()) + strangers < strategy.min_agents
+            got = f"{len(answers.reports)} of at least {strategy.min_agents} agents reported in round {round}"
+            if strategy.on_few == "stop" or hopeless:
+                faults = self._close(round, answers)
+                return [], sorted(answers.goodbyes), [], faults, None, got
+            if attempt == strategy.tries:
+                raise Error(
+                    f"{got}, after {attempt} more tries; start the same app again to go on with this round"
+                )
+            log(
+                WARNING,
+                "fedstay: %s (%d nodes asked); waiting %g s",
+                got,
+                len(asked),
+                strategy.wait,
+            )
+            time.sleep(strategy.wait)
+        faults = self._close(round, answers)
+        reports = [answers.reports[agent] for agent in sorted(answers.reports)]
+        self._metrics(round, reports, answers)
+        assessment = self._assessment(round, arrays)
+        # Who left is not asked again, so nobody comes back.
+        return reports, sorted(answers.goodbyes), [], faults, assessment, None
+
+    def _ask(
+        self,
+        round: int,
+        arrays: ArrayRecord,
+        weights: NDArray[np.float64],
+        exact: bool,
+        answers: Answers,
+    ) -> list[int]:
+        """One exchange with everybody who has not answered yet."""
+        strategy, roll = self.strategy, self.roll
+        listed = list(self.grid.get_node_ids())
+        heard = {m.node for m in roll.members.values() if answers.heard(m)}
+        nodes = [node for node in roll.to_ask(round, listed) if node not in heard]
+        for member in roll.missing(listed):
+            answers.faults.setdefault(member.name, "not connected")
+        messages = strategy._messages(nodes, round, arrays, self.train_config, MessageType.TRAIN)
+        replies, sent = self._exchange(messages)
+        strategy._read(replies, sent, listed, weights, round, answers)
+        silent = set(sent.values()) - {sent.get(r.metadata.reply_to_message_id) for r in replies}
+        for node in silent:
+            strategy._blame(node, f"no answer within {self.timeout:g} s", answers)
+        if exact:
+            self._drop_secrets(answers)
+        return nodes
+
+    def _drop_secrets(self, answers: Answers) -> None:
+        """A rule that computes with losses cannot use a report without one."""
+        for member in self.roll.still_in():
+            made = answers.reports.get(member.id)
+            if made is not None and made.loss is None:
+                del answers.reports[member.id]
+                answers.faults[member.name] = f"it keeps its loss, which {self.strategy.rule} needs"
+
+    def _exchange(self, messages: list[Message]) -> tuple[list[Message], dict[str, int]]:
+        """Sends messages, and waits for the replies as long as an agent may take."""
+        nodes = [message.metadata.dst_node_id for message in messages]
+        ids = list(self.grid.push_messages(messages)) if messages else []
+        sent = {id: node for id, node in zip(ids, nodes, strict=False) if id}
+        waiting, replies = set(sent), []
+        until = time.monotonic() + self.timeout
+        while waiting and time.monotonic() < until:
+            came = list(self.grid.pull_messages(list(waiting)))
+            replies += came
+            waiting -= {reply.metadata.reply_to_message_id for reply in came}
+            if waiting:
+                time.sleep(POLL)
+        return replies, sent
+
+    def _wait_for_nodes(self) -> None:
+        wanted = self.strategy.min_available_nodes
+        for _ in range(self.strategy.tries):
+            there = len(list(self.grid.get_node_ids()))
+            if there >= wanted:
+                return
+            log(INFO, "fedstay: %d of %d nodes are there; waiting", there, wanted)
+            time.sleep(min(self.strategy.wait, 3.0))
+        raise Error(f"fewer than {wanted} nodes came; start SuperNodes, then this app again")
+
+    def _close(self, round: int, answers: Answers) -> list[tuple[int, str]]:
+        """Counts the silent rounds of those who gave no usable answer."""
+        faults = []
+        for name, why in sorted(answers.faults.items()):
+            member = self.roll.members[name]
+            if answers.heard(member) or member.left is not None:
+                continue
+            if self.roll.failed(member, round):
+                why += f"; set aside after {member.silent} silent rounds"
+            log(WARNING, "fedstay: round %d: agent %s is skipped: %s", round, name, why)
+            faults.append((member.id, why))
+        return sorted(faults)
+
+    def _metrics(self, round: int, reports: list[Report], answers: Answers) -> None:
+        losses = [made.loss for made in reports if made.loss is not None]
+        metrics: dict[str, Any] = {"left": len(answers.goodbyes), "reported": len(reports)}
+        if losses:
+            metrics["loss"] = sum(losses) / len(losses)
+        self.flower.train_metrics_clientapp[round] = MetricRecord(metrics)
+
+    def _central(self, round: int, arrays: ArrayRecord) -> None:
+        assert self.evaluate_fn is not None
+        metrics = self.evaluate_fn(round, arrays)
+        if metrics is not None:
+            self.flower.evaluate_metrics_serverapp[round] = metrics
+
+    def _evaluate(self, round: int, arrays: ArrayRecord) -> dict[int, tuple[float, float | None]]:
+        strategy = self.strategy
+        messages = list(strategy.configure_evaluate(round, arrays, self.evaluate_config, self.grid))
+        replies, sent = self._exchange(messages)
+        metrics = strategy.aggregate_evaluate(round, replies)
+        if metrics is not None:
+            self.flower.evaluate_metrics_clientapp[round] = metrics
+        return strategy._evaluations(replies, sent)
+
+    def _assessment(
+        self, round: int, arrays: ArrayRecord
+    ) -> list[tuple[int, float, float | None, None]] | None:
+        """How good the model is for everybody in the header, if all of them can be asked."""
+        every = self.strategy.evaluate_every
+        if not every or (round != 1 and round % every):
+            return None
+        told = self._evaluate(round, arrays)
+        ids = [agent for agent, _, _ in self.agents()]
+        if any(agent not in told for agent in ids):
+            return None
+        return [(agent, *told[agent], None) for agent in ids]
+
+    def assess(
+        self, weights: NDArray[np.float64]
+    ) -> list[tuple[int, float, float | None, int | None]]:
+        """How good the delivered model is, as far as agents can be asked; else what they last told."""
+        strategy = self.strategy
+        assert strategy._layout is not None
+        arrays = strategy._layout.pack(weights)
+        told: dict[int, tuple[float, float | None]] = {}
+        if strategy.evaluate_at_end:
+            told = self._evaluate(self.round + 1, arrays)
+        if self.evaluate_fn is not None:
+            self._central(self.round, arrays)
+        by_id = {member.id: member for member in self.roll.members.values()}
+        result: list[tuple[int, float, float | None, int | None]] = []
+        for agent, epsilon, _ in self.agents():
+            member = by_id[agent]
+            if agent in told:
+                result.append((agent, *told[agent], None))
+            else:
+                # Content from the start, it never told a loss: at most its precision, then.
+                loss = member.loss if member.loss is not None else epsilon
+                result.append((agent, loss, None, member.loss_round or member.left or 0))
+        return result
+
+    def memory(self) -> str:
+        """What a restart needs, for the checkpoint."""
+        return json.dumps({"round": self.round, **self.roll.memory()})
+
+    def recall(self, memory: str) -> None:
+        """Takes up what `memory` gave."""
+        saved = json.loads(memory)
+        self.round = saved["round"]
+        self.roll.recall(saved)

@@ -1,0 +1,175 @@
+"""Who takes part behind Flower: names, numbers, nodes, silence and departures. Knows no Flower.
+
+An agent is its name. A node is only where it was last heard from: a node that restarts may come back
+under another number, and a reply under somebody else's name is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from .._core import Error
+
+__all__ = ["Member", "Roll"]
+
+
+@dataclass
+class Member:
+    """One agent, as far as the server knows it."""
+
+    id: int
+    name: str
+    node: int | None = None
+    epsilon: float | None = None
+    silent: int = 0
+    #: The round in which it was set aside, if it is.
+    aside: int | None = None
+    #: Set aside and not connected: asked at once when it is back.
+    absent: bool = False
+    left: int | None = None
+    loss: float | None = None
+    loss_round: int | None = None
+
+
+@dataclass
+class Roll:
+    """Everybody heard of so far.
+
+    expected: the names that may take part, in the order of their numbers, or a mapping from names to
+        node ids (None where any node may have the name). Anybody, if not given.
+    max_silent: after so many rounds without a usable answer an agent is set aside.
+    retry_every: an agent that was set aside is asked again every so many rounds.
+    """
+
+    expected: Sequence[str] | Mapping[str, int | None] | None = None
+    max_silent: int = 3
+    retry_every: int = 5
+    members: dict[str, Member] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for number, name in enumerate(self.expected or ()):
+            node = self.expected[name] if isinstance(self.expected, Mapping) else None
+            self.members[name] = Member(number, name, node)
+
+    def of_node(self, node: int) -> Member | None:
+        """Whose node it is."""
+        return next((m for m in self.members.values() if m.node == node), None)
+
+    def still_in(self) -> list[Member]:
+        """Those who have not left, by number."""
+        return sorted((m for m in self.members.values() if m.left is None), key=lambda m: m.id)
+
+    def to_ask(self, round: int, listed: Iterable[int]) -> list[int]:
+        """The nodes to send this round's weights to, of those that are connected."""
+        listed = sorted(listed)
+        for member in self.still_in():
+            if member.aside is not None and member.node not in listed:
+                member.absent = True
+        return [node for node in listed if self._is_due(node, round)]
+
+    def _is_due(self, node: int, round: int) -> bool:
+        member = self.of_node(node)
+        if member is None:
+            # A stranger may be a new agent, or an old one on a new node.
+            return not self._only_known_nodes()
+        if member.left is not None:
+            return False
+        if member.aside is None or member.absent:
+            return True
+        return (round - member.aside) % self.retry_every == 0
+
+    def _only_known_nodes(self) -> bool:
+        return isinstance(self.expected, Mapping) and None not in self.expected.values()
+
+    def missing(self, asked: Iterable[int]) -> list[Member]:
+        """Those who should have been asked and could not: known, still in, and not connected."""
+        asked = set(asked)
+        return [
+            member
+            for member in self.still_in()
+            if member.aside is None and (member.node is None or member.node not in asked)
+        ]
+
+    def admit(self, claims: Mapping[int, str], listed: Iterable[int]) -> dict[int, Member | Error]:
+        """Which agent each node is, given the names they answered under; or why not."""
+        listed = set(listed)
+        admitted: dict[int, Member | Error] = {}
+        for node, name in sorted(claims.items(), key=lambda claim: _order(claim[1])):
+            try:
+                admitted[node] = self._admit(node, name, claims, listed)
+            except Error as error:
+                admitted[node] = error
+        return admitted
+
+    def _admit(self, node: int, name: str, claims: Mapping[int, str], listed: set[int]) -> Member:
+        own = self.of_node(node)
+        if own is not None and own.name != name:
+            raise Error(f"agent {own.name}: its node {node} answered as agent {name}; refused")
+        member = self.members.get(name)
+        if member is None:
+            if self.expected is not None:
+                raise Error(f"node {node} answered as agent {name}, who is not expected; refused")
+            rivals = sorted(other for other, claimed in claims.items() if claimed == name)
+            if len(rivals) > 1:
+                raise Error(
+                    f"agent {name}: nodes {rivals} all answered under this name; refused, give every "
+                    "node its own `agent` or `partition-id`"
+                )
+            member = self.members[name] = Member(self._number(name), name, node)
+        if member.node != node:
+            fixed = isinstance(self.expected, Mapping) and self.expected[name] is not None
+            if fixed or member.node in listed:
+                raise Error(
+                    f"agent {name} is node {member.node}, but node {node} answered under its name; "
+                    "refused"
+                )
+            if member.node is None and sum(claimed == name for claimed in claims.values()) > 1:
+                raise Error(f"agent {name}: several nodes answered under this name; refused")
+            member.node = node
+        return member
+
+    def _number(self, name: str) -> int:
+        """A partition's number is its own; other names are numbered as they come."""
+        taken = {member.id for member in self.members.values()}
+        own = int(name) if name.isdecimal() and len(name) < 16 else None
+        if own is not None and str(own) == name and own not in taken:
+            return own
+        return next(number for number in range(len(taken) + 1) if number not in taken)
+
+    def answered(self, member: Member) -> bool:
+        """It gave a usable answer; whether it had been set aside before."""
+        back = member.aside is not None
+        member.silent, member.aside, member.absent = 0, None, False
+        return back
+
+    def failed(self, member: Member, round: int) -> bool:
+        """It gave none in this round; whether it is set aside for that."""
+        member.silent += 1
+        if member.aside is not None:
+            # It was tried again, in vain: the next try is as far away as before.
+            member.absent = False
+            return False
+        if member.silent >= self.max_silent:
+            member.aside = round
+        return member.aside is not None
+
+    def memory(self) -> dict[str, Any]:
+        """Everything, for a checkpoint."""
+        return {"members": [asdict(member) for member in self.members.values()]}
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """Takes up what `memory` gave."""
+        self.members = {saved["name"]: Member(**saved) for saved in memory["members"]}
+
+    def settings(self) -> str:
+        """What config.toml says about it."""
+        expected = list(self.expected) if self.expected is not None else "anybody"
+        return json.dumps([expected, self.max_silent, self.retry_every])
+
+
+def _order(name: str) -> tuple[int, int, str]:
+    """Numbers before names, each in their own order."""
+    return (0, int(name), name) if name.isdecimal() else (1, 0, name)
