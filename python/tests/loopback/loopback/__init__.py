@@ -1,0 +1,1 @@
+"""A small NumPy app: agents that each want to be somewhere else."""

@@ -1,0 +1,159 @@
+"""The wheel against the core's lists, and what a caller can get wrong."""
+
+import dataclasses
+import json
+import threading
+import time
+
+import fedstay
+import numpy as np
+import pytest
+from fedstay import _core, rules
+
+
+def two(dtype=np.float64):
+    return [
+        fedstay.Report(0, np.array([1.0, 0.0], dtype), loss=0.2, epsilon=0.1),
+        fedstay.Report(1, np.array([1.0, 1.0], dtype), loss=3.0, epsilon=0.1),
+    ]
+
+
+def accepts(kind, name, example):
+    value = json.loads(example) if example[0] in "0123456789[tf-" else example.strip('"')
+    try:
+        _core.complete_rule({"kind": kind, name: value})
+    except fedstay.Error as error:
+        return "unknown field" not in str(error)
+    return True
+
+
+def test_every_rule_of_the_core_has_a_class():
+    assert sorted(rules.classes()) == sorted(name for name, _, _ in _core.listed("rules"))
+    for rule in rules.classes().values():
+        assert rule.__name__ in fedstay.__all__ and rule.__doc__
+
+
+@pytest.mark.parametrize("kind", [name for name, _, _ in _core.listed("rules")])
+def test_a_class_has_its_rules_parameters_and_defaults(kind):
+    made = rules.classes()[kind]()
+    assert json.loads(_core.complete_rule(made)) == made.to_dict()
+    assert json.loads(_core.complete_rule(kind)) == made.to_dict()
+    parameters = {name.removeprefix("rule."): example for name, example, _ in _core.keys()
+                  if name.startswith("rule.") and name != "rule.kind"}  # fmt: skip
+    taken = {name for name, example in parameters.items() if accepts(kind, name, example)}
+    assert taken == {field.name for field in dataclasses.fields(made)}
+    for name in taken:
+        assert f"{name}:" in made.__doc__, f"{kind}.{name} is not documented"
+    with pytest.raises(TypeError):
+        rules.classes()[kind](1.0)
+
+
+@pytest.mark.parametrize("kind", [name for name, _, _ in _core.listed("rules")])
+def test_every_rule_steps(kind):
+    server = fedstay.Server([0.5, -0.5], kind, 0.1)
+    decision = server.step(two())
+    assert np.isfinite(server.weights).all() and sorted(decision.d + decision.nd) == [0, 1]
+    again = fedstay.Server.from_state(server.state())
+    again.step(two())
+    server.step(two())
+    assert again.weights.tobytes() == server.weights.tobytes()
+
+
+def test_arrays_are_read_where_they_are():
+    for dtype in (np.float32, np.float64):
+        direction = np.ones((3, 4), dtype)
+        report = fedstay.Report(0, direction, loss=1.0, epsilon=0.1)
+        assert np.shares_memory(report.direction, direction)
+        assert report.direction.dtype == dtype
+    assert fedstay.Report(0, [1, 2], loss=1.0, epsilon=0.1).direction.dtype == np.float64
+    strided = np.ones((4, 4), np.float32)[:, ::2]
+    assert fedstay.Report(0, strided, loss=1.0, epsilon=0.1).direction.shape == (8,)
+
+
+def test_single_precision_is_widened_and_not_copied_into_the_sum():
+    server = fedstay.Server(np.zeros(2), "fedavg", 0.5)
+    server.step([fedstay.Report(0, np.array([0.1, 0.2], np.float32), loss=1.0, epsilon=0.1)])
+    assert server.weights.tolist() == [-0.5 * float(np.float32(x)) for x in (0.1, 0.2)]
+
+
+@pytest.mark.parametrize(
+    ("make", "agent", "words"),
+    [
+        (lambda: fedstay.Report(7, [1.0, np.nan], loss=1.0, epsilon=0.1), 7, r"agent 7.*direction\[1\]"),
+        (lambda: fedstay.Report(7, [1.0], loss=1.0, epsilon=0.1), 7, "agent 7.*1 components"),
+        (lambda: fedstay.Report(7, [1.0, 1.0], loss=np.inf, epsilon=0.1), 7, "agent 7.*loss"),
+        (lambda: fedstay.Report(7, ["a", "b"], loss=1.0, epsilon=0.1), 7, "agent 7.*dtype"),
+        (lambda: fedstay.Report(7, [1.0, 1.0], loss=1.0), 7, "agent 7.*either"),
+        (lambda: fedstay.Report(0, [1.0, 1.0], loss=1.0, epsilon=0.1), 0, "agent 0 reported twice"),
+    ],
+)  # fmt: skip
+def test_errors_name_the_agent_and_leave_the_server_as_it_was(make, agent, words):
+    server = fedstay.Server([0.0, 0.0], fedstay.AdaGd(), 0.1)
+    before = server.state()
+    with pytest.raises(fedstay.Error, match=words) as caught:
+        server.step([*two(), make()])
+    assert caught.value.agent == agent
+    assert server.state() == before
+
+
+def test_errors_without_an_agent_say_what_to_type():
+    with pytest.raises(fedstay.Error, match="fedavg.*retain") as caught:
+        fedstay.Server([0.0], "fedagv", 0.1)
+    assert caught.value.agent is None
+    for bad in (
+        lambda: fedstay.Server([0.0], fedstay.AdaGd(delta=-1.0), 0.1),
+        lambda: fedstay.Server([0.0], "fedavg", 0.0),
+        lambda: fedstay.Server([np.nan], "fedavg", 0.1),
+        lambda: fedstay.Server([0.0], "fedavg", 0.1, policy="gaurd"),
+        lambda: fedstay.Server.from_state(b"{}"),
+        lambda: fedstay.Behaviour("sulks"),
+        lambda: fedstay.run("there/is/no.toml"),
+        lambda: fedstay.run(set={"rule.detla": 1}),
+    ):
+        with pytest.raises(fedstay.Error):
+            bad()
+
+
+def test_other_threads_run_during_a_step():
+    size, turns, done = 2_000_000, [], threading.Event()
+
+    def watch():
+        while not done.is_set():
+            turns.append(time.perf_counter())
+            time.sleep(0.0005)
+
+    rng = np.random.default_rng(0)
+    reports = [
+        fedstay.Report(i, rng.normal(size=size).astype(np.float32), loss=0.1, epsilon=0.1)
+        for i in range(8)
+    ]
+    reports.append(fedstay.Report(9, rng.normal(size=size), loss=9e3, epsilon=0.1))
+    server = fedstay.Server(np.zeros(size), fedstay.AdaGd(), 1e-3)
+    thread = threading.Thread(target=watch)
+    thread.start()
+    time.sleep(0.01)
+    start = time.perf_counter()
+    server.step(reports)
+    end = time.perf_counter()
+    done.set()
+    thread.join()
+    during = [turn for turn in turns if start < turn < end]
+    # With the lock held it could not have had more than the turn before and the one after.
+    assert len(during) > 5, (len(during), end - start)
+
+
+def test_privacy_mode_decides_the_same():
+    open_, private = (fedstay.Server([0.0, 0.0], fedstay.AdaGd(delta=0.05), 0.1) for _ in range(2))
+    taus = [
+        fedstay.Report(i, g, tau=fedstay.tau(loss=f, epsilon=0.1, delta=0.05, norm=np.hypot(*g)))
+        for i, (f, g) in enumerate([(0.2, [1.0, 0.0]), (3.0, [1.0, 1.0])])
+    ]
+    assert open_.step(two()).d == private.step(taus).d == [0]
+    assert open_.weights.tobytes() == private.weights.tobytes()
+
+
+def test_a_list_is_what_the_core_lists():
+    for what in ("rules", "policies", "behaviours"):
+        assert all(name and about for name, about, _ in _core.listed(what))
+    for name, _, _ in _core.listed("policies"):
+        fedstay.Server([0.0], "fedavg", 0.1, policy=name)

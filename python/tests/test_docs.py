@@ -1,0 +1,61 @@
+"""Every example in a docstring, and in the guide, runs."""
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+from pathlib import Path
+
+import fedstay
+import pytest
+from fedstay import _core
+
+GUIDE = Path(__file__).parents[2] / "docs" / "python.md"
+
+
+def documented():
+    """The docstrings with examples, by name; doctest itself does not look into compiled modules."""
+    modules = [fedstay, _core]
+    for module in pkgutil.walk_packages(fedstay.__path__, "fedstay."):
+        modules.append(importlib.import_module(module.name))
+    found = {}
+    for module in modules:
+        things = [(module.__name__, module)]
+        for name, thing in vars(module).items():
+            ours = str(getattr(thing, "__module__", "")).startswith("fedstay")
+            if not ours:
+                continue
+            if callable(thing):
+                things.append((name, thing))
+            if inspect.isclass(thing):
+                things += [(f"{name}.{n}", t) for n, t in vars(thing).items()]
+        for name, thing in things:
+            text = inspect.getdoc(thing) or ""
+            if ">>>" in text:
+                found[name] = text
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(documented()))
+def test_docstring(name):
+    run(name, documented()[name])
+
+
+def test_there_are_examples():
+    assert {"Server", "Report", "simulate", "run", "Result", "AdaGd", "Behaviour", "tau"} <= {
+        *documented(),
+        "AdaGd",
+    }
+
+
+def test_the_guide():
+    run("docs/python.md", GUIDE.read_text())
+
+
+def run(name, text):
+    test = doctest.DocTestParser().get_doctest(text, {}, name, None, 0)
+    assert test.examples, f"{name} has no examples"
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    output = []
+    runner.run(test, out=output.append)
+    assert runner.failures == 0, "".join(output)

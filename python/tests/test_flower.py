@@ -1,0 +1,118 @@
+"""The strategy on real processes: one SuperLink, three SuperNodes, TLS, node authentication.
+
+The tests share one federation and come in this order: the last of them kills a node.
+"""
+
+import os
+import signal
+
+import fedstay
+import numpy as np
+import pytest
+from federation import Federation, wait_until
+from loopback.bowls import START, STEP_SIZE, agents
+
+ROUNDS = 4
+
+
+@pytest.fixture(scope="module")
+def federation(tmp_path_factory):
+    made = Federation(tmp_path_factory.mktemp("federation"))
+    try:
+        for number, name in enumerate("abc"):
+            made.node = made.supernode(name, made.key(name), number)
+            made.nodes = {**getattr(made, "nodes", {}), name: made.node}
+        yield made
+    finally:
+        made.close()
+
+
+@pytest.fixture(scope="module")
+def simulated():
+    return fedstay.simulate(
+        agents(), "fedavg", weights=START, step_size=STEP_SIZE, rounds=ROUNDS, on="bowls"
+    )
+
+
+def rounds_in(out):
+    path = out / "rounds.jsonl"
+    return max(path.read_text().count("\n") - 1, 0) if path.exists() else 0
+
+
+def test_a_run_is_the_simulation_bit_for_bit(federation, simulated, tmp_path):
+    out = tmp_path / "plain"
+    run = federation.start_run(out=out, rounds=ROUNDS)
+    assert federation.finish(run, out, 180) == "finished:completed", federation.log("superlink")
+    kept = fedstay.read(out)
+    assert kept.left == simulated.left == [("b", 3)]
+    assert kept.lines == simulated.lines
+    assert kept.header["agents"] == simulated.header["agents"]
+    assert np.load(out / "weights.npy").tobytes() == simulated.weights.tobytes()
+    # But for how they behave, which is their own affair here.
+    known = [{k: v for k, v in a.items() if k != "behaviour"} for a in simulated.summary["agents"]]
+    assert kept.summary["agents"] == known
+    # Agent b was asked three times to train, and never after it had said goodbye.
+    log = federation.log("supernode-b-1")
+    assert log.count("Receiving: train message") == 3
+    for name in ("config.toml", "summary.json", "checkpoint", "report.html", "run.svg"):
+        assert (out / name).stat().st_size > 0
+
+
+def test_a_killed_server_app_goes_on_to_the_same_bytes(federation, simulated, tmp_path):
+    out = tmp_path / "killed"
+    federation.start_run(out=out, rounds=ROUNDS)
+    wait_until(lambda: rounds_in(out) >= 2, 120, "two rounds")
+    federation.kill_server_app()
+    before = rounds_in(out)
+    assert before < ROUNDS, "it was too fast to be killed"
+    assert not (out / "summary.json").exists()
+    run = federation.start_run(out=out, rounds=ROUNDS)
+    assert federation.finish(run, out, 180) == "finished:completed", federation.log("superlink")
+    assert fedstay.read(out).lines == simulated.lines
+    assert np.load(out / "weights.npy").tobytes() == simulated.weights.tobytes()
+
+
+def test_nonsense_is_refused_by_name_and_the_round_goes_on(federation, tmp_path):
+    out = tmp_path / "nonsense"
+    config = {"rounds": 6, "scenario": "nonsense", "max-silent": 9}
+    run = federation.start_run(out=out, **config)
+    assert federation.finish(run, out, 240) == "finished:completed", federation.log("superlink")
+    kept = fedstay.read(out)
+    assert kept.left == []
+    faults = {round: (agent, why) for round, agent, why in kept.faults}
+    assert sorted(faults) == [2, 3, 4, 5] and {agent for agent, _ in faults.values()} == {"b"}
+    assert "direction[5] is NaN" in faults[2][1]
+    assert "shape (7,) where the model has (24,)" in faults[3][1]
+    assert "answered as agent a" in faults[4][1]
+    assert "crashes on purpose" in faults[5][1]
+    # The others reported in every round, and b again once it behaved.
+    assert [line["agents"] for line in kept.lines] == [[0, 1, 2], *[[0, 2]] * 4, [0, 1, 2]]
+
+
+def test_strangers_are_refused(federation):
+    unregistered = federation.supernode("d", federation.key("d", register=False), 3)
+    assert unregistered.wait(60) != 0
+    assert "Exit Code: 305" in federation.log("supernode-d-3")
+    # The public half of one key was registered; the node has the private half of another.
+    right, wrong = federation.key("e"), federation.key("f", register=False)
+    wrong.rename(right)
+    assert federation.supernode("e", right, 4).wait(60) != 0
+    assert "Exit Code: 305" in federation.log("supernode-e-4")
+    # No key at all.
+    assert federation.supernode("g", None, 5).wait(60) != 0
+
+
+def test_a_killed_node_is_a_fault_and_not_a_departure(federation, tmp_path):
+    out = tmp_path / "node"
+    config = {"rounds": 4, "scenario": "crash", "timeout": 12.0}
+    run = federation.start_run(out=out, **config)
+    wait_until(lambda: rounds_in(out) >= 1, 120, "the first round")
+    os.killpg(federation.nodes["b"].pid, signal.SIGKILL)
+    assert federation.finish(run, out, 240) == "finished:completed", federation.log("superlink")
+    kept = fedstay.read(out)
+    assert kept.left == [] and kept.stop == "round-limit"
+    assert {agent for _, agent, _ in kept.faults} == {"b"}
+    assert "set aside after 2 silent rounds" in kept.faults[-1][2]
+    assert kept.lines[-1]["agents"] == [0, 2]
+    # What it was last worth is told as such.
+    assert [a["id"] for a in kept.summary["agents"] if "loss_of_round" in a] == [1]

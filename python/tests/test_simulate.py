@@ -1,0 +1,191 @@
+"""Python agents and the native simulator, and what they leave behind."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import fedstay
+import numpy as np
+import pytest
+from fedstay import _core
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+class Bowl:
+    def __init__(self, centre, **more):
+        self.centre = np.array(centre)
+        self.__dict__.update(more)
+
+    def loss_and_grad(self, weights):
+        away = weights - self.centre.astype(weights.dtype)
+        return 0.5 * away @ away, away
+
+
+AGENTS = {"near": Bowl([1.0, 0.0]), "far": Bowl([0.0, 4.0])}
+START = {"weights": [3.0, 0.0], "step_size": 0.1, "epsilon": 1.0}
+
+
+def test_averaging_loses_whom_the_others_keep():
+    lost = fedstay.simulate(AGENTS, "fedavg", **START)
+    assert lost.verdict == "harmful" and {who for who, _ in lost.left} == {"near", "far"}
+    for rule in (fedstay.AdaGd(delta=0.1), fedstay.Retain()):
+        kept = fedstay.simulate(AGENTS, rule, **START)
+        assert (kept.verdict, kept.left) == ("retained", [])
+    guarded = fedstay.simulate(AGENTS, "fedavg", policy="guard", **START)
+    assert guarded.left == []
+
+
+def test_with_one_agent_averaging_is_gradient_descent():
+    one = [Bowl([1.0, 2.0], epsilon=1e-3)]
+    run = fedstay.simulate(one, "fedavg", weights=[0.0, 0.0], step_size=0.5, rounds=3)
+    by_hand = np.zeros(2)
+    for line in run.lines:
+        assert line["weights"] == by_hand.tolist()
+        by_hand = by_hand - 0.5 * (by_hand - np.array([1.0, 2.0]))
+    assert run.weights.tolist() == by_hand.tolist()
+
+
+def test_behaviours_by_name_by_dict_and_of_one_agent():
+    stays = fedstay.simulate(AGENTS, "fedavg", behaviour="never", rounds=40, **START)
+    assert stays.left == [] and stays.header["rule"] == "fedavg+never"
+    stays = fedstay.simulate(AGENTS, "fedavg", behaviour={"kind": "never"}, rounds=40, **START)
+    assert stays.left == []
+    mixed = {"near": Bowl([1.0, 0.0], behaviour="never"), "far": AGENTS["far"]}
+    left = fedstay.simulate(mixed, "fedavg", **START).left
+    assert "near" not in {who for who, _ in left}
+
+
+@pytest.mark.parametrize("kind", [name for name, _, _ in _core.listed("behaviours")])
+def test_every_behaviour_runs_and_resumes(kind, tmp_path):
+    behaviour = {"kind": kind}
+    if kind == "mixed":
+        behaviour["of"] = [{"kind": "lying", "agents": [1]}, {"kind": "never", "share": 1.0}]
+
+    class Dies(Bowl):
+        rounds = 5
+
+        def loss_and_grad(self, weights):
+            Dies.rounds -= 1
+            if Dies.rounds == 0:
+                raise KeyboardInterrupt
+            return super().loss_and_grad(weights)
+
+    options = {"behaviour": behaviour, "rounds": 20, **START}
+    whole = fedstay.simulate(AGENTS, "fedavg", **options)
+    assert len(whole.lines) > 1
+    mortal = {**AGENTS, "near": Dies([1.0, 0.0])}
+    for again in (False, True):
+        try:
+            cut = fedstay.simulate(mortal, "fedavg", out=tmp_path / "cut", resume=again, **options)
+        except KeyboardInterrupt:
+            assert not again
+    assert cut.lines == whole.lines and cut.weights.tobytes() == whole.weights.tobytes()
+
+
+def test_agents_see_the_precision_of_the_start():
+    seen = set()
+
+    class Looks(Bowl):
+        def loss_and_grad(self, weights):
+            seen.add(weights.dtype)
+            return super().loss_and_grad(weights)
+
+    start = {**START, "weights": np.array([3.0, 0.0], np.float32)}
+    fedstay.simulate([Looks([1.0, 0.0])], "fedavg", rounds=2, **start)
+    assert seen == {np.dtype(np.float32)}
+
+
+def test_an_agent_s_own_exception_comes_through():
+    class Breaks(Bowl):
+        def loss_and_grad(self, weights):
+            raise ZeroDivisionError("mine")
+
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        fedstay.simulate([Breaks([0.0, 0.0])], "fedavg", **START)
+    with pytest.raises(fedstay.Error, match="agent 0.*epsilon"):
+        fedstay.simulate([Bowl([0.0, 0.0])], "fedavg", weights=[1.0, 1.0], step_size=0.1)
+    with pytest.raises(fedstay.Error, match="empty"):
+        fedstay.simulate([], "fedavg", **START)
+
+
+def test_tables_pictures_and_folders(tmp_path):
+    out = tmp_path / "run"
+    result = fedstay.simulate(AGENTS, fedstay.AdaGd(delta=0.1), out=out, **START)
+    assert result.columns["round"][-1] == result.summary["rounds"] == len(result.lines)
+    frame = result.rounds
+    assert list(frame["loss.near"])[0] == result.columns["loss.near"][0] == 2.0
+    assert result.plot(tmp_path / "run.png").svg.startswith("<svg")
+    assert (tmp_path / "run.png").read_bytes().startswith(b"\x89PNG")
+    assert result.plot()._repr_svg_() == (out / "run.svg").read_text()
+    back = fedstay.read(out)
+    assert back.lines == result.lines and back.summary == result.summary
+    names = {path.name for path in out.iterdir()}
+    native = tmp_path / "native"
+    fedstay.run(set={"problem.kind": "observation-3"}, out=native)
+    assert names == {path.name for path in native.iterdir()}
+    with pytest.raises(fedstay.Error, match="over"):
+        fedstay.simulate(AGENTS, fedstay.AdaGd(delta=0.1), out=out, **START)
+
+
+def test_a_run_that_was_cut_off_goes_on_to_the_same_bytes(tmp_path):
+    class Dies(Bowl):
+        rounds = 5
+
+        def loss_and_grad(self, weights):
+            Dies.rounds -= 1
+            if Dies.rounds < 0:
+                raise KeyboardInterrupt
+            return super().loss_and_grad(weights)
+
+    arguments = {"rounds": 12, **START}
+    rule = fedstay.AdaGd(delta=0.1)
+    whole = fedstay.simulate(AGENTS, rule, out=tmp_path / "whole", **arguments)
+    with pytest.raises(KeyboardInterrupt):
+        cut = {"near": Dies([1.0, 0.0]), "far": AGENTS["far"]}
+        fedstay.simulate(cut, rule, out=tmp_path / "cut", **arguments)
+    with pytest.raises(fedstay.Error, match="resume=True"):
+        fedstay.simulate(AGENTS, rule, out=tmp_path / "cut", **arguments)
+    with pytest.raises(fedstay.Error, match="other settings"):
+        fedstay.simulate(AGENTS, "fedavg", out=tmp_path / "cut", resume=True, **arguments)
+    resumed = fedstay.simulate(AGENTS, rule, out=tmp_path / "cut", resume=True, **arguments)
+    assert resumed.lines == whole.lines
+    for path in sorted((tmp_path / "whole").iterdir()):
+        assert path.read_bytes() == (tmp_path / "cut" / path.name).read_bytes(), path.name
+
+
+def test_experiments_of_the_repository_run():
+    path = REPOSITORY / "experiments" / "compare.toml"
+    result = fedstay.run(path, set={"rounds": 3, "rule": fedstay.Retain(delta=0.02)})
+    assert result.header["rule"] == "retain" and len(result.lines) <= 3
+    one = fedstay.run(path, set={"rounds": 3}, threads=1)
+    two = fedstay.run(path, set={"rounds": 3}, threads=2)
+    assert one.weights.tobytes() == two.weights.tobytes() and one.lines == two.lines
+
+
+@pytest.mark.parametrize("hidden", [("pandas",), ("pandas", "polars")])
+def test_tables_without_pandas_and_without_both(hidden):
+    program = f"""
+import importlib.util, json
+find = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *more: None if name in {hidden!r} else find(name, *more)
+import fedstay
+rounds = fedstay.run(set={{"problem.kind": "observation-3", "rounds": 3}}).rounds
+print(type(rounds).__module__.split(".")[0], len(rounds["round"]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    expected = "polars" if hidden == ("pandas",) else "builtins"
+    assert done.stdout.split() == [expected, "3"]
+
+
+def test_the_folder_says_its_settings(tmp_path):
+    fedstay.simulate(AGENTS, "pcgrad", out=tmp_path / "run", rounds=2, **START)
+    import tomllib
+
+    config = tomllib.loads((tmp_path / "run" / "config.toml").read_text())
+    assert config["rule"]["kind"] == "pcgrad" and config["epsilon"] == [1.0, 1.0]
+    first = json.loads((tmp_path / "run" / "rounds.jsonl").read_text().splitlines()[0])
+    assert [agent["name"] for agent in first["agents"]] == ["near", "far"]

@@ -1,0 +1,350 @@
+"""The strategy's patience and suspicion, with Flower's own messages on a grid inside this process.
+
+What real processes do is in test_flower.py; here are the many ways in which agents come and go.
+"""
+
+import itertools
+
+import fedstay
+import numpy as np
+import pytest
+from fedstay.flower import FedStay, agent_mod, agent_name, decide_and_report, evaluate_and_report
+from flwr.app import (
+    Array,
+    ArrayRecord,
+    ConfigRecord,
+    Context,
+    Error,
+    Message,
+    MetricRecord,
+    RecordDict,
+)
+from flwr.clientapp import ClientApp
+from flwr.serverapp import Grid
+from flwr.supercore.task_identity import TaskIdentity
+from loopback.bowls import START, STEP_SIZE, agents
+
+# What Flower tells every process of a server app; messages carry it.
+TaskIdentity.run_id, TaskIdentity.node_id, TaskIdentity.task_id = 1, 1, 1
+
+
+class Nodes(Grid):
+    """Nodes in this process: each has a context and answers with the app, unless it is `dead`."""
+
+    def __init__(self, names, app):
+        self.app, self.contexts, self.dead, self.asked = app, {}, set(), []
+        self.hook = lambda round, grid: None
+        self.numbers = itertools.count(101)
+        self.ids = itertools.count()
+        self.replies = {}
+        for name in names:
+            self.join(name)
+
+    def join(self, name):
+        node = next(self.numbers)
+        self.contexts[node] = Context(1, node, {"agent": name}, RecordDict(), {})
+        return node
+
+    def set_run(self, run): ...
+
+    run = None
+
+    def create_message(self, *arguments): ...
+
+    def get_node_ids(self):
+        return list(self.contexts)
+
+    def push_messages(self, messages):
+        sent = []
+        for message in messages:
+            message.metadata.__dict__["_message_id"] = str(next(self.ids))
+            sent.append(message.metadata.message_id)
+            node = message.metadata.dst_node_id
+            round = int(message.content["config"]["server-round"])
+            self.asked.append((message.metadata.message_type, round, node))
+            if node not in self.dead:
+                self.replies[sent[-1]] = self.answer(message, self.contexts[node])
+        return sent
+
+    def answer(self, message, context):
+        try:
+            return self.app(message, context)
+        except Exception as error:  # noqa: BLE001
+            # As Flower does: the error comes from node 1, not from the node that failed.
+            return Message(Error(5, f"trace\n{error!r}"), reply_to=message)
+
+    def pull_messages(self, ids):
+        return [self.replies.pop(i) for i in reversed(list(ids)) if i in self.replies]
+
+    def send_and_receive(self, messages, *, timeout=None):
+        return self.pull_messages(self.push_messages(messages))
+
+
+def bowl_app(change=lambda reply, name, round: reply, **options):
+    app = ClientApp()
+
+    @app.train()
+    def train(message, context):
+        name = agent_name(context)
+        agent = agents()[name]
+        epsilon = options.get("epsilon", agent.epsilon)
+        reply = decide_and_report(agent, None, message, context, epsilon=epsilon)
+        return change(reply, name, int(message.content["config"]["server-round"]))
+
+    @app.evaluate()
+    def evaluate(message, context):
+        return evaluate_and_report(agents()[agent_name(context)], None, message, context)
+
+    return app
+
+
+def start(strategy, grid, rounds=4, **more):
+    arrays = ArrayRecord({"w": Array(START)})
+    strategy.start(grid, arrays, num_rounds=rounds, timeout=more.pop("timeout", 0.3), **more)
+    return strategy.result
+
+
+def simulated(**options):
+    return fedstay.simulate(
+        agents(), "fedavg", weights=START, step_size=STEP_SIZE, rounds=4, **options
+    )
+
+
+def test_the_order_of_nodes_and_replies_changes_nothing():
+    for names in itertools.permutations("abc"):
+        result = start(FedStay("fedavg", step_size=STEP_SIZE), Nodes(names, bowl_app()))
+        assert result.lines == simulated().lines
+        assert result.weights.tobytes() == simulated().weights.tobytes()
+
+
+def test_who_left_is_not_asked_again_and_not_asked_at_the_end():
+    grid = Nodes("abc", bowl_app())
+    result = start(FedStay("fedavg", step_size=STEP_SIZE), grid)
+    assert result.left == [("b", 3)]
+    asked = [(kind, round) for kind, round, node in grid.asked if node == 102]
+    assert asked == [("train", 1), ("train", 2), ("train", 3)]
+    # So nobody knows what the departure did to it: the verdict says what is known.
+    assert result.verdict == "harmful" and "agent 1" in result.summary["warnings"][0]
+    assert result.summary["agents"][1]["loss_of_round"] == 2
+
+
+def test_the_verdict_is_unknown_where_only_leavers_could_tell():
+    grid = Nodes("b", bowl_app())
+    strategy = FedStay("fedavg", step_size=STEP_SIZE, evaluate_leavers=False)
+    result = start(strategy, grid, rounds=9)
+    assert (result.stop, result.verdict) == ("nobody-left", "unknown")
+    grid = Nodes("b", bowl_app())
+    strategy = FedStay("fedavg", step_size=STEP_SIZE, evaluate_leavers=True)
+    assert start(strategy, grid, rounds=9).verdict == "benign"
+
+
+def test_silence_is_a_fault_then_set_aside_then_welcome_back():
+    grid = Nodes("abc", bowl_app(epsilon=0.001))
+
+    def change(reply, name, round):
+        if name == "a" and round == 2:
+            grid.dead.add(102)
+        if name == "a" and round == 5:
+            # The node comes back under another number, as one without authentication does.
+            del grid.contexts[102]
+            grid.join("b")
+        return reply
+
+    grid.app = bowl_app(change, epsilon=0.001)
+    strategy = FedStay("fedavg", step_size=STEP_SIZE, max_silent=2, retry_every=50)
+    result = start(strategy, grid, rounds=7)
+    assert [(round, agent) for round, agent, _ in result.faults] == [(2, "b"), (3, "b")]
+    assert "no answer within" in result.faults[0][2] and "set aside" in result.faults[1][2]
+    assert result.left == []
+    reported = [1 in line["agents"] for line in result.lines]
+    assert reported == [True, False, False, False, False, True, True]
+
+
+def test_a_hanging_node_is_tried_again_now_and_then():
+    grid = Nodes("ab", bowl_app(epsilon=0.001))
+    grid.dead.add(102)
+    strategy = FedStay(
+        "fedavg", step_size=STEP_SIZE, agents=["a", "b"], max_silent=1, retry_every=3
+    )
+    strategy.roll.members["b"].node = 102
+    start(strategy, grid, rounds=8, timeout=0.05)
+    tried = [round for kind, round, node in grid.asked if node == 102 and kind == "train"]
+    assert tried == [1, 4, 7]
+
+
+def test_names_cannot_be_taken():
+    def forge(reply, name, round):
+        if name == "c" and round >= 2:
+            reply.content["fedstay"]["agent"] = "a"
+        return reply
+
+    result = start(
+        FedStay("fedavg", step_size=STEP_SIZE),
+        Nodes("abc", bowl_app(forge, epsilon=0.001)),
+        rounds=3,
+    )
+    assert [(agent, why) for _, agent, why in result.faults] == [
+        ("c", "its node 103 answered as agent a; refused"),
+    ] * 2
+    # Two strangers under one name: nobody knows who is right.
+    grid = Nodes("aab", bowl_app(epsilon=0.001))
+    result = start(FedStay("fedavg", step_size=STEP_SIZE), grid, rounds=1)
+    assert [agent["name"] for agent in result.header["agents"]] == ["b"]
+    # A stranger under the name of somebody who is there.
+    grid = Nodes("ab", bowl_app(epsilon=0.001))
+    grid.app = bowl_app(
+        lambda r, n, round: (round == 1 and n == "a" and grid.join("b"), r)[1], epsilon=0.001
+    )
+    result = start(FedStay("fedavg", step_size=STEP_SIZE), grid, rounds=3)
+    assert result.faults == [] and [line["agents"] for line in result.lines] == [[0, 1]] * 3
+
+
+def test_only_the_expected_may_come():
+    grid = Nodes("abc", bowl_app(epsilon=0.001))
+    result = start(FedStay("fedavg", step_size=STEP_SIZE, agents=["c", "a"]), grid, rounds=2)
+    assert [agent["name"] for agent in result.header["agents"]] == ["c", "a"]
+    bound = FedStay("fedavg", step_size=STEP_SIZE, agents={"a": 103, "c": 101})
+    grid = Nodes("abc", bowl_app(epsilon=0.001))
+    with pytest.raises(fedstay.Error, match="0 of at least 1"):
+        bound.tries, bound.wait = 1, 0.01
+        start(bound, grid, rounds=2)
+    assert {node for _, _, node in grid.asked} == {101, 103}
+
+
+def test_too_few_wait_or_stop_and_never_average_nothing():
+    grid = Nodes("abc", bowl_app(epsilon=0.001))
+    grid.dead |= {101, 102, 103}
+    strategy = FedStay("fedavg", step_size=STEP_SIZE, on_few="stop")
+    result = start(strategy, grid, timeout=0.05)
+    assert result.stop == "too-few" and result.weights.tolist() == START.tolist()
+    # Waiting: two of three answer late; who answered before is not asked twice.
+    grid = Nodes("abc", bowl_app(epsilon=0.001))
+    grid.dead |= {102, 103}
+    strategy = FedStay("fedavg", step_size=STEP_SIZE, min_agents=3, wait=0.01)
+    strategy.roll.settings()
+    revive = iter([lambda: grid.dead.discard(102), lambda: grid.dead.discard(103)])
+    listed = grid.get_node_ids
+    calls = itertools.count()
+
+    def get_node_ids():
+        if next(calls) >= 2:
+            next(revive, lambda: None)()
+        return listed()
+
+    grid.get_node_ids = get_node_ids
+    result = start(strategy, grid, rounds=1, timeout=0.05)
+    assert result.lines[0]["agents"] == [0, 1, 2] and result.faults == []
+    trained = [node for kind, _, node in grid.asked if kind == "train"]
+    assert trained.count(101) == 1
+
+
+def test_a_departure_that_leaves_too_few_is_on_record():
+    strategy = FedStay("fedavg", step_size=STEP_SIZE, min_agents=3)
+    result = start(strategy, Nodes("abc", bowl_app()), rounds=9)
+    assert (result.stop, result.left) == ("too-few", [("b", 3)])
+    assert result.summary["rounds"] == 3
+
+
+def test_one_who_joins_late_is_in_the_header(tmp_path):
+    grid = Nodes("ab", bowl_app(epsilon=0.001))
+    grid.app = bowl_app(
+        lambda r, n, round: (round == 2 and n == "a" and grid.join("c"), r)[1], epsilon=0.001
+    )
+    out = tmp_path / "late"
+    result = start(FedStay("fedavg", step_size=STEP_SIZE, out=out), grid, rounds=4)
+    assert [line["agents"] for line in result.lines] == [[0, 1], [0, 1], [0, 1, 2], [0, 1, 2]]
+    assert fedstay.read(out).header == result.header
+    assert [agent["name"] for agent in result.header["agents"]] == ["a", "b", "c"]
+
+
+def test_replies_that_are_not_ours_are_refused():
+    def plain(reply, name, round):
+        if name == "b" and round == 2:
+            del reply.content["fedstay"]
+        if name == "b" and round == 3:
+            reply.content["fedstay"]["loss"] = "low"
+        if name == "b" and round == 4:
+            reply.content["fedstay"]["reach"] = float("inf")
+        if name == "b" and round == 5:
+            del reply.content["arrays"]
+        return reply
+
+    app = bowl_app(plain, epsilon=0.001)
+    result = start(
+        FedStay("fedavg", step_size=STEP_SIZE, max_silent=9), Nodes("abc", app), rounds=6
+    )
+    words = ["no `fedstay` record", "loss is 'low'", "reach is inf", "no arrays"]
+    assert [round for round, _, _ in result.faults] == [2, 3, 4, 5]
+    for (_, agent, why), word in zip(result.faults, words, strict=True):
+        assert agent == "b" and word in why, why
+
+
+def test_evaluations_become_assessments():
+    strategy = FedStay("fedavg", step_size=STEP_SIZE, evaluate_every=2, evaluate_leavers=True)
+    result = start(strategy, Nodes("abc", bowl_app()))
+    assert [line["round"] for line in result.lines if "assessment" in line] == [1, 2, 4]
+    first = result.lines[0]
+    assert first["assessment"]["loss"] == first["loss"]
+
+
+def test_trained_weights_are_as_good_as_directions():
+    """An app as Flower's users have it: it trains and returns its model; the mod does the rest."""
+
+    def loss(message, context):
+        weights = message.content["arrays"]["w"].numpy()
+        return agents()[agent_name(context)].loss_and_grad(weights)[0]
+
+    app = ClientApp(mods=[agent_mod(loss)])
+
+    @app.train()
+    def train(message, context):
+        weights = message.content["arrays"]["w"].numpy()
+        slope = agents()[agent_name(context)].loss_and_grad(weights)[1]
+        trained = ArrayRecord({"w": Array(weights - STEP_SIZE * slope)})
+        metrics = MetricRecord({"num-examples": 3})
+        return Message(RecordDict({"arrays": trained, "metrics": metrics}), reply_to=message)
+
+    grid = Nodes("abc", app)
+    for context in grid.contexts.values():
+        context.node_config["epsilon"] = agents()[agent_name(context)].epsilon
+    result = start(FedStay("fedavg", step_size=STEP_SIZE, evaluate_at_end=False), grid)
+    assert result.left == simulated().left
+    assert np.allclose(result.weights, simulated().weights, rtol=0, atol=1e-14)
+
+
+def test_it_works_in_a_loop_that_is_not_ours():
+    grid, strategy = Nodes("abc", bowl_app()), FedStay("fedavg", step_size=STEP_SIZE)
+    arrays = ArrayRecord({"w": Array(START)})
+    for round in range(1, 5):
+        messages = list(strategy.configure_train(round, arrays, ConfigRecord(), grid))
+        arrays, metrics = strategy.aggregate_train(round, grid.send_and_receive(messages))
+    assert arrays["w"].numpy().tobytes() == simulated().weights.tobytes()
+    assert metrics["reported"] == 2
+
+
+def test_bad_parameters_are_refused_before_the_first_round():
+    for bad in ({"on_few": "hope"}, {"min_agents": 0}, {"rule": "fedagv"}, {"step_size": -1.0}):
+        with pytest.raises(fedstay.Error):
+            FedStay(**{"step_size": STEP_SIZE, **bad})
+
+
+def test_integers_pass_through_and_singles_stay_singles():
+    class Net:
+        samples = 4
+
+        def loss_and_grad(self, weights):
+            assert weights.dtype == np.float32
+            return float(weights @ weights), 2 * weights
+
+    app = ClientApp()
+
+    @app.train()
+    def train(message, context):
+        assert message.content["arrays"]["steps"].numpy() == 7
+        return decide_and_report(Net(), None, message, context)
+
+    arrays = ArrayRecord({"w": Array(np.ones((2, 3), np.float32)), "steps": Array(np.array(7))})
+    strategy = FedStay("fedavg", step_size=0.1, epsilon=0.01, evaluate_at_end=False)
+    flower = strategy.start(Nodes("ab", app), arrays, num_rounds=2, timeout=1)
+    assert flower.arrays["steps"].numpy() == 7
+    assert flower.arrays["w"].numpy().dtype == np.float32 and flower.arrays["w"].shape == (2, 3)
