@@ -1,0 +1,46 @@
+//! Times `Server::step` under ADA-GD on gradients from a file, for `bench/python_step.py`.
+//!
+//! ```sh
+//! step FILE D AGENTS HELD OUT
+//! ```
+//! FILE holds `AGENTS` rows of `D` little-endian f32; the first `HELD` agents are about to leave.
+//! Every line on standard input is answered with the seconds of one step from zero; at its end the
+//! weights go to OUT as f64.
+
+use fedstay::{AdaGd, AgentId, Report, Reports, Server, Vector};
+use std::io::Write;
+use std::time::Instant;
+
+const STEP_SIZE: f64 = 0.1;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [file, dimension, agents, held, out] = arguments.as_slice() else {
+        return Err("usage: step FILE D AGENTS HELD OUT".into());
+    };
+    let (dimension, agents): (usize, usize) = (dimension.parse()?, agents.parse()?);
+    let held: u64 = held.parse()?;
+    let bytes = std::fs::read(file)?;
+    let (chunks, _) = bytes.as_chunks::<4>();
+    let values: Vec<f32> = chunks.iter().map(|chunk| f32::from_le_bytes(*chunk)).collect();
+    if values.len() != dimension * agents {
+        return Err(format!("{file} holds {} numbers", values.len()).into());
+    }
+    let report = |(agent, row)| {
+        let loss = if agent < held { 0.1 } else { 1e9 };
+        Report::new(AgentId(agent), loss, 0.1, Vector::F32(row))
+    };
+    let first = Server::new(vec![0.0; dimension], AdaGd::default(), STEP_SIZE)?;
+    let mut server = first.clone();
+    for line in std::io::stdin().lines() {
+        line?;
+        server = first.clone();
+        let rows = (0u64..).zip(values.chunks(dimension)).map(report).collect();
+        let start = Instant::now();
+        server.step(&Reports::new(dimension, rows)?)?;
+        println!("{}", start.elapsed().as_secs_f64());
+        std::io::stdout().flush()?;
+    }
+    let bytes: Vec<u8> = server.weights().iter().flat_map(|w| w.to_le_bytes()).collect();
+    Ok(std::fs::write(out, bytes)?)
+}
