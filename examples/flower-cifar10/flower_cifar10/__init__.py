@@ -1,0 +1,1 @@
+"""CIFAR-10 on Flower, with agents that may leave."""
