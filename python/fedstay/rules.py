@@ -103,6 +103,9 @@ class Retain(Rule):
 
     delta: how far above its precision every agent is kept. Larger: more room for misses, and agents
         end farther from their precision.
+    base: where to go where no floor is in the way: "level" (the shortest step after which everybody
+        is predicted to be near) or "descent" (down the mean direction, by the step size).
+    floors: False is the control without floors, for agents that never leave.
     trust: keep steps within a radius in which predictions held: "auto" (for float32 gradients),
         "region" (always) or "proof" (never: convex losses, exact gradients).
     landing: whether to bring everybody under their precision at the end.
@@ -115,6 +118,8 @@ class Retain(Rule):
 
     kind: ClassVar[str] = "retain"
     delta: float = 0.05
+    base: Literal["level", "descent"] = "level"
+    floors: bool = True
     trust: Literal["auto", "region", "proof"] = "auto"
     landing: bool = True
     margin: float = 0.0

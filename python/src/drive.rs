@@ -97,11 +97,8 @@ pub(crate) fn drive(
     let summary = books.ledger.summary(&server, &mut engine, stop, about);
     let summary = summary.map_err(|why| engine.exception(why))?;
     if let Some(folder) = &mut books.folder {
-        let state = State {
-            server: server.state(),
-            engine: engine.memory(),
-            ledger: books.ledger.clone(),
-        };
+        let state =
+            State { server: server.state(), engine: engine.memory(), ledger: books.ledger.clone() };
         folder.finish(&summary, &server, &layout, state)?;
     }
     Outcome::new(&books.header, &books.lines, &summary, server.delivered())

@@ -9,7 +9,7 @@ use fedstay::{
 use numpy::ToPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -113,31 +113,27 @@ fn assessment(told: &[Told]) -> Assessment {
     Assessment { agents: agents.collect(), population: None }
 }
 
-/// The line of a round in which too few answered to take a step: who left then is on record.
+/// The line of a round in which too few answered to take a step: who left then is on record. Read
+/// from JSON, where a field that does not apply is left out.
 fn last_line(
     call: &Call<'_>,
-    left: Vec<AgentId>,
-    faults: Vec<(AgentId, String)>,
-) -> RoundLine {
-    RoundLine {
-        round: call.round,
-        agents: Vec::new(),
-        loss: Vec::new(),
-        at_least: Vec::new(),
-        d: Vec::new(),
-        case: None,
-        left,
-        returned: Vec::new(),
-        faults,
-        flags: Vec::new(),
-        step_size: call.step_size,
-        step_norm: 0.0,
-        rank: None,
-        stop: Some(StopReason::TooFew),
-        landed: None,
-        assessment: None,
-        weights: (call.weights.len() <= fedstay::record::SMALL).then(|| call.weights.to_vec()),
-    }
+    left: &[AgentId],
+    faults: &[(AgentId, String)],
+) -> Result<RoundLine, serde_json::Error> {
+    let weights = (call.weights.len() <= fedstay::record::SMALL).then_some(call.weights);
+    serde_json::from_value(json!({
+        "round": call.round,
+        "agents": [],
+        "loss": [],
+        "d": [],
+        "case": null,
+        "left": left,
+        "faults": faults,
+        "step_size": call.step_size,
+        "step_norm": 0.0,
+        "stop": StopReason::TooFew,
+        "weights": weights,
+    }))
 }
 
 impl Engine for PyEngine<'_> {
@@ -154,7 +150,9 @@ impl Engine for PyEngine<'_> {
         let faults: Vec<(AgentId, String)> =
             faults.into_iter().map(|(agent, why)| (AgentId(agent), why)).collect();
         if let Some(why) = stop {
-            self.stopped = Some(last_line(call, goodbyes, faults));
+            let line = last_line(call, &goodbyes, &faults);
+            let unwritten = |error: serde_json::Error| Error::Observer(error.to_string());
+            self.stopped = Some(line.map_err(unwritten)?);
             return Err(Error::Engine { round: call.round, why });
         }
         let held: PyResult<Vec<_>> = reports.into_iter().map(HeldReport::new).collect();

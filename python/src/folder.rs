@@ -157,7 +157,8 @@ impl Folder {
     ) -> PyResult<()> {
         self.checkpoint(state)?;
         picture::run::write(&self.path).map_err(|why| error(format!("{why:#}")))?;
-        picture::report::write(&self.path, summary).map_err(|why| error(format!("{why:#}")))?;
+        picture::report::write(&self.path, Some(summary))
+            .map_err(|why| error(format!("{why:#}")))?;
         let model = model_bytes(server.delivered(), layout).map_err(error)?;
         write_whole(&self.path.join("model.safetensors"), &model)?;
         let mut text = serde_json::to_vec_pretty(summary).map_err(error)?;

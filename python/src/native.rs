@@ -114,7 +114,7 @@ fn run(
     let summary = summary.map_err(|why| why.to_string())?;
     if let Some(folder) = &mut kept.0 {
         picture::run::write(folder.path()).map_err(|why| format!("{why:#}"))?;
-        picture::report::write(folder.path(), &summary).map_err(|why| format!("{why:#}"))?;
+        picture::report::write(folder.path(), Some(&summary)).map_err(|why| format!("{why:#}"))?;
         folder.finish(&trial, &summary).map_err(|why| why.to_string())?;
     }
     let outcome =

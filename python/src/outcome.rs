@@ -67,7 +67,8 @@ impl Outcome {
 #[pyfunction]
 pub(crate) fn read_folder(path: PathBuf) -> PyResult<(String, Vec<String>)> {
     let recorded = read_rounds(&path.join("rounds.jsonl")).map_err(error)?;
-    let rounds: Result<Vec<String>, _> = recorded.rounds.iter().map(serde_json::to_string).collect();
+    let rounds: Result<Vec<String>, _> =
+        recorded.rounds.iter().map(serde_json::to_string).collect();
     Ok((serde_json::to_string(&recorded.header).map_err(error)?, rounds.map_err(error)?))
 }
 

@@ -127,7 +127,7 @@ mod tests {
             seed: 0,
             rounds,
             agents: (0..agents)
-                .map(|id| HeaderAgent { id: fedstay::AgentId(id), epsilon: 0.1 })
+                .map(|id| HeaderAgent { id: fedstay::AgentId(id), epsilon: 0.1, name: None })
                 .collect(),
         };
         let mut history = History::new(header);
