@@ -1,7 +1,7 @@
 //! Results as text for a terminal.
 
 use fedstay::privacy::Budget;
-use fedstay::record::Summary;
+use fedstay::record::{Guarantee, Summary};
 use fedstay::verdict::Verdict;
 
 /// Rows under headings; the first column to the left, the others to the right.
@@ -77,6 +77,22 @@ pub(crate) fn verdict(summary: &Summary) -> String {
              others"
         ),
     }
+}
+
+/// How sure it is that the rule keeps everybody, and how often the guard had to act.
+pub(crate) fn guarantee(summary: &Summary) -> Option<String> {
+    let sure = match summary.guarantee? {
+        Guarantee::Certified => {
+            "certified: convex losses and exact gradients, so every step was proved to keep everybody"
+        }
+        Guarantee::Estimated => {
+            "estimated: that steps keep everybody is predicted from gradients, not proved"
+        }
+    };
+    let acted = summary.guarded.map(|share| {
+        format!("; the guard changed the step in {} of the rounds", percent(Some(share)))
+    });
+    Some(format!("{sure}{}", acted.unwrap_or_default()))
 }
 
 /// What the reports of a run gave away, in a sentence.
@@ -157,6 +173,9 @@ pub(crate) fn summary(summary: &Summary) -> String {
             "prediction  of {} who left, {} were in D the round before; of {} ever in D, {} left\n",
             prediction.left, prediction.left_foreseen, prediction.in_d, prediction.in_d_left
         ));
+    }
+    if let Some(sure) = guarantee(summary) {
+        text.push_str(&format!("guarantee  {sure}\n"));
     }
     if let Some(harm) = crate::story::harm(summary) {
         text.push_str(&format!("\n{harm}\n"));

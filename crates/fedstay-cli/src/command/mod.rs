@@ -79,6 +79,9 @@ struct Source {
     /// Set a key, as in the file: `--set rule.kind=ada-gd --set epsilon=0.1`
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
+    /// Move every step to the nearest one that keeps everybody: `--set policy.kind=guard`
+    #[arg(long)]
+    guard: bool,
 }
 
 impl Source {
@@ -92,7 +95,11 @@ impl Source {
             Some((key, value)) => Ok((key.trim().to_owned(), value.trim().to_owned())),
             None => Err(Usage(format!("--set {pair}: write it as --set KEY=VALUE"))),
         });
-        Ok((text, set.collect::<Result<_, _>>()?))
+        let mut set: Vec<(String, String)> = set.collect::<Result<_, _>>()?;
+        if self.guard {
+            set.push(("policy.kind".to_owned(), "guard".to_owned()));
+        }
+        Ok((text, set))
     }
 
     fn experiment(&self) -> Result<Experiment> {

@@ -306,6 +306,8 @@ fn theory(subject: &Subject) -> String {
             html.push_str("</ul>\n");
         }
     }
+    let sure = subject.summary.as_ref().and_then(table::guarantee);
+    html.extend(sure.map(|text| paragraph("", &sentence(&text))));
     html.extend(landed.map(|text| paragraph("", &text)));
     html
 }
