@@ -326,7 +326,10 @@ fn repeat(subject: &Subject) -> String {
         &format!("Written by fedstay {version}. The same configuration and seed give the same bytes, whatever the number of threads."),
     ));
     if let Some(config) = &subject.config {
-        html.push_str(&format!("<h2>Configuration</h2>\n<pre>{}</pre>\n", escape(config)));
+        html.push_str(&format!(
+            "<h2>Configuration</h2>\n<pre class=\"config\">{}</pre>\n",
+            escape(config)
+        ));
     }
     html
 }

@@ -46,16 +46,30 @@ function show() {
   for (const id of ids) refresh(id);
 }
 
+// Until when drawing rests: a large run takes its time to draw, and the page must answer meanwhile.
+let rest = 0;
+const waiting = new Set();
+
 async function refresh(id) {
   const run = runs.get(id);
   if (!run) return;
+  const wait = rest - performance.now();
+  if (wait > 0) {
+    if (!waiting.has(id)) setTimeout(() => { waiting.delete(id); refresh(id); }, wait);
+    waiting.add(id);
+    return;
+  }
   const own = view;
   try {
     await run.update();
     if (own === view && view) {
+      const since = performance.now();
       view.update();
       announce();
       performance.mark("fedstay-drawn");
+      requestAnimationFrame(() => setTimeout(() => {
+        rest = performance.now() + Math.min(4 * (performance.now() - since), 3000);
+      }));
     }
   } catch (error) {
     byId("link").textContent = `cannot read a run: ${error.message}`;

@@ -210,19 +210,17 @@ export class Losses {
     this.columns.forEach((column, index) => {
       const own = states[index];
       let last = -1;
+      let pen = null;
       for (let i = 0; i < count; i += 1) {
         const low = column.low[i];
         if (low !== low) continue;
         const path = paths[own[i] === 4 ? 2 : own[i] === 2 ? 1 : 0];
         const x = plot.x(plot.middle(i));
-        if (last >= 0) {
-          path.moveTo(plot.x(plot.middle(last)), plot.y(column.low[last]));
-          path.lineTo(x, plot.y(column.high[i]));
-        } else {
-          path.moveTo(x, plot.y(column.high[i]));
-        }
+        if (pen !== path && last >= 0) path.moveTo(plot.x(plot.middle(last)), plot.y(column.low[last]));
+        if (last >= 0) path.lineTo(x, plot.y(column.high[i]));
+        else path.moveTo(x, plot.y(column.high[i]));
         if (column.high[i] !== low) path.lineTo(x, plot.y(low));
-        last = i;
+        [last, pen] = [i, path];
       }
     });
     const many = this.columns.length > 60;

@@ -1,0 +1,116 @@
+// A server on runs, and a browser that notes every complaint and every request to somebody else.
+
+import { spawn, spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const require = createRequire(join(process.env.TOOLS, "node_modules/"));
+const { chromium } = require("playwright-core");
+// Every folder, profile and server is put away at the end.
+process.setMaxListeners(100);
+export const FEDSTAY = process.env.FEDSTAY;
+const COMPARE = new URL("../../experiments/compare.toml", import.meta.url).pathname;
+
+export function folder() {
+  const path = mkdtempSync(join(tmpdir(), "fedstay-browser-"));
+  process.on("exit", () => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
+
+export function fedstay(...words) {
+  const done = spawnSync(FEDSTAY, words, { encoding: "utf8" });
+  if (done.status !== 0) throw new Error(`fedstay ${words.join(" ")}: ${done.stderr}`);
+  return done.stdout;
+}
+
+export function digits(out, ...sets) {
+  return ["run", COMPARE, "--out", out, ...sets.flatMap((set) => ["--set", set])];
+}
+
+export async function view(...words) {
+  const server = spawn(FEDSTAY, ["view", "--port", "0", ...words], { stdio: ["ignore", "pipe", "inherit"] });
+  const url = await new Promise((resolve, reject) => {
+    let said = "";
+    server.stdout.on("data", (text) => {
+      said += text;
+      const found = said.match(/open (\S+)\n/);
+      if (found) resolve(found[1]);
+    });
+    server.on("exit", () => reject(new Error(`fedstay view ended: ${said}`)));
+  });
+  process.on("exit", () => server.kill());
+  return { url, stop: () => server.kill() };
+}
+
+export async function browser() {
+  const profile = mkdtempSync(join(tmpdir(), "fedstay-profile-"));
+  const context = await chromium.launchPersistentContext(profile, {
+    executablePath: "/usr/bin/chromium",
+    headless: true,
+    viewport: { width: 1280, height: 900 },
+    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+  });
+  return {
+    context,
+    close: async () => {
+      await context.close();
+      rmSync(profile, { recursive: true, force: true });
+    },
+  };
+}
+
+// A page that remembers what it complained about and whom it asked.
+export async function open(context, url, options = {}) {
+  const page = await context.newPage();
+  const trouble = [];
+  const own = new URL(url).origin;
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) trouble.push(message.text());
+  });
+  page.on("pageerror", (error) => trouble.push(error.stack));
+  page.on("request", (request) => {
+    if (!request.url().startsWith(own)) trouble.push(`asked ${request.url()}`);
+  });
+  await page.emulateMedia({ colorScheme: options.scheme || "light" });
+  if (options.size) await page.setViewportSize(options.size);
+  await page.goto(url);
+  if (options.empty) return { page, trouble };
+  await page.waitForFunction(() => performance.getEntriesByName("fedstay-drawn").length > 0, null, { timeout: 20000 });
+  return { page, trouble };
+}
+
+// A folder as some other engine would write it: `lines` are objects or raw text.
+export function writeRun(path, header, lines, config) {
+  mkdirSync(path, { recursive: true });
+  const text = [header, ...lines].map((line) => (typeof line === "string" ? line : JSON.stringify(line))).join("\n");
+  writeFileSync(join(path, "rounds.jsonl"), `${text}\n`);
+  if (config) writeFileSync(join(path, "config.toml"), config);
+}
+
+export function header(agents, rounds, more = {}) {
+  return {
+    schema: "fedstay.rounds/1", version: "0.1.0", rule: "ada-gd", on: "flower", seed: 0, rounds,
+    agents: Array.from({ length: agents }, (_, id) => ({ id, epsilon: 0.2 })), ...more,
+  };
+}
+
+// How much ink a canvas carries, from left to right: the share of columns that are not empty.
+export function inked(page, selector) {
+  return page.$eval(selector, (canvas) => {
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    let pixels = 0;
+    for (let i = 3; i < data.length; i += 4) if (data[i] > 0) pixels += 1;
+    return pixels;
+  });
+}
+
+export async function until(check, what, limit = 30000) {
+  const since = Date.now();
+  while (Date.now() - since < limit) {
+    if (await check()) return;
+    await new Promise((done) => setTimeout(done, 100));
+  }
+  throw new Error(`waited in vain: ${what}`);
+}
