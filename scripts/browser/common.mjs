@@ -96,14 +96,9 @@ export function header(agents, rounds, more = {}) {
   };
 }
 
-// How much ink a canvas carries, from left to right: the share of columns that are not empty.
-export function inked(page, selector) {
-  return page.$eval(selector, (canvas) => {
-    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-    let pixels = 0;
-    for (let i = 3; i < data.length; i += 4) if (data[i] > 0) pixels += 1;
-    return pixels;
-  });
+// What is drawn on a canvas.
+export function drawing(page, selector) {
+  return page.$eval(selector, (canvas) => canvas.toDataURL());
 }
 
 export async function until(check, what, limit = 30000) {

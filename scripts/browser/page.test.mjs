@@ -5,7 +5,7 @@ import { spawn } from "node:child_process";
 import { appendFileSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { FEDSTAY, browser, digits, fedstay, folder, header, inked, open, until, view, writeRun } from "./common.mjs";
+import { FEDSTAY, browser, digits, drawing, fedstay, folder, header, open, until, view, writeRun } from "./common.mjs";
 
 let chrome;
 before(async () => {
@@ -27,10 +27,10 @@ test("a run is watched while it trains: the chart grows, a departure appears, it
   await page.locator(".badge", { hasText: "Running" }).waitFor({ timeout: 20000 });
   const round = async () => Number((await page.locator(".progress").textContent()).match(/round (\d+)/)[1]);
   await until(async () => (await round()) > 5, "the first rounds");
-  const [early, ink] = [await round(), await inked(page, `${LOSSES} canvas`)];
+  const [early, drawn] = [await round(), await drawing(page, `${LOSSES} canvas`)];
   const height = await page.evaluate(() => document.documentElement.scrollHeight);
   await until(async () => (await round()) > early + 10, "more rounds");
-  assert.notEqual(await inked(page, `${LOSSES} canvas`), ink, "the chart has grown");
+  assert.notEqual(await drawing(page, `${LOSSES} canvas`), drawn, "the chart has grown");
   assert.equal(training.exitCode, null, "while it trains");
   assert.equal(await page.evaluate(() => document.documentElement.scrollHeight), height, "without moving the page");
   await until(async () => Number(await page.locator(".tile", { hasText: /^left/ }).locator("dd").textContent()) > 0, "a departure", 120000);
@@ -132,7 +132,7 @@ test("a folder of another engine, private and with faults, on a phone", async ()
   await page.getByText("Nobody tells a loss in this run (privacy mode)").waitFor();
   await page.locator("td", { hasText: "about to leave" }).waitFor();
   const width = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]);
-  assert.equal(width[0], width[1], "nothing sticks out");
+  assert.ok(width[0] <= width[1], `nothing sticks out: ${width}`);
   assert.deepEqual(trouble, []);
   await page.close();
   server.stop();
