@@ -13,6 +13,13 @@ process.setMaxListeners(100);
 export const FEDSTAY = process.env.FEDSTAY;
 const COMPARE = new URL("../../experiments/compare.toml", import.meta.url).pathname;
 
+const servers = new Set();
+
+export function stopServers() {
+  for (const server of servers) server.kill();
+}
+process.on("exit", stopServers);
+
 export function folder() {
   const path = mkdtempSync(join(tmpdir(), "fedstay-browser-"));
   process.on("exit", () => rmSync(path, { recursive: true, force: true }));
@@ -40,7 +47,7 @@ export async function view(...words) {
     });
     server.on("exit", () => reject(new Error(`fedstay view ended: ${said}`)));
   });
-  process.on("exit", () => server.kill());
+  servers.add(server);
   return { url, stop: () => server.kill() };
 }
 

@@ -5,13 +5,14 @@ import { spawn } from "node:child_process";
 import { appendFileSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { FEDSTAY, browser, digits, drawing, fedstay, folder, header, open, until, view, writeRun } from "./common.mjs";
+import { FEDSTAY, browser, digits, drawing, fedstay, folder, header, open, stopServers, until, view, writeRun } from "./common.mjs";
 
 let chrome;
 before(async () => {
   chrome = await browser();
 });
 after(async () => {
+  stopServers();
   await chrome.close();
 });
 
