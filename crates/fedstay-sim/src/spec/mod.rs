@@ -15,6 +15,7 @@ use crate::local_work::Local;
 use crate::model::Model;
 use crate::partition::Partition;
 use crate::simulator::DecidesOn;
+use fedstay::aggregate::Variant;
 use fedstay::problem::{Instance, Problem};
 use fedstay::{Behaviour, Decide, Policy, Privacy, Rule, Seed};
 use keys::check_keys;
@@ -187,12 +188,16 @@ impl Experiment {
         if self.training.as_ref().is_some_and(both) { 3 } else { 2 }
     }
 
-    /// Whether losses are convex and gradients exact, so that inequalities between them are proofs.
+    /// Whether honest agents report exact losses and gradients of convex functions, both at the
+    /// weights they received: inequalities between them are then proofs.
     pub fn is_convex(&self) -> bool {
-        self.training.as_ref().is_none_or(|training| {
+        let sets_loads = matches!(&self.rule, Rule::MwFed(rule) if rule.variant == Variant::Load);
+        let convex = self.training.as_ref().is_none_or(|training| {
             let exact = training.local.is_exact() || training.local.exact_gradient;
-            exact && !matches!(training.model, Model::Mlp(_))
-        })
+            let received = training.decides_on == DecidesOn::Received;
+            exact && received && !sets_loads && !matches!(training.model, Model::Mlp(_))
+        });
+        convex && self.privacy.is_none()
     }
 
     /// The rule with what was added to it: `fedavg+early-stop`, `ada-gd+halve`.
