@@ -308,7 +308,7 @@ fn widened(values: &[f32]) -> Value {
 
 /// Up to which loss the rule needs it exactly; a little more, so that a loss above it is above the
 /// rule's own test however that is rounded.
-fn reach_of(losses: Losses, epsilon: f64, norm: f64) -> f64 {
+pub(crate) fn reach_of(losses: Losses, epsilon: f64, norm: f64) -> f64 {
     match losses {
         Losses::Exact => f64::INFINITY,
         Losses::Near { delta, step } => {

@@ -10,5 +10,6 @@ pub mod partition;
 pub mod population;
 pub mod simulator;
 pub mod spec;
+pub mod sweep;
 pub mod trial;
 mod unseen;

@@ -72,6 +72,10 @@ fn broken(why: impl ToString) -> SpecError {
     SpecError(why.to_string())
 }
 
+fn no_training() -> SpecError {
+    broken("no [data] to train on")
+}
+
 fn failed(round: u32) -> impl Fn(crate::model::Error) -> Error {
     move |error| Error::Engine { round, why: error.to_string() }
 }
@@ -82,18 +86,33 @@ impl Simulator {
     /// # Errors
     /// When the experiment has no training, the data are not there, or do not suffice.
     pub fn new(experiment: &Experiment) -> Result<Self, SpecError> {
-        let training =
-            experiment.training.clone().ok_or_else(|| broken("no [data] to train on"))?;
+        Self::on(experiment, Self::deal(experiment)?)
+    }
+
+    /// Loads the data and deals them out: the part that experiments with the same data, partition,
+    /// numbers of agents and rows, and seed have in common.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn deal(experiment: &Experiment) -> Result<Population, SpecError> {
+        let training = experiment.training.as_ref().ok_or_else(no_training)?;
         let loaded = training.data.load().map_err(broken)?;
         let sizes = Sizes {
             agents: training.agents,
             population: training.population,
             per_agent: training.data.per_agent,
         };
+        let mut rng = Seed(experiment.seed).stream("partition", 0, 0);
+        Population::new(loaded, &training.partition, sizes, &mut rng).map_err(broken)
+    }
+
+    /// The simulator over data that [`deal`](Self::deal) dealt out for this experiment.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn on(experiment: &Experiment, population: Population) -> Result<Self, SpecError> {
+        let training = experiment.training.clone().ok_or_else(no_training)?;
         let seed = Seed(experiment.seed);
-        let mut rng = seed.stream("partition", 0, 0);
-        let population =
-            Population::new(loaded, &training.partition, sizes, &mut rng).map_err(broken)?;
         let data = population.data();
         let network =
             training.model.network(data.features(), data.classes.len()).map_err(broken)?;
@@ -156,6 +175,15 @@ impl Simulator {
     /// In how many rounds each agent reported without having worked.
     pub fn idle_rounds(&self) -> Vec<u32> {
         self.agents.iter().map(|agent| agent.behaviour().idle_rounds()).collect()
+    }
+
+    /// Makes everybody report, the content too, and leaves it to the caller who is still in (`left`)
+    /// and up to which loss (`epsilon`) an agent looks. One entry an agent.
+    pub(crate) fn steer(&mut self, left: &[Option<u32>], epsilon: &[f64]) {
+        self.nobody_leaves = true;
+        for ((agent, left), epsilon) in self.agents.iter_mut().zip(left).zip(epsilon) {
+            (agent.left, agent.epsilon) = (*left, *epsilon);
+        }
     }
 
     /// The loss every agent reaches by training alone, with the same local work and rounds.

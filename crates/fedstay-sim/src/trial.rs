@@ -1,5 +1,6 @@
 //! One run of an experiment: server, engine and books together, from a file to a summary.
 
+use crate::population::Population;
 use crate::simulator::Simulator;
 use crate::spec::{Experiment, SpecError};
 use fedstay::consistency::Consistency;
@@ -41,6 +42,18 @@ impl Trial {
     /// # Errors
     /// When a parameter is out of range or the data are not there; the message says what to do.
     pub fn new(experiment: Experiment) -> Result<Self, SpecError> {
+        let population = match &experiment.training {
+            Some(_) if experiment.problem.is_none() => Some(Simulator::deal(&experiment)?),
+            _ => None,
+        };
+        Self::on(experiment, population)
+    }
+
+    /// The same over data that are dealt out already.
+    pub(crate) fn on(
+        experiment: Experiment,
+        population: Option<Population>,
+    ) -> Result<Self, SpecError> {
         let broken = |error: Error| SpecError(error.to_string());
         let (engine, start) = match &experiment.problem {
             Some(problem) => {
@@ -63,7 +76,10 @@ impl Trial {
                 (Agents::Problem(federation), instance.start)
             }
             None => {
-                let simulator = Simulator::new(&experiment)?;
+                let simulator = match population {
+                    Some(population) => Simulator::on(&experiment, population)?,
+                    None => Simulator::new(&experiment)?,
+                };
                 let start = simulator.initial_weights();
                 (Agents::Data(Box::new(simulator)), start)
             }
@@ -139,14 +155,7 @@ impl Trial {
     }
 
     fn summary(&mut self, stop: StopReason) -> Result<Summary, Error> {
-        let about = About {
-            rule: self.experiment.rule.name().to_owned(),
-            policy: self.experiment.policy.name().to_owned(),
-            behaviour: self.experiment.behaviour.name().to_owned(),
-            on: self.experiment.on().to_owned(),
-            seed: self.experiment.seed,
-            notes: self.notes(),
-        };
+        let about = about(&self.experiment);
         let engine = self.engine.as_dyn_mut();
         let mut summary = self.ledger.summary(&self.server, engine, stop, about)?;
         let reports = summary.agents.iter().map(|agent| agent.reports).max().unwrap_or(0);
@@ -154,12 +163,6 @@ impl Trial {
         summary.privacy = self.experiment.privacy.map(|privacy| privacy.budget(reports, parts));
         summary.warnings.extend(self.consistency.iter().flat_map(Consistency::warnings));
         Ok(summary)
-    }
-
-    /// What every output about this experiment must say.
-    fn notes(&self) -> Vec<String> {
-        let training = self.experiment.training.as_ref();
-        training.map(|training| training.partition.describe()).into_iter().collect()
     }
 
     /// The same experiment with nobody leaving, whatever they decide: what departures cost is the
@@ -259,6 +262,19 @@ impl Trial {
             *consistency = saved;
         }
         Ok(())
+    }
+}
+
+/// What every output about an experiment must say.
+pub(crate) fn about(experiment: &Experiment) -> About {
+    let training = experiment.training.as_ref();
+    About {
+        rule: experiment.rule.name().to_owned(),
+        policy: experiment.policy.name().to_owned(),
+        behaviour: experiment.behaviour.name().to_owned(),
+        on: experiment.on().to_owned(),
+        seed: experiment.seed,
+        notes: training.map(|training| training.partition.describe()).into_iter().collect(),
     }
 }
 

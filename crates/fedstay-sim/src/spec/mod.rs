@@ -271,7 +271,7 @@ impl Training {
 }
 
 /// Sets `a.b.c` in a table to a value written as in TOML; what is no TOML value is a string.
-fn insert(table: &mut Table, key: &str, value: &str) -> Result<(), SpecError> {
+pub(crate) fn insert(table: &mut Table, key: &str, value: &str) -> Result<(), SpecError> {
     let parsed = toml::from_str::<Table>(&format!("value = {value}"))
         .ok()
         .and_then(|mut table| table.remove("value"))

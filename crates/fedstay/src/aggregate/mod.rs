@@ -447,17 +447,21 @@ fn watched(round: &Round<'_>, step: &[f64], delta: f64) -> Decision {
 pub(crate) fn forecast(reports: &Reports<'_>, step: &[f64], margin: f64) -> Split {
     let mut split = Split::default();
     for report in reports.iter() {
+        let slope = || linalg::dot(report.slope(), Vector::F64(step));
         let leaves = match (report.loss(), report.epsilon()) {
-            (Some(loss), Some(epsilon)) => {
-                // An agent with only a lower bound on its loss was beyond the reach of a step.
-                let slope = linalg::dot(report.slope(), Vector::F64(step));
-                !matches!(loss, Loss::AtLeast(_)) && loss.cautious() + slope <= epsilon + margin
-            }
+            (Some(loss), Some(epsilon)) => carries(loss, slope, epsilon, margin),
             _ => false,
         };
         if leaves { split.d.push(report.agent) } else { split.nd.push(report.agent) }
     }
     split
+}
+
+/// Whether a step would carry an agent to its precision, to first order: `F + ⟨g, s⟩ ≤ ε + margin`.
+/// `slope` gives ⟨g, s⟩ and is asked only where it decides: an agent with only a lower bound on its
+/// loss was beyond the reach of a step.
+pub fn carries(loss: Loss, slope: impl FnOnce() -> f64, epsilon: f64, margin: f64) -> bool {
+    !matches!(loss, Loss::AtLeast(_)) && loss.cautious() + slope() <= epsilon + margin
 }
 
 #[cfg(test)]

@@ -1,0 +1,94 @@
+//! The name of a run: what it computes, and nothing about when or how.
+
+use crate::spec::{Experiment, SpecError};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+/// The key of a run: a hash of its whole configuration and the program's version. Two runs with
+/// one key are the same run, bit for bit.
+///
+/// # Errors
+/// Never, for an experiment that was parsed.
+pub fn key(experiment: &Experiment) -> Result<String, SpecError> {
+    Ok(hash(&config(experiment)?))
+}
+
+/// The whole configuration. Whether Gram matrices are kept is left out: it changes no result.
+pub(super) fn config(experiment: &Experiment) -> Result<Value, SpecError> {
+    let mut config =
+        serde_json::to_value(experiment).map_err(|error| SpecError(error.to_string()))?;
+    if let Value::Object(keys) = &mut config {
+        keys.remove("record_gram");
+    }
+    Ok(config)
+}
+
+/// The first 128 bits of SHA-256 over the version and the configuration, keys in order.
+pub(super) fn hash(config: &Value) -> String {
+    let mut text = format!("fedstay {}\n", env!("CARGO_PKG_VERSION"));
+    canonical(config, &mut text);
+    let digest = Sha256::digest(text.as_bytes());
+    digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// JSON with sorted keys, whatever order the map in memory has.
+pub(super) fn canonical(value: &Value, text: &mut String) {
+    match value {
+        Value::Object(map) => {
+            let mut keys: Vec<&String> = map.keys().collect();
+            keys.sort();
+            text.push('{');
+            for (index, key) in keys.into_iter().enumerate() {
+                if index > 0 {
+                    text.push(',');
+                }
+                text.push_str(&Value::from(key.as_str()).to_string());
+                text.push(':');
+                canonical(&map[key], text);
+            }
+            text.push('}');
+        }
+        Value::Array(list) => {
+            text.push('[');
+            for (index, value) in list.iter().enumerate() {
+                if index > 0 {
+                    text.push(',');
+                }
+                canonical(value, text);
+            }
+            text.push(']');
+        }
+        leaf => text.push_str(&leaf.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key_of(set: &[(&str, &str)]) -> String {
+        let set: Vec<(String, String)> =
+            set.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+        key(&Experiment::parse("", &set).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn the_key_is_what_is_computed() {
+        let start = key_of(&[]);
+        assert_eq!(start.len(), 32);
+        assert_eq!(start, key_of(&[("seed", "0"), ("record_gram", "true")]));
+        for other in [("seed", "1"), ("epsilon", "0.20001"), ("rule.kind", "fedavg")] {
+            assert_ne!(start, key_of(&[other]), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn the_order_of_keys_in_memory_does_not_matter() {
+        let mut text = String::new();
+        canonical(
+            &serde_json::json!({ "b": [1, { "d": null, "c": "x\"y" }], "a": 0.5 }),
+            &mut text,
+        );
+        assert_eq!(text, r#"{"a":0.5,"b":[1,{"c":"x\"y","d":null}]}"#);
+    }
+}

@@ -1,0 +1,38 @@
+//! Sweeps: many runs of one experiment, declared in one file, computed once, kept in one store.
+//!
+//! | file | what |
+//! |---|---|
+//! | `plan.rs` | what a file asks for: a grid over a base experiment, with filters |
+//! | `key.rs` | the name of a run: a hash of its whole configuration and the program's version |
+//! | `family.rs` | runs that differ only in ε, and whether they provably share work |
+//! | `branch.rs` | the shared trajectory, and how it branches where somebody leaves |
+//! | `series.rs`, `outcome.rs` | what is kept of a run |
+//! | `store.rs` | the SQLite store; `claim.rs`: several processes on one of them |
+//! | `work.rs` | the workers: cells in parallel, and agents within a cell when cores are free |
+//! | `estimate.rs` | how long a sweep will take |
+//! | `frame.rs`, `stats.rs` | results as a table; means, confidence, paired differences |
+
+mod branch;
+mod cell;
+mod claim;
+mod estimate;
+mod family;
+mod frame;
+mod key;
+mod outcome;
+mod plan;
+mod series;
+pub mod stats;
+mod store;
+mod work;
+
+pub use cell::run_cell;
+pub use estimate::{Estimate, estimate};
+pub use family::{Family, families};
+pub use frame::{Frame, Record, same_value};
+pub use key::key;
+pub use outcome::{Finished, Outcome};
+pub use plan::{Axis, Plan, Planned};
+pub use series::{Point, Series};
+pub use store::{Store, StoreError, Work};
+pub use work::{Options, SweepError, Tally, Watch, run};

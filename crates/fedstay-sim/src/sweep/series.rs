@@ -1,0 +1,148 @@
+//! What is kept of a run's rounds: one point for every round in which everybody was measured.
+//!
+//! A point holds only numbers that are exact in that round. The losses of other rounds are partly
+//! lower bounds; they are not kept here (`fedstay sweep extract` makes the run's whole folder).
+
+use crate::spec::Experiment;
+use fedstay::record::{RoundLine, Spread};
+use serde::{Deserialize, Serialize};
+
+/// The points kept of a run on a named problem, whose losses are exact in every round.
+const POINTS: u32 = 200;
+
+/// How good the weights that were sent out in a round are. NaN where there is no such number.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// The round, from 1.
+    pub round: u32,
+    /// How many agents were still in after it.
+    pub present: u32,
+    /// Accuracy over all agents, those who left included: mean, worst, best.
+    pub accuracy: [f64; 3],
+    /// Accuracy on the population.
+    pub population_accuracy: f64,
+    /// Loss over all agents: mean, smallest, largest.
+    pub loss: [f64; 3],
+    /// Loss on the population.
+    pub population_loss: f64,
+}
+
+/// The points of a run, in order.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Series(pub Vec<Point>);
+
+const NUMBERS: usize = 8;
+const POINT_BYTES: usize = 8 + 8 * NUMBERS;
+
+impl Series {
+    /// Point after point: two `u32` and eight `f64`, little-endian.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.0.len() * POINT_BYTES);
+        for point in &self.0 {
+            bytes.extend(point.round.to_le_bytes());
+            bytes.extend(point.present.to_le_bytes());
+            let [a, b, c] = point.accuracy;
+            let [d, e, f] = point.loss;
+            for number in [a, b, c, point.population_accuracy, d, e, f, point.population_loss] {
+                bytes.extend(number.to_le_bytes());
+            }
+        }
+        bytes
+    }
+
+    /// What [`to_bytes`](Self::to_bytes) wrote; `None` for bytes of another length.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        if !bytes.len().is_multiple_of(POINT_BYTES) {
+            return None;
+        }
+        let point = |bytes: &[u8]| {
+            let whole = |at: usize| Some(u32::from_le_bytes(bytes[at..at + 4].try_into().ok()?));
+            let number = |index: usize| {
+                let at = 8 + 8 * index;
+                Some(f64::from_le_bytes(bytes[at..at + 8].try_into().ok()?))
+            };
+            Some(Point {
+                round: whole(0)?,
+                present: whole(4)?,
+                accuracy: [number(0)?, number(1)?, number(2)?],
+                population_accuracy: number(3)?,
+                loss: [number(4)?, number(5)?, number(6)?],
+                population_loss: number(7)?,
+            })
+        };
+        bytes.chunks_exact(POINT_BYTES).map(point).collect::<Option<_>>().map(Self)
+    }
+}
+
+/// Watches a run and keeps its series.
+#[derive(Debug, Clone)]
+pub(super) struct Recorder {
+    series: Series,
+    present: u32,
+    /// For problems, which are measured by their reports: every how many rounds.
+    every: Option<u32>,
+}
+
+impl Recorder {
+    pub(super) fn new(experiment: &Experiment, agents: usize) -> Self {
+        let every = experiment.problem.as_ref().map(|_| experiment.rounds.div_ceil(POINTS).max(1));
+        Self { series: Series::default(), present: agents as u32, every }
+    }
+
+    pub(super) fn add(&mut self, line: &RoundLine) {
+        self.present -= (line.left.len() as u32).min(self.present);
+        let spread = |values: &mut dyn Iterator<Item = f64>| {
+            Spread::of(values).map_or([f64::NAN; 3], |of| [of.mean, of.min, of.max])
+        };
+        let nothing = Point {
+            round: line.round,
+            present: self.present,
+            accuracy: [f64::NAN; 3],
+            population_accuracy: f64::NAN,
+            loss: [f64::NAN; 3],
+            population_loss: f64::NAN,
+        };
+        if let Some(assessment) = &line.assessment {
+            let population = assessment.population;
+            self.series.0.push(Point {
+                accuracy: spread(&mut assessment.accuracy.iter().copied()),
+                loss: spread(&mut assessment.loss.iter().copied()),
+                population_accuracy: population
+                    .and_then(|score| score.accuracy)
+                    .unwrap_or(f64::NAN),
+                population_loss: population.map_or(f64::NAN, |score| score.loss),
+                ..nothing
+            });
+        } else if self.every.is_some_and(|every| (line.round - 1).is_multiple_of(every)) {
+            let loss = spread(&mut line.loss.iter().flatten().copied());
+            self.series.0.push(Point { loss, ..nothing });
+        }
+    }
+
+    pub(super) fn finish(self) -> Series {
+        self.series
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_series_survives_its_bytes() {
+        let point = Point {
+            round: 70,
+            present: 9,
+            accuracy: [0.5, 0.25, 0.75],
+            population_accuracy: f64::NAN,
+            loss: [1.0, 0.5, f64::MAX],
+            population_loss: -0.0,
+        };
+        let bytes = Series(vec![point; 3]).to_bytes();
+        let back = Series::from_bytes(&bytes).unwrap();
+        assert_eq!(back.to_bytes(), bytes);
+        assert_eq!((back.0[2].round, back.0[2].loss), (70, point.loss));
+        assert_eq!(Series::from_bytes(&bytes[1..]), None);
+        assert_eq!(Series::from_bytes(&[]), Some(Series::default()));
+    }
+}

@@ -1,0 +1,208 @@
+//! Sweeps: shared work changes no bit, only what is missing is computed, two processes share.
+
+use fedstay_sim::spec::Experiment;
+use fedstay_sim::sweep::{
+    Finished, Frame, Options, Outcome, Plan, Store, Tally, run, run_cell, stats::Mean,
+};
+use proptest::prelude::*;
+use std::path::Path;
+
+fn plan(text: &str) -> Plan {
+    Plan::parse(text, Path::new("."), &[]).unwrap()
+}
+
+fn options(threads: usize, share: bool) -> Options {
+    Options { threads, share, full_losses: false }
+}
+
+fn swept(plan: &Plan, path: &Path, options: &Options) -> (Tally, Store) {
+    let tally = run(plan, path, options, &()).unwrap();
+    (tally, Store::read(path).unwrap())
+}
+
+/// A small federation on digits in which agents leave at different rounds.
+fn small(extra: &str, grid: &str) -> String {
+    format!(
+        "rounds = 40\nstep_size = 0.3\n{extra}\n[data]\nper_agent = 24\n[model]\nkind = \"mlp\"\n\
+         hidden = [8]\n[grid]\n{grid}\n"
+    )
+}
+
+/// Every run of a plan, computed together, is the same as computed by itself.
+fn assert_shared_is_alone(text: &str) -> (Tally, Vec<Finished>) {
+    let plan = plan(text);
+    let folder = tempfile::tempdir().unwrap();
+    let (tally, store) = swept(&plan, &folder.path().join("a.db"), &options(2, true));
+    assert_eq!((tally.planned, tally.computed), (plan.runs.len(), plan.runs.len()));
+    let mut runs = Vec::new();
+    for planned in &plan.runs {
+        let alone = run_cell(&planned.experiment.to_toml().unwrap()).unwrap();
+        let shared = store.get(&planned.key).unwrap().unwrap();
+        assert_eq!(shared.to_json().unwrap(), alone, "{}", planned.experiment.to_toml().unwrap());
+        runs.push(shared);
+    }
+    (tally, runs)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn shared_prefixes_are_bit_identical_to_independent_runs(
+        seed in 0u64..1000,
+        rule in prop::sample::select(vec!["fedavg", "minibatch-sgd", "q-fedavg", "afl", "pcgrad"]),
+        delta in prop::sample::select(vec![0.0, 0.05]),
+        steps in 1usize..5,
+        batch in prop::sample::select(vec!["8", "\"full\""]),
+        own in any::<bool>(),
+        last_stays in any::<bool>(),
+        participation in prop::sample::select(vec![1.0, 0.6]),
+        agents in 2usize..7,
+        eval_every in 1u32..9,
+        exact in any::<bool>(),
+        epsilon in prop::collection::vec(0.02f64..1.8, 2..6),
+        never in prop::bool::weighted(0.1),
+    ) {
+        let decides_on = if own { "own" } else { "received" };
+        let behaviour = if never { "never" } else { "threshold" };
+        let text = small(
+            &format!(
+                "seed = {seed}\nagents = {agents}\ndecides_on = \"{decides_on}\"\n\
+                 last_stays = {last_stays}\nparticipation = {participation}\n\
+                 eval_every = {eval_every}\n[behaviour]\nkind = \"{behaviour}\"\n\
+                 [rule]\nkind = \"{rule}\"\ndelta = {delta}\n\
+                 [local]\nsteps = {steps}\nbatch = {batch}\nexact_gradient = {exact}"
+            ),
+            &format!("epsilon = {epsilon:?}"),
+        );
+        assert_shared_is_alone(&text);
+    }
+}
+
+#[test]
+fn precisions_of_single_agents_share_too() {
+    let grid = "epsilon = [0.1, [0.5, 0.2, 0.9, 0.1], [0.5, 0.2, 0.9, 0.3], 0.9]";
+    let text = small("agents = 4\n[rule]\nkind = \"fedavg\"", grid);
+    let (tally, runs) = assert_shared_is_alone(&text);
+    assert!(tally.work.shared() > 0.2, "{:?}", tally.work);
+    // The converse: it matters who leaves, or this would show nothing.
+    let left: Vec<usize> = runs.iter().map(|run| run.summary().unwrap().left.len()).collect();
+    assert!(left.windows(2).any(|pair| pair[0] != pair[1]), "{left:?}");
+}
+
+#[test]
+fn one_that_diverges_does_so_as_it_would_alone_and_the_others_live() {
+    let text = small(
+        "agents = 3\nstep_size = 1e30\n[rule]\nkind = \"fedavg\"\n[local]\nsteps = 3",
+        "epsilon = [0.1, 1e9]",
+    );
+    let (_, runs) = assert_shared_is_alone(&text);
+    assert!(matches!(&runs[0].outcome, Outcome::Diverged(why) if !why.is_empty()));
+    // Content with anything, everybody leaves before it comes to that.
+    assert_eq!(runs[1].summary().unwrap().left.len(), 3);
+}
+
+#[test]
+fn a_sweep_of_rules_that_share_nothing_is_the_same_as_its_runs() {
+    let text =
+        small("agents = 3", "rule.kind = [\"ada-gd\", \"retain\", \"fedavg\"]\nepsilon = 0.3");
+    let (tally, _) = assert_shared_is_alone(&text);
+    assert_eq!(tally.work.taken, tally.work.alone);
+    let problem = "[problem]\nkind = \"observation-3\"\n[grid]\nproblem.alpha = [0.5, 2]\n\
+                   rule.kind = [\"fedavg\", \"ada-gd\"]";
+    assert_shared_is_alone(problem);
+}
+
+#[test]
+fn only_what_is_missing_is_computed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    let grid = |epsilon: &str, seeds: &str| {
+        plan(&small(
+            "agents = 3\n[rule]\nkind = \"fedavg\"",
+            &format!("epsilon = {epsilon}\nseed = \"{seeds}\""),
+        ))
+    };
+    let (tally, _) = swept(&grid("[0.2, 0.6]", "0..2"), &path, &options(2, true));
+    assert_eq!((tally.there, tally.computed), (0, 4));
+    let whole = grid("[0.2, 0.4, 0.6]", "0..3");
+    let (tally, store) = swept(&whole, &path, &options(2, true));
+    assert_eq!((tally.there, tally.computed), (4, 5));
+    let (tally, _) = swept(&whole, &path, &options(1, true));
+    assert_eq!((tally.there, tally.computed, tally.share), (9, 0, 1.0));
+    // The same as in one go, with other threads, without sharing, with losses in full.
+    for (name, options) in [
+        ("one thread", options(1, true)),
+        ("alone", options(3, false)),
+        ("full", Options { full_losses: true, ..options(2, true) }),
+    ] {
+        let (_, other) = swept(&whole, &folder.path().join(name), &options);
+        if name == "full" {
+            // Losses in full know more about who is about to leave; results are the same.
+            let means = |store: &Store| {
+                let frame = Frame::of_plan(&whole, store).unwrap();
+                frame.records.iter().map(|r| r.result("accuracy.mean")).collect::<Vec<_>>()
+            };
+            assert_eq!(means(&other), means(&store));
+        } else {
+            assert_eq!(other.dump().unwrap(), store.dump().unwrap(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn two_workers_on_one_store_do_everything_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("both.db");
+    let plan = plan(&small(
+        "agents = 4\n[rule]\nkind = \"fedavg\"\n[local]\nsteps = 3",
+        "epsilon = [0.1, 0.3, 0.6]\nseed = \"0..12\"",
+    ));
+    let tallies: Vec<Tally> = std::thread::scope(|scope| {
+        let sweeps: Vec<_> = (0..2)
+            .map(|_| scope.spawn(|| run(&plan, &path, &options(1, true), &()).unwrap()))
+            .collect();
+        sweeps.into_iter().map(|sweep| sweep.join().unwrap()).collect()
+    });
+    let store = Store::read(&path).unwrap();
+    assert_eq!(store.keys().unwrap().len(), 36);
+    let computed: usize = tallies.iter().map(|tally| tally.computed).sum();
+    assert_eq!(computed, 36, "{tallies:?}");
+    assert!(tallies.iter().all(|tally| tally.computed > 0), "{tallies:?}");
+    let (_, alone) = swept(&plan, &folder.path().join("one.db"), &options(2, true));
+    assert_eq!(alone.dump().unwrap(), store.dump().unwrap());
+}
+
+#[test]
+fn a_frame_tells_means_and_paired_differences() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = plan(&small(
+        "agents = 4\n[rule]\nkind = \"fedavg\"",
+        "epsilon = [0.01, 1.2]\nseed = \"0..4\"",
+    ));
+    let (_, store) = swept(&plan, &folder.path().join("a.db"), &options(2, true));
+    let frame = Frame::of_plan(&plan, &store).unwrap();
+    let cells = frame.by(&["epsilon".to_owned()]);
+    assert_eq!(cells.len(), 2);
+    let mean = cells[0].1.mean("accuracy.mean").unwrap();
+    let values: Vec<f64> =
+        cells[0].1.records.iter().map(|record| record.result("accuracy.mean").unwrap()).collect();
+    assert_eq!(Some(mean), Mean::of(&values));
+    let difference = cells[1].1.difference(&cells[0].1, "left").unwrap();
+    assert_eq!((difference.mean.n, difference.mean.mean), (4, 4.0));
+    let difference = cells[1].1.difference(&cells[0].1, "accuracy.mean").unwrap();
+    assert!(difference.mean.mean < 0.0, "{difference:?}");
+}
+
+#[test]
+fn what_cannot_be_set_up_is_told_and_what_was_finished_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    let text = "rounds = 2\n[rule]\nkind = \"fedavg\"\n[model]\nhidden = [4]\n[grid]\n\
+                data.per_agent = [5, 100000]";
+    let error = run(&plan(text), &path, &options(1, true), &()).unwrap_err().to_string();
+    assert!(error.contains("per_agent") || error.contains("100000"), "{error}");
+    assert_eq!(Store::read(&path).unwrap().keys().unwrap().len(), 1);
+    let experiment = Experiment::parse("rounds = 2\n[data]\nper_agent = 100000", &[]).unwrap();
+    assert!(run_cell(&experiment.to_toml().unwrap()).is_err());
+}
