@@ -11,6 +11,7 @@ mod step;
 mod story;
 mod tournament;
 mod view;
+pub(crate) mod sweep;
 
 use anyhow::{Context, Result};
 use fedstay_sim::spec::{Experiment, SpecError};
@@ -37,6 +38,8 @@ pub enum Command {
     Check(check::Check),
     /// List what there is: rules, behaviours, problems, keys …
     List(list::List),
+    /// Run a study: a grid of experiments, resumable, never computing the same thing twice
+    Sweep(sweep::Sweep),
     /// Draw a figure of the paper
     Figure(figure::Figure),
     /// Fetch data sets, and show how they are dealt to agents
@@ -60,6 +63,7 @@ impl Command {
             Self::Step(command) => command.run(),
             Self::Check(command) => command.run(),
             Self::List(command) => command.run(),
+            Self::Sweep(command) => command.run(),
             Self::Figure(command) => command.run(),
             Self::Data(command) => command.run(),
         }
@@ -130,6 +134,15 @@ struct Threads {
 }
 
 impl Threads {
+    /// How many, where they are started elsewhere.
+    fn count(self) -> Result<usize> {
+        match self.threads {
+            Some(0) => Err(Usage("--threads 0: give 1 or more".into()).into()),
+            Some(threads) => Ok(threads),
+            None => Ok(std::thread::available_parallelism().map_or(1, usize::from)),
+        }
+    }
+
     fn start(self) -> Result<()> {
         if let Some(threads) = self.threads {
             if threads == 0 {

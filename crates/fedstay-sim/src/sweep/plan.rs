@@ -1,7 +1,7 @@
 //! What a sweep's file asks for: a grid over a base experiment.
 //!
 //! ```toml
-//! base = "fig2.toml"               # optional: the experiment everything starts from
+//! base = "fig2.toml"               # optional: an experiment or a sweep to start from
 //! rounds = 300                     # any key of an experiment, on top of the base
 //!
 //! [grid]                           # every combination is a run
@@ -22,12 +22,14 @@
 use super::key::{config, hash};
 use crate::spec::{Experiment, SpecError, insert};
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use toml::{Table, Value};
 
 /// More runs than anybody would wait for are a typing error.
 const MOST_RUNS: usize = 1_000_000;
+/// How many files may stand on each other.
+const MOST_BASES: usize = 16;
 
 /// One key of the grid with its values.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,7 +81,8 @@ impl Plan {
     /// # Errors
     /// As [`read`](Self::read).
     pub fn parse(text: &str, folder: &Path, set: &[(String, String)]) -> Result<Self, SpecError> {
-        let mut table: Table = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        let over: Table = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        let mut table = on_base(over, folder)?;
         let grid = take_table(&mut table, "grid")?.ok_or_else(|| {
             wrong("there is no [grid]: this is one experiment, run it with `fedstay run`")
         })?;
@@ -93,8 +96,7 @@ impl Plan {
         let whens: Vec<When> = whens.iter().map(When::new).collect::<Result<_, _>>()?;
         let skip: Vec<Filter> = take_list(&mut table, "skip")?.iter().map(Filter::new).collect();
         let only: Vec<Filter> = take_list(&mut table, "only")?.iter().map(Filter::new).collect();
-        let mut base = read_base(&mut table, folder)?;
-        merge(&mut base, table);
+        let mut base = table;
         for (key, text) in set {
             match axes.iter_mut().find(|axis| axis.key == *key) {
                 Some(axis) => axis.values = values(key, parse_value(text))?,
@@ -138,15 +140,23 @@ fn take_list(table: &mut Table, key: &str) -> Result<Vec<Table>, SpecError> {
     }
 }
 
-fn read_base(table: &mut Table, folder: &Path) -> Result<Table, SpecError> {
-    let Some(base) = table.remove("base") else { return Ok(Table::new()) };
-    let Some(name) = base.as_str() else {
-        return Err(wrong("`base` must be the name of an experiment's file"));
-    };
-    let path: PathBuf = folder.join(name);
-    let located = |error: String| wrong(format!("base {}: {error}", path.display()));
-    let text = std::fs::read_to_string(&path).map_err(|error| located(error.to_string()))?;
-    toml::from_str(&text).map_err(|error| located(error.to_string()))
+/// A table over the file it names as its base, which may itself have a grid or a base.
+fn on_base(mut table: Table, folder: &Path) -> Result<Table, SpecError> {
+    let mut folder = folder.to_owned();
+    for _ in 0..MOST_BASES {
+        let Some(base) = table.remove("base") else { return Ok(table) };
+        let Some(name) = base.as_str() else {
+            return Err(wrong("`base` must be the name of an experiment's file"));
+        };
+        let path = folder.join(name);
+        let located = |error: String| wrong(format!("base {}: {error}", path.display()));
+        let text = std::fs::read_to_string(&path).map_err(|error| located(error.to_string()))?;
+        let mut under = toml::from_str(&text).map_err(|error| located(error.to_string()))?;
+        merge(&mut under, table);
+        table = under;
+        folder = path.parent().unwrap_or(Path::new(".")).to_owned();
+    }
+    Err(wrong("`base` leads to `base` without an end"))
 }
 
 /// Puts one table over another, key by key. A section of another kind replaces the whole section:

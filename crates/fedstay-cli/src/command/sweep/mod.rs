@@ -1,0 +1,147 @@
+//! `fedstay sweep`: many runs of one experiment, declared in one file, resumable, never computed
+//! twice.
+
+mod export;
+mod extract;
+mod new;
+mod parquet;
+mod query;
+mod run;
+mod status;
+
+use super::{Threads, Usage};
+use anyhow::Result;
+use fedstay_sim::sweep::{Plan, Store, StoreError};
+use std::path::{Path, PathBuf};
+
+const EXAMPLES: &str = "\
+Examples:
+  fedstay sweep new study.toml                     a commented starter file
+  fedstay sweep study.toml --dry-run               how many runs, how long
+  fedstay sweep study.toml                         compute what is missing; kill it, type it again
+  fedstay sweep study.toml --set seed=0..20        ten more seeds: only they are computed
+  fedstay sweep status study.toml
+  fedstay sweep query study.toml --by epsilon --of accuracy.mean,left
+  fedstay sweep query study.toml --by epsilon --against epsilon=0.2
+  fedstay sweep export study.toml --out study.parquet
+  fedstay sweep extract study.toml --where epsilon=0.2 --where seed=0 --out runs/one
+
+Results are kept in sweeps/NAME.db, an SQLite file; --store names another. Several processes may
+work on one store at a time.";
+
+/// Run a study: a grid of experiments, resumable, never computing the same thing twice
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+pub struct Sweep {
+    #[command(subcommand)]
+    action: Option<Action>,
+    #[command(flatten)]
+    run: run::Run,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Write a commented starter file
+    New(new::New),
+    /// How much of a sweep is done, and what it took
+    Status(status::Status),
+    /// Results as a table in the terminal: means, 95% confidence, paired differences
+    Query(query::Query),
+    /// Results as CSV or Parquet
+    Export(export::Export),
+    /// Turn one stored run into a run's folder, with every round
+    Extract(extract::Extract),
+}
+
+impl Sweep {
+    pub(super) fn run(self) -> Result<()> {
+        match self.action {
+            None => self.run.run(),
+            Some(Action::New(command)) => command.run(),
+            Some(Action::Status(command)) => command.run(),
+            Some(Action::Query(command)) => command.run(),
+            Some(Action::Export(command)) => command.run(),
+            Some(Action::Extract(command)) => command.run(),
+        }
+    }
+}
+
+/// Which sweep: its file, keys set on top of it, and its store.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Study {
+    /// The sweep, a TOML file with a [grid]
+    #[arg(required = true)]
+    file: Option<PathBuf>,
+    /// Set a key, or replace an axis: `--set rounds=100 --set seed=0..20`
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// The store, if not sweeps/NAME.db
+    #[arg(long, value_name = "DB")]
+    store: Option<PathBuf>,
+}
+
+impl Study {
+    /// The study in a file, in its usual store.
+    pub(crate) fn of(file: &Path, set: Vec<String>, store: Option<PathBuf>) -> Self {
+        Self { file: Some(file.to_owned()), set, store }
+    }
+
+    fn file(&self) -> Result<&Path> {
+        let why = "which sweep? Name its file: `fedstay sweep study.toml`; `fedstay sweep new \
+                   study.toml` writes one to start from";
+        Ok(self.file.as_deref().ok_or_else(|| Usage(why.to_owned()))?)
+    }
+
+    /// The runs.
+    pub(crate) fn plan(&self) -> Result<Plan> {
+        let pairs = self.set.iter().map(|pair| pair_of("--set", pair));
+        Ok(Plan::read(self.file()?, &pairs.collect::<Result<Vec<_>, _>>()?)?)
+    }
+
+    /// Where the results are kept.
+    pub(crate) fn store_path(&self) -> Result<PathBuf> {
+        if let Some(store) = &self.store {
+            return Ok(store.clone());
+        }
+        let stem = self.file()?.file_stem().unwrap_or_default().to_string_lossy();
+        Ok(Path::new("sweeps").join(format!("{stem}.db")))
+    }
+
+    /// The results.
+    pub(crate) fn read(&self) -> Result<Store> {
+        Store::read(&self.store_path()?).map_err(told)
+    }
+}
+
+/// A store that is not there, or is something else, is the caller's to mend.
+fn told(error: StoreError) -> anyhow::Error {
+    Usage(error.to_string()).into()
+}
+
+/// `KEY=VALUE`.
+fn pair_of(option: &str, pair: &str) -> Result<(String, String), Usage> {
+    match pair.split_once('=') {
+        Some((key, value)) => Ok((key.trim().to_owned(), value.trim().to_owned())),
+        None => Err(Usage(format!("{option} {pair}: write it as {option} KEY=VALUE"))),
+    }
+}
+
+/// Settings to look for, values as JSON; what is no JSON is a string.
+fn wheres(pairs: &[String]) -> Result<Vec<(String, serde_json::Value)>, Usage> {
+    let value = |text: &str| serde_json::from_str(text).unwrap_or_else(|_| text.into());
+    pairs
+        .iter()
+        .map(|pair| pair_of("--where", pair).map(|(key, text)| (key, value(&text))))
+        .collect()
+}
+
+/// `1 h 12 min`, `3 min 20 s`, `4.2 s`.
+fn duration(seconds: f64) -> String {
+    let whole = seconds.round() as u64;
+    match whole {
+        0..=9 => format!("{seconds:.1} s"),
+        10..=99 => format!("{whole} s"),
+        100..=5999 => format!("{} min {} s", whole / 60, whole % 60),
+        _ => format!("{} h {} min", whole / 3600, whole % 3600 / 60),
+    }
+}

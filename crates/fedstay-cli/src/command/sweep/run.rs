@@ -1,0 +1,151 @@
+//! `fedstay sweep FILE`: computes what is missing.
+
+use super::{Study, Threads, duration, told};
+use anyhow::Result;
+use fedstay_sim::sweep::{Finished, Options, Plan, Store, Tally, Watch, estimate, families, run};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::Write;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Compute what is missing of a sweep.
+#[derive(Debug, clap::Args)]
+pub(super) struct Run {
+    #[command(flatten)]
+    study: Study,
+    /// Say how many runs are missing and how long they would take, and compute none
+    #[arg(long)]
+    dry_run: bool,
+    /// For comparison: compute every run from its start, sharing nothing
+    #[arg(long)]
+    no_share: bool,
+    /// For comparison: evaluate every loss in full, without the early exit
+    #[arg(long)]
+    full_losses: bool,
+    #[command(flatten)]
+    threads: Threads,
+}
+
+impl Run {
+    pub(super) fn run(self) -> Result<()> {
+        let plan = self.study.plan()?;
+        let path = self.study.store_path()?;
+        let threads = self.threads.count()?;
+        if self.dry_run {
+            return dry_run(&plan, &path, threads);
+        }
+        let options = Options { threads, share: !self.no_share, full_losses: self.full_losses };
+        let before = Instant::now();
+        let bar = Bar::new();
+        let tally = run(&plan, &path, &options, &bar);
+        bar.0.finish_and_clear();
+        let tally = match tally {
+            Ok(tally) => tally,
+            Err(fedstay_sim::sweep::SweepError::Spec(error)) => return Err(error.into()),
+            Err(error) => return Err(error.into()),
+        };
+        report(&tally, &path, before.elapsed())
+    }
+}
+
+fn report(tally: &Tally, path: &Path, took: Duration) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    let Tally { planned, there, computed, elsewhere, work, .. } = tally;
+    let took = took.as_secs_f64();
+    writeln!(
+        out,
+        "{planned} runs: {there} were there, {computed} computed now in {}{}",
+        duration(took),
+        if *elsewhere > 0 { format!(", {elsewhere} by another process") } else { String::new() }
+    )?;
+    if *computed > 0 && work.nobody_leaves > 0 {
+        writeln!(
+            out,
+            "local steps: {:.1}% not needed because agents had left; of the rest {:.1}% shared between \
+             runs",
+            100.0 * work.departed(),
+            100.0 * work.shared()
+        )?;
+    }
+    writeln!(out, "kept in {}", path.display())?;
+    Ok(())
+}
+
+/// Counts and measures.
+fn dry_run(plan: &Plan, path: &Path, threads: usize) -> Result<()> {
+    let there = match path.exists() {
+        true => Store::read(path).map_err(told)?.keys()?,
+        false => Default::default(),
+    };
+    let missing: Vec<_> =
+        plan.runs.iter().filter(|run| !there.contains(&run.key)).cloned().collect();
+    let mut out = std::io::stdout().lock();
+    let axes: Vec<String> =
+        plan.axes.iter().map(|axis| format!("{} {}", axis.values.len(), axis.key)).collect();
+    writeln!(out, "{} runs ({})", plan.runs.len(), axes.join(" × "))?;
+    let done = plan.runs.len() - missing.len();
+    let alone = families(&missing, true).len();
+    writeln!(
+        out,
+        "{done} in {}, {} missing, in {alone} families that share work",
+        path.display(),
+        missing.len()
+    )?;
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let spinner = ProgressBar::new_spinner().with_message("measuring a few rounds of each kind");
+    spinner.enable_steady_tick(Duration::from_millis(120));
+    let estimate = estimate(&missing)?;
+    spinner.finish_and_clear();
+    let threads = threads as f64;
+    writeln!(
+        out,
+        "{} kinds of cell measured: {} on {threads} threads if runs share everything, {} if they share \
+         nothing; agents who leave make it less",
+        estimate.kinds,
+        duration(estimate.shared / threads),
+        duration(estimate.alone / threads)
+    )?;
+    Ok(())
+}
+
+/// The progress bar of a sweep: runs, throughput, time left. Quiet when there is no terminal.
+struct Bar(ProgressBar, Instant);
+
+/// Positions of the bar: finer than anybody sees.
+const FINE: f64 = 10_000.0;
+
+impl Bar {
+    fn new() -> Self {
+        let bar = ProgressBar::new(FINE as u64);
+        if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent:>3}%  {msg}") {
+            bar.set_style(style);
+        }
+        Self(bar, Instant::now())
+    }
+}
+
+impl Watch for Bar {
+    fn advanced(&self, tally: &Tally) {
+        if self.0.is_hidden() {
+            return;
+        }
+        let elapsed = self.1.elapsed().as_secs_f64();
+        let left = elapsed * (1.0 - tally.share) / tally.share.max(1e-9);
+        let left =
+            if elapsed > 2.0 { format!("about {} left", duration(left)) } else { String::new() };
+        let runs = tally.there + tally.elsewhere + tally.computed;
+        let pace = 60.0 * tally.computed as f64 / elapsed.max(1e-3);
+        self.0.set_position((FINE * tally.share) as u64);
+        self.0.set_message(format!("{runs}/{} runs · {pace:.1} a minute · {left}", tally.planned));
+    }
+
+    fn finished(&self, run: &Finished) {
+        if let (fedstay_sim::sweep::Outcome::Diverged(why), false) =
+            (&run.outcome, self.0.is_hidden())
+        {
+            self.0.println(format!("run {} diverged: {why}", run.key));
+        }
+    }
+}
