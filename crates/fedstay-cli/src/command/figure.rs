@@ -14,10 +14,12 @@ Examples:
   fedstay figure 5a --seeds 10                     seeds 0 to 9
   fedstay figure 5a --seeds 3..6 --set epsilon=0.3
   fedstay figure 2 --rounds 50 --set data.kind=digits --set data.per_agent=100
+  fedstay sweep experiments/fig3-reduced.toml && fedstay figure 3 --from experiments/fig3-reduced.toml
   fedstay list figures
 
 Figures 2, 5a, 5b, appendix and tuning train on CIFAR-10. On two free cores they take about 2, 1, 4,
-4 and 3 minutes; with --full two to three times as long, tuning six times. The others are instant.";
+4 and 3 minutes; with --full two to three times as long, tuning six times. Figures 3, 3a, 3b and 3c draw what `fedstay sweep` has computed. The others are
+instant.";
 
 /// Draw a figure of the paper.
 #[derive(Debug, clap::Args)]
@@ -37,6 +39,12 @@ pub struct Figure {
     /// Set a key of the experiment: `--set epsilon=0.1`
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
+    /// Draw from this sweep's store, for figures 3, 3a, 3b, 3c and tuning
+    #[arg(long, value_name = "SWEEP.toml")]
+    from: Option<PathBuf>,
+    /// The sweep's store, if not sweeps/NAME.db
+    #[arg(long, value_name = "DB")]
+    store: Option<PathBuf>,
     /// Run the controls on every seed, not only on the first; tuning: also K = 100
     #[arg(long)]
     full: bool,
@@ -112,9 +120,22 @@ impl Figure {
         if let Some(rounds) = self.rounds {
             set.push(("rounds".to_owned(), rounds.to_string()));
         }
-        let asked = Asked { seeds: self.seeds.clone().map(|seeds| seeds.0), set, full: self.full };
+        let asked = Asked {
+            seeds: self.seeds.clone().map(|seeds| seeds.0),
+            set,
+            full: self.full,
+            from: self.from.clone(),
+            store: self.store.clone(),
+        };
         let known = figure::LIST.iter().any(|entry| entry.name == self.name);
-        if known && figure::experiment(&self.name).is_none() && asked != Asked::default() {
+        let swept = figure::is_swept(&self.name);
+        if known && !swept && self.name != "tuning" && (self.from.is_some() || self.store.is_some())
+        {
+            let why = format!("figure {} is not drawn from a sweep: leave out --from", self.name);
+            return Err(Usage(why));
+        }
+        let trains = figure::experiment(&self.name).is_some() || swept;
+        if known && !trains && asked != Asked::default() {
             return Err(Usage(format!(
                 "figure {} trains nothing: --seeds, --rounds, --set and --full say nothing to it",
                 self.name

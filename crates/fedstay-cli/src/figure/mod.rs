@@ -11,6 +11,7 @@ mod bad_problem;
 mod drawing;
 mod figure1;
 mod figure2;
+mod figure3;
 mod figure4;
 mod figure5a;
 mod figure5b;
@@ -19,6 +20,7 @@ mod measured;
 mod observation1;
 mod page;
 mod setting;
+mod swept;
 mod trace;
 mod training;
 mod tuning;
@@ -40,6 +42,26 @@ pub const LIST: &[Entry] = &[
         name: "2",
         about: "averaging on CIFAR-10, ten agents: every departure costs accuracy",
         reference: "arXiv 2311.16459, Figure 2",
+    },
+    Entry {
+        name: "3",
+        about: "averaging over ε: average, population and worst accuracy, from a sweep",
+        reference: "arXiv 2311.16459, Figure 3",
+    },
+    Entry {
+        name: "3a",
+        about: "average accuracy over ε for every q and K, from a sweep",
+        reference: "arXiv 2311.16459, appendix: the full version of Figure 3a",
+    },
+    Entry {
+        name: "3b",
+        about: "population accuracy over ε for every q and K, from a sweep",
+        reference: "arXiv 2311.16459, appendix: the full version of Figure 3b",
+    },
+    Entry {
+        name: "3c",
+        about: "worst, mean and best agent over ε for every q, from a sweep",
+        reference: "arXiv 2311.16459, appendix: the full version of Figure 3c",
     },
     Entry {
         name: "4",
@@ -87,6 +109,15 @@ const TRAINED: &[(&str, &str)] = &[
     ("tuning", tuning::TEXT),
 ];
 
+/// The figures that are drawn from a sweep's store, and their sweep.
+const SWEPT: &[(&str, &str)] =
+    &[("3", figure3::TEXT), ("3a", figure3::TEXT), ("3b", figure3::TEXT), ("3c", figure3::TEXT)];
+
+/// Whether a figure is drawn from a sweep's store: always, or when one is named.
+pub fn is_swept(name: &str) -> bool {
+    SWEPT.iter().any(|(swept, _)| *swept == name)
+}
+
 /// The text of the experiment behind a figure; `None` for one that trains nothing.
 pub fn experiment(name: &str) -> Option<&'static str> {
     TRAINED.iter().find(|(trained, _)| *trained == name).map(|(_, text)| *text)
@@ -98,6 +129,10 @@ pub fn make(name: &str, asked: &Asked) -> Option<anyhow::Result<Drawing>> {
     Some(match name {
         "1" => figure1::make(),
         "2" => figure2::make(asked),
+        "3" => figure3::make(asked),
+        "3a" => figure3::average(asked),
+        "3b" => figure3::population(asked),
+        "3c" => figure3::spread(asked),
         "4" => figure4::make(),
         "5a" => figure5a::make(asked),
         "5b" => figure5b::make(asked),
@@ -115,6 +150,7 @@ mod tests {
 
     use super::*;
     use fedstay_sim::spec::Experiment;
+    use fedstay_sim::sweep::{Options, Plan, run};
     use fedstay_sim::trial::Trial;
 
     /// Three rounds on the digits that the program carries, in the place of CIFAR-10.
@@ -129,12 +165,58 @@ mod tests {
             ("eval_every", "1"),
         ];
         let set = set.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
-        Asked { seeds: Some(seeds), set, full: false }
+        Asked { seeds: Some(seeds), set, ..Asked::default() }
+    }
+
+    /// A small sweep on digits in a store of its own, for the figures that are drawn from one.
+    fn sweep(folder: &std::path::Path, text: &str) -> Asked {
+        let file = folder.join("small.toml");
+        std::fs::write(&file, text).unwrap();
+        let mut set = digits(Vec::new()).set;
+        set.retain(|(key, _)| key != "rounds");
+        set.push(("rounds".into(), "25".into()));
+        let plan = Plan::read(&file, &set).unwrap();
+        let store = folder.join("small.db");
+        let options = Options { threads: 2, share: true, full_losses: false };
+        run(&plan, &store, &options, &()).unwrap();
+        Asked { set, from: Some(file), store: Some(store), ..Asked::default() }
+    }
+
+    fn small(text: &str) -> String {
+        let grid = "epsilon = [0.3, 1.2, 1.9]\nlocal.steps = [1, 4]\npartition.q = [0.5, 0.9]\n\
+                    seed = [0, 1]\n\n";
+        let (before, rest) = text.split_once("[grid]").unwrap();
+        let rest = rest.split_once("\n[[").unwrap().1;
+        format!("{before}[grid]\n{grid}[[{rest}")
     }
 
     fn every_drawing() -> Vec<Drawing> {
         let asked = digits(vec![0, 4]);
-        LIST.iter().map(|entry| make(entry.name, &asked).unwrap().unwrap()).collect()
+        let folder = tempfile::tempdir().unwrap();
+        let swept = sweep(folder.path(), &small(figure3::TEXT));
+        let of = |name: &str| if is_swept(name) { &swept } else { &asked };
+        LIST.iter().map(|entry| make(entry.name, of(entry.name)).unwrap().unwrap()).collect()
+    }
+
+    #[test]
+    fn figure_3_is_drawn_from_its_store_and_says_what_is_missing() {
+        let folder = tempfile::tempdir().unwrap();
+        let asked = sweep(folder.path(), &small(figure3::TEXT));
+        let drawing = make("3a", &asked).unwrap().unwrap();
+        let points = &drawing.numbers["panels"][0]["curves"][0]["points"];
+        assert_eq!(points.as_array().unwrap().len(), 3);
+        assert_eq!(points[0][3], 2, "two seeds a point");
+        assert!(drawing.notes[0].contains("of 4 cells"), "{:?}", drawing.notes);
+        let more = Asked { seeds: Some(vec![0, 1, 2]), ..asked };
+        let drawing = make("3", &more).unwrap().unwrap();
+        assert!(
+            drawing.figure.caption.contains("12 of 36 runs are not"),
+            "{}",
+            drawing.figure.caption
+        );
+        let nothing = Asked { store: Some(folder.path().join("none.db")), ..Asked::default() };
+        let error = make("3", &nothing).unwrap().unwrap_err();
+        assert!(format!("{error:#}").contains("fedstay sweep experiments/fig3.toml"), "{error:#}");
     }
 
     #[test]
@@ -145,13 +227,17 @@ mod tests {
             let path = entry.unwrap().path();
             if path.extension().is_some_and(|ending| ending == "toml") {
                 let text = std::fs::read_to_string(&path).unwrap();
-                let experiment = Experiment::parse(&text, &digits(Vec::new()).set).unwrap();
+                let set = digits(Vec::new()).set;
+                let experiment = match text.contains("[grid]") {
+                    true => Plan::read(&path, &set).unwrap().runs[0].experiment.clone(),
+                    false => Experiment::parse(&text, &set).unwrap(),
+                };
                 let summary = Trial::new(experiment).unwrap().run(&mut ()).unwrap();
                 assert!((1..=3).contains(&summary.rounds), "{}", path.display());
                 texts.push(text);
             }
         }
-        for (name, text) in TRAINED {
+        for (name, text) in TRAINED.iter().chain(SWEPT) {
             assert!(texts.iter().any(|file| file == text), "figure {name}");
             assert!(text.starts_with("# ") && text.contains("The paper says"), "figure {name}");
         }

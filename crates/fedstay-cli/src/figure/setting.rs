@@ -60,6 +60,16 @@ pub(super) fn steps(local: &Local) -> String {
     format!("step{plural} of {step} on {batch}")
 }
 
+/// When an agent leaves.
+pub(super) fn decision(experiment: &Experiment) -> String {
+    let Some(training) = &experiment.training else { return String::new() };
+    let whose = match training.decides_on {
+        DecidesOn::Received => "the model it receives",
+        DecidesOn::Own => "its own model after its local steps",
+    };
+    format!("An agent leaves for good once the loss of {whose} is at most ε.")
+}
+
 /// How an agent works and when it leaves.
 pub(super) fn work(experiment: &Experiment) -> String {
     let Some(training) = &experiment.training else { return String::new() };

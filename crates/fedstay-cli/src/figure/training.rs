@@ -9,6 +9,7 @@ use fedstay::{Error, RoundView};
 use fedstay_sim::spec::{Experiment, SpecError};
 use fedstay_sim::trial::{Trial, Watch};
 use serde_json::{Value, json};
+use std::path::PathBuf;
 use toml::Table;
 
 /// What the caller of a figure asks for.
@@ -20,6 +21,10 @@ pub struct Asked {
     pub set: Vec<(String, String)>,
     /// Every control on every seed, and what else takes long.
     pub full: bool,
+    /// The sweep to draw from, for figures that are drawn from one.
+    pub from: Option<PathBuf>,
+    /// Its store, if not the usual one.
+    pub store: Option<PathBuf>,
 }
 
 impl Asked {

@@ -4,16 +4,21 @@
 //! Reference: arXiv 2311.16459, appendix, "Fine-tuning the step-size η". The paper prints neither
 //! its grid nor the best values.
 
+use super::swept::Swept;
 use super::training::{Arm, Asked, run};
 use super::words::list;
 use super::{Drawing, setting};
 use crate::draw::{Colour, Figure, Line, Marker, Panel, Point, Points, Scale, Style};
 use anyhow::{Context, Result};
 use fedstay_sim::spec::Experiment;
+use fedstay_sim::sweep::stats::Mean;
 use serde_json::{Value, json};
 
 /// The experiment.
 pub(super) const TEXT: &str = include_str!("../../../../experiments/tuning.toml");
+
+/// The sweep behind the step sizes of Figure 3, for `--from`: the same grid and more.
+pub(super) const SWEEP: &str = include_str!("../../../../experiments/tuning-sweep.toml");
 
 const HETEROGENEITY: [f64; 3] = [0.5, 0.7, 0.9];
 const LOCAL_STEPS: [usize; 3] = [1, 5, 20];
@@ -79,12 +84,41 @@ fn curves(asked: &Asked, seeds: &[u64]) -> Result<Vec<Curve>> {
     Ok(curves)
 }
 
-/// Makes the figure.
+/// The same curves from a sweep's store.
+fn swept_curves(swept: &Swept) -> Vec<Curve> {
+    let mut curves = Vec::new();
+    for (cell, frame) in swept.frame.by(&["partition.q".to_owned(), "local.steps".to_owned()]) {
+        let (Some(q), Some(steps)) = (cell[0].1.as_f64(), cell[1].1.as_u64()) else { continue };
+        let at = |eta: &Value| {
+            let cell = frame.with(&super::swept::setting("step_size", eta));
+            // A step size at which one seed diverges is none to choose.
+            let ends: Option<Vec<f64>> =
+                cell.records.iter().map(|record| record.result("accuracy.mean")).collect();
+            let mean = ends.and_then(|ends| Mean::of(&ends)).map(|mean| mean.mean);
+            Some((eta.as_f64()?, mean))
+        };
+        let accuracy = frame.values("step_size").iter().filter_map(at).collect();
+        curves.push(Curve { q, steps: steps as usize, accuracy });
+    }
+    curves
+}
+
+/// Makes the figure, from runs made now or, where a sweep is named, from its store.
 pub(super) fn make(asked: &Asked) -> Result<Drawing> {
+    if asked.from.is_some() || asked.store.is_some() {
+        let swept = Swept::open(asked, "tuning-sweep.toml", SWEEP)?;
+        let seeds: Vec<u64> = swept.frame.values("seed").iter().filter_map(Value::as_u64).collect();
+        let mut drawing = draw(&swept.experiment, &seeds, swept_curves(&swept));
+        drawing.figure.caption.push_str(&format!(" {}", swept.about()));
+        return Ok(drawing);
+    }
     let seeds = asked.seeds(1);
     let first = *seeds.first().context("a figure needs a seed")?;
     let setting = experiment(HETEROGENEITY[2], LOCAL_STEPS[1], STEP_SIZES[3], first, asked)?;
-    let curves = curves(asked, &seeds)?;
+    Ok(draw(&setting, &seeds, curves(asked, &seeds)?))
+}
+
+fn draw(setting: &Experiment, seeds: &[u64], curves: Vec<Curve>) -> Drawing {
     let names: Vec<String> = seeds.iter().map(ToString::to_string).collect();
     let local = setting.training.as_ref().map(|training| setting::steps(&training.local));
     let figure = Figure {
@@ -92,30 +126,36 @@ pub(super) fn make(asked: &Asked) -> Result<Drawing> {
         caption: format!(
             "{} K local {}. Stars: the best η of a curve. Where a curve ends early, the weights left the \
              floating-point range. Seeds: {}.",
-            setting::federation_dealt(&setting, "one class a device, q as described"),
+            setting::federation_dealt(setting, "one class a device, q as described"),
             local.unwrap_or_default(),
             names.join(", ")
         ),
         ..Figure::new("The best step size for each heterogeneity and number of local steps")
     };
-    let figure = HETEROGENEITY.iter().fold(figure, |figure, q| figure.with(panel(*q, &curves)));
-    Ok(Drawing {
+    let mut mixtures: Vec<f64> = curves.iter().map(|curve| curve.q).collect();
+    mixtures.dedup();
+    let columns = if mixtures.len() > 3 { 2 } else { 0 };
+    let figure = Figure { columns, ..figure };
+    let figure = mixtures.iter().fold(figure, |figure, q| figure.with(panel(*q, &curves)));
+    Drawing {
         name: "figure-tuning".into(),
         figure,
-        notes: notes(&curves),
+        notes: notes(&mixtures, &curves),
         numbers: json!({
             "experiment": setting,
             "seeds": seeds,
             "curves": curves.iter().map(numbers).collect::<Vec<_>>(),
         }),
-    })
+    }
 }
 
 fn panel(q: f64, curves: &[Curve]) -> Panel {
+    let sizes = || curves.iter().flat_map(|curve| curve.accuracy.iter().map(|(eta, _)| *eta));
+    let (low, high) = (sizes().fold(f64::INFINITY, f64::min), sizes().fold(0.0, f64::max));
     let curves: Vec<&Curve> = curves.iter().filter(|curve| curve.q == q).collect();
     let mut panel = Panel {
         x_scale: Scale::Log,
-        x_range: Some((0.8 * STEP_SIZES[0], 1.25 * STEP_SIZES[STEP_SIZES.len() - 1])),
+        x_range: Some((0.8 * low, 1.25 * high)),
         height: Some(260.0),
         ..Panel::new(format!("q = {q}"), "step size η", "average accuracy")
     };
@@ -130,8 +170,8 @@ fn panel(q: f64, curves: &[Curve]) -> Panel {
     panel.with(Points { size: 5.0, ..Points::new("best η", best, Marker::Star, Colour::INK) })
 }
 
-fn notes(curves: &[Curve]) -> Vec<String> {
-    let per_q = HETEROGENEITY.iter().map(|q| {
+fn notes(mixtures: &[f64], curves: &[Curve]) -> Vec<String> {
+    let per_q = mixtures.iter().map(|q| {
         let best = curves.iter().filter(|curve| curve.q == *q).filter_map(|curve| {
             let (eta, accuracy) = curve.best()?;
             Some(format!("η = {eta} for K = {} ({:.1}%)", curve.steps, 100.0 * accuracy))

@@ -143,6 +143,12 @@ impl Experiment {
     /// # Errors
     /// As [`parse`](Self::parse).
     pub fn from_table(mut table: Table) -> Result<Self, SpecError> {
+        if table.contains_key("grid") {
+            return Err(SpecError(
+                "there is a [grid]: this is a sweep of many runs, start it with `fedstay sweep`"
+                    .into(),
+            ));
+        }
         check_keys(&table)?;
         if table.contains_key("problem") {
             if let Some(key) = TRAINING.iter().find(|key| table.contains_key(**key)) {

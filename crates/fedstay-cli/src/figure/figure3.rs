@@ -1,0 +1,245 @@
+//! Figure 3: what averaging delivers when agents want less. Average accuracy (a), population accuracy
+//! (b) and the spread over the agents at K = 100 (c), over ε; the appendix has them for every q.
+//!
+//! Drawn from the store of `fedstay sweep experiments/fig3.toml`. Reference: arXiv 2311.16459,
+//! Figure 3 and its full versions in the appendix. The paper prints no numbers for it; it says that
+//! accuracy falls as ε grows and that the spread grows with heterogeneity.
+
+use super::swept::{Curve, Swept, setting, style};
+use super::training::Asked;
+use super::words::percent;
+use super::{Drawing, setting as words};
+use crate::draw::{Colour, Dash, Figure, Marker, Panel, Style};
+use anyhow::Result;
+use fedstay_sim::sweep::Frame;
+use serde_json::{Value, json};
+
+/// The sweep.
+pub(super) const TEXT: &str = include_str!("../../../../experiments/fig3.toml");
+
+const Q: &str = "partition.q";
+const K: &str = "local.steps";
+const HEIGHT: f64 = 250.0;
+
+/// What of a run is drawn.
+#[derive(Clone, Copy, PartialEq)]
+enum Part {
+    Average,
+    Population,
+    Spread,
+}
+
+impl Part {
+    fn label(self) -> &'static str {
+        match self {
+            Self::Average => "average accuracy",
+            Self::Population => "population accuracy",
+            Self::Spread => "accuracy of an agent",
+        }
+    }
+
+    fn result(self) -> &'static str {
+        match self {
+            Self::Population => "population.accuracy",
+            _ => "accuracy.mean",
+        }
+    }
+}
+
+/// The three panels of the paper's body.
+pub(super) fn make(asked: &Asked) -> Result<Drawing> {
+    let swept = open(asked)?;
+    let q = typical(&swept.frame, Q, 0.9);
+    let frame = swept.frame.with(&setting(Q, &q));
+    let steps = largest(&swept.frame, K);
+    let panels = [
+        ("(a) average accuracy", Part::Average),
+        ("(b) population accuracy", Part::Population),
+        ("(c) worst, mean and best agent", Part::Spread),
+    ];
+    let mut figure = Figure {
+        subtitle: format!("Averaging, q = {q} as described; (c): K = {steps}."),
+        caption: caption(&swept),
+        ..Figure::new("The sooner agents are content, the worse the model averaging leaves behind")
+    };
+    let mut numbers = Vec::new();
+    for (title, part) in panels {
+        let (panel, curves) = panel(title, &frame, part, &steps);
+        figure = figure.with(panel);
+        numbers.push(json!({ "panel": title, "q": q, "curves": curves }));
+    }
+    drawing("figure-3", figure, &swept, numbers)
+}
+
+/// Average accuracy for every q.
+pub(super) fn average(asked: &Asked) -> Result<Drawing> {
+    full(asked, "figure-3a", "Average accuracy for every heterogeneity", Part::Average)
+}
+
+/// Population accuracy for every q.
+pub(super) fn population(asked: &Asked) -> Result<Drawing> {
+    full(asked, "figure-3b", "Population accuracy for every heterogeneity", Part::Population)
+}
+
+/// The spread over the agents for every q.
+pub(super) fn spread(asked: &Asked) -> Result<Drawing> {
+    full(asked, "figure-3c", "The worst, the mean and the best agent", Part::Spread)
+}
+
+fn open(asked: &Asked) -> Result<Swept> {
+    Swept::open(asked, "fig3.toml", TEXT)
+}
+
+/// The appendix's version: one panel for each q, all on one scale.
+fn full(asked: &Asked, name: &str, title: &str, part: Part) -> Result<Drawing> {
+    let swept = open(asked)?;
+    let steps = largest(&swept.frame, K);
+    let subtitle = match part {
+        Part::Spread => format!("Averaging with K = {steps} local steps, one panel for each q."),
+        _ => "Averaging, one panel for each q, one curve for each K.".to_owned(),
+    };
+    let mut figure =
+        Figure { subtitle, caption: caption(&swept), columns: 2, ..Figure::new(title) };
+    let mut numbers = Vec::new();
+    let mut panels = Vec::new();
+    for q in swept.frame.values(Q) {
+        let frame = swept.frame.with(&setting(Q, &q));
+        let (panel, curves) = panel(&format!("q = {q}"), &frame, part, &steps);
+        panels.push(panel);
+        numbers.push(json!({ "q": q, "curves": curves }));
+    }
+    for panel in panels {
+        figure = figure.with(Panel { y_range: Some((0.0, top(part, &swept.frame))), ..panel });
+    }
+    drawing(name, figure, &swept, numbers)
+}
+
+/// A scale on which all panels can be compared.
+fn top(part: Part, frame: &Frame) -> f64 {
+    let name = if part == Part::Spread { "accuracy.max" } else { part.result() };
+    let most = frame.records.iter().filter_map(|record| record.result(name)).fold(0.0, f64::max);
+    if part == Part::Spread { 1.0 } else { (10.0 * most).ceil() / 10.0 }
+}
+
+fn panel(title: &str, frame: &Frame, part: Part, steps: &Value) -> (Panel, Vec<Value>) {
+    let mut panel =
+        Panel { height: Some(HEIGHT), ..Panel::new(title, "precision ε", part.label()) };
+    let mut numbers = Vec::new();
+    if part == Part::Spread {
+        panel.y_range = Some((0.0, 1.0));
+        let frame = frame.with(&setting(K, steps));
+        let looks = [
+            ("best agent", "accuracy.max", Colour::GREEN, Dash::Dashed, Marker::Triangle),
+            ("mean over agents", "accuracy.mean", Colour::INK, Dash::Solid, Marker::Disc),
+            ("worst agent", "accuracy.min", Colour::ORANGE, Dash::DashDot, Marker::TriangleDown),
+        ];
+        for (name, result, colour, dash, marker) in looks {
+            let curve = Curve::new(&frame, "epsilon", result);
+            panel = curve.draw(panel, name, Style { colour, dash, marker });
+            numbers.push(json!({ "name": name, "points": curve.numbers() }));
+        }
+        return (panel, numbers);
+    }
+    for (index, k) in frame.values(K).iter().enumerate() {
+        let curve = Curve::new(&frame.with(&setting(K, k)), "epsilon", part.result());
+        panel = curve.draw(panel, &format!("K = {k}"), style(index));
+        numbers.push(json!({ "K": k, "points": curve.numbers() }));
+    }
+    (panel, numbers)
+}
+
+/// The value of a setting nearest to what the paper's body shows.
+fn typical(frame: &Frame, key: &str, wanted: f64) -> Value {
+    let off = |value: &Value| (value.as_f64().unwrap_or(f64::INFINITY) - wanted).abs();
+    let values = frame.values(key);
+    values.into_iter().min_by(|a, b| off(a).total_cmp(&off(b))).unwrap_or(Value::Null)
+}
+
+fn largest(frame: &Frame, key: &str) -> Value {
+    frame.values(key).pop().unwrap_or(Value::Null)
+}
+
+fn caption(swept: &Swept) -> String {
+    let dealt = "one class a device, q as described";
+    let training = swept.experiment.training.as_ref();
+    let local = training.map(|training| words::steps(&training.local)).unwrap_or_default();
+    let eta = |k: &Value| {
+        let sizes = swept.frame.with(&setting(K, k)).values("step_size");
+        let sizes: Vec<String> = sizes.iter().map(ToString::to_string).collect();
+        format!("{} for K = {k}", sizes.join(" or "))
+    };
+    let etas: Vec<String> = swept.frame.values(K).iter().map(eta).collect();
+    format!(
+        "{} K local {local}, η = {}. {} {}",
+        words::federation_dealt(&swept.experiment, dealt),
+        super::words::list(&etas),
+        words::decision(&swept.experiment),
+        swept.about(),
+    )
+}
+
+fn drawing(name: &str, figure: Figure, swept: &Swept, panels: Vec<Value>) -> Result<Drawing> {
+    Ok(Drawing {
+        name: name.into(),
+        figure,
+        notes: notes(swept),
+        numbers: json!({
+            "experiment": swept.experiment,
+            "runs": swept.frame.records.len(),
+            "planned": swept.planned,
+            "point_columns": ["epsilon", "mean", "half of the 95% interval", "runs"],
+            "panels": panels,
+        }),
+    })
+}
+
+/// From the smallest to the largest ε, seed by seed; and the spread over the agents.
+fn notes(swept: &Swept) -> Vec<String> {
+    let frame = &swept.frame;
+    let epsilon = frame.values("epsilon");
+    let (Some(small), Some(large)) = (epsilon.first(), epsilon.last()) else { return Vec::new() };
+    let mut falls: Vec<(f64, String)> = Vec::new();
+    let mut all = 0;
+    for (cell, part) in frame.by(&[Q.to_owned(), K.to_owned()]) {
+        let at = |value: &Value| part.with(&setting("epsilon", value));
+        let Some(difference) = at(large).difference(&at(small), "accuracy.mean") else { continue };
+        all += 1;
+        let (low, high) = difference.mean.interval();
+        let name = format!("q = {}, K = {}", cell[0].1, cell[1].1);
+        let points = |share: f64| format!("{:.1}", 100.0 * share);
+        let text = format!(
+            "{} points (95%: {} to {}) for {name}",
+            points(difference.mean.mean),
+            points(low),
+            points(high)
+        );
+        falls.push((difference.mean.mean, text));
+    }
+    falls.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let fell = falls.iter().filter(|(fall, _)| *fall < 0.0).count();
+    let ends = match (falls.first(), falls.last()) {
+        (Some(first), Some(last)) if falls.len() > 1 => {
+            format!(": most, {}; least, {}", first.1, last.1)
+        }
+        (Some(first), _) => format!(": {}", first.1),
+        _ => String::new(),
+    };
+    let steps = largest(frame, K);
+    let spread = |q: &Value| {
+        let cell = frame.with(&setting(Q, q)).with(&setting(K, &steps));
+        let mean = cell.with(&setting("epsilon", large)).mean("accuracy.spread")?.mean;
+        Some(format!("{} at q = {q}", percent(mean)))
+    };
+    let spreads: Vec<String> = frame.values(Q).iter().filter_map(spread).collect();
+    vec![
+        format!(
+            "From ε = {small} to ε = {large} the average accuracy falls in {fell} of {all} cells, paired by \
+             seed{ends}."
+        ),
+        format!(
+            "Between the best and the worst agent, K = {steps}, ε = {large}: {}.",
+            super::words::list(&spreads)
+        ),
+        swept.about(),
+    ]
+}

@@ -1,0 +1,126 @@
+//! Figures drawn from a sweep's store: cells with their means and 95% bands.
+
+use super::training::Asked;
+use super::words::list;
+use crate::command::sweep::Study;
+use crate::draw::{Band, Line, Panel, Point, Points, Style};
+use anyhow::{Context, Result};
+use fedstay_sim::spec::Experiment;
+use fedstay_sim::sweep::stats::Mean;
+use fedstay_sim::sweep::{Frame, Plan, Store};
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// A sweep with what is finished of it.
+pub(super) struct Swept {
+    /// The runs that are there.
+    pub(super) frame: Frame,
+    /// The first of the plan, for what all have in common.
+    pub(super) experiment: Experiment,
+    /// How many runs were planned.
+    pub(super) planned: usize,
+}
+
+impl Swept {
+    /// The sweep that was asked for, or the figure's own: the file `name` in `experiments/`.
+    pub(super) fn open(asked: &Asked, name: &str, text: &str) -> Result<Self> {
+        let mut set = asked.set.clone();
+        if let Some(seeds) = &asked.seeds {
+            set.push(("seed".into(), format!("{seeds:?}")));
+        }
+        let file = asked.from.clone().unwrap_or_else(|| Path::new("experiments").join(name));
+        let plan = match &asked.from {
+            Some(file) => Plan::read(file, &set)?,
+            None => Plan::parse(text, Path::new("experiments"), &set)?,
+        };
+        let path = Study::of(&file, Vec::new(), asked.store.clone()).store_path()?;
+        let next = || format!("compute it first: `fedstay sweep {}`", file.display());
+        let store = Store::read(&path).with_context(next)?;
+        let frame = Frame::of_plan(&plan, &store)?;
+        anyhow::ensure!(
+            !frame.records.is_empty(),
+            "{} has none of these runs; {}",
+            path.display(),
+            next()
+        );
+        let planned = plan.runs.len();
+        let experiment = plan.runs[0].experiment.clone();
+        Ok(Self { frame, experiment, planned })
+    }
+
+    /// What every caption must say: seeds, rounds, and what is missing.
+    pub(super) fn about(&self) -> String {
+        let seeds: Vec<String> =
+            self.frame.values("seed").iter().map(ToString::to_string).collect();
+        let done = self.frame.records.len();
+        let missing = match self.planned - done {
+            0 => String::new(),
+            missing => format!(" {missing} of {} runs are not computed yet.", self.planned),
+        };
+        let diverged = self.frame.records.iter().filter(|r| r.run.summary().is_none()).count();
+        let diverged = match diverged {
+            0 => String::new(),
+            count => format!(" {count} runs left the floating-point range and are left out."),
+        };
+        format!(
+            "Means over seeds {} after {} rounds with 95% bands (Student's t).{missing}{diverged}",
+            list(&seeds),
+            self.experiment.rounds
+        )
+    }
+}
+
+/// One setting.
+pub(super) fn setting(key: &str, value: &Value) -> Vec<(String, Value)> {
+    vec![(key.to_owned(), value.clone())]
+}
+
+/// A result along one setting: one mean a value.
+pub(super) struct Curve {
+    pub(super) points: Vec<(f64, Mean)>,
+}
+
+impl Curve {
+    /// The mean of `result` at every value of `along` that has runs.
+    pub(super) fn new(frame: &Frame, along: &str, result: &str) -> Self {
+        let at = |value: &Value| {
+            let mean = frame.with(&setting(along, value)).mean(result)?;
+            Some((value.as_f64()?, mean))
+        };
+        Self { points: frame.values(along).iter().filter_map(at).collect() }
+    }
+
+    /// Its line, markers and band, under one name.
+    pub(super) fn draw(&self, mut panel: Panel, name: &str, style: Style) -> Panel {
+        let line: Vec<Point> = self.points.iter().map(|(x, mean)| (*x, mean.mean)).collect();
+        let band: Vec<(f64, f64, f64)> = self
+            .points
+            .iter()
+            .filter(|(_, mean)| mean.n > 1)
+            .map(|(x, mean)| {
+                let (low, high) = mean.interval();
+                // A share is never outside of this, whatever Student says.
+                (*x, low.max(0.0), high.min(1.0))
+            })
+            .collect();
+        if band.len() > 1 {
+            panel = panel.with(Band::new(name, band, style.colour));
+        }
+        let marks = Points::new(name, line.clone(), style.marker, style.colour);
+        panel.with(Line::new(name, line, style)).with(Points { size: 4.0, ..marks })
+    }
+
+    /// Value, mean, half width and number of runs at every point.
+    pub(super) fn numbers(&self) -> Value {
+        let point = |(x, mean): &(f64, Mean)| {
+            let half = Some(mean.half_width).filter(|half| half.is_finite());
+            json!([x, mean.mean, half, mean.n])
+        };
+        self.points.iter().map(point).collect()
+    }
+}
+
+/// The look of the `index`-th curve of a panel.
+pub(super) fn style(index: usize) -> Style {
+    Style::agent([4, 5, 2, 3, 0, 1][index % 6])
+}

@@ -1,0 +1,187 @@
+//! What a stranger types: a sweep from its starter file to tables, and kills at random moments.
+
+use fedstay_sim::sweep::Store;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+fn command(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fedstay"));
+    command.args(arguments).current_dir(folder);
+    command
+}
+
+fn output(folder: &Path, arguments: &[&str]) -> Output {
+    command(folder, arguments).output().unwrap()
+}
+
+fn said(folder: &Path, arguments: &[&str]) -> String {
+    let output = output(folder, arguments);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{arguments:?}: {error}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn refused(folder: &Path, arguments: &[&str]) -> String {
+    let output = output(folder, arguments);
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
+    assert_eq!(error.lines().count(), 1, "{error}");
+    error
+}
+
+/// 3 precisions, 2 rules and some seeds on digits: a second or two of work.
+const STUDY: &str = r#"
+rounds = 40
+step_size = 0.3
+agents = 5
+eval_every = 5
+[grid]
+epsilon = [0.1, 0.4, 0.9]
+rule.kind = ["fedavg", "ada-gd"]
+seed = "0..12"
+[data]
+per_agent = 60
+[model]
+kind = "mlp"
+hidden = [24]
+[local]
+steps = 3
+batch = 16
+"#;
+
+fn study(folder: &Path) {
+    std::fs::write(folder.join("study.toml"), STUDY).unwrap();
+}
+
+fn start(folder: &Path, arguments: &[&str]) -> Child {
+    command(folder, arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+#[test]
+fn killed_and_restarted_20_times_the_store_holds_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    study(folder);
+    let before = Instant::now();
+    said(folder, &["sweep", "study.toml", "--store", "whole.db"]);
+    let takes = before.elapsed();
+    let whole = Store::read(&folder.join("whole.db")).unwrap().dump().unwrap();
+    assert_eq!(whole.lines().count(), 72);
+
+    let arguments = ["sweep", "study.toml", "--store", "cut.db"];
+    let (mut hit, mut progress) = (0, Vec::new());
+    // Moments that have nothing to do with the runs; seeded by the clock, so that every test run
+    // tries others.
+    let mut state = Instant::now().elapsed().as_nanos() as u64
+        ^ u64::from(std::process::id()) << 20
+        ^ std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos()
+            as u64;
+    for _ in 0..20 {
+        let mut child = start(folder, &arguments);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let share = (state >> 33) as f64 / (1u64 << 31) as f64;
+        std::thread::sleep(takes.mul_f64(share / 10.0) + Duration::from_millis(5));
+        hit += u32::from(child.try_wait().unwrap().is_none());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let there = Store::read(&folder.join("cut.db")).and_then(|store| store.keys());
+        progress.push(there.map_or(0, |keys| keys.len()));
+    }
+    assert!(hit >= 10, "only {hit} of 20 kills hit a running sweep");
+    assert!(progress.is_sorted(), "a kill lost finished runs: {progress:?}");
+    assert!(progress[19] > 0, "nothing was finished between kills: {progress:?}");
+    said(folder, &arguments);
+    let cut = Store::read(&folder.join("cut.db")).unwrap();
+    assert!(cut.dump().unwrap() == whole, "the stores differ");
+    let check: String =
+        cut.connection().query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+    assert_eq!(check, "ok");
+}
+
+#[test]
+fn two_processes_on_one_store_do_everything_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    study(folder);
+    let arguments = ["sweep", "study.toml", "--store", "both.db", "--threads", "1"];
+    let children = [start(folder, &arguments), start(folder, &arguments)];
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let store = Store::read(&folder.join("both.db")).unwrap();
+    assert_eq!((store.keys().unwrap().len(), store.work().unwrap().runs), (72, 72));
+    let claims: i64 =
+        store.connection().query_row("SELECT count(*) FROM claims", [], |row| row.get(0)).unwrap();
+    assert_eq!(claims, 0);
+}
+
+#[test]
+fn from_the_starter_file_to_tables_and_a_run_in_a_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    assert!(said(folder, &["sweep", "new", "s.toml"]).contains("fedstay sweep s.toml --dry-run"));
+    assert!(refused(folder, &["sweep", "new", "s.toml"]).contains("there already"));
+    let short = ["--set", "rounds=20", "--set", "seed=0..3", "--set", "data.per_agent=30"];
+    let with = |first: &[&'static str], last: &[&'static str]| -> String {
+        let all: Vec<&str> = first.iter().chain(&short).chain(last).copied().collect();
+        said(folder, &all)
+    };
+    let dry = with(&["sweep", "s.toml"], &["--dry-run"]);
+    assert!(dry.contains("36 runs") && dry.contains("9 families"), "{dry}");
+    assert!(!folder.join("sweeps").exists(), "a dry run leaves nothing behind");
+    assert!(refused(folder, &["sweep", "status", "s.toml"]).contains("fedstay sweep FILE.toml"));
+    let run = with(&["sweep", "s.toml"], &[]);
+    assert!(run.contains("36 computed now") && run.contains("shared between runs"), "{run}");
+    assert!(with(&["sweep", "s.toml"], &[]).contains("36 were there, 0 computed"));
+    assert!(with(&["sweep", "status", "s.toml"], &[]).contains("36 of 36 runs done"));
+
+    let table = with(&["sweep", "query", "s.toml"], &["--by", "epsilon", "--of", "left,loss.mean"]);
+    assert_eq!(table.lines().filter(|line| line.contains('±')).count(), 5, "{table}");
+    let against = ["--where", "local.steps=1", "--of", "accuracy.mean", "--against", "epsilon=0.1"];
+    let effects = with(&["sweep", "query", "s.toml"], &against);
+    assert!(effects.contains("pairs") && effects.contains("paired by seed"), "{effects}");
+    let sql = ["--sql", "SELECT count(*) AS number FROM runs WHERE seed = 1"];
+    assert!(with(&["sweep", "query", "s.toml"], &sql).contains("12"));
+    let wrong = ["sweep", "query", "s.toml", "--sql", "DELETE FROM runs"];
+    assert!(refused(folder, &wrong).contains("readonly"));
+
+    with(&["sweep", "export", "s.toml"], &["--out", "runs.csv"]);
+    let mut csv = csv::Reader::from_path(folder.join("runs.csv")).unwrap();
+    assert!(csv.headers().unwrap().iter().any(|name| name == "accuracy.mean"));
+    assert_eq!(csv.records().count(), 36);
+    with(&["sweep", "export", "s.toml"], &["--out", "rounds.parquet", "--series"]);
+    let parquet = std::fs::read(folder.join("rounds.parquet")).unwrap();
+    assert!(parquet.starts_with(b"PAR1") && parquet.ends_with(b"PAR1"));
+    assert!(refused(folder, &["sweep", "export", "s.toml", "--out", "x.xls"]).contains(".parquet"));
+
+    let which = ["--where", "epsilon=0.8", "--where", "seed=2", "--where", "local.steps=5"];
+    let out = ["--out", "one"];
+    let extract: Vec<&str> = which.iter().chain(&out).copied().collect();
+    let extracted = with(&["sweep", "extract", "s.toml"], extract.leak());
+    assert!(extracted.contains("the same as stored"), "{extracted}");
+    for file in ["summary.json", "rounds.jsonl", "report.html", "model.safetensors"] {
+        assert!(folder.join("one").join(file).exists(), "{file}");
+    }
+    let many = ["sweep", "extract", "s.toml", "--where", "seed=2", "--out", "two"];
+    assert!(refused(folder, &many).contains("name more"));
+}
+
+#[test]
+fn what_is_wrong_is_told_with_what_to_type() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    study(folder);
+    std::fs::write(folder.join("one.toml"), "rounds = 3").unwrap();
+    assert!(refused(folder, &["sweep", "one.toml"]).contains("fedstay run"));
+    assert!(refused(folder, &["run", "study.toml"]).contains("fedstay sweep"));
+    assert!(refused(folder, &["sweep", "none.toml"]).contains("none.toml"));
+    let typo = ["sweep", "study.toml", "--set", "epsilom=[1]"];
+    assert!(refused(folder, &typo).contains("`epsilon`"));
+    let figure = ["figure", "3"];
+    let output = output(folder, &figure);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && error.contains("fedstay sweep experiments/fig3.toml"));
+}
