@@ -57,7 +57,7 @@ impl Status {
         if work.runs > 0 {
             writeln!(
                 out,
-                "{} runs took {} of one core; local steps: {:.1}% not needed because agents had left, of \
+                "{} runs took {} of a worker each; local steps: {:.1}% not needed because agents had left, of \
                  the rest {:.1}% shared between runs",
                 work.runs,
                 duration(work.seconds),
