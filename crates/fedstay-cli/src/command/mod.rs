@@ -9,9 +9,9 @@ mod report;
 mod run;
 mod step;
 mod story;
+pub(crate) mod sweep;
 mod tournament;
 mod view;
-pub(crate) mod sweep;
 
 use anyhow::{Context, Result};
 use fedstay_sim::spec::{Experiment, SpecError};

@@ -260,6 +260,7 @@ impl Seen<'_> {
             step: server.displacement(),
             reports: &reports,
             faults: &self.gathered.faults,
+            flags: &[],
             decision: &decision,
             assessment: self.gathered.assessment.as_ref(),
         };
@@ -362,8 +363,10 @@ fn finish(
     let assessment = simulator.assess(server.delivered())?;
     let failed = |error: SpecError| Error::Observer(error.to_string());
     let sum_up = |lane: Lane| {
-        let mut measured = Measured { epsilon: &lane.epsilon, assessment: &assessment };
         let experiment = &lane.run.experiment;
+        let behaviour = experiment.behaviour.name();
+        let epsilon = &lane.epsilon;
+        let mut measured = Measured { epsilon, behaviour, assessment: &assessment };
         let summary = lane.ledger.summary(server, &mut measured, stop, about(experiment))?;
         let outcome = Outcome::Finished(Box::new(summary));
         Finished::new(experiment, outcome, lane.recorder.finish()).map_err(failed)
@@ -374,6 +377,7 @@ fn finish(
 /// Agents whose losses have been measured: all that a summary asks for.
 struct Measured<'a> {
     epsilon: &'a [f64],
+    behaviour: &'a str,
     assessment: &'a Assessment,
 }
 
@@ -392,6 +396,10 @@ impl Engine for Measured<'_> {
 
     fn assess(&mut self, _: &[f64]) -> Result<Assessment, Error> {
         Ok(self.assessment.clone())
+    }
+
+    fn behaviours(&self) -> Vec<String> {
+        vec![self.behaviour.to_owned(); self.epsilon.len()]
     }
 
     fn memory(&self) -> Value {

@@ -7,7 +7,8 @@
 //!   baselines that only watch departures. ADA-GD, `retain`, MW-Fed and MaxFL compute with ε;
 //! - there is no policy: early stop, keep-best and the guard compute with ε;
 //! - an agent leaves iff its loss is at most ε, or never;
-//! - ε is a number, not a multiple of something that has to be trained first.
+//! - ε is a number, not a multiple of something that has to be trained first;
+//! - nobody compares an agent's reports with each other, bounds included (`check_reports`).
 //!
 //! What is not known here is not shared: an experiment with a key that is not in the lists below
 //! runs alone, until somebody has thought about it.
@@ -20,7 +21,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Keys of an experiment that are known to change nothing about the argument above.
-const KNOWN: [&str; 16] = [
+const KNOWN: [&str; 17] = [
     "seed",
     "rounds",
     "step_size",
@@ -33,6 +34,7 @@ const KNOWN: [&str; 16] = [
     "decides_on",
     "last_stays",
     "eval_every",
+    "check_reports",
     "data",
     "partition",
     "model",
@@ -95,6 +97,7 @@ fn shares(experiment: &Experiment, config: &Value) -> bool {
         && experiment.policy == Policy::None
         && matches!(experiment.behaviour, Behaviour::Threshold(_) | Behaviour::Never(_))
         && !matches!(experiment.epsilon, Epsilon::Relative(_))
+        && !experiment.check_reports.unwrap_or(experiment.is_convex())
         && only(config, &KNOWN)
         && only(&config["local"], &KNOWN_LOCAL)
         && only(&config["behaviour"], &["kind"])
