@@ -1,5 +1,5 @@
-//! Parquet: one row group, every column optional. The `parquet` crate without Arrow, which would
-//! bring four times the code for nothing that is needed here.
+//! Parquet: one row group, every column optional. The `parquet` crate is used without Arrow, which is
+//! a stack of its own and is not needed for a table of numbers.
 
 use super::export::{Column, Values};
 use anyhow::Result;
