@@ -178,6 +178,23 @@ struct Shop<'a> {
     populations: Populations,
 }
 
+/// Says that a worker is no longer busy, however its task ended: the others wait for that.
+struct Done<'a> {
+    busy: &'a AtomicUsize,
+    failed: &'a AtomicBool,
+    change: &'a Condvar,
+}
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.failed.store(true, Ordering::SeqCst);
+        }
+        self.busy.fetch_sub(1, Ordering::SeqCst);
+        self.change.notify_all();
+    }
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -215,10 +232,8 @@ impl Shop<'_> {
         let mut pools = Pools::default();
         let mut work = || -> Result<(), SweepError> {
             while let Some(task) = self.next()? {
-                let result = self.compute(task, &mut pools);
-                self.busy.fetch_sub(1, Ordering::SeqCst);
-                self.change.notify_all();
-                result?;
+                let _done = Done { busy: &self.busy, failed: &self.failed, change: &self.change };
+                self.compute(task, &mut pools)?;
             }
             Ok(())
         };
