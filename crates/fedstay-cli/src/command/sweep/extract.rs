@@ -52,7 +52,7 @@ impl Extract {
             ),
         };
         picture::run::write(folder.path()).context("the run is kept; its picture failed")?;
-        picture::report::write(folder.path(), &summary)?;
+        picture::report::write(folder.path(), Some(&summary))?;
         folder.finish(&trial, &summary)?;
         let mut out = std::io::stdout().lock();
         writeln!(out, "run {}, the same as stored, in {}", run.key, self.out.display())?;
