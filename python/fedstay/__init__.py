@@ -21,7 +21,7 @@ from .rules import (
     Retain,
     Rule,
 )
-from .simulate import Agent, run, simulate
+from .simulation import Agent, run, simulate
 
 __all__ = [
     "AdaGd",

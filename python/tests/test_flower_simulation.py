@@ -19,7 +19,7 @@ def test_the_simulation_engine_gives_the_same_bits(tmp_path):
     try:
         options = "num-supernodes=3 client-resources-num-cpus=1"
         run = federation.start_run("--federation-config", options, out=out, rounds=4)
-        assert federation.finish(run, out, 240) == "finished:completed", federation.log("superlink")
+        assert federation.finish(run, out, 500) == "finished:completed", federation.log("superlink")
     finally:
         federation.close()
     # Agents are called by their partitions here: 0, 1, 2.

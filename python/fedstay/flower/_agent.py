@@ -18,7 +18,7 @@ from flwr.app import (
 
 from .. import _core
 from .._core import Error
-from ..simulate import descended
+from ..simulation import descended
 from ._layout import RECORD, Layout
 from ._torch import torch_accuracy, torch_gradients, torch_pass
 

@@ -20,7 +20,7 @@ from .. import _core
 from .._core import Error, Report
 from ..result import Result, from_outcome
 from ..rules import AdaGd
-from ..simulate import RuleLike
+from ..simulation import RuleLike
 from ._engine import Engine
 from ._layout import RECORD, Layout
 from ._replies import Answers, number

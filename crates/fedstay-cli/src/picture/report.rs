@@ -157,7 +157,7 @@ fn comparison(title: &str, subjects: &[Subject]) -> String {
         let header = &subject.recorded.header;
         vec![
             header.rule.clone(),
-            summary.map_or("–".into(), |summary| table::departures(summary)),
+            summary.map_or("–".into(), table::departures),
             subject.verdict().0.to_owned(),
             subject.recorded.rounds.last().map_or(0, |line| line.round).to_string(),
             loss(|summary| summary.loss.mean),
