@@ -100,7 +100,8 @@ test("a line that cannot be read is reported, the rest is shown, and names are t
   const runs = folder();
   const name = "<img src=x onerror=alert(1)>";
   const line = (round, more = {}) => ({ round, agents: [0, 1], loss: [1 / round, 2 / round], d: [], case: null, left: [], step_size: 0.1, step_norm: 0.1, stop: null, ...more });
-  writeRun(join(runs, "<b>odd"), header(2, 50, { rule: name }), [line(1), "{\"round\":2, oops", line(3, { faults: [[1, "<script>alert(2)</script>"]], agents: [0], loss: [0.5] })], `# ${name}\n`);
+  const agents = [{ id: 0, epsilon: 0.2, name: "<script>alert(3)</script>" }, { id: 1, epsilon: 0.2 }];
+  writeRun(join(runs, "<b>odd"), header(2, 50, { rule: name, agents }), [line(1), "{\"round\":2, oops", line(3, { faults: [[1, "<script>alert(2)</script>"]], agents: [0], loss: [0.5] })], `# ${name}\n`);
   const server = await view(runs);
   const { page, trouble } = await open(chrome.context, server.url);
   await page.getByRole("heading", { name: `${name} on flower, seed 0` }).waitFor();
@@ -109,7 +110,8 @@ test("a line that cannot be read is reported, the rest is shown, and names are t
   await told.locator("summary").click();
   assert.match(await told.locator("li").textContent(), /^rounds.jsonl, line 3: /);
   assert.match(await page.locator(".progress").textContent(), /^<b>odd · round 3/);
-  assert.equal(await page.locator("main img").count(), 0);
+  await page.getByRole("button", { name: "<script>alert(3)</script>", exact: true }).waitFor();
+  assert.equal(await page.locator("main img, main script").count(), 0);
   // It goes on from there.
   appendFileSync(join(runs, "<b>odd", "rounds.jsonl"), `${JSON.stringify(line(4, { left: [0] }))}\n`);
   await page.locator(".progress", { hasText: "round 4" }).waitFor();

@@ -42,6 +42,8 @@ pub(crate) enum Source {
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Agent {
     pub(crate) id: AgentId,
+    /// The name it goes by, where it has one.
+    pub(crate) name: Option<String>,
     /// None where the header does not tell.
     pub(crate) epsilon: Option<f64>,
     /// The last loss that is known, from where, and of which round.
@@ -74,6 +76,7 @@ impl Agent {
     fn new(id: AgentId, epsilon: f64) -> Self {
         Self {
             id,
+            name: None,
             epsilon: Some(epsilon).filter(|epsilon| epsilon.is_finite()),
             loss: None,
             state: state::ABSENT,
@@ -196,7 +199,8 @@ impl History {
             header,
         };
         for agent in history.header.agents.clone() {
-            history.agent(agent.id, agent.epsilon);
+            let place = history.agent(agent.id, agent.epsilon);
+            history.agents[place].name = agent.name.map(|name| name.chars().take(80).collect());
         }
         history
     }

@@ -316,7 +316,7 @@ fn detail(listing: &Listing, run: &Run) -> Value {
         .map(|agent| {
             let loss = agent.loss.filter(|(loss, ..)| loss.is_finite());
             json!({
-                "id": agent.id, "epsilon": agent.epsilon, "loss": loss.map(|(loss, ..)| loss),
+                "id": agent.id, "name": agent.name, "epsilon": agent.epsilon, "loss": loss.map(|(loss, ..)| loss),
                 "source": loss.map(|(_, source, _): (f64, Source, u32)| source), "state": agent.state,
                 "entered": agent.entered, "waited": agent.waited, "left": agent.left,
                 "reported": agent.reported, "moved": agent.moved, "faults": agent.faults,
@@ -342,6 +342,7 @@ fn detail(listing: &Listing, run: &Run) -> Value {
     let last = history.last.as_ref();
     told["last"] = json!({
         "case": last.and_then(|line| line.case), "landed": last.and_then(|line| line.landed),
+        "kept": last.and_then(|line| line.kept),
         "stop": last.and_then(|line| line.stop), "rank": last.and_then(|line| line.rank),
         "step_size": last.map(|line| line.step_size), "step_norm": last.map(|line| line.step_norm),
     });

@@ -242,10 +242,13 @@ impl GramLine {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     /// The smallest.
+    #[serde(deserialize_with = "or_unknown")]
     pub min: f64,
     /// The mean.
+    #[serde(deserialize_with = "or_unknown")]
     pub mean: f64,
     /// The largest.
+    #[serde(deserialize_with = "or_unknown")]
     pub max: f64,
 }
 
@@ -380,8 +383,10 @@ pub struct AgentSummary {
     /// Its id.
     pub id: AgentId,
     /// Its precision.
+    #[serde(default = "unknown", deserialize_with = "or_unknown")]
     pub epsilon: f64,
     /// Its loss at the delivered weights.
+    #[serde(default = "unknown", deserialize_with = "or_unknown")]
     pub loss: f64,
     /// The round in which it last told a loss, where it could not be asked about the delivered
     /// weights; `loss` is then that one.

@@ -424,7 +424,7 @@ export class Strip {
     context.textAlign = "right";
     context.textBaseline = "middle";
     this.run.detail.agents.slice(0, this.rows).forEach((agent, row) => {
-      if (row % every === 0) context.fillText(String(agent.id).slice(0, 7), plot.area.left - 8, this.top(row) + height / 2);
+      if (row % every === 0) context.fillText((agent.name || String(agent.id)).slice(0, 7), plot.area.left - 8, this.top(row) + height / 2);
     });
   }
 

@@ -142,6 +142,9 @@ export class RunView {
     const landed = (detail.summary && detail.summary.landed) || (detail.last && detail.last.landed);
     const landing = { certified: "yes, certified: provably under every precision at once", estimated: "yes, as far as can be predicted", no: "not yet" }[landed];
     const angle = found && found.smallest_angle !== null ? `${number(found.smallest_angle, 2)}° in round ${found.smallest_angle_round} (90° is best)` : null;
+    const kept = detail.last ? detail.last.kept : null;
+    const sure = { certified: "certified: proved for these losses and agents", estimated: "estimated: predicted from gradients" }[detail.summary && detail.summary.guarantee]
+      || (kept === true ? "the last step keeps everybody, by first-order information" : kept === false ? "the last step could not keep everybody" : "this rule does not see to it");
     const rank = detail.last && detail.last.rank;
     const facts = [
       ["step size in use", used === null ? NONE : `${number(used)}${within}`],
@@ -151,6 +154,7 @@ export class RunView {
       ["smoothness H", constant(theory.smoothness, found && found.smoothness_seen)],
       ["smallest angle between a gradient and the others’ span", angle || "not recorded"],
       ["independent gradients held clear of", rank ? `${rank[0]} of ${rank[1]}` : NONE],
+      ["keeping everybody", sure],
       ["landed", landing || "this rule does not try"],
     ];
     const wanted = JSON.stringify([facts, found && found.advice]);

@@ -44,7 +44,7 @@ export function several(count, one, many = `${one}s`) {
 }
 
 export function agentName(agent) {
-  return `agent ${agent.id}`;
+  return agent.name || `agent ${agent.id}`;
 }
 
 export function title(listing) {
