@@ -67,11 +67,12 @@ export class Map2 {
     this.play.textContent = "pause";
     this.play.setAttribute("aria-pressed", "true");
     if (this.at === null || this.at >= this.last()) this.at = 0;
-    let before = performance.now();
+    // The first frame may be stamped before this very moment, so it only starts the clock.
+    let before = null;
     let place = this.at;
     const step = (now) => {
       if (!this.playing) return;
-      place += ((now - before) / 1000 / SECONDS) * Math.max(this.last(), 1);
+      if (before !== null) place += ((now - before) / 1000 / SECONDS) * Math.max(this.last(), 1);
       before = now;
       this.at = Math.min(Math.floor(place), this.last());
       this.slider.value = String(this.at);
