@@ -32,7 +32,7 @@ Examples:
   fedstay tournament                                   all rules, all behaviours, three seeds: minutes
   fedstay tournament --rules fedavg,retain --behaviours threshold,foresight --seeds 0
   fedstay tournament experiment.toml --out results     your own federation
-  fedstay tournament --set rule.horizon=1              keys go to every run
+  fedstay tournament --set epsilon=0.1                 keys go to every run
 
 Every finished run is kept in tournament.csv at once: interrupt it, and the same command goes on.
 The table: departures; verdict; rounds; accuracy of the delivered model, mean over agents and worst;
