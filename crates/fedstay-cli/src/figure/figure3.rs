@@ -49,13 +49,12 @@ impl Part {
 /// The three panels of the paper's body.
 pub(super) fn make(asked: &Asked) -> Result<Drawing> {
     let swept = open(asked)?;
-    let q = typical(&swept.frame, Q, 0.9);
-    let frame = swept.frame.with(&setting(Q, &q));
-    let steps = largest(&swept.frame, K);
+    let q = typical(&swept, Q, 0.9);
+    let steps = largest(&swept, K);
     let panels = [
         ("(a) average accuracy", Part::Average),
         ("(b) population accuracy", Part::Population),
-        ("(c) worst, mean and best agent", Part::Spread),
+        ("(c) worst to best agent", Part::Spread),
     ];
     let mut figure = Figure {
         subtitle: format!("Averaging, q = {q} as described; (c): K = {steps}."),
@@ -64,7 +63,7 @@ pub(super) fn make(asked: &Asked) -> Result<Drawing> {
     };
     let mut numbers = Vec::new();
     for (title, part) in panels {
-        let (panel, curves) = panel(title, &frame, part, &steps);
+        let (panel, curves) = panel(title, &swept, &q, part);
         figure = figure.with(panel);
         numbers.push(json!({ "panel": title, "q": q, "curves": curves }));
     }
@@ -93,7 +92,7 @@ fn open(asked: &Asked) -> Result<Swept> {
 /// The appendix's version: one panel for each q, all on one scale.
 fn full(asked: &Asked, name: &str, title: &str, part: Part) -> Result<Drawing> {
     let swept = open(asked)?;
-    let steps = largest(&swept.frame, K);
+    let steps = largest(&swept, K);
     let subtitle = match part {
         Part::Spread => format!("Averaging with K = {steps} local steps, one panel for each q."),
         _ => "Averaging, one panel for each q, one curve for each K.".to_owned(),
@@ -101,15 +100,11 @@ fn full(asked: &Asked, name: &str, title: &str, part: Part) -> Result<Drawing> {
     let mut figure =
         Figure { subtitle, caption: caption(&swept), columns: 2, ..Figure::new(title) };
     let mut numbers = Vec::new();
-    let mut panels = Vec::new();
-    for q in swept.frame.values(Q) {
-        let frame = swept.frame.with(&setting(Q, &q));
-        let (panel, curves) = panel(&format!("q = {q}"), &frame, part, &steps);
-        panels.push(panel);
+    let y_range = Some((0.0, top(part, &swept.frame)));
+    for q in swept.values(Q) {
+        let (panel, curves) = panel(&format!("q = {q}"), &swept, &q, part);
+        figure = figure.with(Panel { y_range, ..panel });
         numbers.push(json!({ "q": q, "curves": curves }));
-    }
-    for panel in panels {
-        figure = figure.with(Panel { y_range: Some((0.0, top(part, &swept.frame))), ..panel });
     }
     drawing(name, figure, &swept, numbers)
 }
@@ -121,13 +116,17 @@ fn top(part: Part, frame: &Frame) -> f64 {
     if part == Part::Spread { 1.0 } else { (10.0 * most).ceil() / 10.0 }
 }
 
-fn panel(title: &str, frame: &Frame, part: Part, steps: &Value) -> (Panel, Vec<Value>) {
-    let mut panel =
-        Panel { height: Some(HEIGHT), ..Panel::new(title, "precision ε", part.label()) };
+fn panel(title: &str, swept: &Swept, q: &Value, part: Part) -> (Panel, Vec<Value>) {
+    let mut panel = Panel {
+        height: Some(HEIGHT),
+        x_range: swept.range("epsilon"),
+        ..Panel::new(title, "precision ε", part.label())
+    };
+    let frame = swept.frame.with(&setting(Q, q));
     let mut numbers = Vec::new();
     if part == Part::Spread {
         panel.y_range = Some((0.0, 1.0));
-        let frame = frame.with(&setting(K, steps));
+        let frame = frame.with(&setting(K, &largest(swept, K)));
         let looks = [
             ("best agent", "accuracy.max", Colour::GREEN, Dash::Dashed, Marker::Triangle),
             ("mean over agents", "accuracy.mean", Colour::INK, Dash::Solid, Marker::Disc),
@@ -140,7 +139,7 @@ fn panel(title: &str, frame: &Frame, part: Part, steps: &Value) -> (Panel, Vec<V
         }
         return (panel, numbers);
     }
-    for (index, k) in frame.values(K).iter().enumerate() {
+    for (index, k) in swept.values(K).iter().enumerate() {
         let curve = Curve::new(&frame.with(&setting(K, k)), "epsilon", part.result());
         panel = curve.draw(panel, &format!("K = {k}"), style(index));
         numbers.push(json!({ "K": k, "points": curve.numbers() }));
@@ -149,14 +148,14 @@ fn panel(title: &str, frame: &Frame, part: Part, steps: &Value) -> (Panel, Vec<V
 }
 
 /// The value of a setting nearest to what the paper's body shows.
-fn typical(frame: &Frame, key: &str, wanted: f64) -> Value {
+fn typical(swept: &Swept, key: &str, wanted: f64) -> Value {
     let off = |value: &Value| (value.as_f64().unwrap_or(f64::INFINITY) - wanted).abs();
-    let values = frame.values(key);
+    let values = swept.values(key);
     values.into_iter().min_by(|a, b| off(a).total_cmp(&off(b))).unwrap_or(Value::Null)
 }
 
-fn largest(frame: &Frame, key: &str) -> Value {
-    frame.values(key).pop().unwrap_or(Value::Null)
+fn largest(swept: &Swept, key: &str) -> Value {
+    swept.values(key).pop().unwrap_or(Value::Null)
 }
 
 fn caption(swept: &Swept) -> String {
@@ -207,12 +206,11 @@ fn notes(swept: &Swept) -> Vec<String> {
         let (low, high) = difference.mean.interval();
         let name = format!("q = {}, K = {}", cell[0].1, cell[1].1);
         let points = |share: f64| format!("{:.1}", 100.0 * share);
-        let text = format!(
-            "{} points (95%: {} to {}) for {name}",
-            points(difference.mean.mean),
-            points(low),
-            points(high)
-        );
+        let interval = match difference.mean.n {
+            1 => String::new(),
+            _ => format!(" (95%: {} to {})", points(low), points(high)),
+        };
+        let text = format!("{} points{interval} for {name}", points(difference.mean.mean));
         falls.push((difference.mean.mean, text));
     }
     falls.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -224,7 +222,7 @@ fn notes(swept: &Swept) -> Vec<String> {
         (Some(first), _) => format!(": {}", first.1),
         _ => String::new(),
     };
-    let steps = largest(frame, K);
+    let steps = largest(swept, K);
     let spread = |q: &Value| {
         let cell = frame.with(&setting(Q, q)).with(&setting(K, &steps));
         let mean = cell.with(&setting("epsilon", large)).mean("accuracy.spread")?.mean;

@@ -15,10 +15,11 @@ use std::path::Path;
 pub(super) struct Swept {
     /// The runs that are there.
     pub(super) frame: Frame,
-    /// The first of the plan, for what all have in common.
+    /// The last of the plan, for what all have in common.
     pub(super) experiment: Experiment,
     /// How many runs were planned.
     pub(super) planned: usize,
+    plan: Plan,
 }
 
 impl Swept {
@@ -44,8 +45,31 @@ impl Swept {
             next()
         );
         let planned = plan.runs.len();
-        let experiment = plan.runs[0].experiment.clone();
-        Ok(Self { frame, experiment, planned })
+        let experiment = plan.runs[planned - 1].experiment.clone();
+        Ok(Self { frame, experiment, planned, plan })
+    }
+
+    /// The values a setting has in the whole plan, so that looks and axes do not depend on what is
+    /// finished.
+    pub(super) fn values(&self, key: &str) -> Vec<Value> {
+        let mut values: Vec<Value> = Vec::new();
+        for run in &self.plan.runs {
+            let value = key.split('.').try_fold(&run.config, |value, part| value.get(part));
+            if let Some(value) = value.filter(|value| !values.contains(value)) {
+                values.push(value.clone());
+            }
+        }
+        let number = |value: &Value| value.as_f64().unwrap_or(f64::NAN);
+        values.sort_by(|a, b| number(a).total_cmp(&number(b)));
+        values
+    }
+
+    /// The axis of a setting, with a little air.
+    pub(super) fn range(&self, key: &str) -> Option<(f64, f64)> {
+        let values: Vec<f64> = self.values(key).iter().filter_map(Value::as_f64).collect();
+        let (low, high) = (*values.first()?, *values.last()?);
+        let air = 0.03 * (high - low);
+        (high > low).then_some((low - air, high + air))
     }
 
     /// What every caption must say: seeds, rounds, and what is missing.
@@ -62,11 +86,15 @@ impl Swept {
             0 => String::new(),
             count => format!(" {count} runs left the floating-point range and are left out."),
         };
-        format!(
-            "Means over seeds {} after {} rounds with 95% bands (Student's t).{missing}{diverged}",
-            list(&seeds),
-            self.experiment.rounds
-        )
+        let rounds = self.experiment.rounds;
+        let means = match seeds.as_slice() {
+            [seed] => format!("Seed {seed} after {rounds} rounds; one seed has no bands."),
+            seeds => format!(
+                "Means over seeds {} after {rounds} rounds with 95% bands (Student's t).",
+                list(seeds)
+            ),
+        };
+        format!("{means}{missing}{diverged}")
     }
 }
 
