@@ -314,13 +314,12 @@ fn theory(subject: &Subject) -> String {
 
 fn repeat(subject: &Subject) -> String {
     let version = &subject.recorded.header.version;
-    let folder = subject.folder.display();
     let mut html = "<h2>To repeat it</h2>\n".to_owned();
-    let commands = format!(
-        "fedstay run config.toml --out again     # the configuration below, saved as config.toml\n\
-         fedstay view {folder}     # the run on a live page\nfedstay report {folder}     # this page"
-    );
-    html.push_str(&format!("<pre>{}</pre>\n", escape(&commands)));
+    // No path: the page is passed on, and equal runs give equal bytes wherever they are kept.
+    let commands = "fedstay run config.toml --out again     # the configuration below, saved as config.toml\n\
+         fedstay view .       # in the run's folder: the run on a live page\n\
+         fedstay report .     # in the run's folder: this page";
+    html.push_str(&format!("<pre>{}</pre>\n", escape(commands)));
     html.push_str(&paragraph(
         "faint",
         &format!("Written by fedstay {version}. The same configuration and seed give the same bytes, whatever the number of threads."),
