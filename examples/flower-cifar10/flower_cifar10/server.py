@@ -19,7 +19,7 @@ def main(grid, context):
         epsilon=config["epsilon"],
         out=config["out"],
         min_available_nodes=config["agents"],
-        evaluate_every=5,
+        evaluate_every=1,
         evaluate_leavers=True,  # an experiment: all agents are ours, so we may ask
         on="cifar10",
     )
