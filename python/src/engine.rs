@@ -170,7 +170,7 @@ impl Engine for PyEngine<'_> {
     fn assess(&mut self, weights: &[f64]) -> Result<Assessment, Error> {
         let weights = weights.to_pyarray(self.object.py());
         let told: PyResult<Vec<Told>> =
-            self.object.call_method1("assess", (weights,)).and_then(|told| Ok(told.extract()?));
+            self.object.call_method1("assess", (weights,)).and_then(|told| told.extract());
         let told = told.map_err(|error| self.failed(0, error))?;
         self.unasked = told
             .iter()
@@ -187,7 +187,7 @@ impl Engine for PyEngine<'_> {
     }
 
     fn behaviours(&self) -> Vec<String> {
-        let names = self.object.call_method0("behaviours").and_then(|names| Ok(names.extract()?));
+        let names = self.object.call_method0("behaviours").and_then(|names| names.extract());
         names.unwrap_or_else(|error: PyErr| {
             *self.failure.borrow_mut() = Some(error);
             Vec::new()
@@ -200,7 +200,7 @@ impl Engine for PyEngine<'_> {
 
     fn memory(&self) -> Value {
         let text: PyResult<String> =
-            self.object.call_method0("memory").and_then(|text| Ok(text.extract()?));
+            self.object.call_method0("memory").and_then(|text| text.extract());
         match text.map(|text| serde_json::from_str(&text)) {
             Ok(Ok(memory)) => memory,
             Ok(Err(error)) => {

@@ -11,6 +11,7 @@ use crate::population::Population;
 use crate::simulator::Simulator;
 use crate::spec::{Experiment, SpecError};
 use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -143,7 +144,7 @@ struct Task {
 
 enum Job {
     /// A shared trajectory from where it stands; `None` from the start.
-    Shared(Option<Branch>),
+    Shared(Option<Box<Branch>>),
     /// One run by itself.
     Alone(Arc<Planned>),
 }
@@ -331,7 +332,7 @@ impl Shop<'_> {
         let before = Instant::now();
         let steps = match task.job {
             Job::Alone(run) => self.alone(&task.open, &run, pools)?,
-            Job::Shared(branch) => self.grow(&task.open, branch, pools)?,
+            Job::Shared(branch) => self.grow(&task.open, branch.map(|branch| *branch), pools)?,
         };
         let mut spent = lock(&task.open.spent);
         spent.0 += before.elapsed();
@@ -412,8 +413,11 @@ impl Shop<'_> {
             let going = runs.len() - grown.finished.len();
             self.advance(each * going as u64);
             let Some(next) = grown.branches.pop() else { return Ok(spent) };
-            let others: Vec<Job> =
-                grown.branches.into_iter().map(|branch| Job::Shared(Some(branch))).collect();
+            let others: Vec<Job> = grown
+                .branches
+                .into_iter()
+                .map(|branch| Job::Shared(Some(Box::new(branch))))
+                .collect();
             if !others.is_empty() {
                 self.branch_off(open, others);
             }
@@ -481,14 +485,16 @@ struct Pools(BTreeMap<usize, ThreadPool>);
 
 impl Pools {
     fn of(&mut self, threads: usize) -> Result<&ThreadPool, SweepError> {
-        if !self.0.contains_key(&threads) {
-            let pool = ThreadPoolBuilder::new()
-                .num_threads(threads)
-                .build()
-                .map_err(|error| SweepError::Threads { threads, why: error.to_string() })?;
-            self.0.insert(threads, pool);
-        }
-        Ok(&self.0[&threads])
+        Ok(match self.0.entry(threads) {
+            Entry::Occupied(pool) => pool.into_mut(),
+            Entry::Vacant(place) => {
+                let pool = ThreadPoolBuilder::new()
+                    .num_threads(threads)
+                    .build()
+                    .map_err(|error| SweepError::Threads { threads, why: error.to_string() })?;
+                place.insert(pool)
+            }
+        })
     }
 }
 
