@@ -66,7 +66,9 @@ def timed(method, rows):
 def main():
     pin()
     rows = np.random.default_rng(0).standard_normal((AGENTS, DIMENSION), np.float32)
-    times = {name: [] for name in ("fedstay from Python", "Rust alone", "NumPy Gram", "NumPy lstsq")}
+    times = {
+        name: [] for name in ("fedstay from Python", "Rust alone", "NumPy Gram", "NumPy lstsq")
+    }
     with tempfile.TemporaryDirectory() as folder:
         source, out = os.path.join(folder, "gradients"), os.path.join(folder, "weights")
         rows.astype("<f4").tofile(source)
@@ -83,8 +85,10 @@ def main():
         rust.end()
         alone = np.fromfile(out, "<f8")
     scale = np.max(np.abs(lstsq))
-    differs = {name: float(np.max(np.abs(answer - lstsq)) / scale)
-               for name, answer in (("fedstay", ours), ("Rust", alone), ("Gram", gram))}
+    differs = {
+        name: float(np.max(np.abs(answer - lstsq)) / scale)
+        for name, answer in (("fedstay", ours), ("Rust", alone), ("Gram", gram))
+    }
     print(f"{AGENTS} agents, {HELD} held, {DIMENSION:,} float32 parameters; ms, median (quartiles)")
     for name, seconds in times.items():
         middle, low, high = (1e3 * value for value in quartiles(seconds))

@@ -8,7 +8,6 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "python" / "tests"))
 
 import federation  # noqa: E402
-
 import fedstay  # noqa: E402
 
 federation.APP = ROOT / "examples" / "flower-cifar10"

@@ -1,8 +1,7 @@
 """The agents: decide, then report the gradient or say goodbye."""
 
-from flwr.clientapp import ClientApp
-
 from fedstay.flower import decide_and_report, evaluate_and_report
+from flwr.clientapp import ClientApp
 
 from .task import load_data, net
 

@@ -1,9 +1,8 @@
 """The server: any rule, the same federation."""
 
+from fedstay.flower import FedStay
 from flwr.app import ArrayRecord
 from flwr.serverapp import ServerApp
-
-from fedstay.flower import FedStay
 
 from .task import net
 
