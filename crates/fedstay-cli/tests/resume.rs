@@ -36,17 +36,27 @@ fn killed_and_resumed(sets: &[&str], kills: u32) {
         arguments.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     let whole = run("whole");
-    let before = Instant::now();
     finish(start(folder.path(), &whole.iter().map(String::as_str).collect::<Vec<_>>()));
-    let takes = before.elapsed();
+    let length = |out: &str| {
+        let file = std::fs::metadata(folder.path().join(out).join("rounds.jsonl"));
+        file.map_or(0, |file| file.len())
+    };
+    let whole_length = length("whole");
     let mut cut_off = 0;
     for kill in 0..kills {
         let out = format!("cut{kill}");
         let arguments = run(&out);
         let mut child =
             start(folder.path(), &arguments.iter().map(String::as_str).collect::<Vec<_>>());
-        // Spread over the whole run, at moments that have nothing to do with its rounds.
-        std::thread::sleep(takes.mul_f64(f64::from(kill * 37 % kills + 1) / f64::from(kills + 1)));
+        // Spread over the whole run by how far it has come, whatever else the machine is doing, and
+        // a moment later that has nothing to do with its rounds.
+        let share = whole_length * u64::from(kill * 37 % kills) / u64::from(kills + 1);
+        let patience = Instant::now() + Duration::from_secs(120);
+        while length(&out) < share && child.try_wait().unwrap().is_none() {
+            assert!(Instant::now() < patience, "kill {kill}: {out} stands still");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(Duration::from_micros(u64::from(kill * 730 % 4_000)));
         child.kill().unwrap();
         child.wait().unwrap();
         let path = folder.path().join(&out);
