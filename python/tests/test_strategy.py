@@ -348,3 +348,35 @@ def test_integers_pass_through_and_singles_stay_singles():
     flower = strategy.start(Nodes("ab", app), arrays, num_rounds=2, timeout=1)
     assert flower.arrays["steps"].numpy() == 7
     assert flower.arrays["w"].numpy().dtype == np.float32 and flower.arrays["w"].shape == (2, 3)
+
+
+def test_a_resumed_server_waits_for_the_nodes_to_come_back(tmp_path):
+    def begin():
+        return FedStay(
+            "fedavg", step_size=STEP_SIZE, out=tmp_path / "run", min_available_nodes=3, wait=0.01
+        )
+
+    first = Nodes("abc", bowl_app())
+    arrays = ArrayRecord({"w": Array(START)})
+
+    def stop(round, arrays):
+        if round == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        begin().start(first, arrays, num_rounds=4, timeout=1, evaluate_fn=stop)
+    # All nodes are new, as without authentication, and come one by one.
+    late = Nodes("", bowl_app())
+    late.numbers = itertools.count(201)
+    late.join("c")
+    names, listed = iter("ba"), late.get_node_ids
+
+    def get_node_ids():
+        for name in itertools.islice(names, 1):
+            late.join(name)
+        return listed()
+
+    late.get_node_ids = get_node_ids
+    result = start(begin(), late, timeout=1)
+    assert result.lines == simulated().lines
+    assert result.weights.tobytes() == simulated().weights.tobytes()

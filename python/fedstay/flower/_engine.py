@@ -43,6 +43,7 @@ class Engine:
         self.evaluate_fn = evaluate_fn
         self.flower = FlowerResult()
         self.round = 0
+        self.begun = False
 
     @property
     def roll(self) -> Roll:
@@ -79,8 +80,9 @@ class Engine:
         arrays = strategy._layout.pack(weights)
         if self.evaluate_fn is not None:
             self._central(round - 1, arrays)
-        if round == 1:
-            self._wait_for_nodes()
+        if not self.begun:
+            self._wait_for_nodes(round)
+            self.begun = True
         answers = Answers()
         for attempt in range(strategy.tries + 1):
             asked = self._ask(round, arrays, weights, exact, answers)
@@ -162,15 +164,21 @@ class Engine:
                 time.sleep(POLL)
         return replies, sent
 
-    def _wait_for_nodes(self) -> None:
+    def _wait_for_nodes(self, round: int) -> None:
+        """Before the first round, and after a restart, in which nodes connect again one by one."""
         wanted = self.strategy.min_available_nodes
+        if self.roll.members and round > 1:
+            wanted = min(wanted, sum(member.aside is None for member in self.roll.still_in()))
+        there = 0
         for _ in range(self.strategy.tries):
-            there = len(list(self.grid.get_node_ids()))
+            there = len(self.roll.to_ask(round, self.grid.get_node_ids()))
             if there >= wanted:
                 return
             log(INFO, "fedstay: %d of %d nodes are there; waiting", there, wanted)
             time.sleep(min(self.strategy.wait, 3.0))
-        raise Error(f"fewer than {wanted} nodes came; start SuperNodes, then this app again")
+        if round == 1:
+            raise Error(f"fewer than {wanted} nodes came; start SuperNodes, then this app again")
+        log(WARNING, "fedstay: only %d of %d nodes came back; going on", there, wanted)
 
     def _close(self, round: int, answers: Answers) -> list[tuple[int, str]]:
         """Counts the silent rounds of those who gave no usable answer."""
