@@ -1,7 +1,7 @@
 """Federated learning that keeps its agents.
 
-`Server` turns reports into steps; `simulate` runs Python agents, `run` the native simulator, and
-`fedstay.flower` real machines. See docs/python.md in the repository.
+`Server` turns reports into steps; `simulate` runs Python agents, `run` the native simulator, `sweep`
+many runs of it, and `fedstay.flower` real machines. See docs/python.md in the repository.
 """
 
 from ._core import Behaviour, Decision, Error, Report, Server, __version__, tau
@@ -22,6 +22,7 @@ from .rules import (
     Rule,
 )
 from .simulation import Agent, run, simulate
+from .sweeps import Sweep, sweep
 
 __all__ = [
     "AdaGd",
@@ -46,9 +47,11 @@ __all__ = [
     "Retain",
     "Rule",
     "Server",
+    "Sweep",
     "__version__",
     "read",
     "run",
     "simulate",
+    "sweep",
     "tau",
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core
+from .table import frame
 
 __all__ = ["Departure", "Picture", "Result", "read"]
 
@@ -131,15 +131,7 @@ class Result:
     @property
     def rounds(self) -> Any:
         """One row a round: a pandas or a polars frame, whichever is installed, else `columns`."""
-        if importlib.util.find_spec("pandas"):
-            import pandas
-
-            return pandas.DataFrame(self.columns)
-        if importlib.util.find_spec("polars"):
-            import polars
-
-            return polars.DataFrame(self.columns, strict=False)
-        return self.columns
+        return frame(self.columns)
 
     def plot(self, path: str | Path | None = None) -> Picture:
         """The run drawn: losses, who is held, who left. With a path (.svg or .png) also a file."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from . import _core
 from .result import Result, from_outcome
 from .rules import Rule
+from .settings import flat
 
 __all__ = ["Agent", "RuleLike", "run", "simulate"]
 
@@ -265,20 +266,7 @@ def run(
         text = Path(experiment).read_text() if isinstance(experiment, (str, Path)) else ""
     except OSError as error:
         raise _core.Error(f"{experiment}: {error.strerror}") from None
-    pairs = [*_flat(experiment if isinstance(experiment, Mapping) else {}), *_flat(set or {})]
+    pairs = [*flat(experiment if isinstance(experiment, Mapping) else {}), *flat(set or {})]
     kept = Path(out) if out is not None else None
     outcome = _core.run_experiment(text, pairs, out=kept, resume=resume, threads=threads)
     return from_outcome(outcome, out)
-
-
-def _flat(keys: Mapping[str, Any], inside: str = "") -> list[tuple[str, str]]:
-    """A nested mapping as `a.b` with values as TOML writes them."""
-    pairs: list[tuple[str, str]] = []
-    for key, value in keys.items():
-        if isinstance(value, Rule):
-            value = value.to_dict()
-        if isinstance(value, Mapping):
-            pairs += _flat(value, f"{inside}{key}.")
-        else:
-            pairs.append((f"{inside}{key}", json.dumps(value)))
-    return pairs

@@ -13,6 +13,7 @@ mod native;
 mod outcome;
 mod report;
 mod server;
+mod sweep;
 
 use pyo3::prelude::*;
 
@@ -26,6 +27,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<server::Decision>()?;
     module.add_class::<lists::Behaviour>()?;
     module.add_class::<outcome::Outcome>()?;
+    module.add_class::<sweep::Sweep>()?;
     module.add_function(wrap_pyfunction!(lists::listed, module)?)?;
     module.add_function(wrap_pyfunction!(lists::keys, module)?)?;
     module.add_function(wrap_pyfunction!(lists::complete_rule, module)?)?;
@@ -34,5 +36,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(native::run_experiment, module)?)?;
     module.add_function(wrap_pyfunction!(outcome::read_folder, module)?)?;
     module.add_function(wrap_pyfunction!(outcome::draw, module)?)?;
+    module.add_function(wrap_pyfunction!(sweep::run_family, module)?)?;
     Ok(())
 }

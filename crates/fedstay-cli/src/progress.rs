@@ -1,8 +1,9 @@
-//! The progress bar of a run: round, mean loss, who is near leaving, who left. Quiet when standard
+//! Progress bars: of a run, with who is near leaving and who left, and of a sweep. Quiet when standard
 //! error is no terminal.
 
 use fedstay::record::RoundLine;
 use fedstay::{Error, RoundView};
+use fedstay_sim::sweep;
 use fedstay_sim::trial::{Trial, Watch};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::time::{Duration, Instant};
@@ -62,5 +63,66 @@ impl Watch for Progress {
         self.bar.set_position(u64::from(view.number));
         self.bar.set_message(format!("{loss} · {near} · left: {}", self.left));
         Ok(())
+    }
+}
+
+/// The progress bar of a sweep: runs, throughput, time left. Quiet when there is no terminal.
+pub struct SweepProgress(ProgressBar, Instant);
+
+/// Positions of the bar: finer than anybody sees.
+const FINE: f64 = 10_000.0;
+
+impl Default for SweepProgress {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl SweepProgress {
+    /// The bar of a sweep that starts now.
+    pub fn new() -> Self {
+        let bar = ProgressBar::new(FINE as u64);
+        if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent:>3}%  {msg}") {
+            bar.set_style(style);
+        }
+        Self(bar, Instant::now())
+    }
+
+    /// Takes the bar away.
+    pub fn finish(self) {
+        self.0.finish_and_clear();
+    }
+}
+
+impl sweep::Watch for SweepProgress {
+    fn advanced(&self, tally: &sweep::Tally) {
+        if self.0.is_hidden() {
+            return;
+        }
+        let elapsed = self.1.elapsed().as_secs_f64();
+        let left = elapsed * (1.0 - tally.share) / tally.share.max(1e-9);
+        let left =
+            if elapsed > 2.0 { format!("about {} left", duration(left)) } else { String::new() };
+        let runs = tally.there + tally.elsewhere + tally.computed;
+        let pace = 60.0 * tally.computed as f64 / elapsed.max(1e-3);
+        self.0.set_position((FINE * tally.share) as u64);
+        self.0.set_message(format!("{runs}/{} runs · {pace:.1} a minute · {left}", tally.planned));
+    }
+
+    fn finished(&self, run: &sweep::Finished) {
+        if let (sweep::Outcome::Diverged(why), false) = (&run.outcome, self.0.is_hidden()) {
+            self.0.println(format!("run {} diverged: {why}", run.key));
+        }
+    }
+}
+
+/// `1 h 12 min`, `3 min 20 s`, `4.2 s`.
+pub(crate) fn duration(seconds: f64) -> String {
+    let whole = seconds.round() as u64;
+    match whole {
+        0..=9 => format!("{seconds:.1} s"),
+        10..=99 => format!("{whole} s"),
+        100..=5999 => format!("{} min {} s", whole / 60, whole % 60),
+        _ => format!("{} h {} min", whole / 3600, whole % 3600 / 60),
     }
 }

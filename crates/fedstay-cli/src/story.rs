@@ -30,10 +30,11 @@ fn of(agent: &AgentSummary, summary: &Summary) -> String {
     let mut text = format!("agent {} ({behaviour}, ε = {}): ", agent.id, agent.epsilon);
     let end = agent.left.unwrap_or(summary.rounds);
     text.push_str(&match agent.first_in_d {
-        Some(first) => format!(
-            "near leaving from round {first} on, waited {} rounds, ",
-            end.saturating_sub(first)
-        ),
+        Some(first) => {
+            let waited = end.saturating_sub(first);
+            let rounds = if waited == 1 { "round" } else { "rounds" };
+            format!("near leaving from round {first} on, waited {waited} {rounds}, ")
+        }
         None => "never near leaving as far as the server saw, ".to_owned(),
     });
     let back = summary.returned.iter().filter(|back| back.agent == agent.id).count();

@@ -92,7 +92,14 @@ pub(crate) fn guarantee(summary: &Summary) -> Option<String> {
     let acted = summary.guarded.map(|share| {
         format!("; the guard changed the step in {} of the rounds", percent(Some(share)))
     });
-    Some(format!("{sure}{}", acted.unwrap_or_default()))
+    let missed = summary.misses.map(|misses| match misses {
+        0 => "; no prediction missed".to_owned(),
+        1 => "; 1 prediction missed".to_owned(),
+        misses => format!("; {misses} predictions missed"),
+    });
+    // Where it is proved there is nothing to miss.
+    let missed = missed.filter(|_| summary.guarantee == Some(Guarantee::Estimated));
+    Some(format!("{sure}{}{}", acted.unwrap_or_default(), missed.unwrap_or_default()))
 }
 
 /// What the reports of a run gave away, in a sentence.

@@ -1,23 +1,9 @@
 //! `fedstay run`, `compare`, `check`, `list`: what a stranger types on the first day.
 
+mod common;
+
+use common::{fedstay, ok};
 use serde_json::Value;
-use std::path::Path;
-use std::process::{Command, Output};
-
-fn fedstay(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_fedstay"))
-        .args(arguments)
-        .current_dir(folder)
-        .output()
-        .unwrap()
-}
-
-fn ok(folder: &Path, arguments: &[&str]) -> String {
-    let output = fedstay(folder, arguments);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{arguments:?}: {said}");
-    String::from_utf8(output.stdout).unwrap()
-}
 
 fn summary(sets: &[&str]) -> Value {
     let folder = tempfile::tempdir().unwrap();

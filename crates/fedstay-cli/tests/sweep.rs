@@ -1,29 +1,15 @@
 //! What a stranger types: a sweep from its starter file to tables, and kills at random moments.
 
+mod common;
+
+use common::{command, fedstay, ok};
 use fedstay_sim::sweep::Store;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-fn command(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_fedstay"));
-    command.args(arguments).current_dir(folder);
-    command
-}
-
-fn output(folder: &Path, arguments: &[&str]) -> Output {
-    command(folder, arguments).output().unwrap()
-}
-
-fn said(folder: &Path, arguments: &[&str]) -> String {
-    let output = output(folder, arguments);
-    let error = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{arguments:?}: {error}");
-    String::from_utf8(output.stdout).unwrap()
-}
-
 fn refused(folder: &Path, arguments: &[&str]) -> String {
-    let output = output(folder, arguments);
+    let output = fedstay(folder, arguments);
     let error = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
     assert_eq!(error.lines().count(), 1, "{error}");
@@ -64,7 +50,7 @@ fn killed_and_restarted_20_times_the_store_holds_the_same() {
     let folder = folder.path();
     study(folder);
     let before = Instant::now();
-    said(folder, &["sweep", "study.toml", "--store", "whole.db"]);
+    ok(folder, &["sweep", "study.toml", "--store", "whole.db"]);
     let takes = before.elapsed();
     let whole = Store::read(&folder.join("whole.db")).unwrap().dump().unwrap();
     assert_eq!(whole.lines().count(), 72);
@@ -92,7 +78,7 @@ fn killed_and_restarted_20_times_the_store_holds_the_same() {
     assert!(hit >= 10, "only {hit} of 20 kills hit a running sweep");
     assert!(progress.is_sorted(), "a kill lost finished runs: {progress:?}");
     assert!(progress[19] > 0, "nothing was finished between kills: {progress:?}");
-    said(folder, &arguments);
+    ok(folder, &arguments);
     let cut = Store::read(&folder.join("cut.db")).unwrap();
     assert!(cut.dump().unwrap() == whole, "the stores differ");
     let check: String =
@@ -122,12 +108,12 @@ fn two_processes_on_one_store_do_everything_once() {
 fn from_the_starter_file_to_tables_and_a_run_in_a_folder() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    assert!(said(folder, &["sweep", "new", "s.toml"]).contains("fedstay sweep s.toml --dry-run"));
+    assert!(ok(folder, &["sweep", "new", "s.toml"]).contains("fedstay sweep s.toml --dry-run"));
     assert!(refused(folder, &["sweep", "new", "s.toml"]).contains("there already"));
     let short = ["--set", "rounds=20", "--set", "seed=0..3", "--set", "data.per_agent=30"];
     let with = |first: &[&'static str], last: &[&'static str]| -> String {
         let all: Vec<&str> = first.iter().chain(&short).chain(last).copied().collect();
-        said(folder, &all)
+        ok(folder, &all)
     };
     let dry = with(&["sweep", "s.toml"], &["--dry-run"]);
     assert!(dry.contains("36 runs") && dry.contains("9 families"), "{dry}");
@@ -181,7 +167,7 @@ fn what_is_wrong_is_told_with_what_to_type() {
     let typo = ["sweep", "study.toml", "--set", "epsilom=[1]"];
     assert!(refused(folder, &typo).contains("`epsilon`"));
     let figure = ["figure", "3"];
-    let output = output(folder, &figure);
+    let output = fedstay(folder, &figure);
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && error.contains("fedstay sweep experiments/fig3.toml"));
 }

@@ -1,23 +1,9 @@
 //! `fedstay tournament`, `story` and what departures cost, as a stranger types them.
 
+mod common;
+
+use common::{fedstay, ok};
 use serde_json::Value;
-use std::path::Path;
-use std::process::{Command, Output};
-
-fn fedstay(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_fedstay"))
-        .args(arguments)
-        .current_dir(folder)
-        .output()
-        .unwrap()
-}
-
-fn ok(folder: &Path, arguments: &[&str]) -> String {
-    let output = fedstay(folder, arguments);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{arguments:?}: {said}");
-    String::from_utf8(output.stdout).unwrap()
-}
 
 #[test]
 fn a_tournament_is_one_table_and_one_picture_and_loses_no_finished_run() {

@@ -176,6 +176,8 @@ pub(crate) struct History {
     pub(crate) states: Vec<Vec<u8>>,
     pub(crate) tracks: Tracks,
     pub(crate) left: Vec<Left>,
+    /// Predictions that missed, for rules that rest on them.
+    pub(crate) misses: Option<u32>,
     pub(crate) last: Option<RoundLine>,
     /// The weights of every round, where there are two.
     pub(crate) path: Vec<(f64, f64)>,
@@ -193,6 +195,7 @@ impl History {
             states: Vec::new(),
             tracks: Tracks::default(),
             left: Vec::new(),
+            misses: None,
             last: None,
             path: Vec::new(),
             cut: false,
@@ -311,6 +314,9 @@ impl History {
         for id in &line.returned {
             let agent = &mut self.agents[self.index[id]];
             (agent.left, agent.returned) = (None, Some(line.round));
+        }
+        if let Some(missed) = &line.missed {
+            *self.misses.get_or_insert(0) += missed.len() as u32;
         }
         let flagged: HashSet<AgentId> = line.flags.iter().map(|flag| flag.agent).collect();
         for place in flagged.iter().filter_map(|id| self.index.get(id)) {

@@ -342,7 +342,7 @@ fn detail(listing: &Listing, run: &Run) -> Value {
     let last = history.last.as_ref();
     told["last"] = json!({
         "case": last.and_then(|line| line.case), "landed": last.and_then(|line| line.landed),
-        "kept": last.and_then(|line| line.kept),
+        "kept": last.and_then(|line| line.kept), "misses": history.misses,
         "stop": last.and_then(|line| line.stop), "rank": last.and_then(|line| line.rank),
         "step_size": last.map(|line| line.step_size), "step_norm": last.map(|line| line.step_norm),
     });

@@ -4,7 +4,7 @@
 //! These files are the interface of everything that looks at a run: drawings, the live view,
 //! Python. Every file names its schema; a field may be added under the same schema, never changed.
 
-use crate::aggregate::Landing;
+use crate::aggregate::{Landing, Miss};
 use crate::consistency::Flag;
 use crate::privacy::Budget;
 use crate::verdict::Verdict;
@@ -116,6 +116,9 @@ pub struct RoundLine {
     /// Whether the guard changed the rule's step.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub guarded: bool,
+    /// Whose loss the last step's prediction missed, for rules that rest on predictions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missed: Option<Vec<Miss>>,
     /// How good the received weights are for every agent of the header, in rounds that looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assessment: Option<AssessmentLine>,
@@ -147,6 +150,7 @@ impl RoundLine {
             landed: view.decision.landed,
             kept: view.decision.kept,
             guarded: view.decision.guarded,
+            missed: view.decision.missed.clone(),
             assessment: view.assessment.map(|assessment| AssessmentLine {
                 loss: assessment.agents.iter().map(|agent| agent.loss).collect(),
                 accuracy: assessment.agents.iter().filter_map(|agent| agent.accuracy).collect(),
@@ -310,6 +314,10 @@ pub struct Summary {
     /// The share of the rounds in which the guard changed the rule's step, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guarded: Option<f64>,
+    /// How often an agent's loss came out below its prediction by more than the room it had, for
+    /// rules that rest on predictions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub misses: Option<u32>,
     /// How good the server's predictions were.
     pub prediction: Prediction,
     /// What would have come of it with nobody leaving, where that was asked for.

@@ -113,6 +113,7 @@ impl Server {
                 landed: None,
                 kept: None,
                 guarded: false,
+                missed: None,
             });
         }
         // The rule works on a copy of its memory, so that a failure further down costs nothing.

@@ -57,6 +57,9 @@ pub struct Ledger {
     /// Rounds in which the guard changed the rule's step.
     #[serde(default)]
     guarded: u32,
+    /// Predictions that missed, for rules that make them.
+    #[serde(default)]
+    misses: Option<u32>,
 }
 
 /// What a summary says about a run besides what the ledger knows.
@@ -113,6 +116,9 @@ impl Ledger {
         self.stop = line.stop;
         self.landed = line.landed;
         self.guarded += u32::from(line.guarded);
+        if let Some(missed) = &line.missed {
+            *self.misses.get_or_insert(0) += missed.len() as u32;
+        }
         if let Some(kept) = line.kept {
             self.kept = Some(kept && self.kept != Some(false));
         }
@@ -207,6 +213,7 @@ impl Ledger {
             }),
             guarded: matches!(server.policy(), Policy::Guard(_))
                 .then(|| f64::from(self.guarded) / f64::from(self.rounds.max(1))),
+            misses: self.misses,
             prediction: self.prediction(),
             counterfactual: None,
             privacy: None,

@@ -1,35 +1,16 @@
 //! The rules that ADA-GD is measured against: their limits, and each against a naive reference
 //! written another way.
 
+#[path = "common/one_round.rs"]
+mod one_round;
+
 use fedstay::aggregate::{Reading, Variant};
 use fedstay::{
     Afl, AgentId, FedFv, FedMgdaPlus, MaxFl, Mean, MwFed, PcGrad, QFedAvg, Report, Reports, Rule,
-    Server, Vector,
+    Vector,
 };
+use one_round::{EPSILON, ETA, Gradients, reports, server, step};
 use proptest::prelude::*;
-
-const ETA: f64 = 0.3;
-const EPSILON: f64 = 0.5;
-
-type Gradients = Vec<Vec<f64>>;
-
-fn reports<'a>(losses: &[f64], gradients: &'a [Vec<f64>]) -> Reports<'a> {
-    let report = |(id, (loss, g)): (usize, (&f64, &'a Vec<f64>))| {
-        Report::new(AgentId(id as u64), *loss, EPSILON, Vector::F64(g))
-    };
-    let reports = losses.iter().zip(gradients).enumerate().map(report).collect();
-    Reports::new(gradients[0].len(), reports).unwrap()
-}
-
-fn server(rule: impl Into<Rule>, dimension: usize) -> Server {
-    Server::new(vec![0.0; dimension], rule, ETA).unwrap()
-}
-
-fn step(rule: impl Into<Rule>, losses: &[f64], gradients: &[Vec<f64>]) -> Vec<f64> {
-    let mut server = server(rule, gradients[0].len());
-    server.step(&reports(losses, gradients)).unwrap();
-    server.displacement().to_vec()
-}
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()

@@ -2,6 +2,8 @@
 //! and what becomes of the agents under them. Their formulas are tested in `baseline_formulas.rs`.
 
 mod common;
+#[path = "common/one_round.rs"]
+mod one_round;
 
 use common::{Setting, play};
 use fedstay::aggregate::{Reading, Variant};
@@ -12,29 +14,7 @@ use fedstay::{
     AdaGd, Afl, AgentId, Behaviour, FedFv, FedMgdaPlus, MaxFl, Mean, MwFed, OnSettled, PcGrad,
     Policy, QFedAvg, Report, Reports, Rule, Seed, Server, Vector,
 };
-
-const ETA: f64 = 0.3;
-const EPSILON: f64 = 0.5;
-
-type Gradients = Vec<Vec<f64>>;
-
-fn reports<'a>(losses: &[f64], gradients: &'a [Vec<f64>]) -> Reports<'a> {
-    let report = |(id, (loss, g)): (usize, (&f64, &'a Vec<f64>))| {
-        Report::new(AgentId(id as u64), *loss, EPSILON, Vector::F64(g))
-    };
-    let reports = losses.iter().zip(gradients).enumerate().map(report).collect();
-    Reports::new(gradients[0].len(), reports).unwrap()
-}
-
-fn server(rule: impl Into<Rule>, dimension: usize) -> Server {
-    Server::new(vec![0.0; dimension], rule, ETA).unwrap()
-}
-
-fn step(rule: impl Into<Rule>, losses: &[f64], gradients: &[Vec<f64>]) -> Vec<f64> {
-    let mut server = server(rule, gradients[0].len());
-    server.step(&reports(losses, gradients)).unwrap();
-    server.displacement().to_vec()
-}
+use one_round::{EPSILON, ETA, Gradients, reports, server, step};
 
 fn baselines() -> Vec<Rule> {
     vec![

@@ -14,7 +14,7 @@
 //! runs alone, until somebody has thought about it.
 
 use super::Planned;
-use crate::spec::{Epsilon, Experiment};
+use crate::spec::{Epsilon, Experiment, SpecError};
 use fedstay::{Behaviour, Policy, Rule};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -53,6 +53,14 @@ pub struct Family {
 }
 
 impl Family {
+    /// Its experiments as text, for [`run_family`](super::run_family) on another machine.
+    ///
+    /// # Errors
+    /// Never, for experiments that were parsed.
+    pub fn to_toml(&self) -> Result<Vec<String>, SpecError> {
+        self.runs.iter().map(|run| run.experiment.to_toml()).collect()
+    }
+
     /// Local steps that its runs take together if each is computed alone and nobody leaves.
     pub fn steps(&self) -> u64 {
         self.runs.iter().map(|run| steps(&run.experiment)).sum()

@@ -8,31 +8,41 @@
 //! | `branch.rs` | the shared trajectory, and how it branches where somebody leaves |
 //! | `series.rs`, `outcome.rs` | what is kept of a run |
 //! | `store.rs` | the SQLite store; `claim.rs`: several processes on one of them |
-//! | `work.rs` | the workers: cells in parallel, and agents within a cell when cores are free |
+//! | `work.rs` | how a sweep is started and watched |
+//! | `shop.rs` | the workers: cells in parallel, and agents within a cell when cores are free |
+//! | `means.rs` | what they use: pools of threads, data that are dealt out |
+//! | `cell.rs`, `parcel.rs` | one run by itself; runs that travel between machines |
 //! | `estimate.rs` | how long a sweep will take |
-//! | `frame.rs`, `stats.rs` | results as a table; means, confidence, paired differences |
+//! | `frame.rs`, `columns.rs` | results: runs to choose from, and columns for other programs |
+//! | `stats.rs` | means, confidence, paired differences |
 
 mod branch;
 mod cell;
 mod claim;
+mod columns;
 mod estimate;
 mod family;
 mod frame;
 mod key;
+mod means;
 mod outcome;
+mod parcel;
 mod plan;
 mod series;
+mod shop;
 pub mod stats;
 mod store;
 mod work;
 
 pub use cell::run_cell;
+pub use columns::{Column, Values};
 pub use estimate::{Estimate, estimate};
 pub use family::{Family, families};
 pub use frame::{Frame, Record, same_value};
 pub use key::key;
 pub use outcome::{Finished, Outcome};
+pub use parcel::{Parcel, run_family};
 pub use plan::{Axis, Plan, Planned};
 pub use series::{Point, Series};
 pub use store::{Store, StoreError, Work};
-pub use work::{Options, SweepError, Tally, Watch, run};
+pub use work::{Options, SweepError, Tally, Watch, missing, run};

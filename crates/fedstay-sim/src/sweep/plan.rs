@@ -51,6 +51,13 @@ pub struct Planned {
     pub config: serde_json::Value,
 }
 
+impl Planned {
+    pub(super) fn new(experiment: Experiment) -> Result<Self, SpecError> {
+        let config = config(&experiment)?;
+        Ok(Self { key: hash(&config), experiment, config })
+    }
+}
+
 /// All runs of a sweep.
 #[derive(Debug, Clone)]
 pub struct Plan {
@@ -341,11 +348,10 @@ fn expand(
             named.reverse();
             wrong(format!("{error} (in the cell {})", named.join(", ")))
         })?;
-        let config = config(&experiment)?;
-        let key = hash(&config);
+        let run = Planned::new(experiment)?;
         // Cells that come out the same, because of [[when]], are one run.
-        if seen.insert(key.clone()) {
-            runs.push(Arc::new(Planned { key, experiment, config }));
+        if seen.insert(run.key.clone()) {
+            runs.push(Arc::new(run));
         }
     }
     Ok(runs)

@@ -1,22 +1,11 @@
-//! The workers: as many as there are threads, each with a branch of its own. As long as there are
-//! enough branches every worker computes alone; when fewer are left, those that remain get the idle
-//! threads for their agents. There are never more busy threads than asked for.
+//! How a sweep is computed: what to ask for, what is told on the way, and the start of it.
 
-use super::branch::{self, Branch, Steps};
-use super::cell::alone;
-use super::claim::{BEAT, Owner};
-use super::family::{Family, families, steps};
-use super::{Finished, Plan, Planned, Store, StoreError, Work};
-use crate::population::Population;
-use crate::simulator::Simulator;
-use crate::spec::{Experiment, SpecError};
-use rayon::{ThreadPool, ThreadPoolBuilder};
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, VecDeque};
+use super::means::data_key;
+use super::shop::Shop;
+use super::{Family, Finished, Plan, Planned, Store, StoreError, Work, families};
+use crate::spec::SpecError;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
 /// How to compute. Changes how long it takes and no result.
 #[derive(Debug, Clone, Copy)]
@@ -46,6 +35,9 @@ pub enum SweepError {
         /// Why not.
         why: String,
     },
+    /// Somebody asked for it ([`Watch::stopped`]).
+    #[error("stopped; what was finished is kept, and the same command goes on")]
+    Stopped,
 }
 
 /// How far a sweep is.
@@ -76,6 +68,11 @@ pub trait Watch: Sync {
     fn finished(&self, run: &Finished) {
         let _ = run;
     }
+
+    /// Whether to stop; looked at after every round.
+    fn stopped(&self) -> bool {
+        false
+    }
 }
 
 impl Watch for () {}
@@ -94,444 +91,25 @@ pub fn run(
     watch: &dyn Watch,
 ) -> Result<Tally, SweepError> {
     let store = Store::open(path)?;
+    let families = missing(plan, &store, options.share)?;
+    let missing: usize = families.iter().map(|family| family.runs.len()).sum();
+    let counts = (plan.runs.len(), plan.runs.len() - missing);
+    Shop::new(store, families, counts, options, watch).run()
+}
+
+/// What of a plan is not in a store, in the order in which it is best computed.
+///
+/// # Errors
+/// When the store cannot be read.
+pub fn missing(plan: &Plan, store: &Store, share: bool) -> Result<Vec<Family>, StoreError> {
     let there = store.keys()?;
     let missing: Vec<Arc<Planned>> =
         plan.runs.iter().filter(|run| !there.contains(&run.key)).cloned().collect();
-    let mut families = families(&missing, options.share);
+    let mut families = families(&missing, share);
     // Dear ones first within a seed and its data: the end is then made of small pieces.
     families.sort_by_cached_key(|family| {
         let experiment = &family.runs[0].experiment;
         (experiment.seed, data_key(experiment), u64::MAX - family.steps())
     });
-    let total: u64 = families.iter().map(Family::steps).sum();
-    let tally = Tally {
-        planned: plan.runs.len(),
-        there: plan.runs.len() - missing.len(),
-        share: if total == 0 { 1.0 } else { 0.0 },
-        ..Tally::default()
-    };
-    let shop = Shop {
-        options: *options,
-        owner: Owner::me(),
-        watch,
-        path,
-        books: Mutex::new(Books { store, tally, total, done: 0 }),
-        queue: Mutex::new(Queue { families: families.into(), ..Queue::default() }),
-        change: Condvar::new(),
-        busy: AtomicUsize::new(0),
-        failed: AtomicBool::new(false),
-        populations: Populations::default(),
-    };
-    shop.run()
-}
-
-/// What is there to compute.
-#[derive(Default)]
-struct Queue {
-    /// Parts of families that have begun; the last one first, so that few are open at a time.
-    branches: Vec<Task>,
-    /// Families that nobody here has begun.
-    families: VecDeque<Family>,
-    /// Families that another process has.
-    elsewhere: VecDeque<Family>,
-}
-
-/// Something for one worker.
-struct Task {
-    open: Arc<Open>,
-    job: Job,
-}
-
-enum Job {
-    /// A shared trajectory from where it stands; `None` from the start.
-    Shared(Option<Box<Branch>>),
-    /// One run by itself.
-    Alone(Arc<Planned>),
-}
-
-/// A family that is being computed: released when its last task is over.
-struct Open {
-    family: Family,
-    population: Option<Population>,
-    tasks: AtomicUsize,
-    spent: Mutex<(Duration, Steps)>,
-}
-
-struct Books {
-    store: Store,
-    tally: Tally,
-    /// Local steps of all missing runs, if each is computed alone and nobody leaves.
-    total: u64,
-    done: u64,
-}
-
-struct Shop<'a> {
-    options: Options,
-    owner: Owner,
-    watch: &'a dyn Watch,
-    path: &'a Path,
-    books: Mutex<Books>,
-    queue: Mutex<Queue>,
-    change: Condvar,
-    /// Workers that compute now.
-    busy: AtomicUsize,
-    failed: AtomicBool,
-    populations: Populations,
-}
-
-/// Says that a worker is no longer busy, however its task ended: the others wait for that.
-struct Done<'a> {
-    busy: &'a AtomicUsize,
-    failed: &'a AtomicBool,
-    change: &'a Condvar,
-}
-
-impl Drop for Done<'_> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.failed.store(true, Ordering::SeqCst);
-        }
-        self.busy.fetch_sub(1, Ordering::SeqCst);
-        self.change.notify_all();
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Shop<'_> {
-    fn run(self) -> Result<Tally, SweepError> {
-        let over = AtomicBool::new(false);
-        let threads = self.options.threads.max(1);
-        let results: Vec<Result<(), SweepError>> = std::thread::scope(|scope| {
-            let heart = scope.spawn(|| self.beat(&over));
-            let workers: Vec<_> = (0..threads).map(|_| scope.spawn(|| self.work())).collect();
-            let joined = workers.into_iter().map(|worker| {
-                worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            });
-            let results = joined.collect();
-            over.store(true, Ordering::SeqCst);
-            heart.thread().unpark();
-            results
-        });
-        results.into_iter().collect::<Result<(), _>>()?;
-        let tally = lock(&self.books).tally;
-        Ok(tally)
-    }
-
-    /// Keeps the claims alive. A store that cannot be written to will show elsewhere.
-    fn beat(&self, over: &AtomicBool) {
-        let Ok(store) = Store::open(self.path) else { return };
-        while !over.load(Ordering::SeqCst) {
-            let _ = store.beat(&self.owner);
-            std::thread::park_timeout(Duration::from_secs(BEAT));
-        }
-    }
-
-    fn work(&self) -> Result<(), SweepError> {
-        let mut pools = Pools::default();
-        let mut work = || -> Result<(), SweepError> {
-            while let Some(task) = self.next()? {
-                let _done = Done { busy: &self.busy, failed: &self.failed, change: &self.change };
-                self.compute(task, &mut pools)?;
-            }
-            Ok(())
-        };
-        let result = work();
-        if result.is_err() {
-            self.failed.store(true, Ordering::SeqCst);
-            self.change.notify_all();
-        }
-        result
-    }
-
-    /// The next task; `None` when all is done, here and elsewhere, or somebody failed.
-    fn next(&self) -> Result<Option<Task>, SweepError> {
-        let mut queue = lock(&self.queue);
-        loop {
-            if self.failed.load(Ordering::SeqCst) {
-                return Ok(None);
-            }
-            if let Some(task) = queue.branches.pop() {
-                self.busy.fetch_add(1, Ordering::SeqCst);
-                return Ok(Some(task));
-            }
-            if let Some(family) = queue.families.pop_front() {
-                match self.open(family)? {
-                    Opened::Tasks(tasks) => queue.branches.extend(tasks),
-                    Opened::Elsewhere(family) => queue.elsewhere.push_back(family),
-                    Opened::Done => {}
-                }
-                self.change.notify_all();
-                continue;
-            }
-            if self.busy.load(Ordering::SeqCst) == 0 {
-                if queue.elsewhere.is_empty() {
-                    return Ok(None);
-                }
-                // Another process has the rest: look again in a while, it may die.
-                let rest = std::mem::take(&mut queue.elsewhere);
-                queue.families = rest;
-                drop(queue);
-                std::thread::sleep(Duration::from_millis(500));
-                queue = lock(&self.queue);
-                continue;
-            }
-            let wait = self.change.wait_timeout(queue, Duration::from_millis(500));
-            queue = wait.unwrap_or_else(PoisonError::into_inner).0;
-        }
-    }
-
-    /// Claims a family and sees what of it is still missing.
-    fn open(&self, mut family: Family) -> Result<Opened, SweepError> {
-        let claimed = {
-            let mut books = lock(&self.books);
-            let claimed = books.store.claim(&family.name, &self.owner)?;
-            let there = books.store.keys()?;
-            let before = family.runs.len();
-            let there = |run: &Arc<Planned>| there.contains(&run.key);
-            let done: u64 =
-                family.runs.iter().filter(|run| there(run)).map(|run| steps(&run.experiment)).sum();
-            family.runs.retain(|run| !there(run));
-            books.tally.elsewhere += before - family.runs.len();
-            books.done += done;
-            if claimed && family.runs.is_empty() {
-                books.store.release(&family.name, &self.owner)?;
-            }
-            claimed
-        };
-        if family.runs.is_empty() {
-            return Ok(Opened::Done);
-        }
-        if !claimed {
-            return Ok(Opened::Elsewhere(family));
-        }
-        let population = self.populations.of(&family.runs[0].experiment)?;
-        let shared = family.runs.len() > 1;
-        let jobs: Vec<Job> = match shared {
-            true => vec![Job::Shared(None)],
-            false => vec![Job::Alone(Arc::clone(&family.runs[0]))],
-        };
-        let open = Arc::new(Open {
-            family,
-            population,
-            tasks: AtomicUsize::new(jobs.len()),
-            spent: Mutex::default(),
-        });
-        let task = |job| Task { open: Arc::clone(&open), job };
-        Ok(Opened::Tasks(jobs.into_iter().map(task).collect()))
-    }
-
-    /// How many threads a busy worker may use now.
-    fn share(&self) -> usize {
-        (self.options.threads / self.busy.load(Ordering::SeqCst).max(1)).max(1)
-    }
-
-    fn compute(&self, task: Task, pools: &mut Pools) -> Result<(), SweepError> {
-        let before = Instant::now();
-        let steps = match task.job {
-            Job::Alone(run) => self.alone(&task.open, &run, pools)?,
-            Job::Shared(branch) => self.grow(&task.open, branch.map(|branch| *branch), pools)?,
-        };
-        let mut spent = lock(&task.open.spent);
-        spent.0 += before.elapsed();
-        spent.1.add(steps);
-        if task.open.tasks.fetch_sub(1, Ordering::SeqCst) == 1 {
-            let Open { family, .. } = &*task.open;
-            let work = Work {
-                runs: family.runs.len() as u64,
-                seconds: spent.0.as_secs_f64(),
-                taken: spent.1.taken,
-                alone: spent.1.alone,
-                nobody_leaves: spent.1.nobody_leaves,
-            };
-            let mut books = lock(&self.books);
-            books.store.note_work(&work)?;
-            books.store.release(&family.name, &self.owner)?;
-            let all = &mut books.tally.work;
-            all.runs += work.runs;
-            all.seconds += work.seconds;
-            all.taken += work.taken;
-            all.alone += work.alone;
-            all.nobody_leaves += work.nobody_leaves;
-        }
-        Ok(())
-    }
-
-    /// One run by itself.
-    fn alone(
-        &self,
-        open: &Open,
-        run: &Arc<Planned>,
-        pools: &mut Pools,
-    ) -> Result<Steps, SweepError> {
-        let pool = pools.of(self.share())?;
-        let full = self.options.full_losses;
-        let finished = pool.install(|| alone(&run.experiment, open.population.clone(), full))?;
-        let count = steps_of(&run.experiment, &finished);
-        self.keep(&finished, steps(&run.experiment))?;
-        Ok(count)
-    }
-
-    /// A shared trajectory until it branches no more; other branches go to the queue.
-    fn grow(
-        &self,
-        open: &Arc<Open>,
-        branch: Option<Branch>,
-        pools: &mut Pools,
-    ) -> Result<Steps, SweepError> {
-        let run = &open.family.runs[0];
-        let population = open.population.clone().expect("runs that share train on data");
-        let mut simulator = branch::simulator(run, population)?;
-        simulator.set_full_losses(self.options.full_losses);
-        let mut branch = match branch {
-            Some(branch) => branch,
-            None => Branch::start(&open.family.runs, &simulator)?,
-        };
-        branch.take_over(&mut simulator);
-        let mut spent = Steps::default();
-        loop {
-            if self.failed.load(Ordering::SeqCst) {
-                return Ok(spent);
-            }
-            let runs = branch.runs();
-            let round = branch.round();
-            let each = super::family::round_steps(&run.experiment);
-            let pool = pools.of(self.share())?;
-            let Ok(mut grown) = pool.install(|| branch.grow(&mut simulator)) else {
-                // Somewhere training left the floating-point range: each run alone says where.
-                lock(&self.books).done -= u64::from(round) * each * runs.len() as u64;
-                self.branch_off(open, runs.into_iter().map(Job::Alone).collect());
-                return Ok(spent);
-            };
-            spent.add(grown.steps);
-            let rest = u64::from(run.experiment.rounds - round);
-            for finished in &grown.finished {
-                self.keep(finished, rest * each)?;
-            }
-            let going = runs.len() - grown.finished.len();
-            self.advance(each * going as u64);
-            let Some(next) = grown.branches.pop() else { return Ok(spent) };
-            let others: Vec<Job> = grown
-                .branches
-                .into_iter()
-                .map(|branch| Job::Shared(Some(Box::new(branch))))
-                .collect();
-            if !others.is_empty() {
-                self.branch_off(open, others);
-            }
-            next.take_over(&mut simulator);
-            branch = next;
-        }
-    }
-
-    fn branch_off(&self, open: &Arc<Open>, jobs: Vec<Job>) {
-        open.tasks.fetch_add(jobs.len(), Ordering::SeqCst);
-        let task = |job| Task { open: Arc::clone(open), job };
-        lock(&self.queue).branches.extend(jobs.into_iter().map(task));
-        self.change.notify_all();
-    }
-
-    fn keep(&self, finished: &Finished, steps: u64) -> Result<(), SweepError> {
-        {
-            let mut books = lock(&self.books);
-            books.store.insert(finished)?;
-            books.tally.computed += 1;
-        }
-        self.watch.finished(finished);
-        self.advance(steps);
-        Ok(())
-    }
-
-    fn advance(&self, steps: u64) {
-        let tally = {
-            let mut books = lock(&self.books);
-            books.done += steps;
-            books.tally.share = books.done as f64 / books.total.max(1) as f64;
-            books.tally
-        };
-        self.watch.advanced(&tally);
-    }
-}
-
-enum Opened {
-    Tasks(Vec<Task>),
-    Elsewhere(Family),
-    Done,
-}
-
-/// What a run by itself took, from its summary.
-fn steps_of(experiment: &Experiment, finished: &Finished) -> Steps {
-    let nobody_leaves = steps(experiment);
-    let (Some(training), Some(summary)) = (&experiment.training, finished.summary()) else {
-        return Steps { taken: nobody_leaves, alone: nobody_leaves, nobody_leaves };
-    };
-    let received = training.decides_on == crate::simulator::DecidesOn::Received;
-    // Who decides on the received model does not work in the round in which it leaves.
-    let rounds = |left: Option<u32>| match left {
-        Some(round) => u64::from(round) - u64::from(received),
-        None => u64::from(summary.rounds),
-    };
-    let all: u64 = summary.agents.iter().map(|agent| rounds(agent.left)).sum();
-    let share = training.participation;
-    let taken = (all as f64 * share).round() as u64 * training.local.steps as u64;
-    Steps { taken, alone: taken, nobody_leaves }
-}
-
-/// Pools of threads by size, made when first asked for.
-#[derive(Default)]
-struct Pools(BTreeMap<usize, ThreadPool>);
-
-impl Pools {
-    fn of(&mut self, threads: usize) -> Result<&ThreadPool, SweepError> {
-        Ok(match self.0.entry(threads) {
-            Entry::Occupied(pool) => pool.into_mut(),
-            Entry::Vacant(place) => {
-                let pool = ThreadPoolBuilder::new()
-                    .num_threads(threads)
-                    .build()
-                    .map_err(|error| SweepError::Threads { threads, why: error.to_string() })?;
-                place.insert(pool)
-            }
-        })
-    }
-}
-
-/// Data that are dealt out, shared by cells that have the same.
-#[derive(Default)]
-struct Populations(Mutex<VecDeque<(String, Population)>>);
-
-/// How many are kept: those of a CIFAR-10 sweep are 100 to 200 MB each.
-const POPULATIONS: usize = 4;
-
-/// What decides who holds which rows.
-fn data_key(experiment: &Experiment) -> String {
-    let Some(training) = &experiment.training else { return String::new() };
-    serde_json::json!([
-        experiment.seed,
-        training.data,
-        training.partition,
-        training.agents,
-        training.population
-    ])
-    .to_string()
-}
-
-impl Populations {
-    fn of(&self, experiment: &Experiment) -> Result<Option<Population>, SweepError> {
-        if experiment.problem.is_some() {
-            return Ok(None);
-        }
-        let key = data_key(experiment);
-        // Held while data are read, so that two workers do not read the same at once.
-        let mut kept = lock(&self.0);
-        if let Some((_, population)) = kept.iter().find(|(name, _)| *name == key) {
-            return Ok(Some(population.clone()));
-        }
-        let population = Simulator::deal(experiment)?;
-        kept.push_front((key, population.clone()));
-        kept.truncate(POPULATIONS);
-        Ok(Some(population))
-    }
+    Ok(families)
 }

@@ -146,6 +146,7 @@ export class RunView {
     const sure = { certified: "certified: proved for these losses and agents", estimated: "estimated: predicted from gradients" }[detail.summary && detail.summary.guarantee]
       || (kept === true ? "the last step keeps everybody, by first-order information" : kept === false ? "the last step could not keep everybody" : "this rule does not see to it");
     const rank = detail.last && detail.last.rank;
+    const misses = detail.last ? detail.last.misses : null;
     const facts = [
       ["step size in use", used === null ? NONE : `${number(used)}${within}`],
       ["the theorem’s bound on it", bound === null ? "not known" : bound === 0 ? "none: δ is zero" : `${number(bound)} (${certain})`],
@@ -155,6 +156,7 @@ export class RunView {
       ["smallest angle between a gradient and the others’ span", angle || "not recorded"],
       ["independent gradients held clear of", rank ? `${rank[0]} of ${rank[1]}` : NONE],
       ["keeping everybody", sure],
+      ["predictions that missed", misses === null || misses === undefined ? "this rule rests on none" : misses === 0 ? "none" : `${misses}: a loss came out below its prediction by more than the agent’s room`],
       ["landed", landing || "this rule does not try"],
     ];
     const wanted = JSON.stringify([facts, found && found.advice]);

@@ -144,6 +144,7 @@ impl Aggregator for AdaGd {
             landed: None,
             kept: self.projection.then_some(true),
             guarded: false,
+            missed: None,
         };
         if case == 3 {
             decision.stop = Some(StopReason::Settled);

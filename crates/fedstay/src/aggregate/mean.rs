@@ -49,6 +49,7 @@ impl Aggregator for Mean {
             landed: None,
             kept: None,
             guarded: false,
+            missed: None,
         })
     }
 

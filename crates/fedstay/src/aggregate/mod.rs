@@ -127,6 +127,21 @@ pub struct Decision {
     pub kept: Option<bool>,
     /// Whether the guard changed the rule's step.
     pub guarded: bool,
+    /// Whose loss the last step's prediction missed, for rules that rest on predictions; `None` for
+    /// those that make none.
+    pub missed: Option<Vec<Miss>>,
+}
+
+/// An agent whose loss came out below its prediction by more than the room it had: the dangerous
+/// kind of error, which might have carried it to its precision.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Miss {
+    /// The agent.
+    pub agent: AgentId,
+    /// What its loss was to be.
+    pub predicted: f64,
+    /// What it is.
+    pub loss: f64,
 }
 
 /// Whether everybody was brought under their precision in one broadcast.
@@ -436,6 +451,7 @@ fn watched(round: &Round<'_>, step: &[f64], delta: f64) -> Decision {
         landed: None,
         kept: None,
         guarded: false,
+        missed: None,
     }
 }
 

@@ -1,11 +1,12 @@
 //! `fedstay sweep export`: results for other programs.
 
-use super::{Study, parquet};
+use super::Study;
+#[cfg(feature = "parquet")]
+use super::parquet;
 use crate::command::Usage;
 use anyhow::Result;
 use fedstay_sim::observe::write_whole;
-use fedstay_sim::sweep::{Frame, Outcome, Plan};
-use serde_json::Value;
+use fedstay_sim::sweep::{Column, Frame};
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -22,33 +23,25 @@ pub(super) struct Export {
     series: bool,
 }
 
-/// One column of a table.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Column {
-    pub(super) name: String,
-    pub(super) values: Values,
-}
-
-/// A column's values; `None` where a row has none.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Values {
-    Whole(Vec<Option<i64>>),
-    Number(Vec<Option<f64>>),
-    Text(Vec<Option<String>>),
-}
-
 impl Export {
     pub(super) fn run(self) -> Result<()> {
         let plan = self.study.plan()?;
         let frame = Frame::of_plan(&plan, &self.study.read()?)?;
         let columns = match self.series {
-            true => series_columns(&plan, &frame),
-            false => run_columns(&plan, &frame),
+            true => frame.series_columns(&plan),
+            false => frame.columns(&plan),
         };
         let ending = self.out.extension().and_then(|ending| ending.to_str());
         let bytes = match ending {
             Some("csv") => csv_bytes(&columns)?,
+            #[cfg(feature = "parquet")]
             Some("parquet") => parquet::bytes(&columns)?,
+            #[cfg(not(feature = "parquet"))]
+            Some("parquet") => {
+                let why = "this fedstay was built without Parquet: end --out in .csv, or build it \
+                           with the feature `parquet`";
+                return Err(Usage(why.into()).into());
+            }
             _ => {
                 let why = format!("--out {}: end it in .csv or .parquet", self.out.display());
                 return Err(Usage(why).into());
@@ -60,133 +53,6 @@ impl Export {
         writeln!(std::io::stdout().lock(), "{rows} rows, {} columns in {out}", columns.len())?;
         Ok(())
     }
-}
-
-impl Values {
-    fn len(&self) -> usize {
-        match self {
-            Self::Whole(values) => values.len(),
-            Self::Number(values) => values.len(),
-            Self::Text(values) => values.len(),
-        }
-    }
-
-    fn cell(&self, row: usize) -> String {
-        match self {
-            Self::Whole(values) => values[row].map_or(String::new(), |value| value.to_string()),
-            Self::Number(values) => values[row].map_or(String::new(), |value| value.to_string()),
-            Self::Text(values) => values[row].clone().unwrap_or_default(),
-        }
-    }
-}
-
-/// A column of the narrowest kind that holds all its values.
-fn column(name: &str, values: Vec<Option<Value>>) -> Column {
-    let all = |fits: fn(&Value) -> bool| values.iter().flatten().all(fits);
-    let text = |value: Value| match value {
-        Value::String(text) => text,
-        value => value.to_string(),
-    };
-    let values = if all(Value::is_i64) {
-        Values::Whole(values.iter().map(|value| value.as_ref().and_then(Value::as_i64)).collect())
-    } else if all(Value::is_number) {
-        Values::Number(values.iter().map(|value| value.as_ref().and_then(Value::as_f64)).collect())
-    } else {
-        Values::Text(values.into_iter().map(|value| value.map(text)).collect())
-    };
-    Column { name: name.to_owned(), values }
-}
-
-/// The settings that tell runs apart: the axes, and whatever else differs.
-fn settings(plan: &Plan) -> Vec<String> {
-    let mut keys: Vec<String> = vec!["rule.kind".into(), "step_size".into(), "seed".into()];
-    for axis in &plan.axes {
-        if !keys.contains(&axis.key) {
-            keys.push(axis.key.clone());
-        }
-    }
-    keys
-}
-
-const RESULTS: [&str; 11] = [
-    "rounds",
-    "left",
-    "first_departure",
-    "accuracy.mean",
-    "accuracy.min",
-    "accuracy.max",
-    "population.accuracy",
-    "loss.mean",
-    "loss.min",
-    "loss.max",
-    "population.loss",
-];
-
-fn run_columns(plan: &Plan, frame: &Frame) -> Vec<Column> {
-    let each = |of: &dyn Fn(&fedstay_sim::sweep::Record) -> Option<Value>| {
-        frame.records.iter().map(of).collect::<Vec<_>>()
-    };
-    let mut columns = vec![column("key", each(&|record| Some(record.run.key.clone().into())))];
-    for key in settings(plan) {
-        columns.push(column(&key, each(&|record| record.setting(&key).cloned())));
-    }
-    let outcome = |record: &fedstay_sim::sweep::Record| match record.run.outcome {
-        Outcome::Finished(_) => "finished",
-        Outcome::Diverged(_) => "diverged",
-    };
-    columns.push(column("outcome", each(&|record| Some(outcome(record).into()))));
-    let summary = |record: &fedstay_sim::sweep::Record,
-                   of: fn(&fedstay::record::Summary) -> &str| {
-        record.run.summary().map(|summary| Value::from(of(summary)))
-    };
-    columns.push(column("stop", each(&|record| summary(record, |summary| summary.stop.name()))));
-    columns.push(column("verdict", each(&|record| summary(record, |s| s.verdict.name()))));
-    for name in RESULTS {
-        let whole = matches!(name, "rounds" | "left" | "first_departure");
-        let value = |record: &fedstay_sim::sweep::Record| {
-            let value = record.result(name)?;
-            Some(if whole { Value::from(value as i64) } else { Value::from(value) })
-        };
-        columns.push(column(name, each(&value)));
-    }
-    columns
-}
-
-fn series_columns(plan: &Plan, frame: &Frame) -> Vec<Column> {
-    let points: Vec<_> = frame
-        .records
-        .iter()
-        .flat_map(|record| record.run.series.0.iter().map(move |point| (record, point)))
-        .collect();
-    let mut columns = Vec::new();
-    let key = points.iter().map(|(record, _)| Some(record.run.key.clone().into()));
-    columns.push(column("key", key.collect()));
-    for key in settings(plan) {
-        let values = points.iter().map(|(record, _)| record.setting(&key).cloned());
-        columns.push(column(&key, values.collect()));
-    }
-    type Of = fn(&fedstay_sim::sweep::Point) -> f64;
-    let whole: [(&str, Of); 2] =
-        [("round", |point| f64::from(point.round)), ("present", |point| f64::from(point.present))];
-    for (name, of) in whole {
-        let values = points.iter().map(|(_, point)| Some(of(point) as i64)).collect();
-        columns.push(Column { name: name.to_owned(), values: Values::Whole(values) });
-    }
-    let numbers: [(&str, Of); 8] = [
-        ("accuracy.mean", |point| point.accuracy[0]),
-        ("accuracy.min", |point| point.accuracy[1]),
-        ("accuracy.max", |point| point.accuracy[2]),
-        ("population.accuracy", |point| point.population_accuracy),
-        ("loss.mean", |point| point.loss[0]),
-        ("loss.min", |point| point.loss[1]),
-        ("loss.max", |point| point.loss[2]),
-        ("population.loss", |point| point.population_loss),
-    ];
-    for (name, of) in numbers {
-        let values = points.iter().map(|(_, point)| Some(of(point)).filter(|v| !v.is_nan()));
-        columns.push(Column { name: name.to_owned(), values: Values::Number(values.collect()) });
-    }
-    columns
 }
 
 fn csv_bytes(columns: &[Column]) -> Result<Vec<u8>> {

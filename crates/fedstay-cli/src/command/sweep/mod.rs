@@ -4,6 +4,7 @@
 mod export;
 mod extract;
 mod new;
+#[cfg(feature = "parquet")]
 mod parquet;
 mod query;
 mod run;
@@ -133,15 +134,4 @@ fn wheres(pairs: &[String]) -> Result<Vec<(String, serde_json::Value)>, Usage> {
         .iter()
         .map(|pair| pair_of("--where", pair).map(|(key, text)| (key, value(&text))))
         .collect()
-}
-
-/// `1 h 12 min`, `3 min 20 s`, `4.2 s`.
-fn duration(seconds: f64) -> String {
-    let whole = seconds.round() as u64;
-    match whole {
-        0..=9 => format!("{seconds:.1} s"),
-        10..=99 => format!("{whole} s"),
-        100..=5999 => format!("{} min {} s", whole / 60, whole % 60),
-        _ => format!("{} h {} min", whole / 3600, whole % 3600 / 60),
-    }
 }

@@ -1,8 +1,8 @@
 //! Parquet: one row group, every column optional. The `parquet` crate is used without Arrow, which is
 //! a stack of its own and is not needed for a table of numbers.
 
-use super::export::{Column, Values};
 use anyhow::Result;
+use fedstay_sim::sweep::{Column, Values};
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::file::properties::WriterProperties;

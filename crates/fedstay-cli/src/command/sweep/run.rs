@@ -1,9 +1,10 @@
 //! `fedstay sweep FILE`: computes what is missing.
 
-use super::{Study, Threads, duration, told};
+use super::{Study, Threads, told};
+use crate::progress::{SweepProgress, duration};
 use anyhow::Result;
-use fedstay_sim::sweep::{Finished, Options, Plan, Store, Tally, Watch, estimate, families, run};
-use indicatif::{ProgressBar, ProgressStyle};
+use fedstay_sim::sweep::{Options, Plan, Store, Tally, estimate, families, run};
+use indicatif::ProgressBar;
 use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -36,9 +37,9 @@ impl Run {
         }
         let options = Options { threads, share: !self.no_share, full_losses: self.full_losses };
         let before = Instant::now();
-        let bar = Bar::new();
+        let bar = SweepProgress::new();
         let tally = run(&plan, &path, &options, &bar);
-        bar.0.finish_and_clear();
+        bar.finish();
         let tally = match tally {
             Ok(tally) => tally,
             Err(fedstay_sim::sweep::SweepError::Spec(error)) => return Err(error.into()),
@@ -108,44 +109,4 @@ fn dry_run(plan: &Plan, path: &Path, threads: usize) -> Result<()> {
         duration(estimate.alone / threads)
     )?;
     Ok(())
-}
-
-/// The progress bar of a sweep: runs, throughput, time left. Quiet when there is no terminal.
-struct Bar(ProgressBar, Instant);
-
-/// Positions of the bar: finer than anybody sees.
-const FINE: f64 = 10_000.0;
-
-impl Bar {
-    fn new() -> Self {
-        let bar = ProgressBar::new(FINE as u64);
-        if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent:>3}%  {msg}") {
-            bar.set_style(style);
-        }
-        Self(bar, Instant::now())
-    }
-}
-
-impl Watch for Bar {
-    fn advanced(&self, tally: &Tally) {
-        if self.0.is_hidden() {
-            return;
-        }
-        let elapsed = self.1.elapsed().as_secs_f64();
-        let left = elapsed * (1.0 - tally.share) / tally.share.max(1e-9);
-        let left =
-            if elapsed > 2.0 { format!("about {} left", duration(left)) } else { String::new() };
-        let runs = tally.there + tally.elsewhere + tally.computed;
-        let pace = 60.0 * tally.computed as f64 / elapsed.max(1e-3);
-        self.0.set_position((FINE * tally.share) as u64);
-        self.0.set_message(format!("{runs}/{} runs · {pace:.1} a minute · {left}", tally.planned));
-    }
-
-    fn finished(&self, run: &Finished) {
-        if let (fedstay_sim::sweep::Outcome::Diverged(why), false) =
-            (&run.outcome, self.0.is_hidden())
-        {
-            self.0.println(format!("run {} diverged: {why}", run.key));
-        }
-    }
 }

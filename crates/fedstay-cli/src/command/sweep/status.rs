@@ -1,6 +1,7 @@
 //! `fedstay sweep status`: how much is done.
 
-use super::{Study, duration};
+use super::Study;
+use crate::progress::duration;
 use crate::table;
 use anyhow::Result;
 use fedstay_sim::sweep::{Frame, Outcome};

@@ -166,7 +166,7 @@ impl Aggregator for Retain {
         floors.raise(self.margin, self.horizon);
         let trusting = self.trusts_a_region(round);
         let slack = self.slack();
-        self.memory.region.learn(round, &floors, slack, self.base);
+        let missed = self.memory.region.learn(round, &floors, slack, self.base);
 
         let mut decision = Decision {
             stop: None,
@@ -177,6 +177,7 @@ impl Aggregator for Retain {
             landed: Some(Landing::No),
             kept: self.floors.then_some(true),
             guarded: false,
+            missed: Some(missed),
         };
         let far = |delta: f64| -> Vec<bool> {
             let agents = floors.loss.iter().zip(&floors.epsilon);

@@ -7,8 +7,8 @@
 //! much less is borne depends on the base, see [`Pace`].
 
 use super::Base;
-use crate::aggregate::Round;
 use crate::aggregate::floors::Floors;
+use crate::aggregate::{Miss, Round};
 use crate::{AgentId, Report, Vector, linalg};
 use serde::{Deserialize, Serialize};
 
@@ -56,15 +56,20 @@ pub(super) struct Region {
     radius: Option<f64>,
     /// Every agent's loss before the last step, and what it was predicted to be after.
     predicted: Vec<(AgentId, f64, f64)>,
-    /// Rounds in which an agent came nearer to its floor than predicted by more than its room.
-    misses: u32,
     /// The strongest curvature seen along the steps so far.
     pub(super) curvature: f64,
 }
 
 impl Region {
-    /// Adapts radius and curvature to how the last predictions turned out.
-    pub(super) fn learn(&mut self, round: &Round<'_>, floors: &Floors<'_>, delta: f64, base: Base) {
+    /// Adapts radius and curvature to how the last predictions turned out, and says which missed.
+    pub(super) fn learn(
+        &mut self,
+        round: &Round<'_>,
+        floors: &Floors<'_>,
+        delta: f64,
+        base: Base,
+    ) -> Vec<Miss> {
+        let mut missed = Vec::new();
         let (mut danger, mut above) = (0.0f64, 0.0f64);
         let (mut descended, mut promised) = (0.0, 0.0);
         for (index, report) in round.reports.iter().enumerate() {
@@ -72,7 +77,11 @@ impl Region {
             let Some((_, before, predicted)) = known else { continue };
             let loss = floors.loss[index];
             let room = (delta / 2.0).max((predicted - floors.epsilon[index]) / 4.0);
-            danger = danger.max((predicted - loss) / room);
+            let short = (predicted - loss) / room;
+            if short > 1.0 {
+                missed.push(Miss { agent: report.agent, predicted: *predicted, loss });
+            }
+            danger = danger.max(short);
             above = above.max(loss - predicted);
             descended += before - loss;
             promised += before - predicted;
@@ -81,17 +90,17 @@ impl Region {
             self.curvature = self.curvature.max(2.0 * above / (round.last_step * round.last_step));
         }
         let Some(radius) = self.radius.as_mut().filter(|_| !self.predicted.is_empty()) else {
-            return;
+            return missed;
         };
         let pace = Pace::of(base);
         if danger > 1.0 {
-            self.misses += 1;
             *radius *= (1.0 / danger).max(SHRINK_AT_MOST);
         } else if promised > 0.0 && descended < pace.poor * promised {
             *radius *= SHRINK;
         } else if danger < 0.5 && descended >= pace.good * promised {
             *radius *= pace.grow;
         }
+        missed
     }
 
     /// Shortens the base step to the radius, which is `usual` at first.

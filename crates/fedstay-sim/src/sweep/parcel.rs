@@ -1,0 +1,191 @@
+//! Runs that travel between machines: experiments go out as text, finished runs come back as text.
+//!
+//! What travels is a family, so that its runs share their work wherever they are computed. Runs are
+//! deterministic: a family whose machine died is given to another, and one that was computed twice
+//! came out the same.
+
+use super::{
+    Finished, Options, Outcome, Plan, Planned, Series, Store, StoreError, SweepError, Work,
+};
+use crate::spec::{Experiment, SpecError};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// A finished run as text.
+#[derive(Serialize, Deserialize)]
+struct Run {
+    schema: String,
+    version: String,
+    key: String,
+    config: Value,
+    outcome: Outcome,
+    series: String,
+}
+
+const SCHEMA: &str = "fedstay.cell/1";
+
+impl Finished {
+    /// The run as JSON, with its series in base64.
+    ///
+    /// # Errors
+    /// Never, for a run that finished.
+    pub fn to_json(&self) -> Result<String, SpecError> {
+        let run = Run {
+            schema: SCHEMA.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            key: self.key.clone(),
+            config: self.config.clone(),
+            outcome: self.outcome.clone(),
+            series: STANDARD.encode(self.series.to_bytes()),
+        };
+        serde_json::to_string(&run).map_err(|error| SpecError(error.to_string()))
+    }
+
+    /// A run that came from elsewhere. Its key must be that of its configuration in this version.
+    ///
+    /// # Errors
+    /// When it is not what [`to_json`](Self::to_json) wrote, or another version computed it.
+    pub fn from_json(text: &str) -> Result<Self, SpecError> {
+        let bad = |why: String| SpecError(format!("this is no finished run: {why}"));
+        let run: Run = serde_json::from_str(text).map_err(|error| bad(error.to_string()))?;
+        if run.schema != SCHEMA {
+            return Err(bad(format!("its schema is {}, not {SCHEMA}", run.schema)));
+        }
+        let expected = super::key::hash(&run.config);
+        if expected != run.key {
+            let ours = env!("CARGO_PKG_VERSION");
+            return Err(SpecError(format!(
+                "run {} was computed by fedstay {}, this is {ours}: install the same version on \
+                 every machine",
+                run.key, run.version
+            )));
+        }
+        let series = STANDARD.decode(run.series).map_err(|error| bad(error.to_string()))?;
+        let series = Series::from_bytes(&series).ok_or_else(|| bad("its series is cut".into()))?;
+        let Run { key, config, outcome, .. } = run;
+        Ok(Self { key, config, outcome, series })
+    }
+}
+
+/// A family that was computed, on its way home.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Parcel {
+    /// Its runs, in the order in which they were asked for.
+    pub runs: Vec<Finished>,
+    /// What they took.
+    pub work: Work,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Wire {
+    runs: Vec<String>,
+    work: Work,
+}
+
+/// Computes runs, each given as TOML, on so many threads. Those that can share work do.
+///
+/// # Errors
+/// When an experiment cannot be read or its data are not there, or the disk for temporary files is
+/// full. A run that diverges is a result.
+pub fn run_family(experiments: &[String], threads: usize) -> Result<Parcel, SweepError> {
+    let mut runs = Vec::with_capacity(experiments.len());
+    for text in experiments {
+        runs.push(Arc::new(Planned::new(Experiment::parse(text, &[])?)?));
+    }
+    let plan = Plan { axes: Vec::new(), runs };
+    let scratch = |why: std::io::Error| SpecError(format!("no room for temporary files: {why}"));
+    let folder = tempfile::tempdir().map_err(scratch)?;
+    let path = folder.path().join("family.db");
+    let options = Options { threads, share: true, full_losses: false };
+    let work = super::run(&plan, &path, &options, &())?.work;
+    let store = Store::open(&path)?;
+    let mut finished = Vec::with_capacity(plan.runs.len());
+    for run in &plan.runs {
+        finished.extend(store.get(&run.key)?);
+    }
+    Ok(Parcel { runs: finished, work })
+}
+
+impl Parcel {
+    /// The parcel as JSON.
+    ///
+    /// # Errors
+    /// Never, for runs that finished.
+    pub fn to_json(&self) -> Result<String, SpecError> {
+        let runs = self.runs.iter().map(Finished::to_json).collect::<Result<_, _>>()?;
+        let wire = Wire { runs, work: self.work };
+        serde_json::to_string(&wire).map_err(|error| SpecError(error.to_string()))
+    }
+
+    /// Unpacks what [`to_json`](Self::to_json) packed.
+    ///
+    /// # Errors
+    /// When it is something else, or another version computed it.
+    pub fn from_json(text: &str) -> Result<Self, SpecError> {
+        let wire: Wire = serde_json::from_str(text)
+            .map_err(|error| SpecError(format!("these are no finished runs: {error}")))?;
+        let runs = wire.runs.iter().map(|run| Finished::from_json(run));
+        Ok(Self { runs: runs.collect::<Result<_, _>>()?, work: wire.work })
+    }
+}
+
+impl Store {
+    /// Keeps the runs of a parcel, and what they took.
+    ///
+    /// # Errors
+    /// When the store cannot be written to.
+    pub fn take(&self, parcel: &Parcel) -> Result<(), StoreError> {
+        for run in &parcel.runs {
+            self.insert(run)?;
+        }
+        self.note_work(&parcel.work)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sweep::{key, run_cell};
+
+    const TEXT: &str = "rounds = 6\neval_every = 2\n[rule]\nkind = \"fedavg\"\n[data]\nper_agent = 20\n\
+                        [model]\nhidden = [8]";
+
+    #[test]
+    fn a_run_travels_as_json() {
+        let finished = run_cell(TEXT).unwrap();
+        let json = finished.to_json().unwrap();
+        let back = Finished::from_json(&json).unwrap();
+        assert_eq!(back.to_json().unwrap(), json);
+        assert_eq!(back.summary(), finished.summary());
+        assert_eq!(back.key, key(&Experiment::parse(TEXT, &[]).unwrap()).unwrap());
+        let other = json.replace(&finished.key, "0123");
+        assert!(Finished::from_json(&other).unwrap_err().to_string().contains("same version"));
+        assert!(Finished::from_json("{}").is_err());
+    }
+
+    #[test]
+    fn a_family_comes_back_as_if_each_had_been_alone() {
+        let texts = ["0.9", "1.4", "1.9"].map(|epsilon| format!("epsilon = {epsilon}\n{TEXT}"));
+        let parcel = run_family(&texts, 2).unwrap();
+        let json = |run: &Finished| run.to_json().unwrap();
+        for (run, text) in parcel.runs.iter().zip(&texts) {
+            assert_eq!(json(run), json(&run_cell(text).unwrap()));
+        }
+        assert_eq!(parcel.runs.len(), 3);
+        assert!(parcel.work.taken < parcel.work.alone, "nothing was shared: {:?}", parcel.work);
+        let packed = parcel.to_json().unwrap();
+        let back = Parcel::from_json(&packed).unwrap();
+        assert_eq!(back.to_json().unwrap(), packed);
+
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("home.db")).unwrap();
+        store.take(&back).unwrap();
+        store.take(&back).unwrap();
+        assert_eq!(store.keys().unwrap().len(), 3);
+        assert!(Parcel::from_json(&packed[..packed.len() / 2]).is_err());
+        assert!(run_family(&["rounds = -1".into()], 1).is_err());
+    }
+}
