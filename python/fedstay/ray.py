@@ -116,7 +116,8 @@ def _fetch(ray: Any, reference: Any, family: list[str]) -> str:
     except ray.exceptions.RayError as error:
         raise _core.Error(
             f"a family of {len(family)} runs was lost with its workers ({error}); is there enough "
-            "memory? Finished runs are kept: the same call goes on. The first of them:\n" + family[0]
+            "memory? Finished runs are kept: the same call goes on. The first of them:\n"
+            + family[0]
         ) from None
 
 

@@ -148,6 +148,28 @@ fn errors_name_the_thing_and_the_nearest_names() {
     assert!(!folder.path().join("runs").exists());
 }
 
+/// The README's first claim, on the default experiment.
+#[test]
+fn by_default_retain_loses_nobody_and_the_worst_agent_is_best_off() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = ok(folder.path(), &["compare", "--json"]);
+    let runs: Vec<Value> = serde_json::from_str(&said).unwrap();
+    let worst = |run: &Value| run["accuracy"]["min"].as_f64().unwrap();
+    let name = |run: &Value| format!("{} {} {}", run["rule"], run["policy"], run["behaviour"]);
+    let is_retain = |run: &&Value| run["rule"] == "retain";
+    let retain = runs.iter().find(is_retain).unwrap();
+    assert_eq!(retain["left"], serde_json::json!([]));
+    assert_eq!(retain["stop"], "landed");
+    let others = runs.iter().filter(|run| !is_retain(run) && run["behaviour"] == "threshold");
+    let others: Vec<&Value> = others.collect();
+    assert!(others.len() >= 6, "{}", others.len());
+    for other in others {
+        assert!(worst(retain) > worst(other), "{}: {}", name(other), worst(other));
+    }
+    let averaging = runs.iter().find(|run| run["verdict"] == "harmful").unwrap();
+    assert!(worst(averaging) < 0.5, "{}: {}", name(averaging), worst(averaging));
+}
+
 #[test]
 fn compare_tells_who_left_and_draws_it() {
     let folder = tempfile::tempdir().unwrap();

@@ -153,6 +153,18 @@ fn from_the_starter_file_to_tables_and_a_run_in_a_folder() {
     }
     let many = ["sweep", "extract", "s.toml", "--where", "seed=2", "--out", "two"];
     assert!(refused(folder, &many).contains("name more"));
+    let all = ["--where", "epsilon=0.8", "--where", "seed=2", "--all", "--out", "all"];
+    let extracted = with(&["sweep", "extract", "s.toml"], &all);
+    assert!(extracted.contains("fedstay view all"), "{extracted}");
+    let mut names: Vec<String> = std::fs::read_dir(folder.join("all"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert!(names.len() > 1 && names.iter().all(|name| name.contains("epsilon=0.8")), "{names:?}");
+    let one = std::fs::read(folder.join("one/rounds.jsonl")).unwrap();
+    let same = names.iter().find(|name| name.contains("local.steps=5")).unwrap();
+    assert_eq!(std::fs::read(folder.join("all").join(same).join("rounds.jsonl")).unwrap(), one);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `fedstay sweep extract`: one stored run as a run's folder.
+//! `fedstay sweep extract`: stored runs as runs' folders, for `fedstay view`, `report` and `story`.
 //!
 //! The store keeps what figures need. Everything else about a run follows from its configuration:
 //! it is run again, and its summary must be the stored one.
@@ -9,12 +9,13 @@ use crate::picture;
 use crate::progress::Progress;
 use anyhow::{Context, Result};
 use fedstay_sim::observe::Folder;
-use fedstay_sim::sweep::{Outcome, Plan, same_value};
+use fedstay_sim::sweep::{Outcome, Plan, Planned, Store, same_value};
 use fedstay_sim::trial::{Trial, Watch};
+use serde_json::Value;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-/// Turn one stored run into a run's folder, with every round.
+/// Turn stored runs into run's folders, with every round.
 #[derive(Debug, clap::Args)]
 pub(super) struct Extract {
     #[command(flatten)]
@@ -22,64 +23,103 @@ pub(super) struct Extract {
     /// Which run: `--where epsilon=0.2 --where seed=0`, or `--where key=…`
     #[arg(long = "where", value_name = "KEY=VALUE", required = true)]
     wheres: Vec<String>,
-    /// The folder
+    /// The folder; with --all, the folder of folders
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
+    /// Every run with these settings, each in a folder of its own, to be compared in `fedstay view`
+    #[arg(long)]
+    all: bool,
 }
 
 impl Extract {
     pub(super) fn run(self) -> Result<()> {
         let plan = self.study.plan()?;
         let store = self.study.read()?;
-        let run = self.find(&plan)?;
-        let stored = store.get(&run.key)?.ok_or_else(|| {
-            Usage(format!("run {} is not computed yet; `fedstay sweep` does it", run.key))
-        })?;
-        let mut trial = Trial::new(run.experiment.clone())?;
-        let mut folder =
-            Folder::create(&self.out, &trial).map_err(|error| Usage(error.to_string()))?;
-        let mut progress = Progress::new(&trial);
-        let summary = trial.run(&mut [&mut progress as &mut dyn Watch, &mut folder]);
-        progress.finish();
-        let summary = match (summary, &stored.outcome) {
-            (Err(error), _) => return Err(error).context("the run ends here, as it did before"),
-            (Ok(summary), Outcome::Finished(known)) if summary == **known => summary,
-            _ => anyhow::bail!(
-                "run {} does not come out as it is stored in {}: another machine's arithmetic, or a \
-                 damaged store",
-                run.key,
-                store.path().display()
-            ),
-        };
-        picture::run::write(folder.path()).context("the run is kept; its picture failed")?;
-        picture::report::write(folder.path(), Some(&summary))?;
-        folder.finish(&trial, &summary)?;
-        let mut out = std::io::stdout().lock();
-        writeln!(out, "run {}, the same as stored, in {}", run.key, self.out.display())?;
+        let found = self.find(&plan)?;
+        for run in &found {
+            let out = match self.all {
+                true => self.out.join(name(&plan, run)),
+                false => self.out.clone(),
+            };
+            extract(run, &store, &out)?;
+        }
+        if self.all {
+            let out = self.out.display();
+            writeln!(std::io::stdout().lock(), "look at them: fedstay view {out}")?;
+        }
         Ok(())
     }
 
-    fn find<'a>(&self, plan: &'a Plan) -> Result<&'a fedstay_sim::sweep::Planned> {
+    fn find<'a>(&self, plan: &'a Plan) -> Result<Vec<&'a Planned>> {
         let wanted = wheres(&self.wheres)?;
-        let mut found = plan.runs.iter().filter(|run| {
+        let matches = |run: &&Planned| {
             wanted.iter().all(|(key, value)| match key.as_str() {
                 "key" => value.as_str().is_some_and(|prefix| run.key.starts_with(prefix)),
-                _ => {
-                    let known = key.split('.').try_fold(&run.config, |v, part| v.get(part));
-                    known.is_some_and(|known| same_value(known, value))
-                }
+                _ => setting(run, key).is_some_and(|known| same_value(known, value)),
             })
-        });
-        let first = found.next().ok_or_else(|| {
-            Usage("no run of the sweep has these settings; see `fedstay sweep status`".into())
-        })?;
-        match found.count() {
-            0 => Ok(first),
+        };
+        let found: Vec<&Planned> = plan.runs.iter().map(AsRef::as_ref).filter(matches).collect();
+        match found.len() {
+            0 => Err(Usage(
+                "no run of the sweep has these settings; see `fedstay sweep status`".into(),
+            )
+            .into()),
+            1 => Ok(found),
+            _ if self.all => Ok(found),
             more => Err(Usage(format!(
-                "{} runs have these settings; name more of them with --where",
-                more + 1
+                "{more} runs have these settings; name more of them with --where, or take all of them \
+                 with --all"
             ))
             .into()),
         }
     }
+}
+
+fn setting<'a>(run: &'a Planned, key: &str) -> Option<&'a Value> {
+    key.split('.').try_fold(&run.config, |value, part| value.get(part))
+}
+
+/// What tells a run from the others of its sweep: `epsilon=0.2 seed=0`.
+fn name(plan: &Plan, run: &Planned) -> String {
+    let told = plan.axes.iter().filter(|axis| axis.values.len() > 1).map(|axis| {
+        let value = match setting(run, &axis.key) {
+            Some(Value::String(text)) => text.clone(),
+            Some(value) => value.to_string(),
+            None => String::new(),
+        };
+        // Relative precisions hold signs that file names had better not.
+        let plain =
+            |sign: char| if sign.is_alphanumeric() || "._-".contains(sign) { sign } else { '_' };
+        format!("{}={}", axis.key, value.chars().map(plain).collect::<String>())
+    });
+    let told: Vec<String> = told.collect();
+    if told.is_empty() { run.key.clone() } else { told.join(" ") }
+}
+
+/// Runs it again, which must come out as it is stored.
+fn extract(run: &Planned, store: &Store, out: &Path) -> Result<()> {
+    let stored = store.get(&run.key)?.ok_or_else(|| {
+        Usage(format!("run {} is not computed yet; `fedstay sweep` does it", run.key))
+    })?;
+    let mut trial = Trial::new(run.experiment.clone())?;
+    let mut folder = Folder::create(out, &trial).map_err(|error| Usage(error.to_string()))?;
+    let mut progress = Progress::new(&trial);
+    let summary = trial.run(&mut [&mut progress as &mut dyn Watch, &mut folder]);
+    progress.finish();
+    let summary = match (summary, &stored.outcome) {
+        (Err(error), _) => return Err(error).context("the run ends here, as it did before"),
+        (Ok(summary), Outcome::Finished(known)) if summary == **known => summary,
+        _ => anyhow::bail!(
+            "run {} does not come out as it is stored in {}: another machine's arithmetic, or a \
+             damaged store",
+            run.key,
+            store.path().display()
+        ),
+    };
+    picture::run::write(folder.path()).context("the run is kept; its picture failed")?;
+    picture::report::write(folder.path(), Some(&summary))?;
+    folder.finish(&trial, &summary)?;
+    let mut told = std::io::stdout().lock();
+    writeln!(told, "run {}, the same as stored, in {}", run.key, out.display())?;
+    Ok(())
 }

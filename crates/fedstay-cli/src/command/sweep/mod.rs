@@ -26,6 +26,7 @@ Examples:
   fedstay sweep query study.toml --by epsilon --against epsilon=0.2
   fedstay sweep export study.toml --out study.parquet
   fedstay sweep extract study.toml --where epsilon=0.2 --where seed=0 --out runs/one
+  fedstay sweep extract study.toml --where seed=0 --all --out runs/all && fedstay view runs/all
 
 Results are kept in sweeps/NAME.db, an SQLite file; --store names another. Several processes may
 work on one store at a time.";
@@ -50,7 +51,7 @@ enum Action {
     Query(query::Query),
     /// Results as CSV or Parquet
     Export(export::Export),
-    /// Turn one stored run into a run's folder, with every round
+    /// Turn stored runs into run's folders, with every round, for `fedstay view`
     Extract(extract::Extract),
 }
 
