@@ -1,20 +1,21 @@
-"""A slice of Figure 3's grid: the sweep against independent runs, and against a PyTorch loop.
+"""A slice of Figure 3's reduced grid: the sweep against independent runs, and against a PyTorch loop.
 
-For each K of bench/sweep.toml (q = 0.5, 8 precisions, one seed, CIFAR-10, 2,000 images an agent):
+The slice (bench/sweep.toml: one heterogeneity, one seed, K = 1, 5, 20, 100, 8 precisions, 300 rounds of
+CIFAR-10 with 2,000 images an agent) is swept on two threads, shared prefixes and early exit included.
+Two peers would compute the same 32 runs; both are EXTRAPOLATED from a few rounds measured here, for
+each K, times the agents' rounds that the 32 runs have:
 
-    full      every run from its start, every loss evaluated in full
-    early     the same with the exact early exit
-    shared    the sweep: runs share their trajectory until somebody leaves
-    threads   the same on two threads
+    independent   this binary, every run from its start, every loss in full, one thread
+    PyTorch       the researcher's loop (module per agent, autograd, SGD, full losses), on one thread
+                  and on two, whichever is faster
 
-All four must give the same accuracies; `early` and `shared` the same rows, bit for bit. PyTorch's
-share is EXTRAPOLATED: some rounds of the researcher's loop (module per agent, autograd, SGD, full
-losses) are timed on inputs of the same shape and multiplied by the rounds that independent runs
-take, less what agents who left do not do. Exits with 1 if a target is missed.
+Both peers let agents who left rest, as the sweep does. That two of the 32 runs, computed by themselves
+with full losses, have the same results is asserted. Exits with 1 if a target is missed.
 
     python bench/sweep.py [ROUNDS]
 """
 
+import json
 import os
 import sqlite3
 import subprocess
@@ -24,29 +25,38 @@ import time
 
 import common
 
-ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 120
+ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 300
 AGENTS, SAMPLES, FEATURES, HIDDEN, CLASSES, BATCH = 10, 2000, 3072, 64, 10, 64
 FEDSTAY = os.environ.get("FEDSTAY", os.path.join(common.TARGET, "release", "fedstay"))
-WAYS = {
-    "full": ("--no-share", "--full-losses", "--threads", "1"),
-    "early": ("--no-share", "--threads", "1"),
-    "shared": ("--threads", "1"),
-    "threads": ("--threads", "2"),
-}
+ALONE = ("--no-share", "--full-losses", "--threads", "1")
+#: Rounds over which an independent run is timed, for each K.
+TIMED = {1: 30, 5: 30, 20: 15, 100: 6}
+#: Runs that are held against the same run by itself.
+CHECKED = ((20, 1.3), (100, 1.3))
+RESULTS = "rounds, stop, left_count, accuracy_mean, accuracy_min, population_accuracy"
 
 
-def sweep(folder, steps, way):
-    """Wall seconds of one way, and its store."""
-    store = os.path.join(folder, f"{steps}-{way}.db")
-    command = [FEDSTAY, "sweep", "bench/sweep.toml", "--store", store, "--set", f"rounds={ROUNDS}",
-               "--set", f"local.steps={steps}", *WAYS[way]]
+def sweep(store, *options, **keys):
+    """Wall seconds of a sweep of the slice, with keys set."""
+    sets = [word for key, value in keys.items() for word in ("--set", f"{key}={value}")]
+    command = [FEDSTAY, "sweep", "bench/sweep.toml", "--store", store, *sets, *options]
     before = time.perf_counter()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    return time.perf_counter() - before, sqlite3.connect(store)
+    return time.perf_counter() - before
 
 
-def rows(store, columns):
-    return store.execute(f"SELECT key, {columns} FROM runs ORDER BY key").fetchall()
+def cell(steps, **more):
+    return {"rounds": ROUNDS, "local.steps": steps, **more}
+
+
+def independent_unit(folder, steps):
+    """Seconds of one agent in one round of an independent run; loading cancels out."""
+    few, many = (
+        sweep(os.path.join(folder, f"unit-{steps}-{rounds}.db"), *ALONE,
+              **{"rounds": rounds, "local.steps": steps, "epsilon": 0.01, "eval_every": 1000})
+        for rounds in (2, 2 + TIMED[steps])
+    )  # fmt: skip
+    return (many - few) / (TIMED[steps] * AGENTS)
 
 
 def torch_round(steps, threads):
@@ -83,47 +93,69 @@ def torch_round(steps, threads):
     return best
 
 
+def agent_rounds(store):
+    """For each K the rounds that agents work in, over all runs by themselves."""
+    worked = dict.fromkeys(TIMED, 0)
+    with sqlite3.connect(store) as database:
+        for config, summary in database.execute("SELECT config, summary FROM runs"):
+            steps, summary = json.loads(config)["local"]["steps"], json.loads(summary)
+            # Who leaves does so on receipt, before it works.
+            worked[steps] += sum(
+                summary["rounds"] if agent["left"] is None else agent["left"] - 1
+                for agent in summary["agents"]
+            )
+    return worked
+
+
+def check(folder, store):
+    """Some runs by themselves, losses in full: the same results."""
+    for steps, epsilon in CHECKED:
+        alone = os.path.join(folder, f"check-{steps}.db")
+        sweep(alone, *ALONE, **cell(steps, epsilon=epsilon))
+        with sqlite3.connect(alone) as database:
+            [(key, *expected)] = database.execute(f"SELECT key, {RESULTS} FROM runs")
+        with sqlite3.connect(store) as database:
+            found = database.execute(f"SELECT {RESULTS} FROM runs WHERE key = ?", [key]).fetchone()
+        assert list(found) == expected, f"K = {steps}, epsilon = {epsilon}: {found}, not {expected}"
+
+
 def main():
     targets = common.Targets()
-    total = {name: 0.0 for name in (*WAYS, "PyTorch 1", "PyTorch 2")}
-    steps_of = [0, 0, 0]
-    print(f"seconds for 8 runs of {ROUNDS} rounds; PyTorch extrapolated from three rounds")
-    print(f"{'K':>4s} " + " ".join(f"{name:>10s}" for name in total))
+    columns = ("sweep", "independent", "PyTorch 1", "PyTorch 2")
+    total = dict.fromkeys(columns, 0.0)
     with tempfile.TemporaryDirectory() as folder:
-        for steps in (5, 20):
-            line = {}
-            stores = {}
-            for way in WAYS:
-                line[way], stores[way] = sweep(folder, steps, way)
-            everything = rows(stores["early"], "config, summary")
-            for way in ("shared", "threads"):
-                assert rows(stores[way], "config, summary") == everything, f"{way}: other rows"
-            results = "accuracy_mean, accuracy_min, population_accuracy, left_count"
-            assert rows(stores["full"], results) == rows(stores["early"], results), "other results"
-            taken, alone, nobody = stores["shared"].execute(
+        store = os.path.join(folder, "slice.db")
+        print(f"seconds for 8 runs of {ROUNDS} rounds each; all but the sweep extrapolated")
+        print(f"{'K':>4s} " + " ".join(f"{name:>12s}" for name in columns), flush=True)
+        lines = {}
+        for steps in TIMED:
+            lines[steps] = {"sweep": sweep(store, "--threads", "2", **cell(steps))}
+        for steps, worked in agent_rounds(store).items():
+            line = lines[steps]
+            line["independent"] = worked * independent_unit(folder, steps)
+            for threads in (1, 2):
+                line[f"PyTorch {threads}"] = worked * torch_round(steps, threads) / AGENTS
+            for name in columns:
+                total[name] += line[name]
+            print(f"{steps:4d} " + " ".join(f"{line[name]:12.1f}" for name in columns), flush=True)
+        print(f"{'all':>4s} " + " ".join(f"{total[name]:12.1f}" for name in columns))
+        check(folder, store)
+        with sqlite3.connect(store) as database:
+            taken, alone, nobody = database.execute(
                 "SELECT sum(steps_taken), sum(steps_alone), sum(steps_nobody_leaves) FROM work"
             ).fetchone()
-            for index, value in enumerate((taken, alone, nobody)):
-                steps_of[index] += value
-            for threads in (1, 2):
-                # A round of the loop is AGENTS · K local steps.
-                per_step = torch_round(steps, threads) / (AGENTS * steps)
-                line[f"PyTorch {threads}"] = per_step * alone
-            for name, seconds in line.items():
-                total[name] += seconds
-            print(f"{steps:4d} " + " ".join(f"{line[name]:10.1f}" for name in total))
-    print(f"{'all':>4s} " + " ".join(f"{total[name]:10.1f}" for name in total))
-    taken, alone, nobody = steps_of
-    print(f"early exit {total['full'] / total['early']:.2f} times; shared prefixes "
-          f"{total['early'] / total['shared']:.2f} times ({alone / taken:.2f} times fewer local "
-          f"steps); two threads {total['shared'] / total['threads']:.2f} times")
-    print(f"departures save independent runs {nobody / alone:.2f} times the local steps; that is "
-          "in all columns")
-    torch_best = min(total["PyTorch 1"], total["PyTorch 2"])
-    targets.check("sweep on two threads, times independent runs without shortcuts",
-                  total["full"] / total["threads"], 5)
-    targets.check("sweep on two threads, times PyTorch (extrapolated)",
-                  torch_best / total["threads"], 15)
+        one = sweep(os.path.join(folder, "one.db"), "--threads", "1", **cell(20))
+    gain = total["independent"] / total["sweep"]
+    threads = one / lines[20]["sweep"]
+    # By time, not by count: K = 1 has as many evaluations as K = 100 and few steps.
+    print(f"of {gain:.2f} times: two threads {threads:.2f} (K = 20), shared prefixes and early exit "
+          f"{gain / threads:.2f} (local steps alone: {alone / taken:.2f} times fewer)")
+    print(f"departures save independent runs {nobody / alone:.2f} times the local steps; peers are "
+          "given that, or it would be")
+    print(f"{gain * nobody / alone:.1f} times independent runs in which the server keeps asking all")
+    best = min(total["PyTorch 1"], total["PyTorch 2"])
+    targets.check("sweep on two threads, times independent runs without shortcuts", gain, 5)
+    targets.check("sweep on two threads, times PyTorch (extrapolated)", best / total["sweep"], 15)
     targets.finish()
 
 
