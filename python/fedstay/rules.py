@@ -31,17 +31,27 @@ __all__ = [
 class Rule:
     """What all rules have in common.
 
+    epsilon: the loss at which agents leave that bring no precision of their own. An agent's precision
+        is the agent's: one that comes with its report, or with the agent, counts before this one.
+
     >>> import fedstay
     >>> fedstay.QFedAvg(q=2.0).to_dict()
     {'kind': 'q-fedavg', 'q': 2.0, 'delta': 0.0}
     """
 
     kind: ClassVar[str]
+    epsilon: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The rule as a configuration has it; parameters that are None are left out."""
+        """The rule as a configuration has it: without epsilon, and without what is None."""
         given = {name: value for name, value in asdict(self).items() if value is not None}
+        given.pop("epsilon", None)
         return {"kind": self.kind, **given}
+
+
+def usual_epsilon(rule: Any) -> float | None:
+    """The precision that a rule was given for agents that bring none."""
+    return rule.epsilon if isinstance(rule, Rule) else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,8 +93,6 @@ class AdaGd(Rule):
     projection: False is the control that shows what the projection itself does.
     margin: added to every agent's precision in the prediction, against agents that leave early.
     horizon: adds horizon times the squared length of the agent's gradient, too.
-
-    An agent's epsilon is its own and comes with its report.
 
     Reference: Han, Patel, Shao, Wang, arXiv 2311.16459, Algorithm 2.
     """

@@ -16,6 +16,8 @@ def flat(keys: Mapping[str, Any], inside: str = "") -> list[tuple[str, str]]:
     pairs: list[tuple[str, str]] = []
     for key, value in keys.items():
         if isinstance(value, Rule):
+            if value.epsilon is not None and not inside:
+                pairs.append(("epsilon", json.dumps(value.epsilon)))
             value = value.to_dict()
         if isinstance(value, Mapping):
             pairs += flat(value, f"{inside}{key}.")

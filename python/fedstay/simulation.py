@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from . import _core
 from .result import Result, from_outcome
-from .rules import Rule
+from .rules import Rule, usual_epsilon
 from .settings import flat
 
 __all__ = ["Agent", "RuleLike", "run", "simulate"]
@@ -203,7 +203,7 @@ def simulate(
     step_size : float
         The server's step size.
     epsilon : float or list
-        The loss at which an agent leaves, unless it has its own `epsilon`.
+        The loss at which an agent leaves, unless it has its own `epsilon`; the rule's if not given.
     behaviour : str or dict
         How agents decide, unless they have their own `behaviour`; as in TOML.
     policy : str or dict, optional
@@ -229,7 +229,8 @@ def simulate(
     """
     start = np.asarray(weights)
     dtype = start.dtype if start.dtype == np.float32 else np.dtype(np.float64)
-    engine = LocalAgents(agents, epsilon, behaviour, dtype, seed)
+    usual = epsilon if epsilon is not None else usual_epsilon(rule)
+    engine = LocalAgents(agents, usual, behaviour, dtype, seed)
     precisions = [precision for _, precision, _ in engine.agents()]
     outcome = _core.drive(
         engine,

@@ -157,7 +157,7 @@ impl Engine for PyEngine<'_> {
         }
         let held: PyResult<Vec<_>> = reports.into_iter().map(HeldReport::new).collect();
         self.held = held.map_err(|error| self.failed(call.round, error))?;
-        let reports: PyResult<Vec<_>> = self.held.iter().map(HeldReport::read).collect();
+        let reports: PyResult<Vec<_>> = self.held.iter().map(|held| held.read(None)).collect();
         let reports = reports.map_err(|error| self.failed(call.round, error))?;
         Ok(Gathered {
             reports: Reports::with_goodbyes(self.dimension, reports, goodbyes)?

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 /// `direction` is the gradient at the weights the agent received or, after several local steps, the
 /// mean of the gradients along its way. NumPy arrays of float32 or float64 are read where they are;
 /// they must not change until the step is done. An agent tells its `loss` and the `epsilon` at which
-/// it is content, or, to keep both to itself, `tau` alone.
+/// it is content (unless the rule has one for all), or, to keep both to itself, `tau` alone.
 ///
 /// Parameters
 /// ----------
@@ -39,11 +39,17 @@ use pyo3::prelude::*;
 #[pyclass(frozen, module = "fedstay")]
 pub(crate) struct Report {
     pub(crate) agent: AgentId,
-    standing: Standing,
+    told: Told,
     direction: Numbers,
     gradient: Option<Numbers>,
     reach: Option<f64>,
     samples: u64,
+}
+
+/// Where the agent stands; without an ε it is the rule's.
+enum Told {
+    Open { loss: Loss, epsilon: Option<f64> },
+    Private { tau: f64 },
 }
 
 /// A report whose vectors are borrowed from Python.
@@ -62,12 +68,23 @@ impl<'py> HeldReport<'py> {
         Ok(Self { direction, gradient, report })
     }
 
-    /// The core's report.
-    pub(crate) fn read(&self) -> PyResult<fedstay::Report<'_>> {
+    /// The core's report; `usual` is the precision of agents that bring none.
+    pub(crate) fn read(&self, usual: Option<f64>) -> PyResult<fedstay::Report<'_>> {
         let report = self.report.get();
+        let standing = match report.told {
+            Told::Private { tau } => Standing::Private { tau },
+            Told::Open { loss, epsilon } => {
+                let epsilon = epsilon.or(usual).ok_or_else(|| {
+                    let why = "has no `epsilon`, the loss at which it leaves; give it one, or give the \
+                               rule one for all";
+                    blame(format!("agent {} {why}", report.agent), Some(report.agent))
+                })?;
+                Standing::Open { loss, epsilon }
+            }
+        };
         Ok(fedstay::Report {
             agent: report.agent,
-            standing: report.standing,
+            standing,
             direction: self.direction.vector()?,
             gradient: self.gradient.as_ref().map(Held::vector).transpose()?,
             reach: report.reach,
@@ -105,15 +122,15 @@ impl Report {
             (Some(loss), None, false) => Some(Loss::Exact(loss)),
             (None, ..) => None,
         };
-        let standing = match (loss, epsilon, tau) {
-            (Some(loss), Some(epsilon), None) => Standing::Open { loss, epsilon },
-            (None, None, Some(tau)) => Standing::Private { tau },
+        let told = match (loss, epsilon, tau) {
+            (Some(loss), epsilon, None) => Told::Open { loss, epsilon },
+            (None, None, Some(tau)) => Told::Private { tau },
             _ => return refuse("a report has either `loss` and `epsilon`, or `tau` alone"),
         };
         let read = |value: &Bound<'_, PyAny>, what| Numbers::new(value, what, Some(agent));
         Ok(Self {
             agent,
-            standing,
+            told,
             direction: read(direction, "its direction")?,
             gradient: gradient.map(|value| read(value, "its gradient")).transpose()?,
             reach,
@@ -130,18 +147,18 @@ impl Report {
     /// Its loss at the weights it received; None where it does not tell.
     #[getter]
     fn loss(&self) -> Option<f64> {
-        match self.standing {
-            Standing::Open { loss, .. } => Some(loss.value()),
-            Standing::Private { .. } => None,
+        match self.told {
+            Told::Open { loss, .. } => Some(loss.value()),
+            Told::Private { .. } => None,
         }
     }
 
     /// The loss at which it leaves; None where it does not tell.
     #[getter]
     fn epsilon(&self) -> Option<f64> {
-        match self.standing {
-            Standing::Open { epsilon, .. } => Some(epsilon),
-            Standing::Private { .. } => None,
+        match self.told {
+            Told::Open { epsilon, .. } => epsilon,
+            Told::Private { .. } => None,
         }
     }
 
@@ -157,18 +174,23 @@ impl Report {
         self.samples
     }
 
-    /// Raises `fedstay.Error` unless a server of so many weights can use the report.
-    fn check(slf: Bound<'_, Self>, dimension: usize) -> PyResult<()> {
+    /// Raises `fedstay.Error` unless a server of so many weights can use the report; `epsilon` is the
+    /// rule's, for agents that bring none.
+    #[pyo3(signature = (dimension, *, epsilon=None))]
+    fn check(slf: Bound<'_, Self>, dimension: usize, epsilon: Option<f64>) -> PyResult<()> {
         let held = HeldReport::new(slf)?;
-        fedstay::Reports::new(dimension, vec![held.read()?])
+        fedstay::Reports::new(dimension, vec![held.read(epsilon)?])
             .map(drop)
             .map_err(crate::error::from_core)
     }
 
     fn __repr__(&self) -> String {
-        let standing = match self.standing {
-            Standing::Open { loss, epsilon } => format!("loss={}, epsilon={epsilon}", loss.value()),
-            Standing::Private { tau } => format!("tau={tau}"),
+        let standing = match self.told {
+            Told::Open { loss, epsilon: Some(epsilon) } => {
+                format!("loss={}, epsilon={epsilon}", loss.value())
+            }
+            Told::Open { loss, epsilon: None } => format!("loss={}", loss.value()),
+            Told::Private { tau } => format!("tau={tau}"),
         };
         format!("Report(agent={}, {standing})", self.agent)
     }

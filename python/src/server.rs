@@ -7,6 +7,7 @@ use fedstay::{AgentId, Losses, Policy, Reports, Rule};
 use numpy::{PyArray1, ToPyArray};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// A server that turns reports into steps: no I/O, no clock, no randomness of its own.
@@ -30,9 +31,25 @@ use std::collections::BTreeMap;
 /// Decision(case=1, d=[0], nd=[1], stop=None, step_size=0.1)
 /// >>> server.weights.round(6).tolist()  # agent 0's loss stays, agent 1 is helped
 /// [0.0, -0.1]
+///
+/// Agents that bring no epsilon have the rule's, if that has one:
+///
+/// >>> server = fedstay.Server([0.0, 0.0], fedstay.AdaGd(epsilon=0.1, delta=0.05), step_size=0.1)
+/// >>> server.step([fedstay.Report(0, [1.0, 0.0], loss=0.2), fedstay.Report(1, [1.0, 1.0], loss=3.0)]).d
+/// [0]
 #[pyclass(module = "fedstay")]
 pub(crate) struct Server {
     inner: fedstay::Server,
+    /// The precision of agents whose reports bring none.
+    epsilon: Option<f64>,
+}
+
+/// A server's checkpoint.
+#[derive(Serialize, Deserialize)]
+struct State {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    epsilon: Option<f64>,
+    server: fedstay::ServerState,
 }
 
 pub(crate) fn policy(value: Option<&Bound<'_, PyAny>>) -> PyResult<Policy> {
@@ -57,7 +74,11 @@ impl Server {
         let policy = self::policy(policy)?;
         let inner = fedstay::Server::new(weights, self::rule(rule)?, step_size)
             .and_then(|server| server.with_policy(policy));
-        Ok(Self { inner: inner.map_err(from_core)? })
+        let epsilon = match rule.getattr_opt("epsilon")? {
+            Some(epsilon) => epsilon.extract()?,
+            None => None,
+        };
+        Ok(Self { inner: inner.map_err(from_core)?, epsilon })
     }
 
     /// One round: reports in, weights moved, decision out.
@@ -74,7 +95,7 @@ impl Server {
         let held: Vec<HeldReport<'_>> =
             reports.into_iter().map(HeldReport::new).collect::<PyResult<_>>()?;
         let reports: Vec<fedstay::Report<'_>> =
-            held.iter().map(HeldReport::read).collect::<PyResult<_>>()?;
+            held.iter().map(|held| held.read(self.epsilon)).collect::<PyResult<_>>()?;
         let goodbyes = goodbyes.into_iter().map(AgentId).collect();
         let server = &mut self.inner;
         let decision = py.detach(|| {
@@ -136,7 +157,8 @@ impl Server {
 
     /// Everything the server is, for a checkpoint; `Server.from_state` takes it up again.
     fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = py.detach(|| serde_json::to_vec(&self.inner.state())).map_err(error)?;
+        let state = || State { epsilon: self.epsilon, server: self.inner.state() };
+        let bytes = py.detach(|| serde_json::to_vec(&state())).map_err(error)?;
         Ok(PyBytes::new(py, &bytes))
     }
 
@@ -148,10 +170,10 @@ impl Server {
     /// [1.0, 2.0]
     #[staticmethod]
     fn from_state(state: &[u8]) -> PyResult<Self> {
-        let state = serde_json::from_slice(state).map_err(|why| {
+        let State { epsilon, server } = serde_json::from_slice(state).map_err(|why| {
             error(format!("these {} bytes are no server's state: {why}", state.len()))
         })?;
-        Ok(Self { inner: fedstay::Server::from_state(state).map_err(from_core)? })
+        Ok(Self { inner: fedstay::Server::from_state(server).map_err(from_core)?, epsilon })
     }
 
     fn __repr__(&self) -> String {

@@ -41,7 +41,7 @@ def test_a_class_has_its_rules_parameters_and_defaults(kind):
     parameters = {name.removeprefix("rule."): example for name, example, _ in _core.keys()
                   if name.startswith("rule.") and name != "rule.kind"}  # fmt: skip
     taken = {name for name, example in parameters.items() if accepts(kind, name, example)}
-    assert taken == {field.name for field in dataclasses.fields(made)}
+    assert taken == {field.name for field in dataclasses.fields(made)} - {"epsilon"}
     for name in taken:
         assert f"{name}:" in made.__doc__, f"{kind}.{name} is not documented"
     with pytest.raises(TypeError):
@@ -83,7 +83,8 @@ def test_single_precision_is_widened_and_not_copied_into_the_sum():
         (lambda: fedstay.Report(7, [1.0], loss=1.0, epsilon=0.1), 7, "agent 7.*1 components"),
         (lambda: fedstay.Report(7, [1.0, 1.0], loss=np.inf, epsilon=0.1), 7, "agent 7.*loss"),
         (lambda: fedstay.Report(7, ["a", "b"], loss=1.0, epsilon=0.1), 7, "agent 7.*dtype"),
-        (lambda: fedstay.Report(7, [1.0, 1.0], loss=1.0), 7, "agent 7.*either"),
+        (lambda: fedstay.Report(7, [1.0, 1.0], loss=1.0), 7, "agent 7 has no `epsilon`"),
+        (lambda: fedstay.Report(7, [1.0, 1.0], loss=1.0, tau=0.1), 7, "agent 7.*either"),
         (lambda: fedstay.Report(0, [1.0, 1.0], loss=1.0, epsilon=0.1), 0, "agent 0 reported twice"),
     ],
 )  # fmt: skip
@@ -157,3 +158,37 @@ def test_a_list_is_what_the_core_lists():
         assert all(name and about for name, about, _ in _core.listed(what))
     for name, _, _ in _core.listed("policies"):
         fedstay.Server([0.0], "fedavg", 0.1, policy=name)
+
+
+def test_agents_that_bring_no_precision_have_the_rules():
+    rule = fedstay.AdaGd(epsilon=0.1, delta=0.05)
+    assert rule.to_dict() == fedstay.AdaGd(delta=0.05).to_dict()
+    told = two()
+    silent = [fedstay.Report(r.agent, r.direction, loss=r.loss) for r in told]
+    assert silent[0].epsilon is None and repr(silent[0]) == "Report(agent=0, loss=0.2)"
+    server, other = (fedstay.Server([0.0, 0.0], rule, 0.1) for _ in range(2))
+    assert server.step(silent).d == other.step(told).d == [0]
+    again = fedstay.Server.from_state(server.state())
+    again.step(silent)
+    other.step(told)
+    assert again.weights.tobytes() == other.weights.tobytes()
+    with pytest.raises(fedstay.Error, match="agent 0 has no `epsilon`.*the rule one") as caught:
+        fedstay.Server([0.0, 0.0], fedstay.AdaGd(), 0.1).step(silent)
+    assert caught.value.agent == 0
+    with pytest.raises(fedstay.Error, match="agent 0 has no `epsilon`"):
+        silent[0].check(2)
+    silent[0].check(2, epsilon=0.1)
+
+
+def test_a_rules_precision_reaches_the_simulators():
+    class Bowl:
+        def loss_and_grad(self, weights):
+            return 0.5 * weights @ weights, weights
+
+    rule = fedstay.FedAvg(epsilon=1.0)
+    result = fedstay.simulate([Bowl()], rule, weights=[3.0], step_size=0.1)
+    assert result.header["agents"][0]["epsilon"] == 1.0 and len(result.left) == 1
+    own = fedstay.simulate([Bowl()], rule, weights=[3.0], step_size=0.1, epsilon=0.5)
+    assert own.header["agents"][0]["epsilon"] == 0.5
+    native = fedstay.run(set={"rounds": 2, "rule": fedstay.Retain(epsilon=0.7)})
+    assert {agent["epsilon"] for agent in native.header["agents"]} == {0.7}

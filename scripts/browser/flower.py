@@ -1,6 +1,6 @@
 """A real Flower run for the browser to watch: a SuperLink and three SuperNodes, four rounds into OUT.
 
-    python scripts/browser/flower.py OUT SCRATCH
+python scripts/browser/flower.py OUT SCRATCH
 """
 
 import sys

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from .. import _core
 from .._core import Error, Report
 from ..result import Result, from_outcome
-from ..rules import AdaGd
+from ..rules import AdaGd, usual_epsilon
 from ..simulation import RuleLike
 from ._engine import Engine
 from ._layout import RECORD, Layout
@@ -37,7 +37,8 @@ class FedStay(Strategy):
     step_size : float
         The server's step size. For agents that take several local steps, the sum of their sizes.
     epsilon : float, optional
-        The loss at which an agent leaves, sent to agents that have no `epsilon` of their own.
+        The loss at which an agent leaves, sent to agents that have no `epsilon` of their own; the
+        rule's if not given.
     policy : str or dict, optional
         What to do around the rule: "early-stop", "keep-best", "guard".
     out : path, optional
@@ -98,7 +99,8 @@ class FedStay(Strategy):
             if value < 1:
                 raise Error(f"`{name}` is {value}, but must be 1 or more")
         self.rule: RuleLike = rule if rule is not None else AdaGd()
-        self.step_size, self.epsilon, self.policy = step_size, epsilon, policy
+        self.step_size, self.policy = step_size, policy
+        self.epsilon = epsilon if epsilon is not None else usual_epsilon(rule)
         self.out = Path(out) if out is not None else None
         self.min_available_nodes, self.min_agents = min_available_nodes, min_agents
         self.on_few, self.wait, self.tries = on_few, wait, tries

@@ -11,19 +11,15 @@ use serde_json::json;
 pub(super) const TEXT: &str = include_str!("../../../../experiments/appendix.toml");
 
 fn arms() -> Vec<Arm> {
-    vec![
+    let mut arms = vec![
         Arm::main("FedAvg 0.08", "fedavg"),
         Arm::main("FedAvg 0.01", "fedavg").with("step_size", 0.01),
         Arm::main("ADA-GD 0.08", "ada-gd"),
         Arm::main("ADA-GD halving", "ada-gd+halve"),
-        Arm::control("nobody may leave", "fedavg+never"),
-        Arm::control("early stop", "fedavg+early-stop"),
-        Arm::control("keep best", "fedavg+keep-best"),
-        Arm::control("ADA-GD unprojected", "ada-gd+no-projection"),
-        Arm::control("as printed", "fedavg")
-            .with("decides_on", "received")
-            .with("local.step", "eta/K"),
-    ]
+    ];
+    arms.extend(Arm::averaging_controls());
+    arms.extend([Arm::control("ADA-GD unprojected", "ada-gd+no-projection"), Arm::as_printed()]);
+    arms
 }
 
 /// Makes the figure.

@@ -12,18 +12,15 @@ pub(super) const TEXT: &str = include_str!("../../../../experiments/fig2.toml");
 
 /// Averaging on every seed; the controls, and the rule as the paper prints it.
 fn arms() -> Vec<Arm> {
-    vec![
-        Arm::main("FedAvg", "fedavg"),
-        Arm::control("nobody may leave", "fedavg+never"),
-        Arm::control("early stop", "fedavg+early-stop"),
-        Arm::control("keep best", "fedavg+keep-best"),
+    let mut arms = vec![Arm::main("FedAvg", "fedavg")];
+    arms.extend(Arm::averaging_controls());
+    arms.extend([
         Arm::control("ADA-GD", "ada-gd"),
         Arm::control("ADA-GD unprojected", "ada-gd+no-projection"),
         Arm::control("ADA-GD halving", "ada-gd+halve"),
-        Arm::control("as printed", "fedavg")
-            .with("decides_on", "received")
-            .with("local.step", "eta/K"),
-    ]
+        Arm::as_printed(),
+    ]);
+    arms
 }
 
 /// Makes the figure.

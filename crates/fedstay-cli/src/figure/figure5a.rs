@@ -11,16 +11,14 @@ use serde_json::json;
 pub(super) const TEXT: &str = include_str!("../../../../experiments/fig5a.toml");
 
 fn arms() -> Vec<Arm> {
-    vec![
-        Arm::main("FedAvg", "fedavg"),
-        Arm::main("ADA-GD", "ada-gd"),
-        Arm::control("nobody may leave", "fedavg+never"),
-        Arm::control("early stop", "fedavg+early-stop"),
-        Arm::control("keep best", "fedavg+keep-best"),
+    let mut arms = vec![Arm::main("FedAvg", "fedavg"), Arm::main("ADA-GD", "ada-gd")];
+    arms.extend(Arm::averaging_controls());
+    arms.extend([
         Arm::control("ADA-GD unprojected", "ada-gd+no-projection"),
         Arm::control("ADA-GD halving", "ada-gd+halve"),
         Arm::control("as printed", "fedavg").with("last_stays", false),
-    ]
+    ]);
+    arms
 }
 
 /// Makes the figure.

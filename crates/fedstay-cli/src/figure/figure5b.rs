@@ -14,17 +14,18 @@ pub(super) const TEXT: &str = include_str!("../../../../experiments/fig5b.toml")
 const SMALL: &str = "2e-5";
 
 fn arms() -> Vec<Arm> {
-    vec![
+    let mut arms = vec![
         Arm::main("FedAvg 2e-5", "fedavg").with("step_size", SMALL),
         Arm::main("ADA-GD 2e-4", "ada-gd"),
         Arm::main("FedAvg 2e-4", "fedavg"),
-        Arm::control("nobody may leave", "fedavg+never"),
-        Arm::control("early stop", "fedavg+early-stop"),
-        Arm::control("keep best", "fedavg+keep-best"),
+    ];
+    arms.extend(Arm::averaging_controls());
+    arms.extend([
         Arm::control("ADA-GD unprojected", "ada-gd+no-projection"),
         Arm::control("ADA-GD halving", "ada-gd+halve"),
         Arm::control("as printed", "fedavg").with("last_stays", false),
-    ]
+    ]);
+    arms
 }
 
 /// Makes the figure.

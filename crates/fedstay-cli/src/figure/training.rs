@@ -58,6 +58,23 @@ impl Arm {
         Self { main: false, ..Self::main(name, label) }
     }
 
+    /// What averaging is held against in every figure.
+    pub(super) fn averaging_controls() -> [Self; 3] {
+        [
+            Self::control("nobody may leave", "fedavg+never"),
+            Self::control("early stop", "fedavg+early-stop"),
+            Self::control("keep best", "fedavg+keep-best"),
+        ]
+    }
+
+    /// Averaging as the paper prints it: agents decide on the model they receive, and take local
+    /// steps of η/K.
+    pub(super) fn as_printed() -> Self {
+        Self::control("as printed", "fedavg")
+            .with("decides_on", "received")
+            .with("local.step", "eta/K")
+    }
+
     /// The arm with a key set.
     #[must_use]
     pub(super) fn with(mut self, key: &'static str, value: impl ToString) -> Self {
