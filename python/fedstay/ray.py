@@ -71,8 +71,7 @@ def _dispatch(
     ray: Any, result: Sweep, families: list[list[str]], threads: int, retries: int
 ) -> Sweep:
     """Sends families out and takes their runs in, as they come."""
-    capacity = int(ray.cluster_resources().get("CPU", 1)) // threads
-    if capacity < 1:
+    if _capacity(ray, threads) < 1:
         raise _core.Error(
             f"no machine of the cluster has {threads} CPUs for one family; give fewer `threads`"
         )
@@ -82,7 +81,8 @@ def _dispatch(
     running: dict[Any, list[str]] = {}
     try:
         while waiting or running:
-            while waiting and len(running) < capacity + WAITING:
+            # Clusters grow and shrink.
+            while waiting and len(running) < _capacity(ray, threads) + WAITING:
                 family = waiting.pop()
                 running[task.remote(family, threads)] = family
             done, _ = ray.wait(list(running), timeout=1.0)
@@ -101,6 +101,11 @@ def _dispatch(
 def fedstay_family(experiments: list[str], threads: int) -> str:
     """What a worker does; `ray status` and process lists show it under this name."""
     return _core.run_family(experiments, threads)
+
+
+def _capacity(ray: Any, threads: int) -> int:
+    """How many families the cluster can compute at once."""
+    return int(ray.cluster_resources().get("CPU", 1)) // threads
 
 
 def _fetch(ray: Any, reference: Any, family: list[str]) -> str:

@@ -63,6 +63,7 @@ pub(crate) fn drive(
         seed,
         rounds,
         agents: engine.roll().borrow().clone(),
+        sketch: false,
     };
     let config = config(&server, &header, &behaviour, settings)?;
     let mut ledger = Ledger::default();

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { appendFileSync, mkdirSync } from "node:fs";
+import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { FEDSTAY, browser, digits, drawing, fedstay, folder, header, open, stopServers, until, view, writeRun } from "./common.mjs";
@@ -91,6 +91,42 @@ test("runs are compared over each other, in the dark, by keyboard", async () => 
   await agent.focus();
   await page.keyboard.press("Enter");
   assert.equal(await agent.getAttribute("aria-pressed"), "true");
+  assert.deepEqual(trouble, []);
+  await page.close();
+  server.stop();
+});
+
+test("a sweep's runs are looked at while it computes more of them", async () => {
+  const place = folder();
+  const study = join(place, "study.toml");
+  writeFileSync(study, `rounds = 60
+step_size = 0.3
+eval_every = 5
+[rule]
+kind = "fedavg"
+[data]
+per_agent = 40
+[grid]
+epsilon = [0.3, 1.5]
+seed = [0]
+`);
+  const store = ["--store", join(place, "study.db")];
+  fedstay("sweep", study, ...store, "--set", "epsilon=[0.3]");
+  const server = await view(study, ...store);
+  const { page, trouble } = await open(chrome.context, server.url);
+  const runs = page.getByRole("listitem").filter({ hasText: "epsilon=" });
+  await until(async () => (await runs.count()) === 1, "the first run");
+  fedstay("sweep", study, ...store);
+  await until(async () => (await runs.count()) === 2, "the other one, once it is finished");
+  await runs.filter({ hasText: "epsilon=1.5" }).getByRole("link").click();
+  await page.getByRole("heading", { name: "fedavg on digits, seed 0" }).waitFor();
+  await page.getByText("A run out of a sweep’s store").waitFor();
+  await page.locator(".badge", { hasText: "Harmful" }).waitFor();
+  await page.locator("td", { hasText: /^left in \d+$/ }).first().waitFor();
+  const accuracy = page.getByRole("slider", { name: /accuracy/i }).first();
+  await accuracy.focus();
+  await page.keyboard.press("End");
+  assert.match(await accuracy.getAttribute("aria-valuetext"), /mean accuracy \d/);
   assert.deepEqual(trouble, []);
   await page.close();
   server.stop();

@@ -133,6 +133,7 @@ impl Trial {
                 .into_iter()
                 .map(|(id, epsilon)| HeaderAgent { id, epsilon, name: None })
                 .collect(),
+            sketch: false,
         }
     }
 

@@ -332,9 +332,12 @@ impl History {
 
     fn note_tracks(&mut self, line: &RoundLine) {
         let spread = |values: &[f64]| Spread::of(values.iter().copied().filter(|v| v.is_finite()));
-        let nothing = AssessmentLine { loss: vec![], accuracy: vec![], population: None };
+        let nothing =
+            AssessmentLine { loss: vec![], accuracy: vec![], population: None, over: None };
         let looked = line.assessment.as_ref().unwrap_or(&nothing);
-        let (accuracy, measured) = (spread(&looked.accuracy), spread(&looked.loss));
+        let (loss_over, accuracy_over) = looked.over.unwrap_or_default();
+        let accuracy = spread(&looked.accuracy).or(accuracy_over);
+        let measured = spread(&looked.loss).or(loss_over);
         // A mean over lower bounds would look like a loss and be none.
         let exact: Vec<f64> = match line.at_least.is_empty() {
             true => line.loss.iter().flatten().copied().collect(),

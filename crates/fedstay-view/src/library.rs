@@ -335,6 +335,7 @@ fn detail(listing: &Listing, run: &Run) -> Value {
     told["rounds"] = json!(history.rounds.len());
     told["round"] = json!(history.rounds.last());
     told["cut"] = json!(history.cut);
+    told["sketch"] = json!(history.header.sketch);
     told["map"] = json!(
         run.theory.problem().is_some_and(|instance| instance.dimension() == 2)
             && !history.path.is_empty()

@@ -129,6 +129,7 @@ mod tests {
             agents: (0..agents)
                 .map(|id| HeaderAgent { id: fedstay::AgentId(id), epsilon: 0.1, name: None })
                 .collect(),
+            sketch: false,
         };
         let mut history = History::new(header);
         for round in 1..=rounds {

@@ -31,6 +31,9 @@ pub struct Header {
     pub rounds: u32,
     /// Every agent that takes part.
     pub agents: Vec<HeaderAgent>,
+    /// Whether only some rounds are here, without the agents' losses: a run out of a sweep's store.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sketch: bool,
 }
 
 impl Header {
@@ -155,6 +158,7 @@ impl RoundLine {
                 loss: assessment.agents.iter().map(|agent| agent.loss).collect(),
                 accuracy: assessment.agents.iter().filter_map(|agent| agent.accuracy).collect(),
                 population: assessment.population,
+                over: None,
             }),
             weights: (view.received.len() <= SMALL).then(|| view.received.to_vec()),
         }
@@ -189,6 +193,9 @@ pub struct AssessmentLine {
     pub accuracy: Vec<f64>,
     /// Loss and accuracy on the population, where there is one.
     pub population: Option<Population>,
+    /// Loss and accuracy over all agents, where only that was kept: in a sketch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over: Option<(Option<Spread>, Option<Spread>)>,
 }
 
 /// One round of `gram.jsonl`: how the agents' gradients lie to each other.

@@ -16,7 +16,7 @@
 use super::disk::write_whole;
 use crate::spec::{Experiment, SpecError};
 use crate::trial::{Trial, TrialState, Watch};
-use fedstay::record::{GramLine, RoundLine, Summary};
+use fedstay::record::{GramLine, Header, RoundLine, Summary};
 use fedstay::{Error, RoundView};
 use safetensors::tensor::{Dtype, TensorView};
 use serde::{Deserialize, Serialize};
@@ -160,10 +160,7 @@ impl Folder {
         self.checkpoint(trial.state())?;
         let model = model_bytes(trial).map_err(FolderError::Content)?;
         write_whole(&self.path.join("model.safetensors"), &model)?;
-        let mut text = serde_json::to_vec_pretty(summary)
-            .map_err(|error| FolderError::Content(error.to_string()))?;
-        text.push(b'\n');
-        Ok(write_whole(&self.path.join("summary.json"), &text)?)
+        write_summary(&self.path, summary)
     }
 
     fn checkpoint(&mut self, state: TrialState) -> io::Result<()> {
@@ -219,6 +216,32 @@ fn append(file: &mut File, line: &mut Vec<u8>, value: &impl Serialize) -> io::Re
     serde_json::to_writer(&mut *line, value)?;
     line.push(b'\n');
     file.write_all(line)
+}
+
+fn write_summary(path: &Path, summary: &Summary) -> Result<(), FolderError> {
+    let mut text = serde_json::to_vec_pretty(summary)
+        .map_err(|error| FolderError::Content(error.to_string()))?;
+    text.push(b'\n');
+    Ok(write_whole(&path.join("summary.json"), &text)?)
+}
+
+/// Writes the folder of a run that is over and known only by its records.
+pub(crate) fn write_folder(
+    path: &Path,
+    experiment: &Experiment,
+    header: &Header,
+    lines: &[RoundLine],
+    summary: &Summary,
+) -> Result<(), FolderError> {
+    std::fs::create_dir_all(path).map_err(named(path))?;
+    let mut rounds = to_line(header)?;
+    for line in lines {
+        rounds.extend(to_line(line)?);
+    }
+    write_summary(path, summary)?;
+    write_whole(&path.join("config.toml"), config_text(experiment)?.as_bytes())?;
+    // Last, because a folder with rounds in it is one to look at.
+    Ok(write_whole(&path.join("rounds.jsonl"), &rounds)?)
 }
 
 fn to_line(value: &impl Serialize) -> Result<Vec<u8>, FolderError> {

@@ -13,6 +13,7 @@
 //! | `means.rs` | what they use: pools of threads, data that are dealt out |
 //! | `cell.rs`, `parcel.rs` | one run by itself; runs that travel between machines |
 //! | `estimate.rs` | how long a sweep will take |
+//! | `sketch.rs` | a stored run as a folder to look at |
 //! | `frame.rs`, `columns.rs` | results: runs to choose from, and columns for other programs |
 //! | `stats.rs` | means, confidence, paired differences |
 
@@ -30,6 +31,7 @@ mod parcel;
 mod plan;
 mod series;
 mod shop;
+mod sketch;
 pub mod stats;
 mod store;
 mod work;
@@ -44,5 +46,6 @@ pub use outcome::{Finished, Outcome};
 pub use parcel::{Parcel, run_family};
 pub use plan::{Axis, Plan, Planned};
 pub use series::{Point, Series};
+pub use sketch::sketch;
 pub use store::{Store, StoreError, Work};
 pub use work::{Options, SweepError, Tally, Watch, missing, run};

@@ -52,6 +52,11 @@ pub struct Planned {
 }
 
 impl Planned {
+    /// A setting by its key, such as `partition.q`.
+    pub fn setting(&self, key: &str) -> Option<&serde_json::Value> {
+        key.split('.').try_fold(&self.config, |value, part| value.get(part))
+    }
+
     pub(super) fn new(experiment: Experiment) -> Result<Self, SpecError> {
         let config = config(&experiment)?;
         Ok(Self { key: hash(&config), experiment, config })
@@ -120,6 +125,27 @@ impl Plan {
             ));
         }
         Ok(plan)
+    }
+
+    /// What tells a run from the others, fit for a file's name: `epsilon=0.2 seed=0`.
+    pub fn label(&self, run: &Planned) -> String {
+        let axes = self.axes.iter().filter(|axis| axis.values.len() > 1);
+        let told: Vec<String> = axes
+            .map(|axis| {
+                let value = match run.setting(&axis.key) {
+                    Some(serde_json::Value::String(text)) => text.clone(),
+                    Some(value) => value.to_string(),
+                    None => String::new(),
+                };
+                // A relative precision holds signs that a file's name had better not.
+                let plain = |sign: char| match sign.is_alphanumeric() || "._-".contains(sign) {
+                    true => sign,
+                    false => '_',
+                };
+                format!("{}={}", axis.key, value.chars().map(plain).collect::<String>())
+            })
+            .collect();
+        if told.is_empty() { run.key.clone() } else { told.join(" ") }
     }
 
     /// The axes that tell cells apart: all but the seed.

@@ -111,7 +111,9 @@ export class Losses {
     // What becomes of those who left may go out of sight; what they left from may not.
     const known = own && whole ? [Math.min(own[0], whole[0]), Math.min(whole[1], own[1] * 1.25)] : whole;
     const told = known !== null;
-    const none = this.run.detail.rounds ? "Nobody tells a loss in this run (privacy mode): the strip below shows who is about to leave." : "Waiting for the first round …";
+    const detail = this.run.detail;
+    const none = detail.sketch ? "A run out of a sweep’s store, which keeps who left when and how good the model was in some rounds. Every round, with every agent’s loss: fedstay sweep extract --help"
+      : detail.rounds ? "Nobody tells a loss in this run (privacy mode): the strip below shows who is about to leave." : "Waiting for the first round …";
     this.empty.textContent = told ? "" : none;
     this.empty.hidden = told;
     const epsilons = this.margin ? [0] : this.agents.map((agent) => agent.epsilon).filter((epsilon) => epsilon !== null);
@@ -583,7 +585,7 @@ export class Steps extends Tracks {
     const known = extent(this.lines.map((line) => line.column));
     this.plot.range = known ? [known[0] / 3, known[1] * 1.6] : [0.01, 1];
     this.empty.hidden = known !== null;
-    this.empty.textContent = "Waiting for the first round …";
+    this.empty.textContent = this.run.detail.sketch ? "A sweep’s store does not keep the steps." : "Waiting for the first round …";
     this.cases = [...new Set([...series.tracks.case.low, ...series.tracks.case.high])].filter((one) => one in CASES).sort();
     keys(this.legend, [...this.lines.map((line) => ["dash", line.text, line.look]), ...this.cases.map((one) => [`case-${one}`, `case ${one}: ${CASES[one][1]}`])]);
     this.plot.setSeries(series, endOf(this.run));

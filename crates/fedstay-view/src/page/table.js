@@ -26,7 +26,7 @@ const COLUMNS = [
   { name: "margin", about: "loss minus ε", value: margin, show: (agent) => number(margin(agent)) },
   { name: "rounds waited", about: "rounds in which it was predicted to leave", value: (agent) => agent.waited, show: (agent) => String(agent.waited) },
   { name: "predicted departure", about: "at the pace of its last exact losses, if nothing held it", value: (agent, detail) => predicted(agent, detail)[1], show: (agent, detail) => predicted(agent, detail)[0] },
-  { name: "contribution", about: "share of the rounds in which its report moved the model", value: (agent) => agent.moved, show: (agent, detail) => percent(detail.rounds ? agent.moved / detail.rounds : null) },
+  { name: "contribution", about: "share of the rounds in which its report moved the model", value: (agent) => agent.moved, show: (agent, detail) => percent(detail.rounds && !detail.sketch ? agent.moved / detail.rounds : null) },
 ];
 
 export class AgentTable {
@@ -73,9 +73,10 @@ export class AgentTable {
   update() {
     const { detail } = this.run;
     const fewer = detail.agents.length < (detail.agents_all || 0) ? `The first ${detail.agents.length} of ${detail.agents_all} agents. ` : "";
-    this.note.textContent = `${fewer}A loss with ≥ is a lower bound: the agent stopped evaluating once its decision was settled.`;
+    const told = detail.sketch ? "Losses are those of the model delivered in the end." : "A loss with ≥ is a lower bound: the agent stopped evaluating once its decision was settled.";
+    this.note.textContent = `${fewer}${told}`;
     const { column, down } = this.sort;
-    const order = detail.agents.map((agent, place) => [agent, place]);
+    const order = detail.agents.map((agent, place) => [this.known(agent, place), place]);
     const key = (agent) => {
       const value = COLUMNS[column].value(agent, detail);
       return value === null || value === undefined ? Infinity : value;
@@ -98,6 +99,14 @@ export class AgentTable {
     while (this.body.children.length > order.length) {
       this.body.lastChild.remove();
     }
+  }
+
+  // What a sketch says about an agent is in its summary.
+  known(agent, place) {
+    const { detail } = this.run;
+    const summed = detail.sketch && detail.summary ? detail.summary.agents[place] : null;
+    if (!summed || summed.id !== agent.id) return agent;
+    return { ...agent, loss: summed.loss, source: "measured", waited: summed.rounds_in_d };
   }
 
   state(cell, agent) {

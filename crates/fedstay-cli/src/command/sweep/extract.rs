@@ -11,7 +11,6 @@ use anyhow::{Context, Result};
 use fedstay_sim::observe::Folder;
 use fedstay_sim::sweep::{Outcome, Plan, Planned, Store, same_value};
 use fedstay_sim::trial::{Trial, Watch};
-use serde_json::Value;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -38,7 +37,7 @@ impl Extract {
         let found = self.find(&plan)?;
         for run in &found {
             let out = match self.all {
-                true => self.out.join(name(&plan, run)),
+                true => self.out.join(plan.label(run)),
                 false => self.out.clone(),
             };
             extract(run, &store, &out)?;
@@ -55,7 +54,7 @@ impl Extract {
         let matches = |run: &&Planned| {
             wanted.iter().all(|(key, value)| match key.as_str() {
                 "key" => value.as_str().is_some_and(|prefix| run.key.starts_with(prefix)),
-                _ => setting(run, key).is_some_and(|known| same_value(known, value)),
+                _ => run.setting(key).is_some_and(|known| same_value(known, value)),
             })
         };
         let found: Vec<&Planned> = plan.runs.iter().map(AsRef::as_ref).filter(matches).collect();
@@ -73,27 +72,6 @@ impl Extract {
             .into()),
         }
     }
-}
-
-fn setting<'a>(run: &'a Planned, key: &str) -> Option<&'a Value> {
-    key.split('.').try_fold(&run.config, |value, part| value.get(part))
-}
-
-/// What tells a run from the others of its sweep: `epsilon=0.2 seed=0`.
-fn name(plan: &Plan, run: &Planned) -> String {
-    let told = plan.axes.iter().filter(|axis| axis.values.len() > 1).map(|axis| {
-        let value = match setting(run, &axis.key) {
-            Some(Value::String(text)) => text.clone(),
-            Some(value) => value.to_string(),
-            None => String::new(),
-        };
-        // Relative precisions hold signs that file names had better not.
-        let plain =
-            |sign: char| if sign.is_alphanumeric() || "._-".contains(sign) { sign } else { '_' };
-        format!("{}={}", axis.key, value.chars().map(plain).collect::<String>())
-    });
-    let told: Vec<String> = told.collect();
-    if told.is_empty() { run.key.clone() } else { told.join(" ") }
 }
 
 /// Runs it again, which must come out as it is stored.
