@@ -1,8 +1,8 @@
 """Sweeps on a Ray cluster: `pip install 'fedstay[ray]'` on every machine.
 
 Ray moves families of runs that share work to its workers, and gives those of a dead worker to
-another; the store stays here. Runs are deterministic, so that the store is the one that `fedstay
-sweep` would have filled on one machine.
+another; the store stays here. Runs are deterministic, so that on machines with the same instructions
+the store is the one that `fedstay sweep` would have filled on one of them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ def sweep(
     ----------
     file, set, store
         As in `fedstay.sweep`. File and store are on this machine; workers need the same version of
-        fedstay, and the data (`fedstay data fetch`) where `FEDSTAY_DATA` or their cache has them.
+        fedstay, and the data where `FEDSTAY_DATA` or their cache has them (`fedstay data fetch`), or
+        for CSV and npz under an absolute path that is the same file everywhere.
     threads : int
         Threads, and so Ray's CPUs, for one family of runs that share work.
     retries : int
@@ -83,13 +84,12 @@ def _dispatch(
         while waiting or running:
             # Clusters grow and shrink.
             while waiting and len(running) < _capacity(ray, threads) + WAITING:
-                family = waiting.pop()
-                running[task.remote(family, threads)] = family
-            done, _ = ray.wait(list(running), timeout=1.0)
-            for reference in done:
-                family = running.pop(reference)
-                stored = result._sweep.take(_fetch(ray, reference, family))
-                result.computed += stored
+                # Another process may have been at work on the same store.
+                family = result._sweep.still_missing(waiting.pop())
+                if family:
+                    running[task.remote(family, threads)] = family
+            if running:
+                _take_in(ray, result, running, timeout=1.0)
                 progress.show(result.computed)
     finally:
         for reference in running:
@@ -98,14 +98,31 @@ def _dispatch(
     return result
 
 
+def _take_in(ray: Any, result: Sweep, running: dict[Any, list[str]], timeout: float) -> None:
+    """Keeps what is finished; then, if something failed, says so."""
+    failed: Exception | None = None
+    done, _ = ray.wait(list(running), timeout=timeout)
+    while done:
+        for reference in done:
+            family = running.pop(reference)
+            try:
+                result.computed += result._sweep.take(_fetch(ray, reference, family))
+            except Exception as error:
+                failed = failed or error
+        done, _ = ray.wait(list(running), timeout=0) if running else ([], [])
+    if failed is not None:
+        raise failed
+
+
 def fedstay_family(experiments: list[str], threads: int) -> str:
     """What a worker does; `ray status` and process lists show it under this name."""
     return _core.run_family(experiments, threads)
 
 
 def _capacity(ray: Any, threads: int) -> int:
-    """How many families the cluster can compute at once."""
-    return int(ray.cluster_resources().get("CPU", 1)) // threads
+    """How many families the cluster can compute at once; one needs all its threads on one machine."""
+    machines = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    return sum(int(machine.get("CPU", 0)) // threads for machine in machines)
 
 
 def _fetch(ray: Any, reference: Any, family: list[str]) -> str:

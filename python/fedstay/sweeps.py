@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _core
+from .rules import usual_epsilon
 from .settings import flat
 from .table import frame
 
@@ -27,6 +28,11 @@ class Sweep:
         set: Mapping[str, Any] | None = None,
         store: str | Path | None = None,
     ) -> None:
+        rule = (set or {}).get("rule")
+        if usual_epsilon(rule) is not None:
+            raise _core.Error(
+                "the rule brings an `epsilon`, which would replace the grid's; set `epsilon` itself"
+            )
         kept = Path(store) if store is not None else None
         self._sweep = _core.Sweep(Path(file), flat(set or {}), store=kept)
         self._file = Path(file)

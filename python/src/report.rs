@@ -174,12 +174,10 @@ impl Report {
         self.samples
     }
 
-    /// Raises `fedstay.Error` unless a server of so many weights can use the report; `epsilon` is the
-    /// rule's, for agents that bring none.
-    #[pyo3(signature = (dimension, *, epsilon=None))]
-    fn check(slf: Bound<'_, Self>, dimension: usize, epsilon: Option<f64>) -> PyResult<()> {
+    /// Raises `fedstay.Error` unless a server of so many weights can use the report.
+    fn check(slf: Bound<'_, Self>, dimension: usize) -> PyResult<()> {
         let held = HeldReport::new(slf)?;
-        fedstay::Reports::new(dimension, vec![held.read(epsilon)?])
+        fedstay::Reports::new(dimension, vec![held.read(None)?])
             .map(drop)
             .map_err(crate::error::from_core)
     }

@@ -2,6 +2,7 @@
 
 use crate::error::error;
 use fedstay_cli::progress::SweepProgress;
+use fedstay_sim::spec::Experiment;
 use fedstay_sim::sweep::{
     self, Finished, Frame, Options, Parcel, Plan, Store, SweepError, Tally, Values, Watch,
 };
@@ -27,9 +28,7 @@ impl Sweep {
     #[pyo3(signature = (file, set=Vec::new(), *, store=None))]
     fn new(file: PathBuf, set: Vec<(String, String)>, store: Option<PathBuf>) -> PyResult<Self> {
         let plan = Plan::read(&file, &set).map_err(error)?;
-        let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-        let usual = || Path::new("sweeps").join(format!("{stem}.db"));
-        Ok(Self { plan, store: store.unwrap_or_else(usual) })
+        Ok(Self { plan, store: store.unwrap_or_else(|| sweep::usual_store(&file)) })
     }
 
     /// Where the results are kept.
@@ -53,6 +52,21 @@ impl Sweep {
         })
     }
 
+    /// Those of a family's runs that are not in the store by now.
+    fn still_missing(&self, py: Python<'_>, experiments: Vec<String>) -> PyResult<Vec<String>> {
+        py.detach(|| {
+            let there = Store::open(&self.store).and_then(|store| store.keys()).map_err(error)?;
+            let mut missing = Vec::new();
+            for text in experiments {
+                let experiment = Experiment::parse(&text, &[]).map_err(error)?;
+                if !there.contains(&sweep::key(&experiment).map_err(error)?) {
+                    missing.push(text);
+                }
+            }
+            Ok(missing)
+        })
+    }
+
     /// Keeps what `run_family` returned. Returns how many runs that are.
     fn take(&self, py: Python<'_>, parcel: &str) -> PyResult<usize> {
         py.detach(|| {
@@ -71,7 +85,7 @@ impl Sweep {
         let options = Options { threads, share: true, full_losses: false };
         let (done, interrupt) = py.detach(|| watched(&self.plan, &self.store, &options));
         match (done, interrupt) {
-            (Err(SweepError::Stopped), Some(interrupt)) => Err(interrupt),
+            (Ok(_) | Err(SweepError::Stopped), Some(interrupt)) => Err(interrupt),
             (done, _) => Ok(done.map_err(error)?.computed),
         }
     }

@@ -3,6 +3,7 @@
 python scripts/browser/flower.py OUT SCRATCH
 """
 
+import signal
 import sys
 from pathlib import Path
 
@@ -10,6 +11,8 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "python" / "tests"))
 
 from federation import Federation  # noqa: E402 (it lives with the tests of the strategy)
 
+# Asked to end: what it started ends with it.
+signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))
 out, scratch = map(Path, sys.argv[1:])
 federation = Federation(scratch, secure=False)
 try:

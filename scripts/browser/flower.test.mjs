@@ -8,10 +8,12 @@ import { browser, folder, open, stopServers, until, view } from "./common.mjs";
 
 const SCRIPT = new URL("flower.py", import.meta.url).pathname;
 let chrome;
+let flower;
 before(async () => {
   chrome = await browser();
 });
 after(async () => {
+  if (flower && flower.exitCode === null) flower.kill();
   stopServers();
   await chrome.close();
 });
@@ -22,7 +24,7 @@ test("a Flower run is watched live: rounds come in, an agent leaves, the verdict
   const { page, trouble } = await open(chrome.context, server.url, { empty: true });
   await page.getByText("There is no run in these folders yet").waitFor();
   const words = [SCRIPT, join(runs, "flower"), join(folder(), "federation")];
-  const flower = spawn(process.env.FLOWER_PYTHON, words, { stdio: ["ignore", "inherit", "inherit"] });
+  flower = spawn(process.env.FLOWER_PYTHON, words, { stdio: ["ignore", "inherit", "inherit"] });
   const over = new Promise((resolve) => flower.on("exit", resolve));
 
   await page.locator(".badge", { hasText: "Running" }).waitFor({ timeout: 240000 });

@@ -165,6 +165,9 @@ fn by_default_retain_loses_nobody_and_the_worst_agent_is_best_off() {
     assert!(others.len() >= 6, "{}", others.len());
     for other in others {
         assert!(worst(retain) > worst(other), "{}: {}", name(other), worst(other));
+        // An image is 0.7% of an agent's: the losses say it without that grain.
+        let loss = |run: &Value| run["loss"]["max"].as_f64().unwrap();
+        assert!(loss(retain) < loss(other), "{}: {}", name(other), loss(other));
     }
     let averaging = runs.iter().find(|run| run["verdict"] == "harmful").unwrap();
     assert!(worst(averaging) < 0.5, "{}: {}", name(averaging), worst(averaging));

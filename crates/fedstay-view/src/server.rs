@@ -60,11 +60,7 @@ impl View {
             let following = library.clone();
             std::thread::spawn(move || following.follow());
             ready(&format!("http://{local}/{query}"));
-            let interrupted = async {
-                if tokio::signal::ctrl_c().await.is_err() {
-                    std::future::pending::<()>().await;
-                }
-            };
+            let interrupted = interrupted();
             let serve = axum::serve(listener, router(library, access));
             // Streams never end by themselves, so an interrupt does not wait for them.
             tokio::select! {
@@ -72,6 +68,29 @@ impl View {
                 () = interrupted => Ok(()),
             }
         })
+    }
+}
+
+/// Waits until somebody wants the process to end.
+async fn interrupted() {
+    let keyboard = async {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    };
+    #[cfg(unix)]
+    let asked = async {
+        use tokio::signal::unix::{SignalKind, signal};
+        match signal(SignalKind::terminate()) {
+            Ok(mut asked) => asked.recv().await,
+            Err(_) => std::future::pending().await,
+        }
+    };
+    #[cfg(not(unix))]
+    let asked = std::future::pending::<Option<()>>();
+    tokio::select! {
+        () = keyboard => {}
+        _ = asked => {}
     }
 }
 

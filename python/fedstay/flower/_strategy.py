@@ -340,6 +340,8 @@ class FedStay(Strategy):
             for name in ("loss", "epsilon", "tau", "standard_error")
             if name in said
         }
+        if "loss" in numbers and self.epsilon is not None:
+            numbers.setdefault("epsilon", self.epsilon)
         made = Report(
             member.id,
             direction,

@@ -4,12 +4,15 @@ use super::Usage;
 use super::sweep::Study;
 use crate::draw::Style;
 use anyhow::{Context, Result};
-use fedstay_sim::sweep::{Plan, Store, sketch};
+use fedstay_sim::sweep::{Plan, Store, StoreError, sketch};
 use fedstay_view::{Look, ViewError};
 use std::collections::HashSet;
 use std::io::Write;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -45,18 +48,21 @@ pub struct View {
     /// The sweep's store, if not sweeps/NAME.db
     #[arg(long, value_name = "DB")]
     store: Option<PathBuf>,
+    /// Set a key of the sweep, or replace an axis, as it was computed: `--set seed=0..20`
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
 }
 
 impl View {
     pub(super) fn run(self) -> Result<()> {
-        let Self { places, port, host, store } = self;
+        let Self { places, port, host, store, set } = self;
         // Kept until the page is closed: the folders go with them.
         let mut sweeps = Vec::new();
         let mut folders = Vec::new();
         for place in places {
             match place.extension().and_then(|ending| ending.to_str()) {
                 Some("toml") => {
-                    let sweep = Sketches::of(&place, store.clone())?;
+                    let sweep = Sketches::of(&Study::of(&place, set.clone(), store.clone()))?;
                     folders.push(sweep.path().to_owned());
                     sweeps.push(sweep);
                 }
@@ -85,39 +91,60 @@ impl View {
 }
 
 /// The runs of a sweep as folders of a folder that goes away in the end.
-struct Sketches(TempDir);
+struct Sketches {
+    folder: TempDir,
+    over: Arc<AtomicBool>,
+    looking: Option<JoinHandle<()>>,
+}
 
 impl Sketches {
-    /// Those that are there now, and from now on those that come.
-    fn of(file: &Path, store: Option<PathBuf>) -> Result<Self> {
-        let study = Study::of(file, Vec::new(), store);
-        let plan = study.plan()?;
-        let store = study.store_path()?;
-        let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    /// Those that are there, and as long as this lives, those that come.
+    fn of(study: &Study) -> Result<Self> {
+        let (plan, store) = (study.plan()?, study.store_path()?);
+        if store.exists() {
+            Store::read(&store).map_err(|error| Usage(error.to_string()))?;
+        }
         let folder = tempfile::Builder::new()
-            .prefix(&format!("fedstay-{stem}-"))
+            .prefix("fedstay-sweep-")
             .tempdir()
             .context("no room for the sweep's runs in the folder for temporary files")?;
         let path = folder.path().to_owned();
-        let mut there = HashSet::new();
-        look_again(&plan, &store, &path, &mut there)?;
-        std::thread::spawn(move || {
-            while path.exists() {
-                std::thread::sleep(BETWEEN_LOOKS);
-                // What cannot be read now may be readable in a moment: somebody is writing.
-                let _ = look_again(&plan, &store, &path, &mut there);
+        let over = Arc::new(AtomicBool::new(false));
+        let ended = Arc::clone(&over);
+        let looking = std::thread::spawn(move || {
+            let mut seen = HashSet::new();
+            while !ended.load(Ordering::Relaxed) {
+                // A store that cannot be read now may be in a moment: somebody is writing.
+                let _ = look_again(&plan, &store, &path, &mut seen);
+                std::thread::park_timeout(BETWEEN_LOOKS);
             }
         });
-        Ok(Self(folder))
+        Ok(Self { folder, over, looking: Some(looking) })
     }
 
     fn path(&self) -> &Path {
-        self.0.path()
+        self.folder.path()
     }
 }
 
-/// Draws the runs that have come since.
-fn look_again(plan: &Plan, store: &Path, path: &Path, there: &mut HashSet<String>) -> Result<()> {
+impl Drop for Sketches {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        if let Some(looking) = self.looking.take() {
+            looking.thread().unpark();
+            // Or it would write into a folder that is gone.
+            let _ = looking.join();
+        }
+    }
+}
+
+/// Sketches the runs that have come since.
+fn look_again(
+    plan: &Plan,
+    store: &Path,
+    path: &Path,
+    seen: &mut HashSet<String>,
+) -> Result<(), StoreError> {
     // A sweep that has not begun has no store yet.
     if !store.exists() {
         return Ok(());
@@ -125,13 +152,22 @@ fn look_again(plan: &Plan, store: &Path, path: &Path, there: &mut HashSet<String
     let store = Store::read(store)?;
     let keys = store.keys()?;
     for run in plan.runs.iter().filter(|run| keys.contains(&run.key)) {
-        if there.contains(&run.key) {
+        if !seen.insert(run.key.clone()) {
             continue;
         }
-        if let Some(finished) = store.get(&run.key)? {
-            sketch(run, &finished, &path.join(plan.label(run)))?;
-        }
-        there.insert(run.key.clone());
+        // One that cannot be shown does not hide the others.
+        let shown = match store.get(&run.key) {
+            Ok(Some(finished)) => sketch(run, &finished, &path.join(plan.label(run)))
+                .map_err(|error| error.to_string()),
+            Ok(None) => Ok(false),
+            Err(error) => Err(error.to_string()),
+        };
+        let why = match shown {
+            Ok(true) => continue,
+            Ok(false) => "it diverged".to_owned(),
+            Err(why) => why,
+        };
+        let _ = writeln!(std::io::stderr(), "run {} is not shown: {why}", plan.label(run));
     }
     Ok(())
 }

@@ -160,7 +160,7 @@ impl Folder {
         self.checkpoint(trial.state())?;
         let model = model_bytes(trial).map_err(FolderError::Content)?;
         write_whole(&self.path.join("model.safetensors"), &model)?;
-        write_summary(&self.path, summary)
+        Ok(write_whole(&self.path.join("summary.json"), &summary_text(summary)?)?)
     }
 
     fn checkpoint(&mut self, state: TrialState) -> io::Result<()> {
@@ -218,14 +218,15 @@ fn append(file: &mut File, line: &mut Vec<u8>, value: &impl Serialize) -> io::Re
     file.write_all(line)
 }
 
-fn write_summary(path: &Path, summary: &Summary) -> Result<(), FolderError> {
+fn summary_text(summary: &Summary) -> Result<Vec<u8>, FolderError> {
     let mut text = serde_json::to_vec_pretty(summary)
         .map_err(|error| FolderError::Content(error.to_string()))?;
     text.push(b'\n');
-    Ok(write_whole(&path.join("summary.json"), &text)?)
+    Ok(text)
 }
 
-/// Writes the folder of a run that is over and known only by its records.
+/// Writes the folder of a run that is over and known only by its records. Not for keeping: nothing
+/// waits for the disk.
 pub(crate) fn write_folder(
     path: &Path,
     experiment: &Experiment,
@@ -238,10 +239,14 @@ pub(crate) fn write_folder(
     for line in lines {
         rounds.extend(to_line(line)?);
     }
-    write_summary(path, summary)?;
-    write_whole(&path.join("config.toml"), config_text(experiment)?.as_bytes())?;
+    let write = |name: &str, bytes: &[u8]| {
+        let path = path.join(name);
+        std::fs::write(&path, bytes).map_err(named(&path))
+    };
+    write("summary.json", &summary_text(summary)?)?;
+    write("config.toml", config_text(experiment)?.as_bytes())?;
     // Last, because a folder with rounds in it is one to look at.
-    Ok(write_whole(&path.join("rounds.jsonl"), &rounds)?)
+    Ok(write("rounds.jsonl", &rounds)?)
 }
 
 fn to_line(value: &impl Serialize) -> Result<Vec<u8>, FolderError> {

@@ -97,6 +97,13 @@ impl Store {
         done.map(|_| ()).map_err(self.named())
     }
 
+    /// Gives all claims of an owner back.
+    pub(super) fn release_all(&self, owner: &Owner) -> Result<(), StoreError> {
+        let sql = "DELETE FROM claims WHERE owner = ?1";
+        let done = self.connection.execute(sql, params![owner.name]);
+        done.map(|_| ()).map_err(self.named())
+    }
+
     /// Gives a claim back.
     pub(super) fn release(&self, family: &str, owner: &Owner) -> Result<(), StoreError> {
         let sql = "DELETE FROM claims WHERE family = ?1 AND owner = ?2";

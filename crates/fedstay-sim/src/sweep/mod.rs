@@ -47,5 +47,5 @@ pub use parcel::{Parcel, run_family};
 pub use plan::{Axis, Plan, Planned};
 pub use series::{Point, Series};
 pub use sketch::sketch;
-pub use store::{Store, StoreError, Work};
+pub use store::{Store, StoreError, Work, usual_store};
 pub use work::{Options, SweepError, Tally, Watch, missing, run};

@@ -1,8 +1,8 @@
 //! Runs that travel between machines: experiments go out as text, finished runs come back as text.
 //!
 //! What travels is a family, so that its runs share their work wherever they are computed. Runs are
-//! deterministic: a family whose machine died is given to another, and one that was computed twice
-//! came out the same.
+//! deterministic on machines with the same instructions: a family whose machine died is given to
+//! another, and one that was computed twice came out the same.
 
 use super::{
     Finished, Options, Outcome, Plan, Planned, Series, Store, StoreError, SweepError, Work,

@@ -28,6 +28,8 @@ use toml::{Table, Value};
 
 /// More runs than anybody would wait for are a typing error.
 const MOST_RUNS: usize = 1_000_000;
+/// A longer label would not do as a file's name, of which many disks take 255 bytes.
+const LONGEST_LABEL: usize = 120;
 /// How many files may stand on each other.
 const MOST_BASES: usize = 16;
 
@@ -127,7 +129,8 @@ impl Plan {
         Ok(plan)
     }
 
-    /// What tells a run from the others, fit for a file's name: `epsilon=0.2 seed=0`.
+    /// What tells a run from the others, fit for a file's name: `epsilon=0.2 seed=0`. Where that is
+    /// long or not enough, because `[[when]]` changes an axis, with the run's key.
     pub fn label(&self, run: &Planned) -> String {
         let axes = self.axes.iter().filter(|axis| axis.values.len() > 1);
         let told: Vec<String> = axes
@@ -145,7 +148,20 @@ impl Plan {
                 format!("{}={}", axis.key, value.chars().map(plain).collect::<String>())
             })
             .collect();
-        if told.is_empty() { run.key.clone() } else { told.join(" ") }
+        let told = told.join(" ");
+        let named = |other: &&Arc<Planned>| {
+            let same = |axis: &Axis| run.setting(&axis.key) == other.setting(&axis.key);
+            self.axes.iter().all(same)
+        };
+        let alone = self.runs.iter().filter(named).nth(1).is_none();
+        if told.is_empty() {
+            run.key.clone()
+        } else if alone && told.len() <= LONGEST_LABEL {
+            told
+        } else {
+            let short: String = told.chars().take(LONGEST_LABEL / 2).collect();
+            format!("{short} {}", &run.key[..8])
+        }
     }
 
     /// The axes that tell cells apart: all but the seed.

@@ -91,6 +91,7 @@ impl Recorder {
 
     pub(super) fn add(&mut self, line: &RoundLine) {
         self.present -= (line.left.len() as u32).min(self.present);
+        self.present += line.returned.len() as u32;
         let spread = |values: &mut dyn Iterator<Item = f64>| {
             Spread::of(values).map_or([f64::NAN; 3], |of| [of.mean, of.min, of.max])
         };

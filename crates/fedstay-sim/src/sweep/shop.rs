@@ -133,9 +133,18 @@ impl<'a> Shop<'a> {
             heart.thread().unpark();
             results
         });
-        results.into_iter().collect::<Result<(), _>>()?;
-        let tally = lock(&self.books).tally;
-        Ok(tally)
+        let books = lock(&self.books);
+        // Whatever happened: this process may live on and ask again.
+        let released = books.store.release_all(&self.owner);
+        let failed = results.into_iter().filter_map(Result::err);
+        // The reason, rather than that others stopped because of it.
+        match failed.min_by_key(|error| matches!(error, SweepError::Stopped)) {
+            Some(error) => Err(error),
+            None => {
+                released?;
+                Ok(books.tally)
+            }
+        }
     }
 
     /// Keeps the claims alive. A store that cannot be written to will show elsewhere.
@@ -170,6 +179,9 @@ impl<'a> Shop<'a> {
         loop {
             if self.failed.load(Ordering::SeqCst) {
                 return Ok(None);
+            }
+            if self.watch.stopped() {
+                return Err(SweepError::Stopped);
             }
             if let Some(task) = queue.branches.pop() {
                 self.busy.fetch_add(1, Ordering::SeqCst);
@@ -311,10 +323,7 @@ impl<'a> Shop<'a> {
         branch.take_over(&mut simulator);
         let mut spent = Steps::default();
         loop {
-            if self.failed.load(Ordering::SeqCst) {
-                return Ok(spent);
-            }
-            if self.watch.stopped() {
+            if self.failed.load(Ordering::SeqCst) || self.watch.stopped() {
                 return Err(SweepError::Stopped);
             }
             let runs = branch.runs();

@@ -82,6 +82,12 @@ pub struct Store {
     pub(super) connection: Connection,
 }
 
+/// Where the store of a sweep's file is, unless somebody says otherwise: `sweeps/NAME.db`.
+pub fn usual_store(file: &Path) -> PathBuf {
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    Path::new("sweeps").join(format!("{stem}.db"))
+}
+
 /// Work done on a store.
 #[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Work {

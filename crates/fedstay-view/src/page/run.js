@@ -146,7 +146,8 @@ export class RunView {
     const sure = { certified: "certified: proved for these losses and agents", estimated: "estimated: predicted from gradients" }[detail.summary && detail.summary.guarantee]
       || (kept === true ? "the last step keeps everybody, by first-order information" : kept === false ? "the last step could not keep everybody" : "this rule does not see to it");
     const rank = detail.last && detail.last.rank;
-    const misses = detail.last ? detail.last.misses : null;
+    const summed = detail.summary ? detail.summary.misses : null;
+    const misses = summed !== null && summed !== undefined ? summed : detail.last ? detail.last.misses : null;
     const facts = [
       ["step size in use", used === null ? NONE : `${number(used)}${within}`],
       ["the theorem’s bound on it", bound === null ? "not known" : bound === 0 ? "none: δ is zero" : `${number(bound)} (${certain})`],
@@ -163,7 +164,7 @@ export class RunView {
     if (this.theory.dataset.wanted === wanted) return;
     this.theory.dataset.wanted = wanted;
     this.theory.replaceChildren(...facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
-    const notes = found ? [...found.advice] : ["Gradients are not recorded in this run. With --set record_gram=true the angle between them and the constants L and H can be seen."];
+    const notes = found ? [...found.advice] : detail.sketch ? [] : ["Gradients are not recorded in this run. With --set record_gram=true the angle between them and the constants L and H can be seen."];
     if (theory.passed) notes.push(`${theory.passed} of the recorded matrices were passed over to save time.`);
     this.advice.replaceChildren(...notes.map((note) => el("li", {}, note)));
   }

@@ -35,18 +35,26 @@ impl Extract {
         let plan = self.study.plan()?;
         let store = self.study.read()?;
         let found = self.find(&plan)?;
-        for run in &found {
-            let out = match self.all {
-                true => self.out.join(plan.label(run)),
-                false => self.out.clone(),
-            };
-            extract(run, &store, &out)?;
+        if !self.all {
+            return extract(found[0], &store, &self.out);
         }
-        if self.all {
-            let out = self.out.display();
-            writeln!(std::io::stdout().lock(), "look at them: fedstay view {out}")?;
+        // What cannot be had is told before anything is computed.
+        let mut stored = Vec::new();
+        for run in found {
+            match store.get(&run.key)? {
+                Some(finished) if finished.summary().is_some() => stored.push(run),
+                Some(_) => say(&format!("{}: left out, it diverged", plan.label(run)))?,
+                None => say(&format!("{}: left out, not computed yet", plan.label(run)))?,
+            }
         }
-        Ok(())
+        for run in stored {
+            let out = self.out.join(plan.label(run));
+            match out.join("summary.json").exists() {
+                true => say(&format!("{} is there", out.display()))?,
+                false => extract(run, &store, &out)?,
+            }
+        }
+        say(&format!("look at them: fedstay view {}", self.out.display()))
     }
 
     fn find<'a>(&self, plan: &'a Plan) -> Result<Vec<&'a Planned>> {
@@ -85,7 +93,9 @@ fn extract(run: &Planned, store: &Store, out: &Path) -> Result<()> {
     let summary = trial.run(&mut [&mut progress as &mut dyn Watch, &mut folder]);
     progress.finish();
     let summary = match (summary, &stored.outcome) {
-        (Err(error), _) => return Err(error).context("the run ends here, as it did before"),
+        (Err(error), Outcome::Diverged(_)) => {
+            return Err(error).context("the run ends here, as it did before");
+        }
         (Ok(summary), Outcome::Finished(known)) if summary == **known => summary,
         _ => anyhow::bail!(
             "run {} does not come out as it is stored in {}: another machine's arithmetic, or a \
@@ -97,7 +107,9 @@ fn extract(run: &Planned, store: &Store, out: &Path) -> Result<()> {
     picture::run::write(folder.path()).context("the run is kept; its picture failed")?;
     picture::report::write(folder.path(), Some(&summary))?;
     folder.finish(&trial, &summary)?;
-    let mut told = std::io::stdout().lock();
-    writeln!(told, "run {}, the same as stored, in {}", run.key, out.display())?;
-    Ok(())
+    say(&format!("run {}, the same as stored, in {}", run.key, out.display()))
+}
+
+fn say(what: &str) -> Result<()> {
+    Ok(writeln!(std::io::stdout().lock(), "{what}")?)
 }

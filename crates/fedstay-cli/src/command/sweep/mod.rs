@@ -12,7 +12,7 @@ mod status;
 
 use super::{Threads, Usage};
 use anyhow::Result;
-use fedstay_sim::sweep::{Plan, Store, StoreError};
+use fedstay_sim::sweep::{Plan, Store, StoreError, usual_store};
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
@@ -105,8 +105,7 @@ impl Study {
         if let Some(store) = &self.store {
             return Ok(store.clone());
         }
-        let stem = self.file()?.file_stem().unwrap_or_default().to_string_lossy();
-        Ok(Path::new("sweeps").join(format!("{stem}.db")))
+        Ok(usual_store(self.file()?))
     }
 
     /// The results.

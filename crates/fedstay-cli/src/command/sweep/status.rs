@@ -40,9 +40,8 @@ impl Status {
                 .map(|value| {
                     let wanted = serde_json::to_value(value).unwrap_or_default();
                     let planned = plan.runs.iter().filter(|run| {
-                        let found =
-                            axis.key.split('.').try_fold(&run.config, |v, part| v.get(part));
-                        found.is_some_and(|found| fedstay_sim::sweep::same_value(found, &wanted))
+                        run.setting(&axis.key)
+                            .is_some_and(|found| fedstay_sim::sweep::same_value(found, &wanted))
                     });
                     let (mut all, mut done) = (0, 0);
                     planned.for_each(|run| {
