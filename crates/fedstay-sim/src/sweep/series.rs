@@ -146,4 +146,20 @@ mod tests {
         assert_eq!(Series::from_bytes(&bytes[1..]), None);
         assert_eq!(Series::from_bytes(&[]), Some(Series::default()));
     }
+
+    #[test]
+    fn who_comes_back_is_in_again() {
+        let experiment = Experiment::parse("[problem]\nkind = \"huber\"", &[]).unwrap();
+        let mut recorder = Recorder::new(&experiment, 3);
+        recorder.every = Some(1);
+        for (round, left, returned) in [(1, "[]", "[]"), (2, "[0, 1]", "[]"), (3, "[]", "[1]")] {
+            let line = format!(
+                r#"{{"round": {round}, "agents": [2], "loss": [1.0], "left": {left},
+                    "returned": {returned}, "case": null, "stop": null}}"#
+            );
+            recorder.add(&serde_json::from_str(&line).unwrap());
+        }
+        let present: Vec<u32> = recorder.finish().0.iter().map(|point| point.present).collect();
+        assert_eq!(present, [3, 1, 2]);
+    }
 }
