@@ -238,6 +238,16 @@ def test_too_few_wait_or_stop_and_never_average_nothing():
     assert trained.count(101) == 1
 
 
+def test_when_everybody_fails_it_is_told_why():
+    def broken(reply, name, round):
+        raise FileNotFoundError("data_batch_1.bin")
+
+    strategy = FedStay("fedavg", step_size=STEP_SIZE, wait=0.01, tries=1)
+    nodes = Nodes("abc", bowl_app(broken))
+    with pytest.raises(fedstay.Error, match="0 of at least 1 .*node 10.*data_batch_1.bin"):
+        start(strategy, nodes)
+
+
 def test_a_departure_that_leaves_too_few_is_on_record():
     strategy = FedStay("fedavg", step_size=STEP_SIZE, min_agents=3)
     result = start(strategy, Nodes("abc", bowl_app()), rounds=9)

@@ -19,8 +19,8 @@ def net():
 @cache
 def cifar10():
     """Images and labels, from where `fedstay data fetch cifar10` put them."""
-    cache_home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-    folder = Path(os.environ.get("CIFAR10", cache_home / "fedstay" / "cifar10"))
+    caches = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    folder = Path(os.environ.get("FEDSTAY_DATA", caches / "fedstay")) / "cifar10"
     rows = [np.fromfile(folder / f"data_batch_{i}.bin", np.uint8).reshape(-1, 3073) for i in (1, 2)]
     rows = np.concatenate(rows)
     images = torch.from_numpy(rows[:, 1:].astype(np.float32) / 255).reshape(-1, 3, 32, 32)

@@ -99,7 +99,8 @@ class Engine:
                 return [], sorted(answers.goodbyes), [], faults, None, got
             if attempt == strategy.tries:
                 raise Error(
-                    f"{got}, after {attempt} more tries; start the same app again to go on with this round"
+                    f"{got}, after {attempt} more tries{answers.reasons()}. Start the same app again to "
+                    "go on with this round"
                 )
             log(
                 WARNING,

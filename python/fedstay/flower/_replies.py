@@ -17,6 +17,15 @@ class Answers:
     reports: dict[int, Report] = field(default_factory=dict)
     goodbyes: list[int] = field(default_factory=list)
     faults: dict[str, str] = field(default_factory=dict)
+    #: The same of nodes that have not told their names, by node.
+    strangers: dict[int, str] = field(default_factory=dict)
+
+    def reasons(self) -> str:
+        """Why answers are missing, as far as anybody said."""
+        told = [f"agent {name}: {why}" for name, why in self.faults.items()]
+        told += [f"node {node}: {why}" for node, why in self.strangers.items()]
+        more = f" (and {len(told) - 3} more)" if len(told) > 3 else ""
+        return "".join(f"; {why}" for why in told[:3]) + more
 
     def heard(self, member: Member) -> bool:
         return member.id in self.reports or member.id in self.goodbyes

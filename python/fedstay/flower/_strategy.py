@@ -358,6 +358,7 @@ class FedStay(Strategy):
         member = self.roll.of_node(node)
         if member is None:
             log(WARNING, "fedstay: node %d: %s", node, why)
+            answers.strangers[node] = why
         elif member.left is None and not answers.heard(member):
             answers.faults[member.name] = why.removeprefix(f"agent {member.name}: ")
 
