@@ -38,6 +38,11 @@ test("a run is watched while it trains: the chart grows, a departure appears, it
   await page.locator("td", { hasText: /^left in \d+$/ }).first().waitFor();
   await over;
   await page.locator(".badge", { hasText: "Harmful" }).waitFor({ timeout: 20000 });
+  // No round has the model that is delivered; it stands at the end.
+  const accuracy = page.getByRole("slider", { name: "Round, in the chart of accuracy" });
+  await accuracy.focus();
+  await page.keyboard.press("End");
+  assert.match(await accuracy.getAttribute("aria-valuetext"), /delivered: mean accuracy \d/);
   assert.deepEqual(trouble, []);
   await page.close();
   server.stop();

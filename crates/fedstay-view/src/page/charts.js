@@ -535,12 +535,22 @@ export class Accuracy extends Tracks {
       : [["loss_mean", "mean loss", "#0072b2", []], ["loss_worst", "worst agent’s loss", "#d55e00", [6, 3]]];
     this.lines = named.filter(([name]) => extent([tracks[name]]) !== null)
       .map(([name, text, colour, dash]) => ({ name, text, column: tracks[name], look: { colour: onPage(colour), dash } }));
-    const known = extent(this.lines.map((line) => line.column));
+    // The model that is delivered was sent to nobody, so no round has it: it stands at the end.
+    const { accuracy, population, loss } = detail.summary || {};
+    const delivered = {
+      accuracy_mean: accuracy && accuracy.mean, accuracy_worst: accuracy && accuracy.min,
+      accuracy_population: population && population.accuracy, loss_mean: loss && loss.mean, loss_worst: loss && loss.max,
+    };
+    for (const line of this.lines) line.delivered = Number.isFinite(delivered[line.name]) ? delivered[line.name] : null;
+    this.over = this.lines.some((line) => line.delivered !== null);
+    const ends = this.lines.map((line) => line.delivered).filter((value) => value !== null);
+    const known = extent([...this.lines.map((line) => line.column), { low: ends, high: ends }]);
     this.plot.range = this.accuracy ? [0, 1] : known ? [Math.min(0, known[0]), known[1] * 1.06 || 1] : [0, 1];
     this.plot.format = this.accuracy ? (value) => `${Math.round(100 * value)}%` : null;
     this.empty.textContent = detail.rounds ? "Neither accuracy nor a loss over all agents is measured in this run." : "Waiting for the first round …";
     this.empty.hidden = known !== null;
     const marks = detail.left && detail.left.length ? [["down", "an agent leaves"]] : [];
+    if (this.over) marks.push(["diamond", "the delivered model"]);
     keys(this.legend, [...this.lines.map((line) => ["dash", line.text, line.look]), ...marks]);
     this.plot.setSeries(series, endOf(this.run));
   }
@@ -548,15 +558,37 @@ export class Accuracy extends Tracks {
   draw(context, plot) {
     this.departures(context, plot);
     super.draw(context, plot);
+    for (const line of this.lines) if (line.delivered !== null) this.end(context, plot, line);
+  }
+
+  // From the last round that was measured to what is delivered.
+  end(context, plot, { column, look, delivered }) {
+    const [x, y] = [plot.x(this.run.detail.round), plot.y(delivered)];
+    let last = column.low.length - 1;
+    while (last >= 0 && column.low[last] !== column.low[last]) last -= 1;
+    context.strokeStyle = look.colour;
+    context.fillStyle = look.colour;
+    context.lineWidth = 2.1;
+    context.setLineDash(look.dash);
+    context.beginPath();
+    if (last >= 0) context.moveTo(plot.x(plot.middle(last)), plot.y(column.low[last]));
+    context.lineTo(x, y);
+    context.stroke();
+    context.setLineDash([]);
+    context.beginPath();
+    for (const [dx, dy] of [[0, -6], [6, 0], [0, 6], [-6, 0]]) context.lineTo(x + dx, y + dy);
+    context.fill();
   }
 
   says(index) {
     const shown = (value) => (this.accuracy ? percent(value) : number(value));
+    const after = this.over && index === this.run.series.states[0].length - 1
+      ? [`delivered: ${this.lines.filter((line) => line.delivered !== null).map((line) => `${line.text} ${shown(line.delivered)}`).join(", ")}`] : [];
     const near = (column) => {
       for (let i = index; i >= 0; i -= 1) if (column.low[i] === column.low[i]) return column.low[i];
       return NaN;
     };
-    return [this.plot.rounds(index), ...this.lines.map((line) => `${line.text} ${shown(near(line.column))}`)].join(" · ");
+    return [this.plot.rounds(index), ...this.lines.map((line) => `${line.text} ${shown(near(line.column))}`), ...after].join(" · ");
   }
 }
 
