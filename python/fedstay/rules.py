@@ -107,7 +107,7 @@ class AdaGd(Rule):
 
 @dataclass(frozen=True, kw_only=True)
 class Retain(Rule):
-    """The nearest step to averaging that keeps every agent above its floor; then lands all at once.
+    """The shortest step to where all are nearly content that keeps each above its floor; then lands.
 
     delta: how far above its precision every agent is kept. Larger: more room for misses, and agents
         end farther from their precision.

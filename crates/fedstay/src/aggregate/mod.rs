@@ -266,7 +266,7 @@ impl Rule {
         },
         crate::list::Entry {
             name: "retain",
-            about: "the nearest step to averaging that keeps every agent above its floor; a proof for convex losses",
+            about: "the shortest step to where all are nearly content that keeps each above its floor; a proof for convex losses",
             reference: "this project",
         },
         crate::list::Entry {

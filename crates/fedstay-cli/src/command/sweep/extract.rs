@@ -14,7 +14,7 @@ use fedstay_sim::trial::{Trial, Watch};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Turn stored runs into run's folders, with every round.
+/// Turn stored runs into runs' folders, with every round.
 #[derive(Debug, clap::Args)]
 pub(super) struct Extract {
     #[command(flatten)]

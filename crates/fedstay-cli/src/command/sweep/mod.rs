@@ -51,7 +51,7 @@ enum Action {
     Query(query::Query),
     /// Results as CSV or Parquet
     Export(export::Export),
-    /// Turn stored runs into run's folders, with every round, for `fedstay view`
+    /// Turn stored runs into runs' folders, with every round, for `fedstay view`
     Extract(extract::Extract),
 }
 
