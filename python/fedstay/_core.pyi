@@ -176,7 +176,7 @@ def drive(
     layout: list[tuple[str, list[int]]] = ...,
 ) -> Outcome: ...
 def run_experiment(
-    text: str,
+    text: str | None,
     set: list[tuple[str, str]] = ...,
     *,
     out: Path | None = None,

@@ -70,7 +70,7 @@ class Result:
 
     @property
     def stop(self) -> str | None:
-        """Why the run ended: "settled", "landed", "nobody-left", "round-limit" …"""
+        """Why the run ended: "settled", "landed", "everyone-left", "round-limit" …"""
         return self.summary["stop"] if self.summary else None
 
     @property

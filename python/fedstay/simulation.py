@@ -223,7 +223,7 @@ def simulate(
     >>> agents = {"near": Bowl([1.0, 0.0]), "far": Bowl([0.0, 4.0])}
     >>> start = {"weights": [3.0, 0.0], "step_size": 0.1, "epsilon": 1.0}
     >>> fedstay.simulate(agents, "fedavg", **start)
-    Result(fedavg on python: harmful, 2 of 2 left, nobody-left after 15 rounds)
+    Result(fedavg on python: harmful, 2 of 2 left, everyone-left after 15 rounds)
     >>> fedstay.simulate(agents, fedstay.AdaGd(delta=0.1), **start).left
     []
     """
@@ -261,12 +261,14 @@ def run(
 
     >>> import fedstay
     >>> fedstay.run(set={"problem.kind": "observation-3", "rule.kind": "ada-gd"}).verdict
-    'retained'
+    'unsatisfied'
     """
     try:
-        text = Path(experiment).read_text() if isinstance(experiment, (str, Path)) else ""
+        text = Path(experiment).read_text() if isinstance(experiment, (str, Path)) else None
     except OSError as error:
         raise _core.Error(f"{experiment}: {error.strerror}") from None
+    if isinstance(experiment, Mapping):
+        text = ""
     pairs = [*flat(experiment if isinstance(experiment, Mapping) else {}), *flat(set or {})]
     kept = Path(out) if out is not None else None
     outcome = _core.run_experiment(text, pairs, out=kept, resume=resume, threads=threads)

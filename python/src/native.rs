@@ -7,7 +7,7 @@ use fedstay::{Error, RoundView};
 use fedstay_cli::picture;
 use fedstay_cli::progress::Progress;
 use fedstay_sim::observe::{Folder, read_rounds};
-use fedstay_sim::spec::Experiment;
+use fedstay_sim::spec::{DEFAULT, Experiment, default_under};
 use fedstay_sim::trial::{Trial, TrialState, Watch};
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
@@ -50,14 +50,14 @@ impl Watch for Kept {
     }
 }
 
-/// Runs an experiment (TOML text, with keys set on top) in the native simulator.
+/// Runs an experiment (TOML text, or the default one, with keys set on top) in the native simulator.
 ///
 /// With `out` the run is kept in a folder; with `resume` it goes on with the one in that folder.
 #[pyfunction]
 #[pyo3(signature = (text, set=Vec::new(), *, out=None, resume=false, threads=None))]
 pub(crate) fn run_experiment(
     py: Python<'_>,
-    text: &str,
+    text: Option<&str>,
     set: Vec<(String, String)>,
     out: Option<PathBuf>,
     resume: bool,
@@ -84,7 +84,7 @@ pub(crate) fn run_experiment(
 }
 
 fn run(
-    text: &str,
+    text: Option<&str>,
     set: &[(String, String)],
     out: Option<&Path>,
     resume: bool,
@@ -99,7 +99,9 @@ fn run(
         }
         (None, true) => return Err("`resume` needs `out`, the folder to go on in".to_owned()),
         (out, false) => {
-            let experiment = Experiment::parse(text, set).map_err(|why| why.to_string())?;
+            let text = text.map_or_else(|| default_under(DEFAULT, set), |text| Ok(text.to_owned()));
+            let experiment = text.and_then(|text| Experiment::parse(&text, set));
+            let experiment = experiment.map_err(|why| why.to_string())?;
             let trial = Trial::new(experiment).map_err(|why| why.to_string())?;
             let folder = out.map(|path| Folder::create(path, &trial)).transpose();
             (trial, folder.map_err(|why| why.to_string())?)

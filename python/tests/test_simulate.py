@@ -156,7 +156,7 @@ def test_a_run_that_was_cut_off_goes_on_to_the_same_bytes(tmp_path):
 
 
 def test_experiments_of_the_repository_run():
-    path = REPOSITORY / "experiments" / "compare.toml"
+    path = REPOSITORY / "experiments" / "default.toml"
     result = fedstay.run(path, set={"rounds": 3, "rule": fedstay.Retain(delta=0.02)})
     assert result.header["rule"] == "retain" and len(result.lines) <= 3
     one = fedstay.run(path, set={"rounds": 3}, threads=1)

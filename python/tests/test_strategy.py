@@ -132,7 +132,7 @@ def test_the_verdict_is_unknown_where_only_leavers_could_tell():
     grid = Nodes("b", bowl_app())
     strategy = FedStay("fedavg", step_size=STEP_SIZE, evaluate_leavers=False)
     result = start(strategy, grid, rounds=9)
-    assert (result.stop, result.verdict) == ("nobody-left", "unknown")
+    assert (result.stop, result.verdict) == ("everyone-left", "unknown")
     grid = Nodes("b", bowl_app())
     strategy = FedStay("fedavg", step_size=STEP_SIZE, evaluate_leavers=True)
     assert start(strategy, grid, rounds=9).verdict == "benign"

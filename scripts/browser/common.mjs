@@ -11,7 +11,7 @@ const { chromium } = require("playwright-core");
 // Every folder, profile and server is put away at the end.
 process.setMaxListeners(100);
 export const FEDSTAY = process.env.FEDSTAY;
-const COMPARE = new URL("../../experiments/compare.toml", import.meta.url).pathname;
+const COMPARE = new URL("../../experiments/default.toml", import.meta.url).pathname;
 
 const servers = new Set();
 

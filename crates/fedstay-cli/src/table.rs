@@ -61,22 +61,36 @@ pub(crate) fn departures(summary: &Summary) -> String {
 pub(crate) fn verdict(summary: &Summary) -> String {
     let left = summary.leavers();
     let all = summary.agents.len();
-    match (summary.verdict, summary.everybody_content) {
-        (Verdict::Retained, true) => "retained: nobody left, and everybody is content".to_owned(),
-        (Verdict::Retained, false) => "retained: nobody left".to_owned(),
+    let what = match (summary.verdict, summary.everybody_content) {
+        (Verdict::Retained, true) => "nobody left, and everybody is content".to_owned(),
+        (Verdict::Retained, false) => "nobody left".to_owned(),
+        (Verdict::Unsatisfied, _) => "nobody left, but nobody is content either".to_owned(),
         (Verdict::Benign, _) => {
-            format!("benign: {left} of {all} left, and the model satisfies everybody all the same")
+            format!("{left} of {all} left, and the model satisfies everybody all the same")
         }
         (Verdict::Harmful, _) => {
             let asked = summary.agents.iter().filter(|agent| agent.loss_of_round.is_none());
-            let failed = asked.filter(|agent| agent.loss > agent.epsilon).count();
-            format!("harmful: {left} of {all} left, and the model fails {failed} agents")
+            let failed = asked.filter(|agent| !agent.is_content()).count();
+            let agents = if failed == 1 { "agent" } else { "agents" };
+            format!("{left} of {all} left, and the model fails {failed} {agents}")
         }
         (Verdict::Unknown, _) => format!(
-            "unknown: {left} of {all} left and were not asked about the model, which satisfies all \
-             others"
+            "{left} of {all} left and were not asked about the model, which satisfies all others"
         ),
-    }
+    };
+    format!("{}: {what} ({})", summary.verdict.name(), content(summary))
+}
+
+/// `7 of 10 content`, and how far the farthest agent is from it.
+pub(crate) fn content(summary: &Summary) -> String {
+    let asked = summary.agents.iter().filter(|agent| agent.loss_of_round.is_none());
+    let farthest = asked
+        .filter(|agent| !agent.is_content())
+        .max_by(|a, b| (a.loss - a.epsilon).total_cmp(&(b.loss - b.epsilon)));
+    let worst = farthest
+        .map(|agent| format!("; worst: loss {:.4} where ε is {:.4}", agent.loss, agent.epsilon));
+    let (content, all) = (summary.satisfied(), summary.agents.len());
+    format!("{content} of {all} content{}", worst.unwrap_or_default())
 }
 
 /// How sure it is that the rule keeps everybody, and how often the guard had to act.

@@ -34,7 +34,7 @@ fn the_summary_has_every_key() {
         assert!(summary.get(key).is_some(), "{key}");
     }
     assert_eq!(summary["rule"], "fedavg");
-    assert_eq!(summary["stop"], "nobody-left");
+    assert_eq!(summary["stop"], "everyone-left");
     assert_eq!(summary["left"][0], serde_json::json!({ "agent": 1, "round": 39 }));
     for key in ["id", "epsilon", "loss", "accuracy", "left", "rounds_in_d"] {
         assert!(summary["agents"][0].get(key).is_some(), "{key}");

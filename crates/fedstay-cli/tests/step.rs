@@ -69,10 +69,10 @@ fn state_carries_what_a_rule_remembers() {
 }
 
 #[test]
-fn nobody_left_is_an_answer_and_privacy_mode_has_the_same_split() {
+fn everyone_left_is_an_answer_and_privacy_mode_has_the_same_split() {
     let mut input = example();
     input["reports"] = json!([]);
-    assert_eq!(answer(&input)["stop"], "nobody-left");
+    assert_eq!(answer(&input)["stop"], "everyone-left");
     let open = answer(&example());
     let mut private = example();
     for report in private["reports"].as_array_mut().unwrap() {

@@ -403,7 +403,8 @@ impl Engine for Simulator {
             };
         let present = self.agents.iter().filter(|agent| agent.left.is_none()).count();
         let asked_in = (0..asked.len()).filter(|i| asked[*i] && self.agents[*i].left.is_none());
-        let must_stay = self.nobody_leaves || training.last_stays && asked_in.count() == 1;
+        let absent = present - asked_in.count();
+        let must_stay = self.nobody_leaves || training.last_stays && present == 1;
         self.agents
             .par_iter_mut()
             .enumerate()
@@ -447,6 +448,7 @@ impl Engine for Simulator {
         let dimension = self.network.layout().parameters();
         let reports =
             Reports::with_goodbyes(dimension, reports, goodbyes)?.with_returned(returned)?;
+        let reports = reports.with_absent(absent);
         Ok(Gathered { reports, faults: Vec::new(), assessment })
     }
 

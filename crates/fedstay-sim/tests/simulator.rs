@@ -97,7 +97,7 @@ fn early_exit_changes_no_decision_and_no_weight() {
 #[test]
 fn averaging_loses_everybody_and_ada_gd_nobody() {
     let (averaged, _) = play(&[("rule.kind", "fedavg"), ("rounds", "300")]);
-    assert_eq!((averaged.verdict, averaged.stop), (Verdict::Harmful, StopReason::NobodyLeft));
+    assert_eq!((averaged.verdict, averaged.stop), (Verdict::Harmful, StopReason::EveryoneLeft));
     let halve = [("rule.kind", "ada-gd"), ("rule.on_settled", "halve"), ("rounds", "300")];
     let (kept, _) = play(&halve);
     assert_eq!(kept.verdict, Verdict::Retained);
@@ -119,7 +119,7 @@ fn the_last_agent_stays_when_it_is_told_to() {
     let (at_once, _) = play(&[("rule.kind", "fedavg"), ("epsilon", "100"), ("last_stays", "true")]);
     assert_eq!(at_once.left.len(), 9);
     let (gone, _) = play(&[("rule.kind", "fedavg"), ("epsilon", "100")]);
-    assert_eq!((gone.stop, gone.rounds), (StopReason::NobodyLeft, 1));
+    assert_eq!((gone.stop, gone.rounds), (StopReason::EveryoneLeft, 1));
     assert!(!gone.warnings.is_empty());
 }
 

@@ -2,7 +2,7 @@
 //! departures. Both belong in every comparison.
 
 use crate::aggregate::floors::Floors;
-use crate::aggregate::{Decision, Round, Split, StopReason, forecast};
+use crate::aggregate::{Decision, Round, Split, StopReason, forecast, safety};
 use crate::{Error, packed};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -167,8 +167,9 @@ impl Policy {
                 let floors = Floors::new(round.reports, "guard")?;
                 let held = floors.keep(step, guard.delta);
                 guard.rounds += 1;
-                decision.kept = Some(floors.nobody_crosses(step));
-                if held.multipliers.iter().any(|multiplier| *multiplier > 0.0) {
+                let share = safety::shorten(round.reports, step, guard.delta);
+                decision.kept = Some(safety::keeps_everybody(round.reports, step, guard.delta));
+                if share < 1.0 || held.multipliers.iter().any(|multiplier| *multiplier > 0.0) {
                     guard.acted += 1;
                     decision.guarded = true;
                     decision.split = Split::default();
@@ -178,7 +179,8 @@ impl Policy {
                         side.push(report.agent);
                     }
                 }
-                if !held.met && step.iter().all(|value| *value == 0.0) {
+                let stands = step.iter().all(|value| *value == 0.0);
+                if stands && (!held.met || share == 0.0) {
                     decision.stop = Some(StopReason::Stalled);
                 }
             }
@@ -186,8 +188,8 @@ impl Policy {
         Ok(())
     }
 
-    /// The last round has no reports, but its goodbyes still count.
-    pub(crate) fn nobody_left(&mut self, round: &Round<'_>) -> Result<(), Error> {
+    /// A round without reports: its goodbyes still count.
+    pub(crate) fn heard_nobody(&mut self, round: &Round<'_>) -> Result<(), Error> {
         match self {
             Self::KeepBest(memory) => memory.consider(round),
             _ => Ok(()),

@@ -296,8 +296,12 @@ pub struct Summary {
     pub rounds: u32,
     /// Why it ended.
     pub stop: StopReason,
-    /// Retained, benign or harmful.
+    /// What the departures did to the result.
     pub verdict: Verdict,
+    /// How many agents the delivered weights satisfy, as far as they could be asked. For files that
+    /// may be older than this field, [`satisfied`](Self::satisfied) counts again.
+    #[serde(default)]
+    pub content: u32,
     /// Whether the delivered weights satisfy every agent, those who left included.
     pub everybody_content: bool,
     /// Who left, in the order in which they did.
@@ -350,6 +354,11 @@ impl Summary {
         let who: std::collections::BTreeSet<AgentId> =
             self.left.iter().map(|left| left.agent).collect();
         who.len()
+    }
+
+    /// How many agents the delivered weights satisfy, as far as they could be asked.
+    pub fn satisfied(&self) -> usize {
+        self.agents.iter().filter(|agent| agent.is_content()).count()
     }
 }
 
@@ -429,6 +438,13 @@ pub struct AgentSummary {
     /// How good a model it would have made alone in as many rounds, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alone: Option<Score>,
+}
+
+impl AgentSummary {
+    /// Whether the delivered weights are known to satisfy it.
+    pub fn is_content(&self) -> bool {
+        self.loss_of_round.is_none() && self.loss <= self.epsilon
+    }
 }
 
 /// How good a model is for one agent.

@@ -192,11 +192,12 @@ pub struct Reports<'a> {
     norms: Vec<f64>,
     goodbyes: Vec<AgentId>,
     returned: Vec<AgentId>,
+    absent: usize,
 }
 
 impl<'a> Reports<'a> {
-    /// Checks the reports for weights of `dimension` components. No reports is a valid round, in
-    /// which nobody is left.
+    /// Checks the reports for weights of `dimension` components. No reports is a valid
+    /// round: everyone has left, unless some are [absent](Self::with_absent).
     pub fn new(dimension: usize, reports: Vec<Report<'a>>) -> Result<Self, Error> {
         Self::with_goodbyes(dimension, reports, Vec::new())
     }
@@ -228,7 +229,7 @@ impl<'a> Reports<'a> {
             }
             norms.push(norm);
         }
-        Ok(Self { reports, norms, goodbyes, returned: Vec::new() })
+        Ok(Self { reports, norms, goodbyes, returned: Vec::new(), absent: 0 })
     }
 
     /// The same, with those among the reporting who had left and came back in this round.
@@ -242,6 +243,19 @@ impl<'a> Reports<'a> {
         }
         self.returned = returned;
         Ok(self)
+    }
+
+    /// The same, with the number of agents that are still in and were not heard in this round: not
+    /// asked, or silent. Without it, a round in which all who were asked say goodbye is taken for the
+    /// end of the federation.
+    pub fn with_absent(mut self, absent: usize) -> Self {
+        self.absent = absent;
+        self
+    }
+
+    /// How many agents are still in and were not heard in this round.
+    pub fn absent(&self) -> usize {
+        self.absent
     }
 
     /// The reports, by agent.

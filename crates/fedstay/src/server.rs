@@ -1,6 +1,6 @@
 //! The server: weights, a rule, and one pure transition.
 
-use crate::aggregate::{Aggregator, Decision, Losses, Round, Rule, Split, StopReason};
+use crate::aggregate::{Aggregator, Decision, Losses, Round, Rule, StopReason};
 use crate::{AgentId, Error, Policy, Reports, Vector, linalg, packed};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -81,8 +81,9 @@ impl Server {
 
     /// One round: reports in, weights moved, decision out.
     ///
-    /// No reports at all end the run as [`StopReason::NobodyLeft`]. An error leaves the server as
-    /// it was: the caller may drop the offending report and try again.
+    /// A round without reports moves nothing. If nobody is [absent](Reports::absent) either, everyone
+    /// has left, and the run ends as [`StopReason::EveryoneLeft`]. An error leaves the server as it
+    /// was: the caller may drop the offending report and try again.
     pub fn step(&mut self, reports: &Reports<'_>) -> Result<Decision, Error> {
         if let Some(report) = reports.iter().find(|r| r.direction.len() != self.weights.len()) {
             return Err(Error::WrongDimension {
@@ -102,18 +103,11 @@ impl Server {
         };
         self.step.fill(0.0);
         if reports.is_empty() {
-            self.policy.nobody_left(&round)?;
+            self.policy.heard_nobody(&round)?;
             self.round += 1;
             return Ok(Decision {
-                stop: Some(StopReason::NobodyLeft),
-                split: Split::default(),
-                case: None,
-                step_size: self.step_size,
-                projection: None,
-                landed: None,
-                kept: None,
-                guarded: false,
-                missed: None,
+                stop: (reports.absent() == 0).then_some(StopReason::EveryoneLeft),
+                ..Decision::standing(self.step_size)
             });
         }
         // The rule works on a copy of its memory, so that a failure further down costs nothing.
@@ -269,11 +263,24 @@ mod tests {
     }
 
     #[test]
-    fn nobody_left_is_an_outcome_and_counts_as_a_round() {
+    fn everyone_left_is_an_outcome_and_counts_as_a_round() {
         let mut server = Server::new(vec![1.0], AdaGd::default(), 0.1).unwrap();
         let decision = server.step(&Reports::new(1, vec![]).unwrap()).unwrap();
-        assert_eq!(decision.stop, Some(StopReason::NobodyLeft));
+        assert_eq!(decision.stop, Some(StopReason::EveryoneLeft));
         assert_eq!((server.round(), server.weights()), (1, &[1.0][..]));
+        let old: StopReason = serde_json::from_str("\"nobody-left\"").unwrap();
+        assert_eq!(old, StopReason::EveryoneLeft, "files of earlier versions are read");
+    }
+
+    #[test]
+    fn a_round_in_which_all_who_were_asked_leave_is_no_end_while_others_are_still_in() {
+        let mut server = Server::new(vec![1.0], Mean::default(), 0.1).unwrap();
+        let goodbyes = Reports::with_goodbyes(1, vec![], vec![AgentId(3)]).unwrap();
+        let decision = server.step(&goodbyes.with_absent(2)).unwrap();
+        assert_eq!((decision.stop, server.round()), (None, 1));
+        let g = [1.0];
+        server.step(&Reports::new(1, one(&g)).unwrap()).unwrap();
+        assert_eq!(server.weights(), [0.9], "the next round is an ordinary one");
     }
 
     #[test]

@@ -12,8 +12,10 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// Nobody left.
+    /// Nobody left, and the final weights satisfy somebody at least.
     Retained,
+    /// Nobody left, and the final weights satisfy nobody: keeping everybody is not enough.
+    Unsatisfied,
     /// Somebody left, and the final weights satisfy everybody all the same.
     Benign,
     /// Somebody left, and the final weights fail somebody.
@@ -23,16 +25,30 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// Every verdict there is.
+    pub const ALL: [Self; 5] =
+        [Self::Retained, Self::Unsatisfied, Self::Benign, Self::Harmful, Self::Unknown];
+
+    /// Whether every agent stayed, whatever the model is worth to them.
+    pub fn kept_everybody(self) -> bool {
+        matches!(self, Self::Retained | Self::Unsatisfied)
+    }
+
     /// The name it has in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Retained => "retained",
+            Self::Unsatisfied => "unsatisfied",
             Self::Benign => "benign",
             Self::Harmful => "harmful",
             Self::Unknown => "unknown",
         }
     }
 }
+
+/// A run that covers less than this share of the way from the first mean loss to the mean ε has hardly
+/// moved.
+const HARDLY: f64 = 0.1;
 
 /// Keeps the books of a run: who left when, who was predicted to. An [`Observer`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -60,6 +76,12 @@ pub struct Ledger {
     /// Predictions that missed, for rules that make them.
     #[serde(default)]
     misses: Option<u32>,
+    /// Every agent's first loss, where it told one exactly.
+    #[serde(default)]
+    first_loss: BTreeMap<AgentId, f64>,
+    /// The mean loss of the first weights over all agents, where the engine measured it.
+    #[serde(default)]
+    start: Option<f64>,
 }
 
 /// What a summary says about a run besides what the ledger knows.
@@ -96,8 +118,14 @@ impl Ledger {
         for agent in &line.returned {
             self.returned.push(Return { agent: *agent, round: line.round });
         }
-        for agent in &line.agents {
+        for (agent, loss) in line.agents.iter().zip(&line.loss) {
             *self.reports.entry(*agent).or_default() += 1;
+            if let (Some(loss), false) = (loss, line.at_least.contains(agent)) {
+                self.first_loss.entry(*agent).or_insert(*loss);
+            }
+        }
+        if let (1, Some(assessment)) = (line.round, &line.assessment) {
+            self.start = Spread::of(assessment.loss.iter().copied()).map(|loss| loss.mean);
         }
         for agent in &line.left {
             // Predictions are counted by agents, so only the first departure of one counts.
@@ -162,16 +190,18 @@ impl Ledger {
                 alone: None,
             })
             .collect();
-        let mut asked = agents.iter().filter(|agent| agent.loss_of_round.is_none());
-        let all_asked_content = asked.all(|agent| agent.loss <= agent.epsilon);
-        let everybody_content = unasked.is_empty() && all_asked_content;
+        let asked = agents.iter().filter(|agent| agent.loss_of_round.is_none()).count();
+        let content = agents.iter().filter(|agent| agent.is_content()).count();
+        let everybody_content = unasked.is_empty() && content == asked;
         let verdict = match (self.left.is_empty(), everybody_content) {
+            (true, false) if content == 0 && unasked.is_empty() => Verdict::Unsatisfied,
             (true, _) => Verdict::Retained,
             (false, true) => Verdict::Benign,
-            (false, false) if all_asked_content => Verdict::Unknown,
+            (false, false) if content == asked => Verdict::Unknown,
             (false, false) => Verdict::Harmful,
         };
         let mut warnings = Vec::new();
+        warnings.extend(self.hardly_moved(&agents));
         if !unasked.is_empty() {
             let who: Vec<String> = unasked.keys().map(ToString::to_string).collect();
             let who = who.join(", ");
@@ -200,6 +230,7 @@ impl Ledger {
             rounds: self.rounds,
             stop,
             verdict,
+            content: content as u32,
             everybody_content,
             left: self.left.clone(),
             returned: self.returned.clone(),
@@ -221,6 +252,35 @@ impl Ledger {
             warnings,
             weights: (delivered.len() <= crate::record::SMALL).then_some(delivered),
             agents,
+        })
+    }
+
+    /// A sentence, where the delivered weights are hardly better than the first ones: a step size
+    /// that is far too small, a rule that stopped at once, directions that are not gradients. Without
+    /// it, "nobody left" would look like a success.
+    fn hardly_moved(&self, agents: &[AgentSummary]) -> Option<String> {
+        let mean = |of: &dyn Fn(&&AgentSummary) -> f64, over: &[&AgentSummary]| {
+            over.iter().map(of).sum::<f64>() / over.len() as f64
+        };
+        let asked = agents.iter().filter(|agent| agent.loss_of_round.is_none());
+        let told =
+            |agent: &&AgentSummary| self.start.is_some() || self.first_loss.contains_key(&agent.id);
+        let over: Vec<&AgentSummary> = asked.filter(told).collect();
+        if over.is_empty() {
+            return None;
+        }
+        let start = match self.start {
+            Some(start) => start,
+            None => mean(&|agent| self.first_loss[&agent.id], &over),
+        };
+        let end = mean(&|agent| agent.loss, &over);
+        let target = mean(&|agent| agent.epsilon, &over);
+        let covered = (start - end) / (start - target);
+        (start > target && covered < HARDLY).then(|| {
+            format!(
+                "the losses hardly moved: from {start:.4} on average to {end:.4}, where the agents want \
+                 {target:.4}; try more rounds, another step_size or another rule"
+            )
         })
     }
 

@@ -52,12 +52,12 @@ fn observation_1_every_departure_is_benign() {
 fn observation_1_makes_ada_gd_stall_and_not_spin() {
     let instance = build(Problem::Observation1(Observation1::default()));
     let (summary, moves) = play(&instance, setting(&instance, ada(&instance)));
-    assert_eq!((summary.stop, summary.verdict), (StopReason::Stalled, Verdict::Retained));
+    assert_eq!((summary.stop, summary.verdict), (StopReason::Stalled, Verdict::Unsatisfied));
     assert!(moves.moved > 0.5 && summary.rounds < 1_000);
     // Off the axis the gradients are independent, and it does not stall at once.
     let off = build(Problem::Observation1(Observation1 { start: Some(vec![1.0, 1.0]) }));
     let (off, moves) = play(&off, setting(&off, ada(&off)));
-    assert_eq!(off.verdict, Verdict::Retained);
+    assert!(off.verdict.kept_everybody());
     assert!(moves.case_1 > 0, "it moves beside agent 2");
 }
 
@@ -94,7 +94,7 @@ fn observation_2_is_about_leaving_and_about_the_start() {
     let good = build(Problem::Observation2(Observation2 { start: Some(vec![2.0, 1.0]) }));
     let rule = AdaGd { on_settled: OnSettled::Halve, ..ada(&good) };
     let (kept, _) = play(&good, Setting { step_size: 0.02, ..setting(&good, rule) });
-    assert_eq!(kept.verdict, Verdict::Retained);
+    assert!(kept.verdict.kept_everybody());
     assert!(kept.loss.max < good.epsilon + 3.0 * good.delta, "{:?}", kept.loss);
 }
 
@@ -117,7 +117,7 @@ fn observation_3_averaging_is_harmful_for_every_alpha_and_ada_gd_is_not() {
             play(&instance, Setting { step_size, ..setting(&instance, ada(&instance)) });
         assert_eq!(
             (kept.verdict, kept.stop),
-            (Verdict::Retained, StopReason::Settled),
+            (Verdict::Unsatisfied, StopReason::Settled),
             "α = {alpha}"
         );
         assert!(
@@ -138,11 +138,11 @@ fn observation_3_early_stop_and_keep_best_fall_short() {
     // problems on which the projection is what keeps agents are those of the theorem's test.
     let (control, _) =
         play(&instance, setting(&instance, AdaGd { projection: false, ..ada(&instance) }));
-    assert_eq!(control.verdict, Verdict::Retained);
+    assert!(control.verdict.kept_everybody());
     let early = Policy::EarlyStop(Default::default());
     let (stopped, _) =
         play(&instance, Setting { policy: early, ..setting(&instance, Mean::default()) });
-    assert_eq!((stopped.verdict, stopped.stop), (Verdict::Retained, StopReason::EarlyStop));
+    assert_eq!((stopped.verdict, stopped.stop), (Verdict::Unsatisfied, StopReason::EarlyStop));
     let best = Policy::KeepBest(Default::default());
     let (best, _) =
         play(&instance, Setting { policy: best, ..setting(&instance, Mean::default()) });
@@ -168,7 +168,7 @@ fn observation_4_small_steps_lose_the_strip_or_stall() {
     // Convexity: ADA-GD loses nobody here either. It has to stop where the gradients are parallel.
     let rounds = 200_000;
     let (stalled, _) = play(&instance, Setting { rounds, ..setting(&instance, ada(&instance)) });
-    assert_eq!((stalled.stop, stalled.verdict), (StopReason::Stalled, Verdict::Retained));
+    assert_eq!((stalled.stop, stalled.verdict), (StopReason::Stalled, Verdict::Unsatisfied));
     assert!(!stalled.everybody_content && stalled.agents[1].loss > 1.0);
     // Realizable all the same, and a start below the overlap reaches it.
     let content = [0.25, 0.0];
@@ -192,5 +192,5 @@ fn figure_1_without_red_the_classifier_fails_red() {
     );
     assert_eq!(ceiling.accuracy.unwrap().min, 1.0);
     let (kept, _) = play(&instance, setting(&instance, ada(&instance)));
-    assert_eq!((kept.verdict, kept.accuracy.unwrap().min), (Verdict::Retained, 1.0));
+    assert_eq!((kept.verdict, kept.accuracy.unwrap().min), (Verdict::Unsatisfied, 1.0));
 }

@@ -93,7 +93,7 @@ fn every_trajectory_of_the_reference() {
         let stop = run(&mut server, &mut federation, rounds, &mut [&mut path]).unwrap();
 
         let status = match stop.name() {
-            "nobody-left" => "all left",
+            "everyone-left" => "all left",
             "settled" => "case 3",
             other => other,
         };

@@ -7,14 +7,11 @@ use crate::{picture, story, table};
 use anyhow::Result;
 use fedstay::record::{Header, RoundLine, Summary};
 use fedstay::{Error, RoundView};
-use fedstay_sim::spec::{Experiment, SpecError};
+use fedstay_sim::spec::{DEFAULT, Experiment, SpecError};
 use fedstay_sim::trial::{Trial, Watch};
 use std::io::Write;
 use std::path::PathBuf;
 use toml::Table;
-
-/// What is compared when nothing else is asked for: real digits, one class an agent.
-pub(crate) const DEFAULT: &str = include_str!("../../../../experiments/compare.toml");
 
 /// The ceiling, averaging with what reviewers would try first, ADA-GD with its control, and retain.
 const DEFAULT_RULES: &str = "fedavg+never,fedavg,fedavg+early-stop,fedavg+keep-best,\
@@ -81,12 +78,7 @@ impl Watch for Keep {
 impl Compare {
     pub(super) fn run(self) -> Result<()> {
         self.threads.start()?;
-        let (text, set) = self.source.read("")?;
-        let problem = set.iter().any(|(key, _)| key.starts_with("problem."));
-        let text = match (&self.source.file, problem) {
-            (None, false) => DEFAULT.to_owned(),
-            _ => text,
-        };
+        let (text, set) = self.source.read(DEFAULT)?;
         let mut experiments = Vec::new();
         for label in &self.rules {
             let table: Table =

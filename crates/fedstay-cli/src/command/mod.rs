@@ -14,7 +14,7 @@ mod tournament;
 mod view;
 
 use anyhow::{Context, Result};
-use fedstay_sim::spec::{Experiment, SpecError};
+use fedstay_sim::spec::{DEFAULT, Experiment, SpecError, default_under};
 use std::path::{Path, PathBuf};
 
 /// What to do.
@@ -78,7 +78,7 @@ pub struct Usage(pub String);
 /// Which experiment: a file, and keys set on top of it.
 #[derive(Debug, Clone, Default, clap::Args)]
 struct Source {
-    /// The experiment, a TOML file; the default experiment if not given
+    /// The experiment, a TOML file; if not given, ten agents with the images of one digit each
     file: Option<PathBuf>,
     /// Set a key, as in the file: `--set rule.kind=ada-gd --set epsilon=0.1`
     #[arg(long = "set", value_name = "KEY=VALUE")]
@@ -91,10 +91,6 @@ struct Source {
 impl Source {
     /// The text of the file, or of the default, and the keys set on top.
     fn read(&self, default: &str) -> Result<(String, Vec<(String, String)>)> {
-        let text = match &self.file {
-            Some(path) => read_experiment(path)?,
-            None => default.to_owned(),
-        };
         let set = self.set.iter().map(|pair| match pair.split_once('=') {
             Some((key, value)) => Ok((key.trim().to_owned(), value.trim().to_owned())),
             None => Err(Usage(format!("--set {pair}: write it as --set KEY=VALUE"))),
@@ -103,11 +99,15 @@ impl Source {
         if self.guard {
             set.push(("policy.kind".to_owned(), "guard".to_owned()));
         }
+        let text = match &self.file {
+            Some(path) => read_experiment(path)?,
+            None => default_under(default, &set)?,
+        };
         Ok((text, set))
     }
 
     fn experiment(&self) -> Result<Experiment> {
-        let (text, set) = self.read("")?;
+        let (text, set) = self.read(DEFAULT)?;
         Ok(Experiment::parse(&text, &set).map_err(|error| self.locate(error))?)
     }
 

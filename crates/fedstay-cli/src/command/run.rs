@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
-  fedstay run                                                    ADA-GD on real digits
+  fedstay run                                                    retain on real digits
+  fedstay run --set rule.kind=fedavg                             the same, and everybody leaves
   fedstay run --set problem.kind=observation-3 --set rule.kind=fedavg
   fedstay run experiments/fig5a.toml --set seed=3 --out runs/fig5a-3
   fedstay run --resume runs/fig5a-3                              go on after a crash

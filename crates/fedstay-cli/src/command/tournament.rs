@@ -6,7 +6,7 @@ use crate::tournament::{Bout, Outcome, Standings};
 use crate::{picture, tournament};
 use anyhow::{Context, Result};
 use fedstay::Behaviour;
-use fedstay_sim::spec::{Experiment, SpecError};
+use fedstay_sim::spec::{DEFAULT, Experiment, SpecError, differences};
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -15,8 +15,9 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use toml::{Table, Value};
 
-/// What every run is, but for rule, behaviour and seed.
-const DEFAULT: &str = include_str!("../../../../experiments/tournament.toml");
+/// What every run is, but for rule, behaviour and seed: the default experiment made smaller, because
+/// there are hundreds of runs, with agents that have a few images of every digit.
+const SMALLER: &str = include_str!("../../../../experiments/tournament.toml");
 
 const RULES: &str = "fedavg,fedavg+early-stop,fedavg+keep-best,fedavg+guard,minibatch-sgd,ada-gd,\
                      ada-gd+halve,retain,retain+horizon,mw-fed,maxfl,q-fedavg,afl,fedmgda-plus,\
@@ -33,6 +34,9 @@ Examples:
   fedstay tournament --rules fedavg,retain --behaviours threshold,foresight --seeds 0
   fedstay tournament experiment.toml --out results     your own federation
   fedstay tournament --set epsilon=0.1                 keys go to every run
+
+Without a file, every run is `fedstay run`'s default experiment made smaller (16 hidden units, 250
+rounds) and milder (q = 0.9, epsilon = 0.2); the first line of the output says so.
 
 Every finished run is kept in tournament.csv at once: interrupt it, and the same command goes on.
 The table: departures; verdict; rounds; accuracy of the delivered model, mean over agents and worst;
@@ -91,7 +95,7 @@ impl Tournament {
 
     /// Every run there is to be, in the order of the table.
     fn bouts(&self) -> Result<Vec<Bout>> {
-        let (text, set) = self.source.read(DEFAULT)?;
+        let (text, set) = self.source.read(SMALLER)?;
         let table: Table = toml::from_str(&text).map_err(|error| SpecError(error.to_string()))?;
         let every = || Behaviour::LIST.iter().map(|entry| entry.name.to_owned()).collect();
         let behaviours: Vec<String> =
@@ -120,12 +124,29 @@ impl Tournament {
         Ok(bouts)
     }
 
+    /// In what the runs differ from the default experiment, which `run` and `compare` use.
+    fn differs(&self) -> Result<String> {
+        let (text, mut set) = self.source.read(SMALLER)?;
+        // Rule and behaviour are the tournament's own.
+        set.push(("rule.kind".to_owned(), "retain".to_owned()));
+        let ours = Experiment::parse(&text, &set)?;
+        let told = differences(&ours, &Experiment::parse(DEFAULT, &[])?)?;
+        Ok(match told.is_empty() {
+            true => "Every run is the default experiment, under another rule or behaviour.".into(),
+            false => format!(
+                "Every run is the default experiment (in brackets) but for {}.",
+                told.join(", ")
+            ),
+        })
+    }
+
     fn print(&self, outcomes: &[Outcome], path: &std::path::Path) -> Result<()> {
         let mut out = std::io::stdout().lock();
         if self.json {
             return Ok(writeln!(out, "{}", serde_json::to_string_pretty(outcomes)?)?);
         }
         let lines = tournament::averaged(outcomes);
+        writeln!(out, "{}\n", self.differs()?)?;
         write!(out, "{}", tournament::table(&lines))?;
         for sentence in tournament::sentences(&lines) {
             writeln!(out, "\n{sentence}")?;

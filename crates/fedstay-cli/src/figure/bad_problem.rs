@@ -175,7 +175,10 @@ mod tests {
         assert_eq!(averaging.summary.verdict, Verdict::Harmful);
         assert_eq!(averaging.left[0].agent.0, 0);
         assert!((averaging.loss(0) - 1.0).abs() <= 0.05, "{}", averaging.loss(0));
-        assert_eq!((ada_gd.stop, ada_gd.summary.verdict), (StopReason::Stalled, Verdict::Retained));
+        assert_eq!(
+            (ada_gd.stop, ada_gd.summary.verdict),
+            (StopReason::Stalled, Verdict::Unsatisfied)
+        );
         assert!((cosine(&instance, ada_gd.end()).abs() - 1.0).abs() < 1e-9);
         let best = optimum(&instance, ada_gd.end()).unwrap();
         assert!(instance.oracles.iter().all(|oracle| oracle.loss(&[best.0, best.1]) == 0.0));

@@ -290,7 +290,7 @@ mod tests {
         assert!((third.averaging.summary.loss.mean - (1.0 + s) / 2.0).abs() < 1e-9);
         assert_eq!(third.averaging.summary.verdict, Verdict::Harmful);
         let kept = &third.ada_gd;
-        assert_eq!((kept.summary.verdict, kept.stop), (Verdict::Retained, StopReason::Settled));
+        assert_eq!((kept.summary.verdict, kept.stop), (Verdict::Unsatisfied, StopReason::Settled));
         let bound = third.instance.epsilon + 2.0 * third.instance.delta + 1e-12;
         assert!(kept.summary.loss.max <= bound);
         // The departure is in the bad region, and ADA-GD never is.

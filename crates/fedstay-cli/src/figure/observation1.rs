@@ -155,8 +155,8 @@ mod tests {
         for [averaging, ada_gd] in runs {
             assert_eq!(averaging.summary.verdict, Verdict::Benign);
             assert_eq!(averaging.left[0].agent.0, 1);
-            assert_eq!(averaging.stop, StopReason::NobodyLeft);
-            assert_eq!(ada_gd.summary.verdict, Verdict::Retained);
+            assert_eq!(averaging.stop, StopReason::EveryoneLeft);
+            assert!(ada_gd.summary.verdict.kept_everybody());
             assert_eq!(ada_gd.stop, StopReason::Stalled);
             assert!(ada_gd.loss(0) > instance.epsilon);
         }

@@ -4,9 +4,11 @@
 //! back to a run's folder. Keys are checked against one list ([`KEYS`]), so that a typing error is
 //! answered with the nearest keys there are.
 
+mod default;
 mod epsilon;
 mod keys;
 
+pub use default::{DEFAULT, default_under, differences};
 pub use epsilon::Epsilon;
 pub use keys::{KEYS, Key};
 

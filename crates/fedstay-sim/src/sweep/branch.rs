@@ -19,8 +19,8 @@ use fedstay::linalg::dot;
 use fedstay::record::RoundLine;
 use fedstay::verdict::Ledger;
 use fedstay::{
-    AgentId, Assessment, Behaviour, Call, Decision, Engine, Error, Gathered, Loss, Losses, Report,
-    Reports, RoundView, Server, Split, Standing, StopReason, Vector,
+    AgentId, Assessment, Behaviour, Call, Engine, Error, Gathered, Loss, Losses, Report, Reports,
+    RoundView, Server, Split, Standing, StopReason, Vector,
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -210,7 +210,7 @@ impl Seen<'_> {
         }
         let last_stays = self.experiment.training.as_ref().is_some_and(|t| t.last_stays);
         let reports = &self.gathered.reports;
-        if last_stays && reports.len() == 1 {
+        if last_stays && self.present == 1 {
             return Vec::new();
         }
         let content = |report: &&Report<'_>| {
@@ -247,7 +247,8 @@ impl Seen<'_> {
             reports.push(Report { standing: Standing::Open { loss, epsilon }, ..*report });
         }
         let reports =
-            Reports::with_goodbyes(server.weights().len(), reports, group.leaving.clone())?;
+            Reports::with_goodbyes(server.weights().len(), reports, group.leaving.clone())?
+                .with_absent(self.present - self.gathered.reports.len());
         let received: Vec<f64> = match server.weights().len() {
             small if small <= fedstay::record::SMALL => server.weights().to_vec(),
             // Lines hold weights only where they are few; this one is long for nothing.
@@ -273,7 +274,7 @@ impl Seen<'_> {
                 lane.recorder.add(&line);
                 continue;
             }
-            let line = self.line_of(lane, &line, &decision, &mut slopes);
+            let line = self.line_of(lane, &line, &mut slopes);
             lane.ledger.add(&line);
             lane.recorder.add(&line);
         }
@@ -281,13 +282,7 @@ impl Seen<'_> {
     }
 
     /// Another lane's line of the same round: its own losses and its own forecast.
-    fn line_of(
-        &self,
-        lane: &Lane,
-        line: &RoundLine,
-        decision: &Decision,
-        slopes: &mut Slopes<'_>,
-    ) -> RoundLine {
+    fn line_of(&self, lane: &Lane, line: &RoundLine, slopes: &mut Slopes<'_>) -> RoundLine {
         let mut line = RoundLine { loss: Vec::new(), at_least: Vec::new(), ..line.clone() };
         let margin = super::family::margin(&self.experiment.rule).unwrap_or(0.0);
         let mut split = Split::default();
@@ -302,8 +297,7 @@ impl Seen<'_> {
                 split.d.push(report.agent);
             }
         }
-        // A round without reports has no forecast.
-        line.d = if decision.stop == Some(StopReason::NobodyLeft) { Vec::new() } else { split.d };
+        line.d = split.d;
         line
     }
 }

@@ -56,7 +56,8 @@ const STOPS = {
   settled: "it stopped: everybody is within reach of their precision",
   landed: "it landed: everybody was brought under their precision at once",
   stalled: "it stalled: no direction helps somebody and leaves those about to leave alone",
-  "nobody-left": "it ended because nobody was left",
+  "everyone-left": "it ended because everyone had left",
+  "nobody-left": "it ended because everyone had left",
   "early-stop": "it stopped before a predicted departure",
   "round-limit": "it ended after the rounds asked for",
 };

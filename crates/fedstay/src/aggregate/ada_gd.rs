@@ -24,7 +24,7 @@
 //! Reference: Minbiao Han, Kumar Kshitij Patel, Han Shao, Lingxiao Wang, *On the Effect of
 //! Defections in Federated Learning and How to Prevent Them*, arXiv 2311.16459, Algorithm 2.
 
-use super::{Aggregator, Decision, Losses, Round, Split, StopReason};
+use super::{Aggregator, Decision, Losses, Round, Split, StopReason, safety};
 use crate::projection::{Projection, project_sum};
 use crate::report::tau;
 use crate::{Error, Loss, Report, Standing, Vector, linalg};
@@ -136,15 +136,10 @@ impl Aggregator for AdaGd {
         }
         let case = split.case();
         let mut decision = Decision {
-            stop: None,
             case: Some(case),
             split,
-            step_size,
-            projection: None,
-            landed: None,
             kept: self.projection.then_some(true),
-            guarded: false,
-            missed: None,
+            ..Decision::standing(step_size)
         };
         if case == 3 {
             decision.stop = Some(StopReason::Settled);
@@ -162,6 +157,9 @@ impl Aggregator for AdaGd {
             let mean = if case == 2 { moving.len() as f64 } else { 1.0 };
             let length = done.after / mean;
             linalg::scale(step, -step_size * length.min(1.0) / done.after);
+        }
+        if self.projection && safety::shorten(round.reports, step, self.delta) == 0.0 {
+            decision.stop = Some(StopReason::Stalled);
         }
         decision.projection = (case == 1 && self.projection).then_some(done);
         Ok(decision)

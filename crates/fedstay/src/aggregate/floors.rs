@@ -21,7 +21,8 @@ pub(crate) struct Floors<'a> {
 pub(crate) struct Held {
     /// How hard each agent's floor pushed; zero where it did not.
     pub(crate) multipliers: Vec<f64>,
-    /// Whether all constraints hold. If not, the step is the one that violates them least, or none.
+    /// Whether all constraints hold. If not, they cannot be met together, and whoever is below its
+    /// floor is held where it is.
     pub(crate) met: bool,
 }
 
@@ -114,17 +115,20 @@ impl<'a> Floors<'a> {
                 Held { multipliers, met: true }
             }
             Nearest::Empty => {
-                let worst = |lacking: Vec<f64>| lacking.into_iter().fold(0.0f64, f64::max);
-                let multipliers = match nearest(&self.gram, &b, RIDGE) {
-                    Nearest::Multipliers(multipliers) => multipliers,
-                    Nearest::Empty => vec![0.0; n],
-                };
-                self.push(step, &multipliers);
-                let stands = vec![0.0; step.len()];
-                if worst(self.lacking(step, delta)) >= worst(self.lacking(&stands, delta)) {
-                    step.fill(0.0);
+                // Whoever is below its floor is held where it is: standing still always does that.
+                let loss = self.loss.iter().zip(&self.epsilon);
+                let below = loss.map(|(loss, epsilon)| (epsilon + delta - loss).max(0.0));
+                let b: Vec<f64> = b.iter().zip(below).map(|(b, below)| b - below).collect();
+                match nearest(&self.gram, &b, 0.0) {
+                    Nearest::Multipliers(multipliers) => {
+                        self.push(step, &multipliers);
+                        Held { multipliers, met: false }
+                    }
+                    Nearest::Empty => {
+                        step.fill(0.0);
+                        Held { multipliers: vec![0.0; n], met: false }
+                    }
                 }
-                Held { multipliers, met: false }
             }
         }
     }

@@ -17,6 +17,7 @@ mod mw_fed;
 mod pcgrad;
 mod q_fedavg;
 mod retain;
+pub(crate) mod safety;
 mod simplex;
 
 pub use ada_gd::{AdaGd, OnSettled};
@@ -82,7 +83,8 @@ pub enum StopReason {
     /// No direction is left that helps somebody and leaves those about to leave alone.
     Stalled,
     /// Every agent has left.
-    NobodyLeft,
+    #[serde(alias = "nobody-left")]
+    EveryoneLeft,
     /// The policy stopped before a predicted departure.
     EarlyStop,
     /// The rounds that were asked for are over.
@@ -92,13 +94,24 @@ pub enum StopReason {
 }
 
 impl StopReason {
+    /// Every reason there is.
+    pub const ALL: [Self; 7] = [
+        Self::Settled,
+        Self::Landed,
+        Self::Stalled,
+        Self::EveryoneLeft,
+        Self::EarlyStop,
+        Self::RoundLimit,
+        Self::TooFew,
+    ];
+
     /// The name it has in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Settled => "settled",
             Self::Landed => "landed",
             Self::Stalled => "stalled",
-            Self::NobodyLeft => "nobody-left",
+            Self::EveryoneLeft => "everyone-left",
             Self::EarlyStop => "early-stop",
             Self::RoundLimit => "round-limit",
             Self::TooFew => "too-few",
@@ -130,6 +143,23 @@ pub struct Decision {
     /// Whose loss the last step's prediction missed, for rules that rest on predictions; `None` for
     /// those that make none.
     pub missed: Option<Vec<Miss>>,
+}
+
+impl Decision {
+    /// Nothing moves, nobody is predicted to leave, and the run continues.
+    pub(crate) fn standing(step_size: f64) -> Self {
+        Self {
+            stop: None,
+            split: Split::default(),
+            case: None,
+            step_size,
+            projection: None,
+            landed: None,
+            kept: None,
+            guarded: false,
+            missed: None,
+        }
+    }
 }
 
 /// An agent whose loss came out below its prediction by more than the room it had: the dangerous
@@ -442,17 +472,8 @@ fn descend(round: &Round<'_>, weights: &[f64], step: &mut [f64]) {
 
 /// The decision of a rule that watches departures and does nothing about them.
 fn watched(round: &Round<'_>, step: &[f64], delta: f64) -> Decision {
-    Decision {
-        stop: None,
-        split: forecast(round.reports, step, delta),
-        case: None,
-        step_size: round.step_size,
-        projection: None,
-        landed: None,
-        kept: None,
-        guarded: false,
-        missed: None,
-    }
+    let split = forecast(round.reports, step, delta);
+    Decision { split, ..Decision::standing(round.step_size) }
 }
 
 /// Who the step would carry to their precision, to first order: `F_m + ⟨g_m, s⟩ ≤ ε_m + margin`.
