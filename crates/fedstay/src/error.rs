@@ -144,4 +144,20 @@ impl Error {
     ) -> Self {
         Self::BadParameter { name: name.into(), value: value.to_string(), must: must.into() }
     }
+
+    /// The agent whose report is to blame, where it is one agent's.
+    pub fn agent(&self) -> Option<AgentId> {
+        match self {
+            Self::NotFinite { agent, .. }
+            | Self::TooLarge { agent, .. }
+            | Self::OutOfRange { agent, .. }
+            | Self::WrongDimension { agent, .. }
+            | Self::EmptyDirection { agent }
+            | Self::DuplicateAgent { agent }
+            | Self::ReportAfterGoodbye { agent }
+            | Self::ReturnWithoutReport { agent }
+            | Self::NeedsExactLoss { agent, .. } => Some(*agent),
+            _ => None,
+        }
+    }
 }

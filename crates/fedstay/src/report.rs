@@ -258,6 +258,17 @@ impl<'a> Reports<'a> {
         self.absent
     }
 
+    /// Takes one agent's report out, for a round that cannot be stepped with it. The agent is absent
+    /// then, and not gone.
+    pub fn remove(&mut self, agent: AgentId) {
+        if let Ok(index) = self.reports.binary_search_by_key(&agent, |report| report.agent) {
+            self.reports.remove(index);
+            self.norms.remove(index);
+            self.absent += 1;
+            self.returned.retain(|returned| *returned != agent);
+        }
+    }
+
     /// The reports, by agent.
     pub fn iter(&self) -> std::slice::Iter<'_, Report<'a>> {
         self.reports.iter()

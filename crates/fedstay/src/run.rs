@@ -33,6 +33,47 @@ pub struct Gathered<'a> {
     pub assessment: Option<Assessment>,
 }
 
+impl Gathered<'_> {
+    /// Steps; where that fails because of one report, drops it as its agent's fault and steps again
+    /// with the others. Tells whose reports were dropped, and why.
+    fn step_with_the_usable(
+        &mut self,
+        server: &mut Server,
+    ) -> Result<(Decision, Vec<(AgentId, String)>), Error> {
+        let mut dropped = Vec::new();
+        loop {
+            let error = match server.step(&self.reports) {
+                Ok(decision) => {
+                    self.faults.extend(dropped.iter().cloned());
+                    self.faults.sort_by_key(|(agent, _)| *agent);
+                    return Ok((decision, dropped));
+                }
+                Err(error) => error,
+            };
+            let blamed = match &error {
+                Error::StepOverflow { .. } => self.longest(server.step_size()),
+                error => error.agent(),
+            };
+            match blamed {
+                Some(agent) => {
+                    self.reports.remove(agent);
+                    dropped.push((agent, error.to_string()));
+                }
+                None => return Err(error),
+            }
+        }
+    }
+
+    /// Whose report would move the weights farthest.
+    fn longest(&self, step_size: f64) -> Option<AgentId> {
+        let moves = self.reports.iter().map(|report| {
+            let reach = report.reach.unwrap_or(step_size);
+            (report.agent, reach * crate::linalg::norm(report.direction))
+        });
+        moves.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(agent, _)| agent)
+    }
+}
+
 /// How good weights are for every agent, those who left included, and beyond.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Assessment {
@@ -79,6 +120,18 @@ pub trait Engine {
     /// which it last told a loss: nobody can make an agent that left answer.
     fn unasked(&self) -> Vec<(AgentId, u32)> {
         Vec::new()
+    }
+
+    /// Whether a report that no step can be taken with costs its agent the round and not everybody
+    /// the run. So it should be where agents are strangers; in a simulation such a report means that
+    /// training diverged, which is the result.
+    fn drops_bad_reports(&self) -> bool {
+        false
+    }
+
+    /// An agent's report of the round just stepped was dropped, and why.
+    fn dropped(&mut self, agent: AgentId, why: &str) {
+        let _ = (agent, why);
     }
 
     /// What the agents remember between rounds, who has left for instance.
@@ -133,9 +186,10 @@ pub fn run(
     observers: &mut [&mut dyn Observer],
 ) -> Result<StopReason, Error> {
     let mut received = Vec::new();
+    let lenient = engine.drops_bad_reports();
     while server.round() < rounds {
         let loads = server.loads();
-        let gathered = engine.gather(&Call {
+        let mut gathered = engine.gather(&Call {
             round: server.round() + 1,
             weights: server.weights(),
             step_size: server.step_size(),
@@ -144,7 +198,10 @@ pub fn run(
         })?;
         received.clear();
         received.extend_from_slice(server.weights());
-        let decision = server.step(&gathered.reports)?;
+        let (decision, dropped) = match lenient {
+            true => gathered.step_with_the_usable(server)?,
+            false => (server.step(&gathered.reports)?, Vec::new()),
+        };
         let view = RoundView {
             number: server.round(),
             received: &received,
@@ -159,6 +216,9 @@ pub fn run(
             observer.round(&view)?;
         }
         drop(gathered);
+        for (agent, why) in &dropped {
+            engine.dropped(*agent, why);
+        }
         for observer in observers.iter_mut() {
             observer.between_rounds(server, engine)?;
         }
