@@ -69,6 +69,28 @@ class Result:
         return self.summary["verdict"] if self.summary else None
 
     @property
+    def content(self) -> int | None:
+        """How many agents the delivered model satisfies, of those who could be asked."""
+        if self.summary is None:
+            return None
+        if "content" in self.summary:
+            return int(self.summary["content"])
+        asked = [agent for agent in self.summary["agents"] if agent.get("loss_of_round") is None]
+        known = [a for a in asked if a["loss"] is not None and a["epsilon"] is not None]
+        return len([agent for agent in known if agent["loss"] <= agent["epsilon"]])
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a reader should know before believing the rest."""
+        return list(self.summary["warnings"]) if self.summary else []
+
+    @property
+    def is_good(self) -> bool:
+        """Whether the run ended as one hopes: somebody is content, no departure did harm, and there
+        is nothing to warn of."""
+        return self.verdict in ("retained", "benign") and bool(self.content) and not self.warnings
+
+    @property
     def stop(self) -> str | None:
         """Why the run ended: "settled", "landed", "everyone-left", "round-limit" …"""
         return self.summary["stop"] if self.summary else None
@@ -77,7 +99,7 @@ class Result:
     def left(self) -> list[Departure]:
         """Who left, in the order in which they did."""
         return [
-            Departure(self._names[agent], line["round"])
+            Departure(self._names.get(agent, agent), line["round"])
             for line in self._lines
             for agent in line["left"]
         ]
@@ -114,7 +136,7 @@ class Result:
             columns["round"].append(line["round"])
             columns["mean_loss"].append(sum(told) / len(told) if told else None)
             for name in ("d", "left"):
-                columns[name].append([self._names[agent] for agent in line[name]])
+                columns[name].append([self._names.get(agent, agent) for agent in line[name]])
             faults = line.get("faults", [])
             columns["faults"].append([self._names.get(agent, agent) for agent, _ in faults])
             for name in ("case", "step_size", "step_norm", "stop"):
@@ -123,7 +145,7 @@ class Result:
                 columns[f"loss.{shown}"].append(losses.get(agent))
             if assessed:
                 accuracy = line.get("assessment", {}).get("accuracy") or [None]
-                known = accuracy[0] is not None
+                known = None not in accuracy
                 columns["mean_accuracy"].append(sum(accuracy) / len(accuracy) if known else None)
                 columns["worst_accuracy"].append(min(accuracy) if known else None)
         return columns
@@ -146,7 +168,11 @@ class Result:
         left = f"{len(self.left)} of {len(self._names)} left"
         if self.summary is None:
             return f"Result({rule} on {on}: {len(self._lines)} rounds so far, {left})"
-        return f"Result({rule} on {on}: {self.verdict}, {left}, {self.stop} after {self.summary['rounds']} rounds)"
+        content = f"{self.content} of {len(self.summary['agents'])} content"
+        end = f"{self.stop} after {self.summary['rounds']} rounds"
+        count = len(self.warnings)
+        warned = f"; {count} warning{'s' * (count > 1)}, see .warnings" if count else ""
+        return f"Result({rule} on {on}: {self.verdict}, {left}, {content}, {end}{warned})"
 
 
 def from_outcome(outcome: _core.Outcome, folder: str | Path | None) -> Result:

@@ -153,11 +153,16 @@ class LocalAgents:
         last = {str(i): [str(g.dtype), g.tobytes().hex()] for i, g in self._last.items()}
         behaviours = [behaviour.memory() for behaviour in self._behaviour]
         left = {str(agent): round for agent, round in self._left.items()}
-        return json.dumps({"left": left, "behaviours": behaviours, "last": last})
+        return json.dumps({"left": left, "behaviours": behaviours, "last": last}, allow_nan=False)
 
     def recall(self, memory: str) -> None:
         """Takes up what `memory` gave."""
         saved = json.loads(memory)
+        if not isinstance(saved, dict) or "left" not in saved:
+            raise _core.Error(
+                "the checkpoint does not say who has left, so this run cannot be resumed; start it anew "
+                "in another folder"
+            )
         self._left = {int(agent): round for agent, round in saved["left"].items()}
         for behaviour, remembered in zip(self._behaviour, saved["behaviours"], strict=True):
             behaviour.recall(remembered)
@@ -227,6 +232,7 @@ def simulate(
     >>> fedstay.simulate(agents, fedstay.AdaGd(delta=0.1), **start).left
     []
     """
+    _core.refuse_loads(rule, "agents in Python")
     start = np.asarray(weights)
     dtype = start.dtype if start.dtype == np.float32 else np.dtype(np.float64)
     usual = epsilon if epsilon is not None else usual_epsilon(rule)

@@ -1,6 +1,7 @@
 //! An engine that is written in Python: the agents of `fedstay.simulate`, or those behind Flower.
 
 use crate::error::Error as PyError;
+use crate::lists::no_loads;
 use crate::report::{HeldReport, Report};
 use fedstay::record::{HeaderAgent, RoundLine};
 use fedstay::{
@@ -95,9 +96,10 @@ impl<'py> PyEngine<'py> {
         arguments.set_item("weights", call.weights.to_pyarray(py))?;
         arguments.set_item("step_size", call.step_size)?;
         arguments.set_item("exact", call.losses == Losses::Exact)?;
-        let loads: Option<Vec<(u64, f64)>> =
-            call.loads.map(|loads| loads.iter().map(|(agent, share)| (agent.0, *share)).collect());
-        arguments.set_item("loads", loads)?;
+        if call.loads.is_some() {
+            // The callers refuse such rules before the first round; this is for those to come.
+            return Err(crate::error::error(no_loads("the rule", "agents in Python")));
+        }
         let answer = self.object.call_method("gather", (), Some(&arguments))?.extract()?;
         self.call_the_roll()?;
         Ok(answer)
@@ -196,6 +198,17 @@ impl Engine for PyEngine<'_> {
 
     fn unasked(&self) -> Vec<(AgentId, u32)> {
         self.unasked.clone()
+    }
+
+    /// An engine that can be told of dropped reports has agents that are strangers.
+    fn drops_bad_reports(&self) -> bool {
+        self.object.hasattr("dropped").unwrap_or(false)
+    }
+
+    fn dropped(&mut self, agent: AgentId, why: &str) {
+        if let Err(error) = self.object.call_method1("dropped", (agent.0, why)) {
+            *self.failure.borrow_mut() = Some(error);
+        }
     }
 
     fn memory(&self) -> Value {

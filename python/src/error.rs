@@ -30,17 +30,6 @@ pub(crate) fn blame(message: impl ToString, agent: Option<AgentId>) -> PyErr {
 
 /// The core's errors, with the agent they carry.
 pub(crate) fn from_core(error: fedstay::Error) -> PyErr {
-    use fedstay::Error as Core;
-    let agent = match &error {
-        Core::NotFinite { agent, .. }
-        | Core::TooLarge { agent, .. }
-        | Core::OutOfRange { agent, .. }
-        | Core::WrongDimension { agent, .. }
-        | Core::EmptyDirection { agent }
-        | Core::DuplicateAgent { agent }
-        | Core::ReportAfterGoodbye { agent }
-        | Core::NeedsExactLoss { agent, .. } => Some(*agent),
-        _ => None,
-    };
+    let agent = error.agent();
     blame(error, agent)
 }

@@ -31,6 +31,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(lists::listed, module)?)?;
     module.add_function(wrap_pyfunction!(lists::keys, module)?)?;
     module.add_function(wrap_pyfunction!(lists::complete_rule, module)?)?;
+    module.add_function(wrap_pyfunction!(lists::refuse_loads, module)?)?;
     module.add_function(wrap_pyfunction!(lists::tau, module)?)?;
     module.add_function(wrap_pyfunction!(drive::drive, module)?)?;
     module.add_function(wrap_pyfunction!(native::run_experiment, module)?)?;

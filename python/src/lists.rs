@@ -2,8 +2,9 @@
 
 use crate::convert::described;
 use crate::error::{error, from_core};
+use fedstay::aggregate::Variant;
 use fedstay::list::Entry;
-use fedstay::{AgentId, Aggregator, Choice, Decide, Evidence, Policy, Rule, View};
+use fedstay::{AgentId, Aggregator, Choice, Decide, Evidence, MwFed, Policy, Rule, View};
 use pyo3::prelude::*;
 
 /// What there is of `what` ("rules", "policies" or "behaviours"): name, one sentence, reference.
@@ -30,6 +31,23 @@ pub(crate) fn complete_rule(rule: &Bound<'_, PyAny>) -> PyResult<String> {
     let rule = crate::server::rule(rule)?;
     rule.check().map_err(from_core)?;
     serde_json::to_string(&rule).map_err(error)
+}
+
+/// Refuses a rule that sets loads where nobody applies them: such a run would be another rule's.
+#[pyfunction]
+pub(crate) fn refuse_loads(rule: &Bound<'_, PyAny>, place: &str) -> PyResult<()> {
+    match crate::server::rule(rule)? {
+        Rule::MwFed(MwFed { variant: Variant::Load, .. }) => Err(error(no_loads("mw-fed", place))),
+        _ => Ok(()),
+    }
+}
+
+/// Why a rule's loads cannot be applied, and what to use instead.
+pub(crate) fn no_loads(rule: &str, place: &str) -> String {
+    format!(
+        "{rule} with variant \"load\" tells every agent how many samples to work on, and {place} do \
+         not do that; use variant=\"weight\", or `fedstay.run`, whose simulator applies loads"
+    )
 }
 
 /// The step size from which on an agent counts as about to leave: (loss − epsilon − delta)/norm.

@@ -174,12 +174,18 @@ impl Report {
         self.samples
     }
 
-    /// Raises `fedstay.Error` unless a server of so many weights can use the report.
-    fn check(slf: Bound<'_, Self>, dimension: usize) -> PyResult<()> {
+    /// Raises `fedstay.Error` unless a server of so many weights can use the report. Returns the
+    /// length of its direction, or of its gradient where that is longer.
+    fn check(slf: Bound<'_, Self>, dimension: usize) -> PyResult<f64> {
         let held = HeldReport::new(slf)?;
-        fedstay::Reports::new(dimension, vec![held.read(None)?])
-            .map(drop)
-            .map_err(crate::error::from_core)
+        let report = held.read(None)?;
+        let alone = fedstay::Report { gradient: None, ..report };
+        let lengths = [report, alone].map(|report| {
+            let reports = fedstay::Reports::new(dimension, vec![report]);
+            reports.map(|reports| reports.norms()[0]).map_err(crate::error::from_core)
+        });
+        let [slope, direction] = lengths;
+        Ok(slope?.max(direction?))
     }
 
     fn __repr__(&self) -> String {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -184,10 +185,13 @@ class Federation:
                 continue
         return found
 
-    def kill_server_app(self) -> None:
-        """Kills the process of the server app that runs now."""
-        for pid in wait_until(lambda: self.ours("flwr-serverapp"), 30, "the server app"):
-            os.kill(pid, signal.SIGKILL)
+    def kill_server_app(self) -> bool:
+        """Kills the process of the server app that runs now; whether there was one."""
+        there = self.ours("flwr-serverapp")
+        for pid in there:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return bool(there)
 
     def close(self) -> None:
         for process in reversed(self.processes):

@@ -1,113 +1,23 @@
 """The strategy's patience and suspicion, with Flower's own messages on a grid inside this process.
 
-What real processes do is in test_flower.py; here are the many ways in which agents come and go.
+What real processes do is in test_flower.py, what hostile agents do in test_hostile.py; here are the
+many ways in which agents come and go.
 """
 
 import itertools
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import fedstay
 import numpy as np
 import pytest
-from fedstay.flower import FedStay, agent_mod, agent_name, decide_and_report, evaluate_and_report
-from flwr.app import (
-    Array,
-    ArrayRecord,
-    ConfigRecord,
-    Context,
-    Error,
-    Message,
-    MetricRecord,
-    RecordDict,
-)
+from fedstay.flower import FedStay, agent_mod, agent_name, decide_and_report
+from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
-from flwr.serverapp import Grid
-from flwr.supercore.task_identity import TaskIdentity
 from loopback.bowls import START, STEP_SIZE, agents
-
-# What Flower tells every process of a server app; messages carry it.
-TaskIdentity.run_id, TaskIdentity.node_id, TaskIdentity.task_id = 1, 1, 1
-
-
-class Nodes(Grid):
-    """Nodes in this process: each has a context and answers with the app, unless it is `dead`."""
-
-    def __init__(self, names, app):
-        self.app, self.contexts, self.dead, self.asked = app, {}, set(), []
-        self.hook = lambda round, grid: None
-        self.numbers = itertools.count(101)
-        self.ids = itertools.count()
-        self.replies = {}
-        for name in names:
-            self.join(name)
-
-    def join(self, name):
-        node = next(self.numbers)
-        self.contexts[node] = Context(1, node, {"agent": name}, RecordDict(), {})
-        return node
-
-    def set_run(self, run): ...
-
-    run = None
-
-    def create_message(self, *arguments): ...
-
-    def get_node_ids(self):
-        return list(self.contexts)
-
-    def push_messages(self, messages):
-        sent = []
-        for message in messages:
-            message.metadata.__dict__["_message_id"] = str(next(self.ids))
-            sent.append(message.metadata.message_id)
-            node = message.metadata.dst_node_id
-            round = int(message.content["config"]["server-round"])
-            self.asked.append((message.metadata.message_type, round, node))
-            if node not in self.dead:
-                self.replies[sent[-1]] = self.answer(message, self.contexts[node])
-        return sent
-
-    def answer(self, message, context):
-        try:
-            return self.app(message, context)
-        except Exception as error:  # noqa: BLE001
-            # As Flower does: the error comes from node 1, not from the node that failed.
-            return Message(Error(5, f"trace\n{error!r}"), reply_to=message)
-
-    def pull_messages(self, ids):
-        return [self.replies.pop(i) for i in reversed(list(ids)) if i in self.replies]
-
-    def send_and_receive(self, messages, *, timeout=None):
-        return self.pull_messages(self.push_messages(messages))
-
-
-def bowl_app(change=lambda reply, name, round: reply, **options):
-    app = ClientApp()
-
-    @app.train()
-    def train(message, context):
-        name = agent_name(context)
-        agent = agents()[name]
-        epsilon = options.get("epsilon", agent.epsilon)
-        reply = decide_and_report(agent, None, message, context, epsilon=epsilon)
-        return change(reply, name, int(message.content["config"]["server-round"]))
-
-    @app.evaluate()
-    def evaluate(message, context):
-        return evaluate_and_report(agents()[agent_name(context)], None, message, context)
-
-    return app
-
-
-def start(strategy, grid, rounds=4, **more):
-    arrays = ArrayRecord({"w": Array(START)})
-    strategy.start(grid, arrays, num_rounds=rounds, timeout=more.pop("timeout", 0.3), **more)
-    return strategy.result
-
-
-def simulated(**options):
-    return fedstay.simulate(
-        agents(), "fedavg", weights=START, step_size=STEP_SIZE, rounds=4, **options
-    )
+from nodes import Nodes, bowl_app, simulated, start
 
 
 def test_the_order_of_nodes_and_replies_changes_nothing():
@@ -390,3 +300,15 @@ def test_a_resumed_server_waits_for_the_nodes_to_come_back(tmp_path):
     result = start(begin(), late, timeout=1)
     assert result.lines == simulated().lines
     assert result.weights.tobytes() == simulated().weights.tobytes()
+
+
+def test_a_server_that_is_killed_at_random_moments_goes_on_to_the_same_bytes(tmp_path):
+    """By SIGKILL, many times; with a grid inside its process, so that it takes seconds. The same on
+    real processes of Flower is in test_flower.py."""
+    kills = os.environ.get("FEDSTAY_SERVER_KILLS", "20")
+    command = [sys.executable, str(Path(__file__).parent / "killed_server.py")]
+    done = subprocess.run(
+        [*command, str(tmp_path), kills, "1"], capture_output=True, text=True, timeout=3600
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    print(done.stdout)

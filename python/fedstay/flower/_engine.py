@@ -114,8 +114,8 @@ class Engine:
         reports = [answers.reports[agent] for agent in sorted(answers.reports)]
         self._metrics(round, reports, answers)
         assessment = self._assessment(round, arrays)
-        # Who left is not asked again, so nobody comes back.
-        return reports, sorted(answers.goodbyes), [], faults, assessment, None
+        goodbyes = sorted(answers.goodbyes)
+        return reports, goodbyes, sorted(answers.returned), faults, assessment, None
 
     def _ask(
         self,
@@ -134,10 +134,10 @@ class Engine:
             answers.faults.setdefault(member.name, "not connected")
         messages = strategy._messages(nodes, round, arrays, self.train_config, MessageType.TRAIN)
         replies, sent = self._exchange(messages)
-        strategy._read(replies, sent, listed, weights, round, answers)
+        strategy.reader.read(replies, sent, listed, weights, round, answers)
         silent = set(sent.values()) - {sent.get(r.metadata.reply_to_message_id) for r in replies}
         for node in silent:
-            strategy._blame(node, f"no answer within {self.timeout:g} s", answers)
+            strategy.reader.blame(node, f"no answer within {self.timeout:g} s", answers)
         if exact:
             self._drop_secrets(answers)
         return nodes
@@ -147,8 +147,7 @@ class Engine:
         for member in self.roll.still_in():
             made = answers.reports.get(member.id)
             if made is not None and made.loss is None:
-                del answers.reports[member.id]
-                answers.faults[member.name] = f"it keeps its loss, which {self.strategy.rule} needs"
+                answers.drop(member, f"it keeps its loss, which {self.strategy.rule} needs")
 
     def _exchange(self, messages: list[Message]) -> tuple[list[Message], dict[str, int]]:
         """Sends messages, and waits for the replies as long as an agent may take."""
@@ -211,10 +210,11 @@ class Engine:
         strategy = self.strategy
         messages = list(strategy.configure_evaluate(round, arrays, self.evaluate_config, self.grid))
         replies, sent = self._exchange(messages)
-        metrics = strategy.aggregate_evaluate(round, replies)
+        told = strategy._evaluations(replies, sent)
+        metrics = strategy._mean(told)
         if metrics is not None:
             self.flower.evaluate_metrics_clientapp[round] = metrics
-        return strategy._evaluations(replies, sent)
+        return told
 
     def _assessment(
         self, round: int, arrays: ArrayRecord
@@ -227,7 +227,11 @@ class Engine:
         ids = [agent for agent, _, _ in self.agents()]
         if any(agent not in told for agent in ids):
             return None
-        return [(agent, *told[agent], None) for agent in ids]
+        # A column of accuracies is everybody's or nobody's.
+        everybody = all(told[agent][1] is not None for agent in ids)
+        return [
+            (agent, told[agent][0], told[agent][1] if everybody else None, None) for agent in ids
+        ]
 
     def assess(
         self, weights: NDArray[np.float64]
@@ -253,12 +257,31 @@ class Engine:
                 result.append((agent, loss, None, member.loss_round or member.left or 0))
         return result
 
+    def dropped(self, agent: int, why: str) -> None:
+        """The core could not step with this agent's report, and stepped without it."""
+        for member in self.roll.members.values():
+            if member.id == agent:
+                log(
+                    WARNING,
+                    "fedstay: round %d: agent %s is skipped: %s",
+                    self.round,
+                    member.name,
+                    why,
+                )
+                self.roll.failed(member, self.round)
+
     def memory(self) -> str:
         """What a restart needs, for the checkpoint."""
-        return json.dumps({"round": self.round, **self.roll.memory()})
+        # Nothing that JSON cannot say is ever kept; were it so, this is the place to fail.
+        return json.dumps({"round": self.round, **self.roll.memory()}, allow_nan=False)
 
     def recall(self, memory: str) -> None:
         """Takes up what `memory` gave."""
         saved = json.loads(memory)
+        if not isinstance(saved, dict) or not {"round", "members"} <= set(saved):
+            raise Error(
+                "the checkpoint does not say who takes part, so this run cannot be resumed; start it "
+                "anew in another folder"
+            )
         self.round = saved["round"]
         self.roll.recall(saved)

@@ -50,6 +50,12 @@ class Layout:
 
     def unpack(self, arrays: ArrayRecord, who: str, dtype: Any = None) -> NDArray[Any]:
         """The model's arrays as a vector; raises, naming `who`, where they do not fit."""
+        unknown = [key for key in arrays if key not in self.shapes]
+        if unknown:
+            raise Error(
+                f"agent {who}: its reply has arrays that the model does not have: {unknown[:3]}; do all "
+                "agents train the same model?"
+            )
         parts = []
         for key in self.keys:
             if key not in arrays:
@@ -63,4 +69,5 @@ class Layout:
             if part.dtype.kind != "f":
                 raise Error(f"agent {who}: its array `{key}` is of {part.dtype}, not of floats")
             parts.append(part.reshape(-1))
-        return np.concatenate(parts).astype(dtype or self.dtype, copy=False)
+        with np.errstate(over="ignore"):  # Whoever reads the vector refuses what is not finite.
+            return np.concatenate(parts).astype(dtype or self.dtype, copy=False)

@@ -1,13 +1,38 @@
-"""Replies sorted into reports, goodbyes and faults. Their order does not matter."""
+"""Replies sorted into reports, goodbyes and faults. Their order does not matter.
+
+Whatever an agent sends, it can only lose its own place in this round: every reply is read inside a
+`try`, nothing of it is kept before all of it has been checked, and what it says reaches the log only
+as one short printable line.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from logging import INFO, WARNING
+from typing import Any
 
-from flwr.app import ConfigRecord
+import numpy as np
+from flwr.app import Message, RecordDict
+from flwr.common.logger import log
+from numpy.typing import NDArray
 
 from .._core import Error, Report
-from ._roll import Member
+from ._door import (
+    LARGEST,
+    SECURE_AGGREGATION,
+    SECURE_AGGREGATION_MARK,
+    claimed_name,
+    number,
+    outliers,
+    share,
+    shown,
+)
+from ._layout import RECORD, Layout
+from ._roll import Member, Roll
+
+#: The array records of a report; there is no other.
+ARRAYS = {"arrays", "gradient"}
 
 
 @dataclass
@@ -16,6 +41,11 @@ class Answers:
 
     reports: dict[int, Report] = field(default_factory=dict)
     goodbyes: list[int] = field(default_factory=list)
+    #: Those among the reporting whose goodbye was somebody else's.
+    returned: list[int] = field(default_factory=list)
+    #: How far each report would move the model, and the largest number it tells.
+    moves: dict[int, float] = field(default_factory=dict)
+    tells: dict[int, float] = field(default_factory=dict)
     faults: dict[str, str] = field(default_factory=dict)
     #: The same of nodes that have not told their names, by node.
     strangers: dict[int, str] = field(default_factory=dict)
@@ -30,9 +60,255 @@ class Answers:
     def heard(self, member: Member) -> bool:
         return member.id in self.reports or member.id in self.goodbyes
 
+    def drop(self, member: Member, why: str) -> None:
+        """Takes a report back as its agent's fault."""
+        self.reports.pop(member.id, None)
+        self.moves.pop(member.id, None)
+        self.tells.pop(member.id, None)
+        if member.id in self.returned:
+            self.returned.remove(member.id)
+        self.faults[member.name] = why
 
-def number(record: ConfigRecord, name: str, who: str) -> float:
-    value = record[name]
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise Error(f"agent {who}: its {name} is {value!r}, not a number")
-    return float(value)
+
+@dataclass
+class Reader:
+    """Reads the replies of a round.
+
+    step_size, epsilon: what the agents were sent.
+    max_reach: how many times the step size an agent's `reach` may be.
+    max_ratio: how many times larger than the model and than the other reports a report may be.
+    """
+
+    roll: Roll
+    step_size: float
+    epsilon: float | None
+    max_reach: float
+    max_ratio: float
+    layout: Layout | None = None
+
+    def read(
+        self,
+        replies: Iterable[Message],
+        sent: Mapping[str, int],
+        listed: Iterable[int],
+        weights: NDArray[np.float64],
+        round: int,
+        answers: Answers,
+    ) -> None:
+        """Sorts replies to the messages in `sent` into reports, goodbyes and faults."""
+        contents: dict[int, RecordDict] = {}
+        claims: dict[int, str] = {}
+        twice: set[int] = set()
+        for reply in replies:
+            node = sent.get(reply.metadata.reply_to_message_id)
+            if node is None:
+                continue
+            try:
+                content = _content(reply, node)
+                if node in contents:
+                    twice.add(node)
+                claims[node] = claimed_name(content)
+                contents[node] = content
+            # As in `_hear`.
+            except Exception as error:  # noqa: BLE001
+                self.blame(node, _why(error), answers)
+        for node in twice:
+            del claims[node]
+            self.blame(node, f"node {node} answered twice; refused", answers)
+        for node, member in self.roll.admit(claims, listed).items():
+            if isinstance(member, Error):
+                self.blame(node, str(member), answers)
+            else:
+                self._hear(member, contents[node], weights, round, answers)
+        self._drop_garbage(weights, answers)
+        for member in self.roll.members.values():
+            if answers.heard(member) and self.roll.answered(member):
+                log(INFO, "fedstay: round %d: agent %s is back", round, member.name)
+
+    def _hear(
+        self,
+        member: Member,
+        content: RecordDict,
+        weights: NDArray[np.float64],
+        round: int,
+        answers: Answers,
+    ) -> None:
+        gone = member.left is not None
+        if gone and not self.roll.was_sent_away(member):
+            log(INFO, "fedstay: agent %s left in round %d and is not asked again", member.name,
+                member.left)  # fmt: skip
+            return
+        said = content.config_records[RECORD]
+        believed = self.roll.believes_goodbye(member)
+        member.answers += 1
+        try:
+            if said.get("leaves") is True:
+                epsilon = self._precision(said, member)
+                if not believed:
+                    raise Error(
+                        f"it says goodbye in the first answer of node {member.node}, where anybody "
+                        "could be speaking under its name; it is believed when it says so again"
+                    )
+                if not gone:
+                    member.left, member.left_node = round, member.node
+                    answers.goodbyes.append(member.id)
+                    log(INFO, "fedstay: round %d: agent %s leaves", round, member.name)
+            else:
+                made, move, tells = self._report(member, content, weights)
+                epsilon = made.epsilon
+                answers.reports[member.id] = made
+                answers.moves[member.id], answers.tells[member.id] = move, tells
+                if made.loss is not None:
+                    member.loss, member.loss_round = made.loss, round
+                if gone:
+                    member.left = member.left_node = None
+                    answers.returned.append(member.id)
+                    log(INFO, "fedstay: round %d: agent %s is back: the goodbye was said by another "
+                        "node", round, member.name)  # fmt: skip
+            if epsilon is not None:
+                member.epsilon = epsilon
+        # Whatever an agent sends, it can only lose its own place in this round.
+        except Exception as error:  # noqa: BLE001
+            why = _why(error)
+            for prefix in (f"agent {member.id}: ", f"agent {member.name}: "):
+                why = why.removeprefix(prefix)
+            answers.faults[member.name] = why
+            return
+        answers.faults.pop(member.name, None)
+
+    def _precision(self, said: Mapping[str, Any], member: Member) -> float | None:
+        """The precision an agent told now or before, else the one it was sent."""
+        if said.get("epsilon") is not None:
+            return number(said, "epsilon", member.name)
+        return member.epsilon if member.epsilon is not None else self.epsilon
+
+    def _report(
+        self, member: Member, content: RecordDict, weights: NDArray[np.float64]
+    ) -> tuple[Report, float, float]:
+        """The report in a reply, checked; how far it would move the model, and the largest number it
+        tells."""
+        assert self.layout is not None
+        said, who = content.config_records[RECORD], member.name
+        arrays = content.array_records.get("arrays")
+        if arrays is None:
+            raise Error(f"agent {who}: its reply has no arrays")
+        unknown = sorted(set(content.array_records) - ARRAYS)
+        if unknown:
+            raise Error(f"agent {who}: its reply has array records that are not ours: {unknown}")
+        reach = self._reach(said, who)
+        direction = self.layout.unpack(arrays, who)
+        if said.get("kind") == "weights":
+            sent = self.layout.unpack(self.layout.pack(weights), who, np.float64)
+            with np.errstate(all="ignore"):  # What is not finite is found below.
+                moved = sent - direction.astype(np.float64)
+                moved /= self.step_size if reach is None else reach
+                direction = moved.astype(self.layout.dtype)
+        gradient = content.array_records.get("gradient")
+        numbers: dict[str, Any] = {
+            name: number(said, name, who, may_be_infinite=name == "tau")
+            for name in ("loss", "epsilon", "tau", "standard_error")
+            if name in said
+        }
+        if "loss" in numbers and self.epsilon is not None:
+            numbers.setdefault("epsilon", self.epsilon)
+        made = Report(
+            member.id,
+            direction,
+            gradient=self.layout.unpack(gradient, who) if gradient is not None else None,
+            reach=reach,
+            samples=max(int(number(said, "samples", who)), 1) if "samples" in said else 1,
+            **numbers,
+        )
+        move = max(self.step_size, reach or 0.0) * made.check(len(weights))
+        if move > LARGEST:
+            raise Error(
+                f"agent {who}: its report would move the model by {move:g}, out of all range"
+            )
+        tells = max((abs(value) for name, value in numbers.items() if name != "tau"), default=0.0)
+        return made, move, tells
+
+    def _reach(self, said: Mapping[str, Any], who: str) -> float | None:
+        if "reach" not in said:
+            return None
+        reach, most = number(said, "reach", who), self.max_reach * self.step_size
+        if not 0.0 < reach <= most:
+            raise Error(
+                f"agent {who}: its reach is {reach:g}, but must be above zero and at most {most:g}, "
+                f"`max_reach` = {self.max_reach:g} times the step size"
+            )
+        return reach
+
+    def _drop_garbage(self, weights: NDArray[np.float64], answers: Answers) -> None:
+        with np.errstate(over="ignore"):
+            length = float(np.linalg.norm(weights))
+        by_id = {member.id: member for member in self.roll.members.values()}
+        beyond = f"is taken for garbage, beyond `max_ratio` = {self.max_ratio:g} times"
+        for agent, typical in outliers(answers.moves, max(length, 1.0), self.max_ratio).items():
+            move = answers.moves[agent]
+            why = f"its report would move the model by {move:.3g} and {beyond} {typical:.3g}"
+            answers.drop(by_id[agent], f"{why}, what the model and the other reports are like")
+        for agent, typical in outliers(answers.tells, 1.0, self.max_ratio).items():
+            told = answers.tells[agent]
+            why = f"it tells a loss or a precision of size {told:.3g}, which {beyond} {typical:.3g}"
+            answers.drop(by_id[agent], f"{why}, what the others tell")
+
+    def blame(self, node: int, why: str, answers: Answers) -> None:
+        """A node's fault is its agent's, where that is known."""
+        member = self.roll.of_node(node)
+        if member is None:
+            log(WARNING, "fedstay: node %d: %s", node, why)
+            answers.strangers[node] = why
+        elif member.left is None and not answers.heard(member):
+            answers.faults[member.name] = why.removeprefix(f"agent {member.name}: ")
+
+    def evaluations(
+        self,
+        replies: Iterable[Message],
+        sent: Mapping[str, int],
+        loss_key: str,
+        accuracy_key: str,
+    ) -> dict[int, tuple[float, float | None]]:
+        """Loss and, where there is one, accuracy by agent. What cannot be used is ignored and logged."""
+        told: dict[int, tuple[float, float | None]] = {}
+        for reply in replies:
+            node = sent.get(reply.metadata.reply_to_message_id)
+            member = self.roll.of_node(node) if node is not None else None
+            if node is None or member is None:
+                continue
+            try:
+                metrics: dict[str, Any] = {}
+                for record in _content(reply, node).metric_records.values():
+                    metrics.update(record)
+                if loss_key not in metrics:
+                    raise Error(f"its evaluation has no `{loss_key}`")
+                told[member.id] = (number(metrics, loss_key, member.name), None)
+                if accuracy_key in metrics:
+                    accuracy = share(metrics, accuracy_key, member.name)
+                    told[member.id] = (told[member.id][0], accuracy)
+            # As in `_hear`.
+            except Exception as error:  # noqa: BLE001
+                why = _why(error).removeprefix(f"agent {member.name}: ")
+                log(WARNING, "fedstay: agent %s: %s; ignored", member.name, why)
+        return told
+
+
+def _content(reply: Message, node: int) -> RecordDict:
+    """What a reply says, if it is one of the node that was asked and not an error."""
+    if reply.has_error():
+        # Flower itself answers for a node that failed, so the source says nothing here.
+        reason = str(reply.error.reason or "")
+        if SECURE_AGGREGATION_MARK in reason:
+            raise Error(SECURE_AGGREGATION)
+        lines = reason.strip().splitlines()
+        raise Error(f"error {reply.error.code}: {lines[-1] if lines else '?'}")
+    source = reply.metadata.src_node_id
+    if source != node:
+        raise Error(f"the answer came from node {source}, not from node {node}, which was asked")
+    if SECURE_AGGREGATION_MARK in reply.content.config_records:
+        raise Error(SECURE_AGGREGATION)
+    return reply.content
+
+
+def _why(error: Exception) -> str:
+    """An exception as a reason for a log and for rounds.jsonl."""
+    return shown(error if isinstance(error, Error) else f"{type(error).__name__}: {error}")

@@ -23,6 +23,10 @@ class Member:
     id: int
     name: str
     node: int | None = None
+    #: The node that first answered under the name; another one only stands in for it.
+    first: int | None = None
+    #: How often its node has answered since it has the name.
+    answers: int = 0
     epsilon: float | None = None
     silent: int = 0
     #: The round in which it was set aside, if it is.
@@ -30,6 +34,8 @@ class Member:
     #: Set aside and not connected: asked at once when it is back.
     absent: bool = False
     left: int | None = None
+    #: The node that said goodbye.
+    left_node: int | None = None
     loss: float | None = None
     loss_round: int | None = None
 
@@ -74,14 +80,15 @@ class Roll:
         member = self.of_node(node)
         if member is None:
             # A stranger may be a new agent, or an old one on a new node.
-            return not self._only_known_nodes()
+            return not self.only_known_nodes()
         if member.left is not None:
             return False
         if member.aside is None or member.absent:
             return True
         return (round - member.aside) % self.retry_every == 0
 
-    def _only_known_nodes(self) -> bool:
+    def only_known_nodes(self) -> bool:
+        """Whether every name belongs to one node for good."""
         return isinstance(self.expected, Mapping) and None not in self.expected.values()
 
     def missing(self, asked: Iterable[int]) -> list[Member]:
@@ -97,7 +104,13 @@ class Roll:
         """Which agent each node is, given the names they answered under; or why not."""
         listed = set(listed)
         admitted: dict[int, Member | Error] = {}
-        for node, name in sorted(claims.items(), key=lambda claim: _order(claim[1])):
+
+        def turn(claim: tuple[int, str]) -> tuple[Any, ...]:
+            """By name; whoever had the name first comes before whoever stands in."""
+            member = self.members.get(claim[1])
+            return *_order(claim[1]), member is None or member.first != claim[0], claim[0]
+
+        for node, name in sorted(claims.items(), key=turn):
             try:
                 admitted[node] = self._admit(node, name, claims, listed)
             except Error as error:
@@ -120,16 +133,31 @@ class Roll:
                 )
             member = self.members[name] = Member(self._number(name), name, node)
         if member.node != node:
-            fixed = isinstance(self.expected, Mapping) and self.expected[name] is not None
-            if fixed or member.node in listed:
+            back = member.first == node
+            if self._is_bound(name) or (member.node in listed and not back):
                 raise Error(
                     f"agent {name} is node {member.node}, but node {node} answered under its name; "
                     "refused"
                 )
             if member.node is None and sum(claimed == name for claimed in claims.values()) > 1:
                 raise Error(f"agent {name}: several nodes answered under this name; refused")
-            member.node = node
+            member.node, member.answers = node, 0
+        if member.first is None:
+            member.first = node
         return member
+
+    def _is_bound(self, name: str) -> bool:
+        """Whether a name belongs to one node for good."""
+        return isinstance(self.expected, Mapping) and self.expected.get(name) is not None
+
+    def believes_goodbye(self, member: Member) -> bool:
+        """Whether a goodbye under this name counts: not in the first answer of a node, because who
+        has left is not asked again, and anybody may answer under a name whose node is away."""
+        return self._is_bound(member.name) or member.answers >= 1
+
+    def was_sent_away(self, member: Member) -> bool:
+        """Whether its goodbye was said by a node that stood in, and the first one is back."""
+        return member.node == member.first != member.left_node
 
     def _number(self, name: str) -> int:
         """A partition's number is its own; other names are numbered as they come."""

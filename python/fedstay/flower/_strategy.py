@@ -1,8 +1,9 @@
-"""The strategy: Flower's contract, and what replies mean."""
+"""The strategy: Flower's contract. What replies mean is in _replies.py."""
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from logging import INFO, WARNING
 from pathlib import Path
@@ -14,17 +15,16 @@ from flwr.common.logger import log
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Result as FlowerResult
 from flwr.serverapp.strategy import Strategy
-from numpy.typing import NDArray
 
 from .. import _core
-from .._core import Error, Report
+from .._core import Error
 from ..result import Result, from_outcome
 from ..rules import AdaGd, usual_epsilon
 from ..simulation import RuleLike
 from ._engine import Engine
-from ._layout import RECORD, Layout
-from ._replies import Answers, number
-from ._roll import Member, Roll
+from ._layout import Layout
+from ._replies import Answers, Reader
+from ._roll import Roll
 
 
 class FedStay(Strategy):
@@ -47,6 +47,12 @@ class FedStay(Strategy):
     agents : list of names, or mapping from names to node ids, optional
         Who may take part; anybody, if not given. With node ids (SuperNodes that authenticate keep
         theirs) a name cannot move to another node.
+    max_reach : float
+        An agent's `reach`, the sum of its local step sizes, is at most so many times the step size.
+    max_ratio : float
+        A report is taken for garbage if it would move the model by more than so many times the model's
+        own length (at least 1) and so many times what the median of the other reports would; or if it
+        tells a loss that is so many times the median of the others' (at least 1).
     min_available_nodes : int
         Wait for so many nodes before the first round.
     min_agents : int
@@ -78,6 +84,8 @@ class FedStay(Strategy):
         policy: str | Mapping[str, Any] | None = None,
         out: str | Path | None = None,
         agents: Sequence[str] | Mapping[str, int | None] | None = None,
+        max_reach: float = 1000.0,
+        max_ratio: float = 1e6,
         min_available_nodes: int = 1,
         min_agents: int = 1,
         on_few: Literal["wait", "stop"] = "wait",
@@ -98,6 +106,9 @@ class FedStay(Strategy):
                             ("retry_every", retry_every), ("tries", tries)):  # fmt: skip
             if value < 1:
                 raise Error(f"`{name}` is {value}, but must be 1 or more")
+        for name, most in (("max_reach", max_reach), ("max_ratio", max_ratio)):
+            if not 1 <= most < float("inf"):
+                raise Error(f"`{name}` is {most}, but must be a finite number, 1 or more")
         self.rule: RuleLike = rule if rule is not None else AdaGd()
         self.step_size, self.policy = step_size, policy
         self.epsilon = epsilon if epsilon is not None else usual_epsilon(rule)
@@ -110,10 +121,11 @@ class FedStay(Strategy):
         self.roll = Roll(agents, max_silent, retry_every)
         #: The run as `fedstay.Result`, once it is over.
         self.result: Result | None = None
-        self._layout: Layout | None = None
+        self.reader = Reader(self.roll, step_size, self.epsilon, max_reach, max_ratio)
         self._server: _core.Server | None = None
         self._configured: list[Message] = []
         # Refuses what is wrong now, and not after the first round.
+        _core.refuse_loads(self.rule, "agents behind Flower")
         _core.Server([0.0], self.rule, step_size, policy=policy)
 
     # -- Flower's contract ----------------------------------------------------------------------
@@ -130,8 +142,12 @@ class FedStay(Strategy):
     ) -> FlowerResult:
         """Runs until the rule stops, nobody is left, or the rounds are over; resumes if there is
         something to resume in `out`. An agent has `timeout` seconds to answer."""
-        self._layout = Layout(initial_arrays)
+        layout = self._layout = Layout(initial_arrays)
         self.summary()
+        if not self.roll.only_known_nodes():
+            log(WARNING, "fedstay: names are not bound to nodes: while an agent's node is away, another "
+                "node can answer under its name; with authenticated SuperNodes give agents={name: node "
+                "id}")  # fmt: skip
         engine = Engine(
             self,
             grid,
@@ -145,7 +161,7 @@ class FedStay(Strategy):
             log(INFO, "fedstay: going on with the run in %s", self.out)
         outcome = _core.drive(
             engine,
-            self._layout.unpack(initial_arrays, "(server)", np.float64),
+            layout.unpack(initial_arrays, "(server)", np.float64),
             self.rule,
             step_size=self.step_size,
             rounds=num_rounds,
@@ -155,17 +171,19 @@ class FedStay(Strategy):
             resume=resume,
             seconds_between_checkpoints=0.0,
             settings=json.dumps(self._settings()),
-            layout=self._layout.tensors(),
+            layout=layout.tensors(),
         )
         self.result = from_outcome(outcome, self.out)
-        log(INFO, "fedstay: %r", self.result)
-        engine.flower.arrays = self._layout.pack(outcome.weights)
+        self._log_result(self.result)
+        engine.flower.arrays = layout.pack(outcome.weights)
         return engine.flower
 
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
         """The messages of a round: to everybody connected who has not left and is not set aside."""
+        self._refuse_wrapping(sys._getframe(1).f_locals.get("self"))
+        self._refuse_other_weights(arrays)
         nodes = self.roll.to_ask(server_round, grid.get_node_ids())
         return self._messages(nodes, server_round, arrays, config, MessageType.TRAIN)
 
@@ -178,12 +196,11 @@ class FedStay(Strategy):
         answers = Answers()
         weights = self._server.weights
         sent = self._sent()
-        self._read(replies, sent, list(sent.values()), weights, server_round, answers)
-        if not answers.reports and not answers.goodbyes:
+        self.reader.read(replies, sent, list(sent.values()), weights, server_round, answers)
+        reported = self._step(answers)
+        if not reported and not answers.goodbyes:
             return None, None
-        reports = [answers.reports[agent] for agent in sorted(answers.reports)]
-        self._server.step(reports, answers.goodbyes)
-        metrics: dict[str, Any] = {"left": len(answers.goodbyes), "reported": len(reports)}
+        metrics: dict[str, Any] = {"left": len(answers.goodbyes), "reported": reported}
         return self._layout.pack(self._server.weights), MetricRecord(metrics)
 
     def configure_evaluate(
@@ -199,17 +216,11 @@ class FedStay(Strategy):
         self, server_round: int, replies: Iterable[Message]
     ) -> MetricRecord | None:
         """The mean of what the agents told."""
-        told = list(self._evaluations(replies, self._sent()).values())
-        if not told:
-            return None
-        accuracy = [accuracy for _, accuracy in told if accuracy is not None]
-        mean: dict[str, Any] = {self.loss_key: sum(loss for loss, _ in told) / len(told)}
-        if accuracy:
-            mean[self.accuracy_key] = sum(accuracy) / len(accuracy)
-        return MetricRecord(mean)
+        return self._mean(self._evaluations(replies, self._sent()))
 
     def summary(self) -> None:
         """Logs what this strategy does."""
+        self._refuse_wrapping(sys._getframe(1).f_locals.get("self"))
         kept = self.out if self.out is not None else "nowhere (give `out` to keep and resume it)"
         log(INFO, "fedstay: rule %s, step size %g", self.rule, self.step_size)
         log(INFO, "fedstay: a round needs %d reports; the run is kept in %s", self.min_agents, kept)
@@ -221,6 +232,8 @@ class FedStay(Strategy):
             "agents": self.roll.settings(),
             "min_agents": self.min_agents,
             "on_few": self.on_few,
+            "max_reach": self.reader.max_reach,
+            "max_ratio": self.reader.max_ratio,
         }
         if self.epsilon is not None:
             settings["epsilon"] = self.epsilon
@@ -231,9 +244,6 @@ class FedStay(Strategy):
     ) -> list[Message]:
         if self._layout is None:
             self._layout = Layout(arrays)
-        if self._server is None:
-            start = self._layout.unpack(arrays, "(server)", np.float64)
-            self._server = _core.Server(start, self.rule, self.step_size, policy=self.policy)
         config = ConfigRecord(dict(config))
         config["server-round"] = round
         config["step-size"] = self.step_size
@@ -247,133 +257,91 @@ class FedStay(Strategy):
         """Which node each message went to; a message has its id once it was pushed."""
         return {m.metadata.message_id: m.metadata.dst_node_id for m in self._configured}
 
-    def _read(
-        self,
-        replies: Iterable[Message],
-        sent: Mapping[str, int],
-        listed: Iterable[int],
-        weights: NDArray[np.float64],
-        round: int,
-        answers: Answers,
-    ) -> None:
-        """Sorts replies into reports, goodbyes and faults. Their order does not matter."""
-        contents: dict[int, RecordDict] = {}
-        claims: dict[int, str] = {}
-        for reply in replies:
-            node = sent.get(reply.metadata.reply_to_message_id)
-            if node is None:
-                continue
-            if reply.has_error():
-                reason = (reply.error.reason or "").strip().splitlines()
-                self._blame(
-                    node, f"error {reply.error.code}: {reason[-1] if reason else '?'}", answers
-                )
-                continue
-            said = reply.content.config_records.get(RECORD)
-            if said is None or not isinstance(said.get("agent"), str):
-                why = f"its reply has no `{RECORD}` record with an `agent`; use decide_and_report or agent_mod"
-                self._blame(node, why, answers)
-                continue
-            contents[node], claims[node] = reply.content, str(said["agent"])
-        for node, member in self.roll.admit(claims, listed).items():
-            if isinstance(member, Error):
-                self._blame(node, str(member), answers)
-            else:
-                self._hear(member, contents[node], weights, round, answers)
-
-    def _hear(
-        self,
-        member: Member,
-        content: RecordDict,
-        weights: NDArray[np.float64],
-        round: int,
-        answers: Answers,
-    ) -> None:
-        if member.left is not None:
-            log(
-                INFO,
-                "fedstay: agent %s left in round %d and is not asked again",
-                member.name,
-                member.left,
-            )
-            return
-        said = content.config_records[RECORD]
-        try:
-            if said.get("epsilon") is not None:
-                member.epsilon = number(said, "epsilon", member.name)
-            if said.get("leaves") is True:
-                member.left = round
-                answers.goodbyes.append(member.id)
-                log(INFO, "fedstay: round %d: agent %s leaves", round, member.name)
-            else:
-                answers.reports[member.id] = self._report(member, content, weights)
-                if said.get("loss") is not None:
-                    member.loss, member.loss_round = number(said, "loss", member.name), round
-        # Whatever an agent sends, it can only lose its own place in this round.
-        except Exception as error:  # noqa: BLE001
-            why = str(error) if isinstance(error, Error) else f"{type(error).__name__}: {error}"
-            for prefix in (f"agent {member.id}: ", f"agent {member.name}: "):
-                why = why.removeprefix(prefix)
-            answers.faults[member.name] = why
-            return
-        answers.faults.pop(member.name, None)
-        if self.roll.answered(member):
-            log(INFO, "fedstay: round %d: agent %s is back", round, member.name)
-
-    def _report(self, member: Member, content: RecordDict, weights: NDArray[np.float64]) -> Report:
-        assert self._layout is not None
-        said, who = content.config_records[RECORD], member.name
-        arrays = content.array_records.get("arrays")
-        if arrays is None:
-            raise Error(f"agent {who}: its reply has no arrays")
-        reach = number(said, "reach", who) if "reach" in said else None
-        direction = self._layout.unpack(arrays, who)
-        if said.get("kind") == "weights":
-            if not (reach or self.step_size) > 0:
-                raise Error(f"agent {who}: its reach is {reach}, but must be above zero")
-            sent = self._layout.unpack(self._layout.pack(weights), who, np.float64)
-            moved = sent - direction.astype(np.float64)
-            direction = (moved / (reach or self.step_size)).astype(self._layout.dtype)
-        gradient = content.array_records.get("gradient")
-        numbers: dict[str, Any] = {
-            name: number(said, name, who)
-            for name in ("loss", "epsilon", "tau", "standard_error")
-            if name in said
-        }
-        if "loss" in numbers and self.epsilon is not None:
-            numbers.setdefault("epsilon", self.epsilon)
-        made = Report(
-            member.id,
-            direction,
-            gradient=self._layout.unpack(gradient, who) if gradient is not None else None,
-            reach=reach,
-            samples=max(int(number(said, "samples", who)), 1) if "samples" in said else 1,
-            **numbers,
-        )
-        made.check(len(weights))
-        return made
-
-    def _blame(self, node: int, why: str, answers: Answers) -> None:
-        """A node's fault is its agent's, where that is known."""
-        member = self.roll.of_node(node)
-        if member is None:
-            log(WARNING, "fedstay: node %d: %s", node, why)
-            answers.strangers[node] = why
-        elif member.left is None and not answers.heard(member):
-            answers.faults[member.name] = why.removeprefix(f"agent {member.name}: ")
-
     def _evaluations(
         self, replies: Iterable[Message], sent: Mapping[str, int]
     ) -> dict[int, tuple[float, float | None]]:
-        told: dict[int, tuple[float, float | None]] = {}
-        for reply in replies:
-            member = self.roll.of_node(sent.get(reply.metadata.reply_to_message_id, -1))
-            if member is None or reply.has_error():
-                continue
-            metrics: dict[str, Any] = {}
-            for record in reply.content.metric_records.values():
-                metrics.update(record)
-            loss, accuracy = metrics.get(self.loss_key), metrics.get(self.accuracy_key)
-            if isinstance(loss, (int, float)) and np.isfinite(loss):
-                told[member.id] = (float(loss), None if accuracy is None else float(accuracy))
-        return told
+        return self.reader.evaluations(replies, sent, self.loss_key, self.accuracy_key)
+
+    def _mean(self, told: Mapping[int, tuple[float, float | None]]) -> MetricRecord | None:
+        """The mean of what the agents told."""
+        if not told:
+            return None
+        accuracy = [accuracy for _, accuracy in told.values() if accuracy is not None]
+        mean: dict[str, Any] = {self.loss_key: sum(loss for loss, _ in told.values()) / len(told)}
+        if accuracy:
+            mean[self.accuracy_key] = sum(accuracy) / len(accuracy)
+        return MetricRecord(mean)
+
+    # -- loops other than `start` ----------------------------------------------------------------
+
+    @property
+    def _layout(self) -> Layout | None:
+        return self.reader.layout
+
+    @_layout.setter
+    def _layout(self, layout: Layout) -> None:
+        self.reader.layout = layout
+
+    def _step(self, answers: Answers) -> int:
+        """A step with as many reports as it can be taken with. Returns how many those are."""
+        assert self._server is not None
+        members = {member.id: member for member in self.roll.members.values()}
+        while answers.reports or answers.goodbyes:
+            try:
+                reports = [answers.reports[agent] for agent in sorted(answers.reports)]
+                self._server.step(reports, answers.goodbyes)
+                break
+            except Error as error:
+                # As the core's own loop does: an overflow is blamed on whoever moves farthest.
+                farthest = max(answers.moves, key=lambda agent: answers.moves[agent])
+                bad = members[farthest if error.agent is None else error.agent]
+                log(WARNING, "fedstay: agent %s is skipped: %s", bad.name, error)
+                answers.drop(bad, str(error))
+        return len(answers.reports)
+
+    def _refuse_wrapping(self, caller: object) -> None:
+        """Refuses to be part of another strategy, as Flower's central differential privacy has it.
+
+        Such a wrapper clips replies as if they were models, adds noise to what comes back, and
+        accounts for a mean of clipped updates. The rules here take no mean: what they do depends on
+        every agent's own loss and gradient, at weights that the server knows.
+        """
+        if isinstance(caller, Strategy) and caller is not self:
+            raise Error(
+                f"FedStay cannot be wrapped in {type(caller).__name__}: its rules compute with each "
+                "agent's own loss and gradient, so clipping and noise around them would not be the "
+                "mechanism that is accounted for. Use FedStay alone; docs/privacy.md says what noise "
+                "there is"
+            )
+
+    def _refuse_other_weights(self, arrays: ArrayRecord) -> None:
+        """The server goes on from its own weights, so nobody may hand in others between rounds."""
+        layout = self._layout = self._layout or Layout(arrays)
+        given = layout.unpack(arrays, "(server)", np.float64)
+        if self._server is None:
+            self._server = _core.Server(given, self.rule, self.step_size, policy=self.policy)
+            return
+        own = layout.unpack(layout.pack(self._server.weights), "(server)", np.float64)
+        if not np.array_equal(own, given):
+            raise Error(
+                "configure_train was given other arrays than aggregate_train returned, by noise added "
+                "in between for instance; FedStay goes on from its own weights, so such a change would "
+                "silently be lost. Hand in what aggregate_train returned"
+            )
+
+    def initialize_parameters(self, *_: Any, **__: Any) -> None:
+        """What Flower's older workflows ask for first, secure aggregation's among them."""
+        raise Error(
+            "FedStay does not run in the older workflows of Flower, SecAggPlusWorkflow for instance: "
+            "secure aggregation shows the server only the sum of all reports, and fedstay's rules work "
+            "with each agent's own (docs/privacy.md). Call FedStay(...).start(grid, ...)"
+        )
+
+    configure_fit = initialize_parameters
+
+    @staticmethod
+    def _log_result(result: Result) -> None:
+        """How it ended: a warning, unless it is what one hopes for."""
+        log(INFO if result.is_good else WARNING, "fedstay: %r", result)
+        for warning in result.warnings:
+            log(WARNING, "fedstay: %s", warning)

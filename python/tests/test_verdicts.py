@@ -1,0 +1,91 @@
+"""How a run ended is said in full: the verdict, how many are content, and what to be warned of."""
+
+import json
+
+import fedstay
+import pytest
+from fedstay.flower import FedStay, agent_name, decide_and_report, evaluate_and_report
+from flwr.clientapp import ClientApp
+from loopback.bowls import START, STEP_SIZE, agents
+from nodes import Nodes, bowl_app, start
+
+
+def result(verdict, losses, *, warnings=(), **more):
+    """A result by hand: agents that are content at 0.5."""
+    known = [{"id": i, "epsilon": 0.5, "loss": loss} for i, loss in enumerate(losses)]
+    header = {"rule": "fedavg", "on": "bowls", "agents": [{"id": a["id"]} for a in known]}
+    summary = {"verdict": verdict, "stop": "settled", "rounds": 7, "agents": known,
+               "warnings": list(warnings), **more}  # fmt: skip
+    return fedstay.Result(json.dumps(header), [], json.dumps(summary), None)
+
+
+def test_the_words_carry_the_verdict_who_is_content_and_warnings():
+    shown = repr(result("retained", [0.4, 0.6, 0.5]))
+    assert shown == (
+        "Result(fedavg on bowls: retained, 0 of 3 left, 2 of 3 content, settled after 7 rounds)"
+    )
+    warned = result("retained", [0.9], warnings=["losses hardly moved"])
+    assert repr(warned).endswith(
+        "0 of 1 content, settled after 7 rounds; 1 warning, see .warnings)"
+    )
+    assert warned.warnings == ["losses hardly moved"]
+    # Where the summary counts, that counts; who was not asked is not called content.
+    assert result("unsatisfied", [0.4], content=0).content == 0
+    unasked = result("unknown", [0.4, 0.4])
+    unasked.summary["agents"][1]["loss_of_round"] = 3
+    assert unasked.content == 1
+
+
+@pytest.mark.parametrize(
+    "made, good",
+    [
+        (result("retained", [0.4, 0.4]), True),
+        (result("retained", [0.4, 0.9]), True),
+        (result("benign", [0.4]), True),
+        (result("retained", [0.9, 0.9]), False),
+        (result("unsatisfied", [0.9], content=0), False),
+        (result("harmful", [0.4]), False),
+        (result("unknown", [0.4]), False),
+        (result("retained", [0.4], warnings=["losses hardly moved"]), False),
+    ],
+    ids=repr,
+)
+def test_only_a_good_end_is_logged_as_one(made, good, caplog):
+    with caplog.at_level("INFO", "flwr"):
+        FedStay._log_result(made)
+    levels = {record.levelname for record in caplog.records}
+    assert levels == ({"INFO"} if good else {"WARNING"})
+    assert repr(made) in caplog.text
+    assert all(warning in caplog.text for warning in made.warnings)
+
+
+def test_an_untrained_model_is_not_reported_as_a_success(caplog):
+    """Nobody left, nobody is content: the run of one round that trained next to nothing."""
+    with caplog.at_level("INFO", "flwr"):
+        start(FedStay("fedavg", step_size=1e-9), Nodes("abc", bowl_app(epsilon=0.001)), rounds=1)
+    (last,) = [record for record in caplog.records if "Result(" in record.getMessage()]
+    assert last.levelname == "WARNING" and "0 of 3 content" in last.getMessage()
+
+
+def test_a_run_that_ends_well_is_logged_as_one(caplog):
+    app = ClientApp()
+
+    @app.train()
+    def _(message, context):
+        agent = agents()[agent_name(context)]
+        return decide_and_report(agent, None, message, context, epsilon=2.5, behaviour="never")
+
+    @app.evaluate()
+    def _(message, context):
+        return evaluate_and_report(agents()[agent_name(context)], None, message, context)
+
+    with caplog.at_level("INFO", "flwr"):
+        start(FedStay("fedavg", step_size=STEP_SIZE), Nodes("abc", app), rounds=9)
+    (last,) = [record for record in caplog.records if "Result(" in record.getMessage()]
+    assert "retained, 0 of 3 left, 3 of 3 content" in last.getMessage()
+    assert last.levelname == "INFO"
+
+
+def test_python_agents_are_summed_up_the_same_way():
+    made = fedstay.simulate(agents(), "fedavg", weights=START, step_size=1e-9, rounds=1)
+    assert made.content == 0 and "0 of 3 content" in repr(made) and not made.is_good
