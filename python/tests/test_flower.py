@@ -48,8 +48,8 @@ def rounds_in(out):
 
 def test_a_run_is_the_simulation_bit_for_bit(federation, simulated, tmp_path):
     out = tmp_path / "plain"
-    run = federation.start_run(out=out, rounds=ROUNDS)
-    assert federation.finish(run, out, 400) == "finished:completed", federation.log("superlink")
+    run = federation.start_run(out=out, rounds=ROUNDS, timeout=300.0)
+    assert federation.finish(run, out, 900) == "finished:completed", federation.log("superlink")
     kept = fedstay.read(out)
     assert kept.left == simulated.left == [("b", 3)]
     assert kept.lines == simulated.lines
@@ -74,7 +74,7 @@ def test_a_server_app_killed_at_random_moments_goes_on_to_the_same_bytes(federat
     while killed < KILLS:
         out, here = tmp_path / f"killed-{runs}", 0
         while not (out / "summary.json").exists():
-            run = federation.start_run(out=out, rounds=ROUNDS)
+            run = federation.start_run(out=out, rounds=ROUNDS, timeout=300.0)
             wait_until(lambda: federation.ours("flwr-serverapp"), 60, "the server app", 0.05)
             # A run takes some forty seconds; moments near its start and in its middle.
             if killed < KILLS and here < 8:
@@ -84,7 +84,7 @@ def test_a_server_app_killed_at_random_moments_goes_on_to_the_same_bytes(federat
                     at.append(rounds_in(out))
                     wait_until(lambda: not federation.ours("flwr-serverapp"), 60, "its death")
                     continue
-            ended = federation.finish(run, out, 600)
+            ended = federation.finish(run, out, 900)
             assert ended == "finished:completed", federation.log("superlink")
         for name in SAME:
             # The app itself writes the weights, after the run is over.

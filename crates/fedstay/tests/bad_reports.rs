@@ -52,13 +52,14 @@ impl Engine for Strangers {
     }
 }
 
+/// Who reported and who is at fault, round by round.
 #[derive(Default)]
-struct Seen(Vec<(Vec<u64>, Vec<(u64, String)>)>);
+struct Seen(Vec<(Vec<u64>, Vec<u64>)>);
 
 impl Observer for Seen {
     fn round(&mut self, view: &RoundView<'_>) -> Result<(), Error> {
         let reported = view.reports.iter().map(|report| report.agent.0).collect();
-        let faults = view.faults.iter().map(|(agent, why)| (agent.0, why.clone())).collect();
+        let faults = view.faults.iter().map(|(agent, _)| agent.0).collect();
         self.0.push((reported, faults));
         Ok(())
     }
@@ -77,7 +78,7 @@ fn played(rule: impl Into<Rule>, hostile: Report<'static>) {
     assert_eq!(strangers.dropped, [AgentId(2); 3]);
     for (reported, faults) in &seen.0 {
         assert_eq!(reported, &[0, 1]);
-        assert_eq!(faults.iter().map(|fault| fault.0).collect::<Vec<_>>(), [2, 7]);
+        assert_eq!(faults, &[2, 7]);
     }
     // As if the third had never answered: the mean of the two, three times.
     assert_eq!(moved.weights(), [-0.75, -0.75]);
