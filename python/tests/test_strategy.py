@@ -302,6 +302,21 @@ def test_a_resumed_server_waits_for_the_nodes_to_come_back(tmp_path):
     assert result.weights.tobytes() == simulated().weights.tobytes()
 
 
+def test_a_run_that_was_cut_off_after_its_last_round_knows_its_agents(tmp_path):
+    def begin():
+        return FedStay("fedavg", step_size=STEP_SIZE, out=tmp_path / "run")
+
+    def stop(round, arrays):
+        if round == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        start(begin(), Nodes("abc", bowl_app()), evaluate_fn=stop)
+    result = start(begin(), Nodes("abc", bowl_app()))
+    assert result.left == [("b", 3)] and "1 of 3 left" in repr(result)
+    assert [agent["name"] for agent in result.header["agents"]] == ["a", "b", "c"]
+
+
 def test_a_server_that_is_killed_at_random_moments_goes_on_to_the_same_bytes(tmp_path):
     """By SIGKILL, many times; with a grid inside its process, so that it takes seconds. The same on
     real processes of Flower is in test_flower.py."""
