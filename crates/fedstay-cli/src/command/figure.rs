@@ -18,7 +18,8 @@ Examples:
   fedstay list figures
 
 Figures 2, 5a, 5b, appendix and tuning train on CIFAR-10. On two free cores they take about 2, 1, 4,
-4 and 3 minutes; with --full two to three times as long, tuning six times. Figures 3, 3a, 3b and 3c draw what `fedstay sweep` has computed. The others are
+4 and 3 minutes, and 5b about as long again to look for a step size; with --full two to three times as
+long, tuning six times. Figures 3, 3a, 3b and 3c draw what `fedstay sweep` has computed. The others are
 instant.";
 
 /// Draw a figure of the paper.

@@ -1,5 +1,5 @@
 //! The appendix's comparison on ten agents: averaging and ADA-GD at η = 0.08, and averaging at
-//! η = 0.01, its largest step size at which nobody leaves.
+//! η = 0.01, at which the paper says that nobody leaves.
 //!
 //! Reference: arXiv 2311.16459, appendix, "Additional findings on the performance of our method".
 

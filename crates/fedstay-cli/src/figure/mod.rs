@@ -19,6 +19,7 @@ pub(crate) mod landscape;
 mod measured;
 mod observation1;
 mod page;
+mod search;
 mod setting;
 mod swept;
 mod trace;
@@ -75,7 +76,7 @@ pub const LIST: &[Entry] = &[
     },
     Entry {
         name: "5b",
-        about: "averaging and ADA-GD, each at the largest step size that loses nobody",
+        about: "averaging at the largest step size that loses nobody, found by bisection, and ADA-GD",
         reference: "arXiv 2311.16459, Figure 5b",
     },
     Entry {
