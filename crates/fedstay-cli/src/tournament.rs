@@ -121,10 +121,17 @@ pub(crate) fn play(bout: &Bout, alone: Option<&Vec<Score>>) -> Outcome {
         better_than_alone: 0.0,
         flagged: 0,
     };
-    let Ok((summary, idle)) = judged(bout, alone.map(Vec::as_slice)) else { return failed };
+    match judged(bout, alone.map(Vec::as_slice)) {
+        Ok((summary, idle)) => outcome(&summary, &idle, failed),
+        Err(_) => failed,
+    }
+}
+
+/// What a summary says, over an outcome that names the run.
+fn outcome(summary: &Summary, idle: &[u32], named: Outcome) -> Outcome {
     let agents = summary.agents.len().max(1) as f64;
     let better = summary.agents.iter().filter(|agent| better_than_alone(agent) == Some(true));
-    let welfare = summary.agents.iter().zip(&idle).map(|(agent, idle)| value(agent, *idle));
+    let welfare = summary.agents.iter().zip(idle).map(|(agent, idle)| value(agent, *idle));
     Outcome {
         left: summary.leavers(),
         returns: summary.returned.len(),
@@ -135,8 +142,8 @@ pub(crate) fn play(bout: &Bout, alone: Option<&Vec<Score>>) -> Outcome {
         accuracy_worst: summary.accuracy.map_or(0.0, |accuracy| accuracy.min),
         welfare: welfare.sum(),
         better_than_alone: better.count() as f64 / agents,
-        flagged: summary.warnings.iter().filter(|warning| warning.contains("is flagged")).count(),
-        ..failed
+        flagged: summary.flagged.len(),
+        ..named
     }
 }
 
@@ -410,6 +417,33 @@ pub(crate) fn sentences(lines: &[Averaged]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn flags_are_counted_by_agents_and_not_by_words() {
+        let set = [
+            ("model.kind", "softmax-regression"),
+            ("rule.kind", "retain"),
+            ("epsilon", "0.4"),
+            ("rounds", "150"),
+            ("step_size", "0.2"),
+            ("behaviour.kind", "mixed"),
+            (
+                "behaviour.of",
+                "[{kind='lying', agents=[3], within=0.2}, {kind='threshold', share=1.0}]",
+            ),
+        ];
+        let set: Vec<_> = set.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
+        let experiment = Experiment::parse("", &set).unwrap();
+        let bout = Bout::new("retain", "mixed", 0, experiment).unwrap();
+        let played = play(&bout, None);
+        assert_eq!(played.flagged, 1);
+        // However a warning is worded, what counts is the summary's own list.
+        let (mut summary, idle) = judged(&bout, None).unwrap();
+        summary.warnings = vec!["agent 5 is flagged, in other words".into(); 4];
+        assert_eq!(super::outcome(&summary, &idle, played.clone()).flagged, 1);
+        summary.flagged.clear();
+        assert_eq!(super::outcome(&summary, &idle, played).flagged, 0);
+    }
 
     fn outcome(rule: &str, seed: u64, left: usize, verdict: &str) -> Outcome {
         Outcome {

@@ -162,6 +162,8 @@ impl Trial {
         let reports = summary.agents.iter().map(|agent| agent.reports).max().unwrap_or(0);
         let parts = self.experiment.parts_of_a_report();
         summary.privacy = self.experiment.privacy.map(|privacy| privacy.budget(reports, parts));
+        summary.warnings.extend(self.experiment.warnings());
+        summary.flagged = self.consistency.iter().flat_map(Consistency::flagged).collect();
         summary.warnings.extend(self.consistency.iter().flat_map(Consistency::warnings));
         Ok(summary)
     }

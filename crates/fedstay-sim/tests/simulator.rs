@@ -468,9 +468,11 @@ fn liars_are_flagged_on_a_convex_model_and_honest_agents_are_not() {
     for rule in ["fedavg", "ada-gd", "retain"] {
         let honest = set(&[("rule.kind", rule)]);
         assert!(honest.warnings.is_empty(), "{rule}: {:?}", honest.warnings);
+        assert!(honest.flagged.is_empty(), "{rule}: {:?}", honest.flagged);
     }
     let of = "[{kind='lying', agents=[3], within=0.2}, {kind='threshold', share=1.0}]";
     let lied = set(&[("rule.kind", "retain"), ("behaviour.kind", "mixed"), ("behaviour.of", of)]);
+    assert_eq!(lied.flagged, [fedstay::AgentId(3)]);
     assert_eq!(lied.warnings.len(), 1, "{:?}", lied.warnings);
     assert!(lied.warnings[0].contains("agent 3"), "{:?}", lied.warnings);
     assert_eq!(lied.agents[3].behaviour.as_deref(), Some("lying"));

@@ -211,6 +211,11 @@ impl Consistency {
         }
     }
 
+    /// Everybody it has cast doubt on so far, by id.
+    pub fn flagged(&self) -> Vec<AgentId> {
+        self.doubted.keys().copied().collect()
+    }
+
     /// What a reader of the summary should know.
     pub fn warnings(&self) -> Vec<String> {
         let weight = match self.convex {

@@ -339,6 +339,10 @@ pub struct Summary {
     pub privacy: Option<Budget>,
     /// How the data were dealt out, and the like.
     pub notes: Vec<String>,
+    /// Agents whose reports contradicted themselves, by id, in runs that look. What is wrong with
+    /// them is among the warnings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flagged: Vec<AgentId>,
     /// What a reader should know before believing the rest.
     pub warnings: Vec<String>,
     /// The delivered weights, where they are few.

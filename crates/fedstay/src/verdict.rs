@@ -249,6 +249,7 @@ impl Ledger {
             counterfactual: None,
             privacy: None,
             notes: about.notes,
+            flagged: Vec::new(),
             warnings,
             weights: (delivered.len() <= crate::record::SMALL).then_some(delivered),
             agents,
