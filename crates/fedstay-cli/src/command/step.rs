@@ -2,7 +2,10 @@
 
 use super::Usage;
 use anyhow::Result;
-use fedstay::{AgentId, Loss, Progress, Report, Reports, Rule, Server, Split, Standing, Vector};
+use fedstay::{
+    AgentId, Loss, Policy, Progress, Report, Reports, Rule, Server, Split, Standing, Vector,
+};
+use fedstay_sim::text::one_line;
 use serde::{Deserialize, Serialize};
 use std::io::{Read, Write};
 
@@ -11,10 +14,11 @@ const EXAMPLES: &str = r#"Example:
           {"agent": 0, "loss": 0.2, "epsilon": 0.1, "direction": [1, 0]},
           {"agent": 1, "loss": 3.0, "epsilon": 0.1, "direction": [1, 1]}]}' | fedstay step
 
-Reads {rule, step_size, reports: [{agent, loss, direction, epsilon, reach?, samples?, gradient?,
-standard_error?}], state?} and writes {split: {d, nd}, case, stop, step, state}. `step` is what to
-add to the weights; pass `state` back with the next round's reports. An agent in privacy mode sends
-`tau` in the place of `loss` and `epsilon`. Bad input: exit code 2 and one line."#;
+Reads {rule, policy?, step_size, reports: [{agent, loss, direction, epsilon, reach?, samples?,
+gradient?, standard_error?}], state?} and writes {split: {d, nd}, case, stop, step, state}. `step` is
+what to add to the weights; pass `state` back with the next round's reports. `policy` is what the
+server does around the rule, as in {"kind": "guard"}. An agent in privacy mode sends `tau` instead of
+`loss` and `epsilon`. Bad input: exit code 2 and one line."#;
 
 /// One server step.
 #[derive(Debug, clap::Args)]
@@ -25,6 +29,8 @@ pub struct Step {}
 #[serde(deny_unknown_fields)]
 struct Input {
     rule: Rule,
+    #[serde(default)]
+    policy: Policy,
     step_size: f64,
     reports: Vec<InputReport>,
     #[serde(default)]
@@ -45,13 +51,19 @@ struct InputReport {
     samples: Option<u64>,
 }
 
-#[derive(Serialize)]
-struct Output {
-    split: Split,
-    case: Option<u8>,
-    stop: Option<fedstay::StopReason>,
-    step: Vec<f64>,
-    state: String,
+/// What a step comes to.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Output {
+    /// Who is predicted to leave, and who is not.
+    pub split: Split,
+    /// The paper's case, for rules that act on the prediction.
+    pub case: Option<u8>,
+    /// Why the run ends here, if it does.
+    pub stop: Option<fedstay::StopReason>,
+    /// What to add to the weights.
+    pub step: Vec<f64>,
+    /// What to pass back with the next round's reports.
+    pub state: String,
 }
 
 impl Step {
@@ -65,13 +77,23 @@ impl Step {
     }
 }
 
-fn answer(text: &[u8]) -> Result<Output, Usage> {
+/// Answers one input: all that `fedstay step` does between reading and writing.
+///
+/// # Errors
+/// In one line, for input that is not a step or asks for what cannot be.
+pub fn answer(text: &[u8]) -> Result<Output, Usage> {
+    // What is refused may be quoted, and may hold anything.
+    decide(text).map_err(|Usage(why)| Usage(one_line(&why)))
+}
+
+fn decide(text: &[u8]) -> Result<Output, Usage> {
     let input: Input = serde_json::from_slice(text)
         .map_err(|error| Usage(format!("standard input is no valid step: {error}")))?;
     let refused = |error: fedstay::Error| Usage(error.to_string());
     let dimension = input.reports.first().map_or(0, |report| report.direction.len());
-    let mut server =
-        Server::new(vec![0.0; dimension], input.rule, input.step_size).map_err(refused)?;
+    let mut server = Server::new(vec![0.0; dimension], input.rule, input.step_size)
+        .and_then(|server| server.with_policy(input.policy))
+        .map_err(refused)?;
     if let Some(state) = &input.state {
         let progress: Progress = serde_json::from_str(state).map_err(|error| {
             Usage(format!("`state` is not what an earlier step returned: {error}"))

@@ -1,0 +1,136 @@
+//! One body per door through which bytes come in. All hold it to the same: no panic, no error of more
+//! than one line, and what is accepted is whole and finite.
+
+use fedstay::record::RoundLine;
+use fedstay::verdict::Ledger;
+use fedstay_cli::command::step::answer;
+use fedstay_sim::data::{Csv, DataError, Loaded, Mnist, Npz};
+use fedstay_sim::observe::read_rounds;
+use fedstay_sim::spec::Experiment;
+use std::io::Write;
+use std::path::Path;
+
+fn one_line(said: &str) {
+    assert!(!said.is_empty() && !said.contains(['\n', '\r', '\x1b']), "{said:?}");
+}
+
+/// `fedstay step`: a JSON object from standard input.
+pub fn step(bytes: &[u8]) {
+    match answer(bytes) {
+        Err(error) => one_line(&error.to_string()),
+        Ok(output) => {
+            assert!(output.step.iter().all(|value| value.is_finite()), "{:?}", output.step);
+            // What goes out must come in again.
+            let state = serde_json::from_str::<serde_json::Value>(&output.state);
+            assert!(state.is_ok_and(|state| state["step_size"].is_f64()));
+        }
+    }
+}
+
+/// An experiment's TOML file. One that is accepted says all of itself and means the same when it is
+/// read again.
+pub fn experiment(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    // A random problem may be as large as a second's work; that is allowed, and too slow here.
+    if text.contains("huber") || text.contains("hinge") {
+        return;
+    }
+    match Experiment::parse(&text, &[]) {
+        Err(error) => one_line(&error.to_string()),
+        Ok(experiment) => {
+            let whole = experiment.to_toml().expect("it was parsed");
+            let again = Experiment::parse(&whole, &[]);
+            assert_eq!(again.as_ref(), Ok(&experiment), "{whole}");
+            experiment.warnings().iter().for_each(|warning| one_line(warning));
+        }
+    }
+}
+
+/// `rounds.jsonl`: the lines of a run, perhaps cut off, perhaps by another program.
+pub fn rounds(bytes: &[u8]) {
+    with_file("rounds.jsonl", bytes, |path| match read_rounds(path) {
+        Err(why) => one_line(&why),
+        Ok(recorded) => {
+            let mut ledger = Ledger::default();
+            for line in &recorded.rounds {
+                assert_eq!(line.agents.len(), line.loss.len());
+                ledger.add(line);
+                let text = serde_json::to_string(line).expect("it was read");
+                assert!(serde_json::from_str::<RoundLine>(&text).is_ok(), "{text}");
+            }
+            recorded.unreadable.iter().for_each(|(_, why)| one_line(why));
+        }
+    });
+}
+
+/// An archive of NumPy arrays.
+pub fn npz(bytes: &[u8]) {
+    with_file("mine.npz", bytes, |path| data(Npz::new(path).load()));
+}
+
+/// One NumPy array, inside an archive that is whole, beside labels that are right: a damaged archive
+/// never gets that far.
+pub fn npy(bytes: &[u8]) {
+    let classes: Vec<u8> = (0..4).collect();
+    let labels = [&super::damage::npy_header("|u1", "(4,)")[..], &classes].concat();
+    let archive = super::damage::stored(&[("x.npy", bytes), ("y.npy", &labels)]);
+    with_file("mine.npz", &archive, |path| data(Npz::new(path).load()));
+}
+
+/// A table. The first byte chooses how it is read.
+pub fn csv(bytes: &[u8]) {
+    let (how, bytes) = bytes.split_first().unwrap_or((&0, &[]));
+    with_file("mine.csv", bytes, |path| {
+        let delimiter = if how & 2 == 0 { ',' } else { ';' };
+        data(Csv { header: how & 1 == 0, delimiter, ..Csv::new(path) }.load());
+    });
+}
+
+/// The four IDX files of MNIST, one after the other, each after its length in two bytes.
+pub fn idx(bytes: &[u8]) {
+    const NAMES: [&str; 4] = [
+        "train-images-idx3-ubyte",
+        "train-labels-idx1-ubyte",
+        "t10k-images-idx3-ubyte",
+        "t10k-labels-idx1-ubyte",
+    ];
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut rest = bytes;
+    for name in NAMES {
+        let Some((length, after)) = rest.split_first_chunk::<2>() else { return };
+        let length = usize::from(u16::from_be_bytes(*length)).min(after.len());
+        let (content, after) = after.split_at(length);
+        rest = after;
+        write(&folder.path().join(name), content);
+    }
+    data(Mnist { path: Some(folder.path().to_owned()), check: false }.load());
+}
+
+/// What must hold for data, and for a refusal of data.
+fn data(read: Result<Loaded, DataError>) {
+    let mut loaded = match read {
+        Err(error) => return one_line(&error.to_string()),
+        Ok(loaded) => loaded,
+    };
+    loaded.standardise();
+    let data = &loaded.data;
+    assert!(loaded.train <= data.len() && data.features() > 0);
+    let mut row = vec![0.0; data.features()];
+    for index in 0..data.len() {
+        assert!(usize::from(data.labels[index]) < data.classes.len());
+        data.copy_row(index, &mut row);
+        assert!(row.iter().all(|value| value.is_finite()), "row {index}: {row:?}");
+    }
+}
+
+fn with_file(name: &str, bytes: &[u8], read: impl FnOnce(&Path)) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join(name);
+    write(&path, bytes);
+    read(&path);
+}
+
+fn write(path: &Path, bytes: &[u8]) {
+    let mut file = std::fs::File::create(path).expect("a file in a temporary folder");
+    file.write_all(bytes).expect("room for a small file");
+}

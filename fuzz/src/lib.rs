@@ -1,0 +1,8 @@
+//! What hostile input is held to, in one place: cargo-fuzz feeds it bytes of its own making
+//! (`fuzz_targets/`), CI structured cases (`crates/fedstay-cli/tests/fuzz.rs`).
+
+pub mod bodies;
+pub mod damage;
+pub mod draw;
+pub mod exact;
+pub mod steps;
