@@ -7,7 +7,7 @@ use fedstay::{Error, RoundView};
 use fedstay_cli::picture;
 use fedstay_cli::progress::Progress;
 use fedstay_sim::observe::{Folder, read_rounds};
-use fedstay_sim::spec::{DEFAULT, Experiment, default_under};
+use fedstay_sim::spec::{DEFAULT, Experiment, check_threads, default_under};
 use fedstay_sim::trial::{Trial, TrialState, Watch};
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
@@ -68,9 +68,8 @@ pub(crate) fn run_experiment(
         let mut work = || run(text, &set, out.as_deref(), resume, &mut interrupt);
         match threads {
             None => work(),
-            Some(0) => Err("`threads` is 0: give 1 or more".to_owned()),
             Some(threads) => rayon::ThreadPoolBuilder::new()
-                .num_threads(threads)
+                .num_threads(check_threads(threads).map_err(|why| why.to_string())?)
                 .build()
                 .map_err(|why| why.to_string())?
                 .install(work),

@@ -2,7 +2,7 @@
 
 use crate::error::error;
 use fedstay_cli::progress::SweepProgress;
-use fedstay_sim::spec::Experiment;
+use fedstay_sim::spec::{Experiment, check_threads};
 use fedstay_sim::sweep::{
     self, Finished, Frame, Options, Parcel, Plan, Store, SweepError, Tally, Values, Watch,
 };
@@ -79,9 +79,7 @@ impl Sweep {
 
     /// Computes what is missing, here. Returns how many runs that were.
     fn compute(&self, py: Python<'_>, threads: usize) -> PyResult<usize> {
-        if threads == 0 {
-            return Err(error("`threads` is 0: give 1 or more"));
-        }
+        let threads = check_threads(threads).map_err(error)?;
         let options = Options { threads, share: true, full_losses: false };
         let (done, interrupt) = py.detach(|| watched(&self.plan, &self.store, &options));
         match (done, interrupt) {
@@ -119,8 +117,9 @@ pub(crate) fn run_family(
     experiments: Vec<String>,
     threads: usize,
 ) -> PyResult<String> {
+    let threads = check_threads(threads.max(1)).map_err(error)?;
     py.detach(|| {
-        let parcel = sweep::run_family(&experiments, threads.max(1)).map_err(error)?;
+        let parcel = sweep::run_family(&experiments, threads).map_err(error)?;
         parcel.to_json().map_err(error)
     })
 }

@@ -164,6 +164,35 @@ def test_experiments_of_the_repository_run():
     assert one.weights.tobytes() == two.weights.tobytes() and one.lines == two.lines
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "says"),
+    [
+        ("agents", 10**12, "`agents` is 1000000000000"),
+        ("data.classes", [], "data.classes"),
+        ("model.hidden", [2**32, 2**32], "at most 67108864"),
+        ("seed", 2**63, "from 0 to 9223372036854775807"),
+        ("step_size", float("nan"), "step_size"),
+    ],
+)
+def test_absurd_settings_are_refused_by_name(tmp_path, key, value, says):
+    with pytest.raises(fedstay.Error, match=says):
+        fedstay.run(set={key: value})
+    study = tmp_path / "study.toml"
+    study.write_text("rounds = 2\n[grid]\nseed = [0, 1]\n")
+    if key != "seed":
+        with pytest.raises(fedstay.Error, match=says):
+            fedstay.sweep(study, set={key: value}, store=tmp_path / "a.db")
+
+
+def test_a_million_threads_are_refused_before_one_is_started(tmp_path):
+    with pytest.raises(fedstay.Error, match="from 1 to 512"):
+        fedstay.run(set={"rounds": 2}, threads=1_000_000)
+    study = tmp_path / "study.toml"
+    study.write_text("rounds = 2\n[grid]\nseed = [0, 1]\n")
+    with pytest.raises(fedstay.Error, match="from 1 to 512"):
+        fedstay.sweep(study, store=tmp_path / "a.db", threads=1_000_000)
+
+
 @pytest.mark.parametrize("hidden", [("pandas",), ("pandas", "polars")])
 def test_tables_without_pandas_and_without_both(hidden):
     program = f"""

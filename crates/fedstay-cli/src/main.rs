@@ -3,6 +3,7 @@
 use clap::Parser;
 use fedstay_cli::command::{Command, Usage};
 use fedstay_sim::spec::SpecError;
+use fedstay_sim::text::one_line;
 use std::process::ExitCode;
 
 /// Federated learning that keeps its agents.
@@ -36,22 +37,8 @@ fn main() -> ExitCode {
             if pipe.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe) {
                 return ExitCode::SUCCESS;
             }
-            eprintln!("fedstay: {}", one_line(&format!("{error:#}")));
+            eprintln!("fedstay: {}", one_line(&format!("{error:#}").replace('\n', " ")));
             ExitCode::from(if error.is::<Usage>() || error.is::<SpecError>() { 2 } else { 1 })
         }
     }
-}
-
-/// An error in one line. It may quote what came from outside, so control characters are shown, not
-/// sent to the terminal.
-fn one_line(text: &str) -> String {
-    let mut line = String::new();
-    for c in text.chars() {
-        match c {
-            '\n' => line.push(' '),
-            c if c.is_control() => line.extend(c.escape_default()),
-            c => line.push(c),
-        }
-    }
-    line
 }

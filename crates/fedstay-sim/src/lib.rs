@@ -11,5 +11,6 @@ pub mod population;
 pub mod simulator;
 pub mod spec;
 pub mod sweep;
+pub mod text;
 pub mod trial;
 mod unseen;

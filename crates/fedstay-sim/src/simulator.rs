@@ -6,9 +6,10 @@
 
 use crate::agent::{Agent, Answer, Task, alone};
 use crate::data::{Dataset, Inputs};
-use crate::local_work::Local;
+use crate::local_work::{BatchSize, Local};
 use crate::model::{Architecture, Loaded, Network, Rows, RowsData, Workspace};
 use crate::population::{Population, Sizes};
+use crate::spec::bounds::{check_drawn, check_held};
 use crate::spec::{Experiment, SpecError, Training};
 use crate::unseen::Unseen;
 use fedstay::record::{Population as PopulationScore, Score};
@@ -118,6 +119,11 @@ impl Simulator {
             training.model.network(data.features(), data.classes.len()).map_err(broken)?;
         let behaviours = experiment.behaviour.assign(population.agents(), seed).map_err(broken)?;
         let parameters = network.layout().parameters();
+        check_held(population.agents(), parameters)?;
+        if matches!(training.local.batch, BatchSize::Samples(_)) {
+            let batch = training.local.batch_of(population.per_agent());
+            check_drawn(training.local.steps, batch)?;
+        }
         let agents = behaviours
             .into_iter()
             .enumerate()

@@ -7,14 +7,14 @@ mod figure;
 mod list;
 mod report;
 mod run;
-mod step;
+pub mod step;
 mod story;
 pub(crate) mod sweep;
 mod tournament;
 mod view;
 
 use anyhow::{Context, Result};
-use fedstay_sim::spec::{DEFAULT, Experiment, SpecError, default_under};
+use fedstay_sim::spec::{DEFAULT, Experiment, SpecError, check_threads, default_under};
 use std::path::{Path, PathBuf};
 
 /// What to do.
@@ -128,7 +128,7 @@ fn read_experiment(path: &Path) -> Result<String> {
 /// How many threads to use.
 #[derive(Debug, Clone, Copy, clap::Args)]
 struct Threads {
-    /// Threads to compute with; all cores if not given. Changes no result
+    /// Threads to compute with, at most 512; all cores if not given. Changes no result
     #[arg(long)]
     threads: Option<usize>,
 }
@@ -137,19 +137,15 @@ impl Threads {
     /// How many, where they are started elsewhere.
     fn count(self) -> Result<usize> {
         match self.threads {
-            Some(0) => Err(Usage("--threads 0: give 1 or more".into()).into()),
-            Some(threads) => Ok(threads),
+            Some(threads) => Ok(check_threads(threads)?),
             None => Ok(std::thread::available_parallelism().map_or(1, usize::from)),
         }
     }
 
     fn start(self) -> Result<()> {
         if let Some(threads) = self.threads {
-            if threads == 0 {
-                return Err(Usage("--threads 0: give 1 or more".into()).into());
-            }
             rayon::ThreadPoolBuilder::new()
-                .num_threads(threads)
+                .num_threads(check_threads(threads)?)
                 .build_global()
                 .context("cannot start the threads")?;
         }

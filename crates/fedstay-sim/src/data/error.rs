@@ -1,5 +1,6 @@
 //! What can go wrong between a file and an agent's rows.
 
+use crate::text::quoted;
 use std::path::{Path, PathBuf};
 
 /// A data set that cannot be had, read or dealt out.
@@ -125,6 +126,14 @@ pub enum DataError {
     },
 }
 
+/// Longer quotations say nothing more.
+const LONGEST_QUOTE: usize = 300;
+
+/// What a file holds, fit to be quoted.
+fn visible(text: &str) -> String {
+    quoted(text, LONGEST_QUOTE)
+}
+
 /// The largest `data.per_agent` that would have worked; 0 where none does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fits(pub usize);
@@ -157,14 +166,25 @@ impl DataError {
     ) -> Self {
         DataError::Wrong {
             path: path.to_path_buf(),
-            expected: expected.into(),
-            found: found.into(),
+            expected: visible(&expected.into()),
+            found: visible(&found.into()),
             hint: hint.to_owned(),
         }
     }
 
     /// Says what is wrong with a setting.
     pub(crate) fn setting(key: &'static str, why: impl Into<String>) -> Self {
-        DataError::Setting { key, why: why.into() }
+        DataError::Setting { key, why: visible(&why.into()) }
+    }
+
+    /// Says that a data set has no such class.
+    pub(crate) fn unknown_class(
+        key: &'static str,
+        class: &str,
+        name: &str,
+        classes: &[String],
+    ) -> Self {
+        let (class, name, known) = (visible(class), visible(name), visible(&classes.join(", ")));
+        DataError::UnknownClass { key, class, name, known }
     }
 }

@@ -102,7 +102,13 @@ pub struct Loaded {
 
 impl Loaded {
     /// Keeps the rows of `classes` only and numbers the classes in that order.
+    ///
+    /// # Errors
+    /// When the list is empty, names a class twice, or one that the data do not have.
     pub fn select(&mut self, classes: &[ClassRef]) -> Result<(), DataError> {
+        if classes.is_empty() {
+            return Err(DataError::setting("data.classes", NO_CLASSES));
+        }
         let chosen = classes
             .iter()
             .map(|class| class.find("data.classes", &self.data.name, &self.data.classes))
@@ -177,12 +183,7 @@ impl ClassRef {
                 (classes.iter().position(|class| class == name), format!("`{name}`"))
             }
         };
-        found.ok_or_else(|| DataError::UnknownClass {
-            key,
-            class,
-            name: name.to_owned(),
-            known: classes.join(", "),
-        })
+        found.ok_or_else(|| DataError::unknown_class(key, &class, name, classes))
     }
 }
 
@@ -202,6 +203,19 @@ pub struct Data {
 }
 
 impl Data {
+    /// Checks what can be checked before a file is read.
+    ///
+    /// # Errors
+    /// When no data could be chosen this way.
+    pub(crate) fn check(&self) -> Result<(), DataError> {
+        match &self.classes {
+            Some(classes) if classes.is_empty() => {
+                Err(DataError::setting("data.classes", NO_CLASSES))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Reads the rows, keeps the chosen classes and standardises: ready to be dealt out.
     pub fn load(&self) -> Result<Loaded, DataError> {
         let mut loaded = self.source.load()?;
@@ -234,6 +248,10 @@ impl TryFrom<Table> for Data {
         })
     }
 }
+
+/// Why an empty list of classes is refused.
+const NO_CLASSES: &str =
+    "the list is empty; name at least one class, or leave the key out to use all of them";
 
 /// What `#[serde(default)]` needs for a switch that is on.
 fn yes() -> bool {

@@ -16,6 +16,25 @@ pub enum Error {
         /// How many classes the data have.
         classes: usize,
     },
+    /// More weights than fit in memory.
+    #[error(
+        "the model would have {weights} weights, but may have at most {most}: \
+         lower model.hidden"
+    )]
+    TooManyWeights {
+        /// How many there would be; the largest number there is where it would be more.
+        weights: u128,
+        /// How many are allowed.
+        most: u64,
+    },
+    /// More layers than anybody would wait for.
+    #[error("model.hidden lists {layers} layers, but may list at most {most}")]
+    TooManyLayers {
+        /// How many hidden layers were asked for.
+        layers: usize,
+        /// How many are allowed.
+        most: usize,
+    },
     /// More classes than labels can name.
     #[error("{classes} classes are more than a label can name (65536)")]
     TooManyClasses {

@@ -19,6 +19,15 @@ pub struct Layout {
     tensors: Vec<Tensor>,
 }
 
+/// How many weights linear layers between these widths have. It saturates instead of wrapping, so
+/// that absurd widths are seen to be absurd before memory is taken for them.
+pub(crate) fn count(widths: &[usize]) -> u128 {
+    widths.windows(2).fold(0u128, |count, pair| {
+        let (inputs, outputs) = (pair[0] as u128, pair[1] as u128);
+        count.saturating_add((inputs + 1).saturating_mul(outputs))
+    })
+}
+
 impl Layout {
     /// Linear layers between these widths, with an activation between every two of them.
     pub(crate) fn linear(widths: &[usize]) -> Self {
@@ -69,5 +78,12 @@ mod tests {
         assert_eq!(layout.tensors()[0].shape, [3, 4]);
         assert_eq!(layout.layer(1), (15..21, 21..23));
         assert_eq!(layout.parameters(), 23);
+    }
+
+    #[test]
+    fn weights_are_counted_without_wrapping_around() {
+        assert_eq!(count(&[4, 3, 2]), 23);
+        assert_eq!(count(&[1 << 32, 1 << 32]), (1 << 64) + (1 << 32));
+        assert_eq!(count(&[usize::MAX, usize::MAX, usize::MAX]), u128::MAX);
     }
 }

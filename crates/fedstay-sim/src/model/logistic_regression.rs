@@ -16,6 +16,10 @@ pub struct LogisticRegression {
 }
 
 impl Architecture for LogisticRegression {
+    fn is_convex(&self) -> bool {
+        true
+    }
+
     fn network(&self, features: usize, classes: usize) -> Result<Network, Error> {
         if classes != 2 {
             return Err(Error::NotBinary { classes });

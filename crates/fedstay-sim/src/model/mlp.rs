@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::network::Head;
+use super::network::{Head, check_size};
 use super::{Activation, Architecture, Error, Init, Network};
 
 /// Parameters of a multi-layer perceptron.
@@ -25,8 +25,29 @@ impl Default for Mlp {
     }
 }
 
+/// The most hidden layers: a pass through more takes longer than anybody would wait for.
+const MOST_LAYERS: usize = 100;
+
 impl Architecture for Mlp {
+    /// Losses of hidden units bend both ways; without any it is softmax regression, but nobody
+    /// should lean on that.
+    fn is_convex(&self) -> bool {
+        false
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        if self.hidden.len() > MOST_LAYERS {
+            let layers = self.hidden.len();
+            return Err(Error::TooManyLayers { layers, most: MOST_LAYERS });
+        }
+        // There are at least one feature and one class on either side.
+        let widths: Vec<usize> =
+            std::iter::once(1).chain(self.hidden.iter().copied()).chain([1]).collect();
+        check_size(&widths)
+    }
+
     fn network(&self, features: usize, classes: usize) -> Result<Network, Error> {
+        self.check()?;
         let widths = std::iter::once(features).chain(self.hidden.iter().copied()).chain([classes]);
         Network::new(widths.collect(), self.activation, Head::Softmax, self.init)
     }
@@ -34,7 +55,10 @@ impl Architecture for Mlp {
 
 fn one_or_many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<usize>, D::Error> {
     #[derive(Deserialize)]
-    #[serde(untagged, expecting = "a width, or a list of widths such as [128, 64]")]
+    #[serde(
+        untagged,
+        expecting = "`model.hidden` must be a width, or a list of widths such as [128, 64]"
+    )]
     enum Widths {
         One(usize),
         Many(Vec<usize>),

@@ -48,6 +48,19 @@ pub use workspace::Workspace;
 
 /// A kind of model: which network it is for given data.
 pub trait Architecture {
+    /// Whether the loss is convex in the weights. Where it is, a contradiction between two reports
+    /// of an agent is a proof that it does not tell the truth, so there is no default: a model that
+    /// says nothing must not make liars of honest agents.
+    fn is_convex(&self) -> bool;
+
+    /// Checks what can be checked before the data are known.
+    ///
+    /// # Errors
+    /// When no data could make this a network.
+    fn check(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// The network for rows of `features` numbers and labels `0..classes`.
     ///
     /// # Errors
@@ -77,6 +90,22 @@ impl Model {
 }
 
 impl Architecture for Model {
+    fn is_convex(&self) -> bool {
+        match self {
+            Self::SoftmaxRegression(model) => model.is_convex(),
+            Self::LogisticRegression(model) => model.is_convex(),
+            Self::Mlp(model) => model.is_convex(),
+        }
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        match self {
+            Self::SoftmaxRegression(model) => model.check(),
+            Self::LogisticRegression(model) => model.check(),
+            Self::Mlp(model) => model.check(),
+        }
+    }
+
     fn network(&self, features: usize, classes: usize) -> Result<Network, Error> {
         match self {
             Self::SoftmaxRegression(model) => model.network(features, classes),

@@ -2,6 +2,7 @@
 
 use rand_chacha::ChaCha8Rng;
 
+use super::layout::count;
 use super::rows::length;
 use super::{Activation, Error, Init, Layout, Loaded, Rows};
 use crate::kernel::panel::Panels;
@@ -13,6 +14,19 @@ pub(crate) enum Head {
     Softmax,
     /// Cross entropy of the logistic function of the one output.
     Logistic,
+}
+
+/// The most weights of a model: half a gigabyte in the server's `f64`, of which it keeps several.
+pub(crate) const MOST_WEIGHTS: u64 = 1 << 26;
+
+/// Refuses widths whose weights would not fit in memory, before memory is taken for them.
+pub(crate) fn check_size(widths: &[usize]) -> Result<(), Error> {
+    match count(widths) {
+        weights if weights > u128::from(MOST_WEIGHTS) => {
+            Err(Error::TooManyWeights { weights, most: MOST_WEIGHTS })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A model for given data: what to compute, without the weights.
@@ -45,6 +59,7 @@ impl Network {
         if classes > usize::from(u16::MAX) + 1 {
             return Err(Error::TooManyClasses { classes });
         }
+        check_size(&widths)?;
         let layout = Layout::linear(&widths);
         let panels = Panels::new(widths[0], widths[1]);
         Ok(Self { widths, activation, head, layout, panels, init })

@@ -17,6 +17,10 @@ pub struct SoftmaxRegression {
 }
 
 impl Architecture for SoftmaxRegression {
+    fn is_convex(&self) -> bool {
+        true
+    }
+
     fn network(&self, features: usize, classes: usize) -> Result<Network, Error> {
         Network::new(vec![features, classes], Activation::default(), Head::Softmax, self.init)
     }

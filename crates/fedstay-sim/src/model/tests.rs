@@ -103,6 +103,59 @@ fn gradients_agree_with_finite_differences() {
     }
 }
 
+/// By how much the loss half way between two random points is above the mean of the losses there:
+/// never, for a convex one.
+fn bulge(model: &Model, features: usize, classes: usize) -> f64 {
+    let network = model.network(features, classes).unwrap();
+    let data = Data::new(40, features, classes, 11);
+    let all: Vec<u32> = (0..40).collect();
+    let loss = |weights: &[f64]| reference::mean_loss(&network, weights, &data.floats(), &all);
+    let bulges = (0..50).map(|seed| {
+        let [a, b] = [start(&network, 2 * seed), start(&network, 2 * seed + 1)];
+        // Farther apart than where training starts, so that bends show.
+        let [a, b] = [a, b].map(|w| w.iter().map(|value| 8.0 * value).collect::<Vec<f64>>());
+        let middle: Vec<f64> = a.iter().zip(&b).map(|(a, b)| 0.5 * (a + b)).collect();
+        loss(&middle) - 0.5 * (loss(&a) + loss(&b))
+    });
+    bulges.fold(f64::NEG_INFINITY, f64::max)
+}
+
+#[test]
+fn a_model_is_convex_only_if_it_says_so_and_then_it_is() {
+    for (model, features, classes) in models() {
+        let kind = serde_json::to_value(&model).unwrap()["kind"].as_str().unwrap().to_owned();
+        let about = Model::KINDS.iter().find(|(name, _)| *name == kind).unwrap().1;
+        assert_eq!(about.ends_with("convex"), model.is_convex(), "{kind}: {about}");
+        if model.is_convex() {
+            assert!(bulge(&model, features, classes) <= 1e-9, "{model:?}");
+        }
+    }
+    // The test can tell: a net with hidden units is caught.
+    assert!(bulge(&mlp(&[6], Activation::Tanh, Init::He), 12, 3) > 0.01);
+}
+
+#[test]
+fn a_model_too_large_for_memory_is_refused_before_memory_is_taken() {
+    let refused = |hidden: &[usize]| {
+        let model = mlp(hidden, Activation::Relu, Init::Torch);
+        let early = model.check().err();
+        let late = model.network(64, 10).unwrap_err();
+        (early, late)
+    };
+    let absurd = 1usize << 32;
+    for hidden in [&[1_000_000_000][..], &[50_000, 50_000], &[absurd, absurd], &[usize::MAX; 3]] {
+        let (early, late) = refused(hidden);
+        assert!(matches!(early, Some(Error::TooManyWeights { .. })), "{hidden:?}: {early:?}");
+        assert!(matches!(late, Error::TooManyWeights { .. }), "{hidden:?}: {late}");
+    }
+    // Only with its inputs is this one too large.
+    let (early, late) = refused(&[10_000_000]);
+    assert_eq!(early, None);
+    assert!(matches!(late, Error::TooManyWeights { weights: 750_000_010, .. }), "{late}");
+    let (early, _) = refused(&[1; 20_000]);
+    assert_eq!(early, Some(Error::TooManyLayers { layers: 20_000, most: 100 }));
+}
+
 #[test]
 fn full_batches_span_tiles() {
     let network = mlp(&[20], Activation::Softplus, Init::Torch).network(130, 4).unwrap();

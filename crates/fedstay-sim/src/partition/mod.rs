@@ -112,6 +112,10 @@ impl Partition {
         if deal.per_agent == Some(0) {
             return Err(DataError::setting("data.per_agent", "must be at least 1"));
         }
+        if deal.devices > deal.labels.len() {
+            // Before anything is counted for each of them.
+            return Err(deal.too_few(deal.per_agent.unwrap_or(1), 0));
+        }
         let mut devices = match self {
             Partition::ByClass(by_class) => by_class.deal(deal, rng),
             Partition::Dirichlet(dirichlet) => dirichlet.deal(deal, rng),
@@ -139,13 +143,18 @@ impl Deal<'_> {
         let most = self.labels.len() / self.devices;
         match self.per_agent.unwrap_or(most.max(1)) {
             rows if rows <= most => Ok(rows),
-            rows => Err(DataError::TooFew {
-                has: self.labels.len(),
-                needs: rows.saturating_mul(self.devices),
-                devices: self.devices,
-                per_agent: rows,
-                fits: Fits(most),
-            }),
+            rows => Err(self.too_few(rows, most)),
+        }
+    }
+
+    /// Says that there are not so many rows for every device, but `fits`.
+    fn too_few(&self, rows: usize, fits: usize) -> DataError {
+        DataError::TooFew {
+            has: self.labels.len(),
+            needs: rows.saturating_mul(self.devices),
+            devices: self.devices,
+            per_agent: rows,
+            fits: Fits(fits),
         }
     }
 }

@@ -4,19 +4,23 @@
 //! back to a run's folder. Keys are checked against one list ([`KEYS`]), so that a typing error is
 //! answered with the nearest keys there are.
 
+pub(crate) mod bounds;
 mod default;
 mod epsilon;
 mod keys;
+mod warnings;
 
+pub use bounds::{Allowed, MOST_THREADS, check_threads};
 pub use default::{DEFAULT, default_under, differences};
 pub use epsilon::Epsilon;
 pub use keys::{KEYS, Key};
 
 use crate::data::Data;
 use crate::local_work::Local;
-use crate::model::Model;
+use crate::model::{Architecture, Model};
 use crate::partition::Partition;
 use crate::simulator::DecidesOn;
+use crate::text::one_line;
 use fedstay::aggregate::Variant;
 use fedstay::problem::{Instance, Problem};
 use fedstay::{Behaviour, Decide, Policy, Privacy, Rule, Seed};
@@ -132,8 +136,7 @@ impl Experiment {
     /// # Errors
     /// With a message that names the key and the nearest valid ones.
     pub fn parse(text: &str, set: &[(String, String)]) -> Result<Self, SpecError> {
-        let mut table: Table =
-            toml::from_str(text).map_err(|error| SpecError(error.to_string()))?;
+        let mut table = read_table(text)?;
         for (key, value) in set {
             insert(&mut table, key, value)?;
         }
@@ -144,7 +147,12 @@ impl Experiment {
     ///
     /// # Errors
     /// As [`parse`](Self::parse).
-    pub fn from_table(mut table: Table) -> Result<Self, SpecError> {
+    pub fn from_table(table: Table) -> Result<Self, SpecError> {
+        // A key or a value may be quoted, and may hold anything.
+        Self::complete(table).map_err(|error| SpecError(one_line(&error.0)))
+    }
+
+    fn complete(mut table: Table) -> Result<Self, SpecError> {
         if table.contains_key("grid") {
             return Err(SpecError(
                 "there is a [grid]: this is a sweep of many runs, start it with `fedstay sweep`"
@@ -200,11 +208,15 @@ impl Experiment {
     /// weights they received: inequalities between them are then proofs.
     pub fn is_convex(&self) -> bool {
         let sets_loads = matches!(&self.rule, Rule::MwFed(rule) if rule.variant == Variant::Load);
-        let convex = self.training.as_ref().is_none_or(|training| {
-            let exact = training.local.is_exact() || training.local.exact_gradient;
-            let received = training.decides_on == DecidesOn::Received;
-            exact && received && !sets_loads && !matches!(training.model, Model::Mlp(_))
-        });
+        let convex = match (&self.problem, &self.training) {
+            (Some(problem), _) => problem.is_convex(),
+            (None, Some(training)) => {
+                let exact = training.local.is_exact() || training.local.exact_gradient;
+                let received = training.decides_on == DecidesOn::Received;
+                exact && received && !sets_loads && training.model.is_convex()
+            }
+            (None, None) => false,
+        };
         convex && self.privacy.is_none()
     }
 
@@ -214,17 +226,6 @@ impl Experiment {
     }
 
     fn check(&self) -> Result<(), SpecError> {
-        if self.rounds == 0 {
-            return Err(SpecError(
-                "`rounds` is 0: nothing would happen; set it to 1 or more".into(),
-            ));
-        }
-        if !(self.step_size.is_finite() && self.step_size > 0.0) {
-            let value = self.step_size;
-            return Err(SpecError(format!(
-                "`step_size` is {value}, but must be a number above zero"
-            )));
-        }
         let checked = self.behaviour.check().and_then(|()| match &self.privacy {
             Some(privacy) => privacy.check(),
             None => Ok(()),
@@ -261,9 +262,6 @@ pub fn rule_label(rule: &Rule, policy: &Policy, behaviour: &Behaviour) -> String
 
 impl Training {
     fn check(&self) -> Result<(), SpecError> {
-        if self.agents == 0 {
-            return Err(SpecError("`agents` is 0: nobody would take part".into()));
-        }
         if !(self.participation > 0.0 && self.participation <= 1.0) {
             let value = self.participation;
             return Err(SpecError(format!(
@@ -271,11 +269,23 @@ impl Training {
                  at most 1"
             )));
         }
-        if self.eval_every == 0 {
-            return Err(SpecError("`eval_every` is 0; use 1 for every round".into()));
-        }
+        self.data.check().map_err(|error| SpecError(error.to_string()))?;
+        self.model.check().map_err(|error| SpecError(error.to_string()))?;
         self.local.check().map_err(SpecError)
     }
+}
+
+/// Reads TOML. What is wrong with it is told in one line, with the place.
+pub(crate) fn read_table(text: &str) -> Result<Table, SpecError> {
+    toml::from_str(text).map_err(|error: toml::de::Error| {
+        let why = one_line(&error.message().replace('\n', ", "));
+        let Some(before) = error.span().and_then(|span| text.get(..span.start)) else {
+            return SpecError(why);
+        };
+        let line = before.matches('\n').count() + 1;
+        let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+        SpecError(format!("line {line}, column {column}: {why}"))
+    })
 }
 
 /// Sets `a.b.c` in a table to a value written as in TOML; what is no TOML value is a string.
@@ -433,6 +443,35 @@ mod tests {
         for experiment in [set(&[]).unwrap(), set(&[("problem.kind", "huber")]).unwrap()] {
             let table = Table::try_from(&experiment).unwrap();
             check_keys(&table).unwrap();
+        }
+    }
+
+    #[test]
+    fn only_exact_reports_of_a_convex_model_or_problem_are_proofs() {
+        let convex = |pairs: &[(&str, &str)]| set(pairs).unwrap().is_convex();
+        assert!(convex(&[("model.kind", "softmax-regression")]));
+        assert!(convex(&[("problem.kind", "observation-3")]));
+        assert!(!convex(&[]), "the default is a net");
+        for doubtful in [
+            ("local.steps", "5"),
+            ("local.batch", "10"),
+            ("decides_on", "own"),
+            ("privacy.noise", "0.5"),
+        ] {
+            let mut pairs = vec![("model.kind", "softmax-regression"), doubtful];
+            if doubtful.0.starts_with("privacy") {
+                pairs.extend([("privacy.clip", "1.0"), ("privacy.loss_clip", "2.0")]);
+            }
+            assert!(!convex(&pairs), "{doubtful:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_file_is_told_in_one_line_with_the_place() {
+        let said = |text: &str| Experiment::parse(text, &[]).unwrap_err().to_string();
+        assert!(said("rounds = 3\nseed = = 4").starts_with("line 2, column 8: "));
+        for text in ["[", "a = \"\n\"", "seed = 18446744073709551616", "x = {\n", "\u{feff}= 1"] {
+            assert!(!said(text).contains('\n'), "{}", said(text));
         }
     }
 

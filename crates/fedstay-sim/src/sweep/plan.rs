@@ -20,7 +20,7 @@
 //! ```
 
 use super::key::{config, hash};
-use crate::spec::{Experiment, SpecError, insert};
+use crate::spec::{Experiment, SpecError, insert, read_table};
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -95,7 +95,7 @@ impl Plan {
     /// # Errors
     /// As [`read`](Self::read).
     pub fn parse(text: &str, folder: &Path, set: &[(String, String)]) -> Result<Self, SpecError> {
-        let over: Table = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        let over = read_table(text)?;
         let mut table = on_base(over, folder)?;
         let grid = take_table(&mut table, "grid")?.ok_or_else(|| {
             wrong("there is no [grid]: this is one experiment, run it with `fedstay run`")
@@ -200,7 +200,7 @@ fn on_base(mut table: Table, folder: &Path) -> Result<Table, SpecError> {
         let path = folder.join(name);
         let located = |error: String| wrong(format!("base {}: {error}", path.display()));
         let text = std::fs::read_to_string(&path).map_err(|error| located(error.to_string()))?;
-        let mut under = toml::from_str(&text).map_err(|error| located(error.to_string()))?;
+        let mut under = read_table(&text).map_err(|error| located(error.0))?;
         merge(&mut under, table);
         table = under;
         folder = path.parent().unwrap_or(Path::new(".")).to_owned();
@@ -260,7 +260,9 @@ fn values(key: &str, value: Value) -> Result<Vec<Value>, SpecError> {
             Some((from, to)) if (1..=MOST_RUNS as i64).contains(&to.saturating_sub(from)) => {
                 Ok((from..to).map(Value::from).collect())
             }
-            Some(_) => Err(wrong(format!("[grid]: `{key} = \"{text}\"` is an empty range"))),
+            Some(_) => Err(wrong(format!(
+                "[grid]: `{key} = \"{text}\"` is empty or too long: a range has 1 to {MOST_RUNS} values"
+            ))),
             None => Ok(vec![Value::String(text)]),
         },
         value => Ok(vec![value]),
@@ -462,7 +464,7 @@ mod tests {
             ("rounds = 3", "fedstay run"),
             ("[grid]\nepsilom = [1]", "`epsilon`"),
             ("[grid]\nrule.kind = [\"fedavg\", \"ada-dg\"]", "rule.kind = \"ada-dg\""),
-            ("[grid]\nseed = \"4..4\"", "empty range"),
+            ("[grid]\nseed = \"4..4\"", "empty or too long"),
             ("[grid]\nseed = []", "no values"),
             ("[grid]\nseed = \"0..2000\"\nrounds = \"1..2000\"", "more than 1000000"),
             ("[grid]\nseed = 1\n[[skip]]\nseed = 1", "filtered out"),

@@ -15,6 +15,9 @@ use crate::Error;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+/// Each of these rounds costs as much as one of the run, and all fall in its first round.
+const MOST_ALONE: u32 = 100_000;
+
 /// Leaves once content, or when the model stays worse than its own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -58,6 +61,10 @@ impl Decide for TwoSided {
     }
 
     fn check(&self) -> Result<(), Error> {
+        if self.alone > MOST_ALONE {
+            let must = format!("at most {MOST_ALONE}");
+            return Err(Error::bad_parameter("behaviour.alone", self.alone, must));
+        }
         super::check_patience(self.patience)
     }
 
@@ -78,6 +85,14 @@ impl Decide for TwoSided {
 mod tests {
     use super::super::tests::choices;
     use super::*;
+
+    #[test]
+    fn rounds_alone_without_end_are_refused_by_name() {
+        let alone = |alone| TwoSided { alone, ..TwoSided::default() }.check();
+        alone(MOST_ALONE).unwrap();
+        let error = alone(u32::MAX).unwrap_err().to_string();
+        assert!(error.contains("behaviour.alone") && error.contains("at most 100000"), "{error}");
+    }
 
     #[test]
     fn it_bears_a_worse_model_for_its_patience_and_no_longer() {

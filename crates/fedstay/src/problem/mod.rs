@@ -175,6 +175,33 @@ impl Problem {
         }
     }
 
+    /// Whether every agent's loss is convex, so that an inequality between two honest reports is a
+    /// proof. Every problem is named here: a new one must say so itself.
+    pub fn is_convex(&self) -> bool {
+        match self {
+            Self::Observation1(_)
+            | Self::Observation2(_)
+            | Self::Observation3(_)
+            | Self::Observation4(_)
+            | Self::RedBlue(_)
+            | Self::Huber(_)
+            | Self::SmoothedHinge(_) => true,
+        }
+    }
+
+    /// Whether a loss can be as low as `epsilon` at all. Sums of logarithms stay above zero, the
+    /// other losses are exactly zero where an agent is served perfectly, and none is negative.
+    pub fn can_reach(&self, epsilon: f64) -> bool {
+        match self {
+            Self::Observation1(_) | Self::RedBlue(_) => epsilon > 0.0,
+            Self::Observation2(_)
+            | Self::Observation3(_)
+            | Self::Observation4(_)
+            | Self::Huber(_)
+            | Self::SmoothedHinge(_) => epsilon >= 0.0,
+        }
+    }
+
     /// Checks the parameters and makes the oracles. Only the random families use the seed.
     pub fn build(&self, seed: Seed) -> Result<Instance, Error> {
         match self {

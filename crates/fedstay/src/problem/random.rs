@@ -72,6 +72,9 @@ pub(super) fn smoothness(rows: &[Vec<f64>]) -> f64 {
     rows.iter().map(circle).fold(0.0, f64::max) / rows.len() as f64
 }
 
+/// What the bound on the smoothness may cost: about a second.
+const MOST_PRODUCTS: u128 = 1_000_000_000;
+
 /// Checks the sizes that every random family has.
 pub(super) fn check_sizes(agents: usize, dim: usize, samples: usize) -> Result<(), Error> {
     for (name, value) in
@@ -84,6 +87,13 @@ pub(super) fn check_sizes(agents: usize, dim: usize, samples: usize) -> Result<(
     if agents.saturating_mul(dim).saturating_mul(samples) > 100_000_000 {
         let value = format!("{agents} × {dim} × {samples} numbers");
         let must = "at most 10⁸ numbers; lower problem.agents, problem.dim or problem.samples";
+        return Err(Error::bad_parameter("the problem's size", value, must));
+    }
+    // The bound on the smoothness multiplies every row of an agent with every other.
+    let pairs = (samples as u128).pow(2) * dim as u128 * agents as u128;
+    if pairs > MOST_PRODUCTS {
+        let value = format!("{agents} × {dim} × {samples}² products");
+        let must = "at most 10⁹ products; lower problem.samples";
         return Err(Error::bad_parameter("the problem's size", value, must));
     }
     Ok(())
