@@ -1,7 +1,8 @@
 //! The folder of a run whose agents are in Python: the same files as the simulator's.
 //!
 //! A round's line, the header (agents may join late) and the checkpoint are written in the moment
-//! after the round. Whoever is killed before that computes the round again.
+//! after the round. Whoever is killed before that computes the round again. The lock, the journal and
+//! the checkpoint with its hashes are the simulator's.
 
 use crate::engine::Roll;
 use crate::error::error;
@@ -9,27 +10,17 @@ use fedstay::record::{Header, RoundLine, Summary};
 use fedstay::verdict::Ledger;
 use fedstay::{Engine, Error, Observer, RoundView, Server, ServerState};
 use fedstay_cli::picture;
-use fedstay_sim::observe::{read_rounds, write_whole};
+use fedstay_sim::observe::{
+    Asked, Checkpoint, FolderError, Journal, RunLock, hash_of, read_rounds, write_whole,
+};
 use pyo3::PyResult;
 use safetensors::tensor::{Dtype, TensorView};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-
-const SCHEMA: &str = "fedstay.checkpoint/1";
-
-/// What resuming needs, in the simulator's form.
-#[derive(Serialize, Deserialize)]
-struct Checkpoint {
-    schema: String,
-    rounds_bytes: u64,
-    gram_bytes: Option<u64>,
-    state: State,
-}
 
 /// Server, agents and books between two rounds.
 #[derive(Serialize, Deserialize)]
@@ -45,10 +36,12 @@ pub(crate) type Layout = Vec<(String, Vec<usize>)>;
 /// Where a run is kept.
 pub(crate) struct Folder {
     path: PathBuf,
-    header: Vec<u8>,
-    rounds: File,
+    config: String,
+    rounds: Journal,
     between_checkpoints: Duration,
     last_checkpoint: Option<Instant>,
+    /// Last, so that it is given back when everything else is closed.
+    _lock: RunLock,
 }
 
 /// How a folder was found.
@@ -69,13 +62,24 @@ impl Folder {
         between_checkpoints: Duration,
     ) -> PyResult<(Self, Found)> {
         let shown = path.display();
-        let there = std::fs::read_to_string(path.join("config.toml")).ok();
-        if path.join("summary.json").exists() {
-            return Err(error(format!(
+        let unfinished = || match path.join("summary.json").exists() {
+            false => Ok(()),
+            true => Err(error(format!(
                 "the run in {shown} is over, its result is in summary.json; choose another folder"
-            )));
-        }
-        let found = match there {
+            ))),
+        };
+        // Before the lock too, so that a run that is over keeps its folder as it is.
+        unfinished()?;
+        std::fs::create_dir_all(path).map_err(named(path))?;
+        let lock = RunLock::take(path).map_err(error)?;
+        unfinished()?;
+        let place = path.join("config.toml");
+        let there = match std::fs::read_to_string(&place) {
+            Ok(text) => Some(text),
+            Err(why) if why.kind() == io::ErrorKind::NotFound => None,
+            Err(why) => return Err(named(&place)(why).into()),
+        };
+        let (rounds, found) = match there {
             Some(_) if !resume => {
                 return Err(error(format!(
                     "{shown} holds a run already; go on with resume=True, or choose another folder"
@@ -87,23 +91,27 @@ impl Folder {
                      with the same ones, or choose another folder"
                 )));
             }
-            Some(_) => take_up(path)?,
-            None => {
-                std::fs::create_dir_all(path).map_err(named(path))?;
-                write_whole(&path.join("rounds.jsonl"), &line(header)?)?;
-                // Last, because a folder with a config.toml is a run that can be resumed.
-                write_whole(&path.join("config.toml"), config.as_bytes())?;
-                Found::New
-            }
+            Some(_) => take_up(path, config).map_err(|why| match why {
+                FolderError::Changed { .. } => error(format!(
+                    "{why}; put the file back as it was, or begin anew in another folder"
+                )),
+                other => error(other),
+            })?,
+            None => (Journal::create(&path.join("rounds.jsonl"), header)?, Found::New),
         };
-        let rounds = path.join("rounds.jsonl");
-        let folder = Self {
+        let mut folder = Self {
             path: path.to_owned(),
-            header: first_line(&rounds)?,
-            rounds: OpenOptions::new().append(true).open(&rounds).map_err(named(&rounds))?,
+            config: hash_of(config),
+            rounds,
             between_checkpoints,
             last_checkpoint: None,
+            _lock: lock,
         };
+        if matches!(found, Found::New) {
+            folder.checkpoint(None)?;
+            // Last, because a folder with a config.toml is a run that can be resumed.
+            write_whole(&place, config.as_bytes())?;
+        }
         Ok((folder, found))
     }
 
@@ -114,37 +122,26 @@ impl Folder {
         round: &RoundLine,
         state: &dyn Fn() -> State,
     ) -> io::Result<()> {
-        let first = line(header)?;
-        if first != self.header {
-            self.replace_header(first)?;
-        }
-        self.rounds.write_all(&line(round)?)?;
+        // Agents that joined late stand in the header too.
+        self.rounds.replace_first(header)?;
+        self.rounds.append(round)?;
         let due = self.last_checkpoint.is_none_or(|at| at.elapsed() >= self.between_checkpoints);
         if due || round.stop.is_some() {
-            self.checkpoint(state())?;
+            self.checkpoint(Some(state()))?;
             self.last_checkpoint = Some(Instant::now());
         }
         Ok(())
     }
 
-    /// Agents that joined late stand in the header too.
-    fn replace_header(&mut self, header: Vec<u8>) -> io::Result<()> {
-        let path = self.path.join("rounds.jsonl");
-        let bytes = std::fs::read(&path)?;
-        let mut whole = header.clone();
-        whole.extend_from_slice(bytes.get(self.header.len()..).unwrap_or_default());
-        write_whole(&path, &whole)?;
-        self.rounds = OpenOptions::new().append(true).open(&path)?;
-        self.header = header;
-        Ok(())
-    }
-
-    fn checkpoint(&mut self, state: State) -> io::Result<()> {
-        self.rounds.sync_data()?;
-        let rounds_bytes = self.rounds.metadata()?.len();
-        let schema = SCHEMA.to_owned();
-        let checkpoint = Checkpoint { schema, rounds_bytes, gram_bytes: None, state };
-        write_whole(&self.path.join("checkpoint"), &serde_json::to_vec(&checkpoint)?)
+    fn checkpoint(&mut self, state: Option<State>) -> io::Result<()> {
+        let checkpoint = Checkpoint {
+            config: self.config.clone(),
+            rounds: self.rounds.mark()?,
+            gram: None,
+            asked: Asked::default(),
+            state,
+        };
+        checkpoint.write(&self.path)
     }
 
     /// Draws, and writes the model and the summary; the run is then over.
@@ -155,7 +152,7 @@ impl Folder {
         layout: &Layout,
         state: State,
     ) -> PyResult<()> {
-        self.checkpoint(state)?;
+        self.checkpoint(Some(state))?;
         picture::run::write(&self.path).map_err(|why| error(format!("{why:#}")))?;
         picture::report::write(&self.path, Some(summary))
             .map_err(|why| error(format!("{why:#}")))?;
@@ -167,46 +164,15 @@ impl Folder {
     }
 }
 
-/// Reads the checkpoint and cuts the rounds back to it.
-fn take_up(path: &Path) -> PyResult<Found> {
+/// Reads the checkpoint and cuts the rounds back to it. The header may have been written anew since:
+/// somebody joined in a round that was lost, and the next round writes it as it then is.
+fn take_up(path: &Path, config: &str) -> Result<(Journal, Found), FolderError> {
+    let saved: Checkpoint<State> = Checkpoint::read(path)?;
+    saved.check_config(path, config)?;
     let rounds = path.join("rounds.jsonl");
-    let checkpoint = path.join("checkpoint");
-    let (length, state) = if checkpoint.exists() {
-        let unusable = |why: String| error(format!("{}: {why}", checkpoint.display()));
-        let bytes = std::fs::read(&checkpoint).map_err(named(&checkpoint))?;
-        let saved: Checkpoint =
-            serde_json::from_slice(&bytes).map_err(|why| unusable(why.to_string()))?;
-        if saved.schema != SCHEMA {
-            return Err(unusable(format!("its schema is {}, not {SCHEMA}", saved.schema)));
-        }
-        (saved.rounds_bytes, Some(Box::new(saved.state)))
-    } else {
-        (first_line(&rounds)?.len() as u64, None)
-    };
-    let file = OpenOptions::new().write(true).open(&rounds).map_err(named(&rounds))?;
-    let there = file.metadata().map_err(named(&rounds))?.len();
-    if there < length {
-        return Err(error(format!(
-            "{} has {there} bytes where the checkpoint counted {length}; it was cut by something \
-             else, so start the run anew",
-            rounds.display()
-        )));
-    }
-    file.set_len(length).map_err(named(&rounds))?;
-    let lines = read_rounds(&rounds).map_err(error)?.rounds;
-    Ok(Found::CutOff(state, lines))
-}
-
-fn first_line(path: &Path) -> io::Result<Vec<u8>> {
-    let bytes = std::fs::read(path).map_err(named(path))?;
-    let end = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |end| end + 1);
-    Ok(bytes[..end].to_vec())
-}
-
-fn line(value: &impl Serialize) -> io::Result<Vec<u8>> {
-    let mut line = serde_json::to_vec(value)?;
-    line.push(b'\n');
-    Ok(line)
+    let journal = Journal::resume_under_any_header(&rounds, &saved.rounds)?;
+    let lines = read_rounds(&rounds).map_err(FolderError::Content)?.rounds;
+    Ok((journal, Found::CutOff(saved.state.map(Box::new), lines)))
 }
 
 fn named(path: &Path) -> impl Fn(io::Error) -> io::Error + '_ {

@@ -6,9 +6,9 @@ use fedstay::record::RoundLine;
 use fedstay::{Error, RoundView};
 use fedstay_cli::picture;
 use fedstay_cli::progress::Progress;
-use fedstay_sim::observe::{Folder, read_rounds};
+use fedstay_sim::observe::{Asked, Folder, read_rounds};
 use fedstay_sim::spec::{DEFAULT, Experiment, check_threads, default_under};
-use fedstay_sim::trial::{Trial, TrialState, Watch};
+use fedstay_sim::trial::{Parting, Trial, TrialState, Watch};
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -102,7 +102,7 @@ fn run(
             let experiment = text.and_then(|text| Experiment::parse(&text, set));
             let experiment = experiment.map_err(|why| why.to_string())?;
             let trial = Trial::new(experiment).map_err(|why| why.to_string())?;
-            let folder = out.map(|path| Folder::create(path, &trial)).transpose();
+            let folder = out.map(|path| Folder::create(path, &trial, Asked::default())).transpose();
             (trial, folder.map_err(|why| why.to_string())?)
         }
     };
@@ -112,8 +112,18 @@ fn run(
     let summary = trial.run(&mut [&mut lines as &mut dyn Watch, &mut kept, &mut progress]);
     progress.finish();
     *interrupt = lines.interrupt.take();
-    let summary = summary.map_err(|why| why.to_string())?;
+    let mut summary = summary.map_err(|why| why.to_string())?;
     if let Some(folder) = &mut kept.0 {
+        // What the command line had asked for when the run was begun there.
+        if folder.asked().counterfactual {
+            let without = Trial::nobody_leaves(trial.experiment().clone());
+            let without = without.map_err(|why| why.to_string())?.counterfactual(&mut ());
+            summary.counterfactual = Some(without.map_err(|why| why.to_string())?);
+        }
+        if folder.asked().story {
+            let told = trial.compare_with_alone(&mut summary, &Parting::default(), None);
+            told.map_err(|why| why.to_string())?;
+        }
         picture::run::write(folder.path()).map_err(|why| format!("{why:#}"))?;
         picture::report::write(folder.path(), Some(&summary)).map_err(|why| format!("{why:#}"))?;
         folder.finish(&trial, &summary).map_err(|why| why.to_string())?;

@@ -1,6 +1,7 @@
 """Python agents and the native simulator, and what they leave behind."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -153,6 +154,65 @@ def test_a_run_that_was_cut_off_goes_on_to_the_same_bytes(tmp_path):
     assert resumed.lines == whole.lines
     for path in sorted((tmp_path / "whole").iterdir()):
         assert path.read_bytes() == (tmp_path / "cut" / path.name).read_bytes(), path.name
+
+
+def test_a_folder_that_is_being_written_is_refused_to_everybody_else(tmp_path):
+    arguments = {"rounds": 6, **START}
+    out = tmp_path / "live"
+    refused = []
+
+    class Intrudes(Bowl):
+        def loss_and_grad(self, weights):
+            for resume in (False, True):
+                with pytest.raises(fedstay.Error, match="being written by another process") as why:
+                    fedstay.simulate(AGENTS, "ada-gd", out=out, resume=resume, **arguments)
+                refused.append(str(why.value))
+            return super().loss_and_grad(weights)
+
+    alone = fedstay.simulate(AGENTS, "ada-gd", out=tmp_path / "alone", **arguments)
+    live = {**AGENTS, "near": Intrudes([1.0, 0.0])}
+    assert fedstay.simulate(live, "ada-gd", out=out, **arguments).lines == alone.lines
+    assert len(refused) == 2 * len(alone.lines) and str(os.getpid()) in refused[0]
+    assert {path.name for path in out.iterdir()} == {p.name for p in alone.folder.iterdir()}
+    for path in alone.folder.iterdir():
+        assert path.read_bytes() == (out / path.name).read_bytes(), path.name
+
+
+@pytest.mark.parametrize("file", ["checkpoint", "rounds.jsonl", "config.toml"])
+def test_a_folder_that_was_changed_is_not_continued(file, tmp_path):
+    class Dies(Bowl):
+        rounds = 5
+
+        def loss_and_grad(self, weights):
+            Dies.rounds -= 1
+            if Dies.rounds < 0:
+                raise KeyboardInterrupt
+            return super().loss_and_grad(weights)
+
+    arguments = {"rounds": 12, **START}
+    out = tmp_path / "cut"
+    with pytest.raises(KeyboardInterrupt):
+        fedstay.simulate({**AGENTS, "near": Dies([1.0, 0.0])}, "ada-gd", out=out, **arguments)
+    right = (out / file).read_bytes()
+    header = right.index(b"\n") + 1 if file == "rounds.jsonl" else 0
+    for place in range(header, len(right), max(1, len(right) // 40)):
+        damaged = bytearray(right)
+        damaged[place] ^= 1 << place % 7
+        (out / file).write_bytes(damaged)
+        if file == "rounds.jsonl" and place >= header + marked(out):
+            continue  # after the checkpoint: computed again, whatever it is
+        with pytest.raises(fedstay.Error, match=file):
+            fedstay.simulate(AGENTS, "ada-gd", out=out, resume=True, **arguments)
+        assert (out / file).read_bytes() == damaged
+    (out / file).write_bytes(right)
+    resumed = fedstay.simulate(AGENTS, "ada-gd", out=out, resume=True, **arguments)
+    assert resumed.lines == fedstay.simulate(AGENTS, "ada-gd", **arguments).lines
+
+
+def marked(folder):
+    """How many bytes of rounds.jsonl, after its header, the checkpoint vouches for."""
+    body = (folder / "checkpoint").read_text().splitlines()[1]
+    return json.loads(body)["rounds"]["bytes"]
 
 
 def test_experiments_of_the_repository_run():

@@ -6,6 +6,8 @@ pub mod figure;
 mod label;
 pub mod picture;
 pub mod progress;
+mod spreadsheet;
 mod story;
 mod table;
+pub mod terminal;
 pub mod tournament;

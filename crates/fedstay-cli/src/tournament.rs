@@ -5,6 +5,7 @@
 //! precision, falling to 0 at twice that. One that left by foresight has made its model good enough
 //! by its own steps since, and counts 1. Every round in which it worked costs 0.001.
 
+use crate::spreadsheet::cell;
 use crate::story::better_than_alone;
 use crate::table;
 use anyhow::{Context, Result};
@@ -12,6 +13,7 @@ use fedstay::record::{AgentSummary, Score, Summary};
 use fedstay_sim::observe::write_whole;
 use fedstay_sim::simulator::Simulator;
 use fedstay_sim::spec::Experiment;
+use fedstay_sim::sweep::RESULTS;
 use fedstay_sim::trial::{Parting, Trial};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -59,7 +61,7 @@ impl Bout {
         seed: u64,
         experiment: Experiment,
     ) -> Result<Self> {
-        let text = format!("{} {}", env!("CARGO_PKG_VERSION"), experiment.to_toml()?);
+        let text = format!("results {RESULTS} {}", experiment.to_toml()?);
         // FNV-1a.
         let setting = text.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
@@ -102,8 +104,8 @@ pub(crate) fn alone(bouts: &[&Bout]) -> Result<BTreeMap<u64, Vec<Score>>> {
     first.par_iter().map(scores).collect()
 }
 
-/// Plays one run. One that fails, because a rule diverges for instance, is an outcome too.
-pub(crate) fn play(bout: &Bout, alone: Option<&Vec<Score>>) -> Outcome {
+/// Plays one run. One that diverges is an outcome too; any other failure is none, and is not kept.
+pub(crate) fn play(bout: &Bout, alone: Option<&Vec<Score>>) -> Result<Outcome> {
     let Bout { rule, behaviour, seed, setting, .. } = bout.clone();
     let failed = Outcome {
         rule,
@@ -122,8 +124,14 @@ pub(crate) fn play(bout: &Bout, alone: Option<&Vec<Score>>) -> Outcome {
         flagged: 0,
     };
     match judged(bout, alone.map(Vec::as_slice)) {
-        Ok((summary, idle)) => outcome(&summary, &idle, failed),
-        Err(_) => failed,
+        Ok((summary, idle)) => Ok(outcome(&summary, &idle, failed)),
+        Err(error) if error.downcast_ref().is_some_and(fedstay::Error::is_divergence) => {
+            Ok(failed)
+        }
+        Err(error) => {
+            let Bout { rule, behaviour, seed, .. } = bout;
+            Err(error.context(format!("{rule} against {behaviour}, seed {seed}")))
+        }
     }
 }
 
@@ -228,8 +236,10 @@ impl Standings {
 }
 
 fn line(outcome: &Outcome) -> String {
-    let Outcome { rule, behaviour, seed, setting, left, returns, verdict, stop, rounds, .. } =
-        outcome;
+    let Outcome { seed, left, returns, rounds, .. } = outcome;
+    let [rule, behaviour] = [cell(&outcome.rule), cell(&outcome.behaviour)];
+    let [setting, verdict, stop] =
+        [&outcome.setting, &outcome.verdict, &outcome.stop].map(|t| cell(t));
     format!(
         "{rule},{behaviour},{seed},{setting},{left},{returns},{verdict},{stop},{rounds},{},{},{},{},{}\n",
         outcome.accuracy_mean,

@@ -1,17 +1,15 @@
 //! A run that is killed at any moment goes on to the same bytes.
+//!
+//! `FEDSTAY_KILLS=100 cargo test --test resume -- --nocapture` kills more often than CI has time for,
+//! and says how often.
 
+mod common;
+
+use common::{kills, moments};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-
-const FILES: [&str; 6] = [
-    "config.toml",
-    "rounds.jsonl",
-    "gram.jsonl",
-    "checkpoint",
-    "model.safetensors",
-    "summary.json",
-];
 
 fn start(folder: &Path, arguments: &[&str]) -> Child {
     Command::new(env!("CARGO_BIN_EXE_fedstay"))
@@ -28,26 +26,37 @@ fn finish(child: Child) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-fn killed_and_resumed(sets: &[&str], kills: u32) {
+/// Every file of a folder, by name.
+fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+    let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
+    entries.map(|entry| (name(&entry.path()), std::fs::read(entry.path()).unwrap())).collect()
+}
+
+fn killed_and_resumed(more: &[&str], sets: &[&str], kills: u32) {
     let folder = tempfile::tempdir().unwrap();
+    let start = |arguments: &[String]| {
+        start(folder.path(), &arguments.iter().map(String::as_str).collect::<Vec<_>>())
+    };
     let run = |out: &str| {
         let mut arguments = vec!["run", "--out", out];
+        arguments.extend(more);
         sets.iter().for_each(|set| arguments.extend(["--set", set]));
         arguments.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
-    let whole = run("whole");
-    finish(start(folder.path(), &whole.iter().map(String::as_str).collect::<Vec<_>>()));
+    let resume = |out: &str| ["run", "--resume", out].map(str::to_owned);
+    finish(start(&run("whole")));
+    let whole = files(&folder.path().join("whole"));
     let length = |out: &str| {
         let file = std::fs::metadata(folder.path().join(out).join("rounds.jsonl"));
         file.map_or(0, |file| file.len())
     };
     let whole_length = length("whole");
-    let mut cut_off = 0;
+    let (mut cut_off, mut while_resuming) = (0, 0);
+    let mut moments = moments();
     for kill in 0..kills {
         let out = format!("cut{kill}");
-        let arguments = run(&out);
-        let mut child =
-            start(folder.path(), &arguments.iter().map(String::as_str).collect::<Vec<_>>());
+        let mut child = start(&run(&out));
         // Spread over the whole run by how far it has come, whatever else the machine is doing, and
         // a moment later that has nothing to do with its rounds.
         let share = whole_length * u64::from(kill * 37 % kills) / u64::from(kills + 1);
@@ -56,14 +65,13 @@ fn killed_and_resumed(sets: &[&str], kills: u32) {
             assert!(Instant::now() < patience, "kill {kill}: {out} stands still");
             std::thread::sleep(Duration::from_millis(1));
         }
-        std::thread::sleep(Duration::from_micros(u64::from(kill * 730 % 4_000)));
+        std::thread::sleep(Duration::from_micros((moments() * 4_000.0) as u64));
         child.kill().unwrap();
         child.wait().unwrap();
         let path = folder.path().join(&out);
         if !path.join("config.toml").exists() {
-            // Killed before the folder was there: nothing had begun.
-            let _ = std::fs::remove_dir_all(&path);
-            finish(start(folder.path(), &arguments.iter().map(String::as_str).collect::<Vec<_>>()));
+            // Killed before the folder was there: nothing had begun, and the same command begins.
+            finish(start(&run(&out)));
         } else if !path.join("summary.json").exists() {
             cut_off += 1;
             // Every finished round is readable as it stands.
@@ -72,20 +80,36 @@ fn killed_and_resumed(sets: &[&str], kills: u32) {
             for line in text.lines().take(complete) {
                 serde_json::from_str::<serde_json::Value>(line).unwrap();
             }
-            finish(start(folder.path(), &["run", "--resume", &out]));
+            // Every third is killed again while it resumes.
+            if kill % 3 == 0 {
+                let mut child = start(&resume(&out));
+                std::thread::sleep(Duration::from_micros((moments() * 200_000.0) as u64));
+                while_resuming += u32::from(child.try_wait().unwrap().is_none());
+                child.kill().unwrap();
+                child.wait().unwrap();
+            }
+            if !path.join("summary.json").exists() {
+                finish(start(&resume(&out)));
+            }
         }
-        for file in FILES {
-            let read = |run: &str| std::fs::read(folder.path().join(run).join(file)).ok();
-            assert!(read("whole") == read(&out), "kill {kill}: {file} differs");
+        let resumed = files(&path);
+        let names = |files: &BTreeMap<String, Vec<u8>>| files.keys().cloned().collect::<Vec<_>>();
+        assert_eq!(names(&whole), names(&resumed), "kill {kill}");
+        for (name, bytes) in &whole {
+            assert!(resumed[name] == *bytes, "kill {kill}: {name} differs");
         }
         std::fs::remove_dir_all(path).unwrap();
     }
+    println!(
+        "{kills} runs killed, {cut_off} of them running, {while_resuming} again while resuming"
+    );
     assert!(cut_off >= kills / 2, "only {cut_off} of {kills} kills hit a running run");
 }
 
 #[test]
 fn a_problem_killed_at_20_moments_resumes_to_identical_bytes() {
     killed_and_resumed(
+        &[],
         &[
             "problem.kind=huber",
             "problem.dim=60",
@@ -95,13 +119,14 @@ fn a_problem_killed_at_20_moments_resumes_to_identical_bytes() {
             "rounds=12000",
             "record_gram=true",
         ],
-        20,
+        kills(20),
     );
 }
 
 #[test]
 fn training_on_data_killed_at_8_moments_resumes_to_identical_bytes() {
     killed_and_resumed(
+        &[],
         &[
             "rule.kind=fedavg",
             "local.steps=4",
@@ -112,7 +137,18 @@ fn training_on_data_killed_at_8_moments_resumes_to_identical_bytes() {
             "policy.kind=keep-best",
             "model.hidden=64",
         ],
-        8,
+        kills(8),
+    );
+}
+
+/// What was asked for when the run was begun is in the summary of the run that is resumed, though
+/// nobody asks again; who had left before the kill ends with what it left with.
+#[test]
+fn a_story_and_a_counterfactual_asked_for_once_survive_6_kills() {
+    killed_and_resumed(
+        &["--story", "--counterfactual"],
+        &["rule.kind=fedavg", "rounds=150", "step_size=0.05", "epsilon=0.9", "data.per_agent=60"],
+        kills(6),
     );
 }
 

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{command, fedstay, ok};
+use common::{command, fedstay, kills, moments, ok};
 use fedstay_sim::sweep::Store;
 use std::path::Path;
 use std::process::{Child, Stdio};
@@ -57,27 +57,22 @@ fn killed_and_restarted_20_times_the_store_holds_the_same() {
 
     let arguments = ["sweep", "study.toml", "--store", "cut.db"];
     let (mut hit, mut progress) = (0, Vec::new());
-    // Moments that have nothing to do with the runs; seeded by the clock, so that every test run
-    // tries others.
-    let mut state = Instant::now().elapsed().as_nanos() as u64
-        ^ u64::from(std::process::id()) << 20
-        ^ std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos()
-            as u64;
-    for _ in 0..20 {
+    let (kills, mut moments) = (kills(20), moments());
+    for _ in 0..kills {
         let mut child = start(folder, &arguments);
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let share = (state >> 33) as f64 / (1u64 << 31) as f64;
-        std::thread::sleep(takes.mul_f64(share / 10.0) + Duration::from_millis(5));
+        // Short enough that there is still something to kill at the end.
+        let while_running = takes.mul_f64(moments() * 2.0 / f64::from(kills));
+        std::thread::sleep(while_running + Duration::from_millis(5));
         hit += u32::from(child.try_wait().unwrap().is_none());
         child.kill().unwrap();
         child.wait().unwrap();
         let there = Store::read(&folder.join("cut.db")).and_then(|store| store.keys());
         progress.push(there.map_or(0, |keys| keys.len()));
     }
-    assert!(hit >= 10, "only {hit} of 20 kills hit a running sweep");
+    println!("{kills} kills, {hit} of them of a running sweep; runs there: {progress:?}");
+    assert!(hit >= kills / 2, "only {hit} of {kills} kills hit a running sweep");
     assert!(progress.is_sorted(), "a kill lost finished runs: {progress:?}");
-    assert!(progress[19] > 0, "nothing was finished between kills: {progress:?}");
+    assert!(progress.last() > Some(&0), "nothing was finished between kills: {progress:?}");
     ok(folder, &arguments);
     let cut = Store::read(&folder.join("cut.db")).unwrap();
     assert!(cut.dump().unwrap() == whole, "the stores differ");
@@ -165,6 +160,56 @@ fn from_the_starter_file_to_tables_and_a_run_in_a_folder() {
     let one = std::fs::read(folder.join("one/rounds.jsonl")).unwrap();
     let same = names.iter().find(|name| name.contains("local.steps=5")).unwrap();
     assert_eq!(std::fs::read(folder.join("all").join(same).join("rounds.jsonl")).unwrap(), one);
+}
+
+#[test]
+fn a_damaged_store_exports_the_same_or_is_refused_by_name_and_a_sweep_mends_its_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let short = STUDY.replace("rounds = 40", "rounds = 6").replace("0..12", "0..2");
+    std::fs::write(folder.join("study.toml"), short).unwrap();
+    let sweep = ["sweep", "study.toml", "--store", "a.db"];
+    ok(folder, &sweep);
+    let export = |out: &str| {
+        fedstay(folder, &["sweep", "export", "study.toml", "--store", "a.db", "--out", out])
+    };
+    assert!(export("right.csv").status.success());
+    let right = std::fs::read(folder.join("right.csv")).unwrap();
+    let whole = std::fs::read(folder.join("a.db")).unwrap();
+    let (mut refused, mut same) = (0, 0);
+    for place in (0..whole.len()).step_by(whole.len() / 60) {
+        let mut damaged = whole.clone();
+        damaged[place] ^= 1 << (place % 8);
+        std::fs::write(folder.join("a.db"), &damaged).unwrap();
+        let output = export("now.csv");
+        if output.status.success() {
+            let now = std::fs::read(folder.join("now.csv")).unwrap();
+            assert!(now == right, "byte {place}: other numbers");
+            same += 1;
+        } else {
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert!(said.contains("a.db") && said.lines().count() == 1, "byte {place}: {said}");
+            refused += 1;
+        }
+        for extra in ["a.db-wal", "a.db-shm"] {
+            let _ = std::fs::remove_file(folder.join(extra));
+        }
+    }
+    assert!(refused > 20, "{refused} refused, {same} the same");
+
+    // One row that says something else: named, not exported, and computed again.
+    std::fs::write(folder.join("a.db"), &whole).unwrap();
+    let store = Store::open(&folder.join("a.db")).unwrap();
+    store.connection().execute("UPDATE runs SET loss_mean = 0 WHERE seed = 1", []).unwrap();
+    drop(store);
+    let output = export("now.csv");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && said.contains("fedstay sweep"), "{said}");
+    let sql = ["sweep", "query", "study.toml", "--store", "a.db", "--sql", "SELECT * FROM runs"];
+    assert!(!fedstay(folder, &sql).status.success());
+    assert!(ok(folder, &sweep).contains("6 rows of the store were damaged"));
+    assert!(export("now.csv").status.success());
+    assert!(std::fs::read(folder.join("now.csv")).unwrap() == right);
 }
 
 #[test]

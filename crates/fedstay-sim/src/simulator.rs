@@ -78,7 +78,12 @@ fn no_training() -> SpecError {
 }
 
 fn failed(round: u32) -> impl Fn(crate::model::Error) -> Error {
-    move |error| Error::Engine { round, why: error.to_string() }
+    use crate::model::Error::{Bound, NotFinite};
+    move |error| match error {
+        // A bound is not a number where a norm is not.
+        NotFinite { .. } | Bound => Error::Diverged { round, why: error.to_string() },
+        _ => Error::Engine { round, why: error.to_string() },
+    }
 }
 
 impl Simulator {

@@ -192,7 +192,8 @@ impl Trial {
     }
 
     /// Tells every agent's summary what it ends with and what it would have reached alone in as many
-    /// rounds as the run had. `left_with` has the weights of the rounds in which somebody left.
+    /// rounds as the run had. `left_with` has the weights of the rounds in which somebody left; those
+    /// of a run that was resumed, which it does not have, are computed again.
     ///
     /// # Errors
     /// When training alone leaves the floating-point range.
@@ -203,14 +204,17 @@ impl Trial {
         alone: Option<&[Score]>,
     ) -> Result<(), SpecError> {
         let delivered = self.server.delivered().to_vec();
-        // Of a run that was resumed, the weights some left with may not be there any more.
-        let known = |left: Option<u32>| left.is_none_or(|round| left_with.weights(round).is_some());
+        let unknown = |round: &u32| left_with.weights(*round).is_none();
+        let last_unknown = summary.agents.iter().filter_map(|agent| agent.left).filter(unknown);
+        let again = match last_unknown.max() {
+            Some(round) => Parting::again(self.experiment.clone(), round)?,
+            None => Parting::default(),
+        };
+        let left_with = |round: u32| left_with.weights(round).or_else(|| again.weights(round));
         let ends: Vec<&[f64]> = summary
             .agents
             .iter()
-            .map(|agent| {
-                agent.left.and_then(|round| left_with.weights(round)).unwrap_or(&delivered)
-            })
+            .map(|agent| agent.left.and_then(left_with).unwrap_or(&delivered))
             .collect();
         let (scores, own) = match &self.engine {
             Agents::Data(simulator) => {
@@ -231,7 +235,7 @@ impl Trial {
             }
         };
         for ((agent, ends), own) in summary.agents.iter_mut().zip(scores).zip(own) {
-            (agent.ends_with, agent.alone) = (known(agent.left).then_some(ends), Some(own));
+            (agent.ends_with, agent.alone) = (Some(ends), Some(own));
         }
         Ok(())
     }
@@ -310,6 +314,23 @@ impl Parting {
     pub fn weights(&self, round: u32) -> Option<&[f64]> {
         let kept = self.0.iter().find(|(kept, _)| *kept == round);
         kept.map(|(_, weights)| weights.as_slice())
+    }
+
+    /// Computes a run again, from its start to a round: same experiment, same weights.
+    fn again(experiment: Experiment, last: u32) -> Result<Self, SpecError> {
+        /// Ends the run when there is nothing more to be learnt from it.
+        struct Until(Parting, u32);
+        impl Watch for Until {
+            fn round(&mut self, view: &fedstay::RoundView<'_>) -> Result<(), Error> {
+                self.0.round(view)?;
+                if view.number < self.1 { Ok(()) } else { Err(Error::Observer(String::new())) }
+            }
+        }
+        let mut until = Until(Self::default(), last);
+        match Trial::new(experiment)?.run(&mut until) {
+            Ok(_) | Err(Error::Observer(_)) => Ok(until.0),
+            Err(error) => Err(SpecError(error.to_string())),
+        }
     }
 }
 

@@ -130,12 +130,33 @@ pub enum Error {
         /// What went wrong.
         why: String,
     },
+    /// Training left the floating-point range while a round was gathered or its model measured.
+    #[error("round {round}: {why}; lower step_size")]
+    Diverged {
+        /// The round; 0 for the delivered model.
+        round: u32,
+        /// Which number is not finite.
+        why: String,
+    },
     /// An observer failed, for instance because the disk is full.
     #[error("{0}")]
     Observer(String),
 }
 
 impl Error {
+    /// Whether this is what becomes of a run whose steps are far too long: a number that is not
+    /// finite, or too large to compute with. Such a run would end here again, so it is a result;
+    /// any other error is a failure.
+    pub fn is_divergence(&self) -> bool {
+        matches!(
+            self,
+            Self::NotFinite { .. }
+                | Self::TooLarge { .. }
+                | Self::StepOverflow { .. }
+                | Self::Diverged { .. }
+        )
+    }
+
     /// A parameter that is out of range.
     pub fn bad_parameter(
         name: impl Into<String>,

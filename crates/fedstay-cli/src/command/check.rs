@@ -61,9 +61,7 @@ impl Check {
 }
 
 fn recorded(folder: &Path) -> Result<Findings> {
-    let text = std::fs::read_to_string(folder.join("config.toml"))
-        .map_err(|error| Usage(format!("{}: {error}", folder.join("config.toml").display())))?;
-    let experiment = Experiment::parse(&text, &[])?;
+    let experiment = super::recorded_experiment(folder)?;
     let lines = read_gram(&folder.join("gram.jsonl")).map_err(|why| {
         Usage(format!("{why}; run it again with --set record_gram=true to keep the Gram matrices"))
     })?;

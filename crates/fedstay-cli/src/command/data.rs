@@ -1,6 +1,7 @@
 //! `fedstay data`: fetch data sets, and look at how they are dealt out.
 
 use super::{Source, Usage};
+use crate::terminal::printable;
 use anyhow::Result;
 use fedstay_sim::data::cache_dir;
 use fedstay_sim::data::fetch::{Fetchable, fetch};
@@ -98,8 +99,9 @@ fn show(source: &ShowSource) -> Result<()> {
         let population = simulator.population();
         let (agents, rows) = (population.agents(), population.per_agent());
         writeln!(out, "{}: {agents} agents with {rows} samples each", experiment.on())?;
-        writeln!(out, "{}\n", training.partition.describe())?;
+        writeln!(out, "{}\n", printable(&training.partition.describe()))?;
     }
-    write!(out, "{}", simulator.population().histogram().render(source.most))?;
+    // Classes have the names that the data's file gives them.
+    write!(out, "{}", printable(&simulator.population().histogram().render(source.most)))?;
     Ok(())
 }

@@ -14,6 +14,7 @@ mod tournament;
 mod view;
 
 use anyhow::{Context, Result};
+use fedstay_sim::observe::made_in_python;
 use fedstay_sim::spec::{DEFAULT, Experiment, SpecError, check_threads, default_under};
 use std::path::{Path, PathBuf};
 
@@ -123,6 +124,26 @@ impl Source {
 fn read_experiment(path: &Path) -> Result<String> {
     std::fs::read_to_string(path)
         .map_err(|error| Usage(format!("{}: {error}", path.display())).into())
+}
+
+/// The experiment in the folder of a run, to be computed again.
+fn recorded_experiment(folder: &Path) -> Result<Experiment> {
+    let path = folder.join("config.toml");
+    let text = std::fs::read_to_string(&path).map_err(|error| {
+        Usage(format!(
+            "{}: {error}; give the folder of a run, as `fedstay run` prints it",
+            path.display()
+        ))
+    })?;
+    if let Some(on) = made_in_python(&text) {
+        return Err(Usage(format!(
+            "the agents of the run in {0} are in Python ({on}), so it cannot be computed again here; \
+             see what was recorded with `fedstay report {0}` or `fedstay view {0}`",
+            folder.display()
+        ))
+        .into());
+    }
+    Ok(Experiment::parse(&text, &[])?)
 }
 
 /// How many threads to use.

@@ -2,10 +2,11 @@
 
 use super::{Source, Threads, Usage};
 use crate::progress::Progress;
+use crate::terminal::printable;
 use crate::{picture, story, table};
 use anyhow::{Context, Result};
 use fedstay::record::{Counterfactual, Summary};
-use fedstay_sim::observe::{Folder, TensorBoard};
+use fedstay_sim::observe::{Asked, Folder, FolderError, TensorBoard};
 use fedstay_sim::spec::Experiment;
 use fedstay_sim::trial::{Parting, Trial, Watch};
 use std::io::Write;
@@ -71,10 +72,11 @@ impl Run {
             None => trial.run(watch)?,
         };
         progress.finish();
-        if self.counterfactual {
+        let asked = folder.as_ref().map_or(self.asked(), Folder::asked);
+        if asked.counterfactual {
             summary.counterfactual = Some(counterfactual(trial.experiment().clone())?);
         }
-        if self.story {
+        if asked.story {
             trial.compare_with_alone(&mut summary, &parting, None)?;
         }
         let mut pictures = Vec::new();
@@ -85,7 +87,7 @@ impl Run {
             pictures.push(page.context("the run is kept; its report failed")?);
             folder.finish(&trial, &summary)?;
         }
-        self.print(&summary, folder.as_ref().map(Folder::path), &pictures)
+        self.print(&summary, asked, folder.as_ref().map(Folder::path), &pictures)
     }
 
     fn board(&self, trial: &Trial) -> Result<Option<TensorBoard>> {
@@ -95,30 +97,42 @@ impl Run {
         Ok(Some(board.map_err(|error| Usage(format!("--tensorboard {error}")))?))
     }
 
+    /// What changes the summary beyond the experiment. The folder remembers it for `--resume`.
+    fn asked(&self) -> Asked {
+        Asked { story: self.story, counterfactual: self.counterfactual }
+    }
+
     fn open(&self) -> Result<(Trial, Option<Folder>)> {
+        let told = |error: FolderError| Usage(error.to_string());
         if let Some(path) = &self.resume {
-            let (folder, trial) = Folder::resume(path).map_err(|error| Usage(error.to_string()))?;
+            let (mut folder, trial) = Folder::resume(path).map_err(told)?;
+            folder.ask(self.asked());
             return Ok((trial, Some(folder)));
         }
         let trial = Trial::new(self.source.experiment()?)?;
-        let path = match &self.out {
-            Some(path) => path.clone(),
+        let folder = match &self.out {
+            Some(path) => Folder::create(path, &trial, self.asked()),
             None if self.json => return Ok((trial, None)),
-            None => unused_folder(trial.experiment()),
+            None => in_unused_folder(&trial, self.asked()),
         };
-        let folder = Folder::create(&path, &trial).map_err(|error| Usage(error.to_string()))?;
-        Ok((trial, Some(folder)))
+        Ok((trial, Some(folder.map_err(told)?)))
     }
 
-    fn print(&self, summary: &Summary, folder: Option<&Path>, pictures: &[PathBuf]) -> Result<()> {
+    fn print(
+        &self,
+        summary: &Summary,
+        asked: Asked,
+        folder: Option<&Path>,
+        pictures: &[PathBuf],
+    ) -> Result<()> {
         let mut out = std::io::stdout().lock();
         if self.json {
             writeln!(out, "{}", serde_json::to_string_pretty(summary)?)?;
             return Ok(());
         }
-        write!(out, "{}", table::summary(summary))?;
-        if self.story {
-            write!(out, "\n{}", story::story(summary))?;
+        write!(out, "{}", printable(&table::summary(summary)))?;
+        if asked.story {
+            write!(out, "\n{}", printable(&story::story(summary)))?;
         }
         if let Some(folder) = folder {
             writeln!(out, "\nkept in {}", folder.display())?;
@@ -139,15 +153,21 @@ pub(super) fn counterfactual(experiment: Experiment) -> Result<Counterfactual> {
     Ok(found)
 }
 
-/// `runs/digits-ada-gd-s0`, or the next number that is free.
-fn unused_folder(experiment: &Experiment) -> PathBuf {
+/// `runs/digits-ada-gd-s0`, or the next number that is free, also where another process is looking
+/// for one at the same time.
+fn in_unused_folder(trial: &Trial, asked: Asked) -> Result<Folder, FolderError> {
+    let experiment = trial.experiment();
     let name = format!("{}-{}-s{}", experiment.on(), experiment.rule_label(), experiment.seed);
     let mut path = Path::new("runs").join(&name);
-    for number in 2u32.. {
+    let mut number = 1u32;
+    loop {
         if !path.exists() {
-            break;
+            match Folder::create(&path, trial, asked) {
+                Err(FolderError::Taken(_)) => {}
+                done => return done,
+            }
         }
+        number += 1;
         path = Path::new("runs").join(format!("{name}-{number}"));
     }
-    path
 }

@@ -1,10 +1,10 @@
 //! `fedstay story`: what became of every agent of a run, in plain words.
 
-use super::{Threads, Usage};
+use super::Threads;
 use crate::progress::Progress;
 use crate::story;
+use crate::terminal::printable;
 use anyhow::{Context, Result};
-use fedstay_sim::spec::Experiment;
 use fedstay_sim::trial::{Parting, Trial, Watch};
 use std::io::Write;
 use std::path::PathBuf;
@@ -34,14 +34,7 @@ pub struct Story {
 impl Story {
     pub(super) fn run(self) -> Result<()> {
         self.threads.start()?;
-        let path = self.folder.join("config.toml");
-        let text = std::fs::read_to_string(&path).map_err(|error| {
-            Usage(format!(
-                "{}: {error}; give the folder of a run, as `fedstay run` prints it",
-                path.display()
-            ))
-        })?;
-        let experiment = Experiment::parse(&text, &[])?;
+        let experiment = super::recorded_experiment(&self.folder)?;
         let mut trial = Trial::new(experiment.clone())?;
         let mut progress = Progress::named(&trial, "as it was");
         let mut parting = Parting::default();
@@ -53,7 +46,7 @@ impl Story {
         if self.json {
             return Ok(writeln!(out, "{}", serde_json::to_string_pretty(&summary)?)?);
         }
-        write!(out, "{}", story::story(&summary))?;
+        write!(out, "{}", printable(&story::story(&summary)))?;
         if let Some(harm) = story::harm(&summary) {
             writeln!(out, "\n{harm}")?;
         }

@@ -81,7 +81,7 @@ impl Tournament {
         let standings = Mutex::new(standings);
         let alone = tournament::alone(&missing)?;
         missing.par_iter().try_for_each(|bout| -> Result<()> {
-            let outcome = tournament::play(bout, alone.get(&bout.seed));
+            let outcome = tournament::play(bout, alone.get(&bout.seed))?;
             bar.inc(1);
             let mut standings = standings.lock().unwrap_or_else(|broken| broken.into_inner());
             standings.add(outcome).with_context(|| format!("cannot write {}", path.display()))
@@ -156,7 +156,10 @@ impl Tournament {
             *failed.entry(&outcome.rule).or_default() += 1;
         }
         for (rule, times) in failed {
-            writeln!(out, "\n{rule}: {times} runs failed; `fedstay run` with their keys says why")?;
+            writeln!(
+                out,
+                "\n{rule}: {times} runs diverged; `fedstay run` with their keys says why"
+            )?;
         }
         let markdown = self.out.join("tournament.md");
         fedstay_sim::observe::write_whole(&markdown, tournament::markdown(&lines).as_bytes())?;

@@ -2,8 +2,8 @@
 
 use crate::draw::{Figure, png};
 use anyhow::Context;
+use fedstay_sim::observe::write_whole;
 use serde_json::{Value, json};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Pixels of the PNG for each unit of the drawing: 300 an inch across a printed page.
@@ -40,29 +40,9 @@ impl Drawing {
             .into_iter()
             .map(|(ending, bytes)| {
                 let path = folder.join(format!("{}.{ending}", self.name));
-                replace(&path, bytes)
-                    .with_context(|| format!("could not write {}", path.display()))?;
+                write_whole(&path, bytes).context("could not write a figure")?;
                 Ok(path)
             })
             .collect()
     }
-}
-
-/// Writes beside the file and renames over it. The process id keeps two programs that draw into
-/// one folder apart.
-fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(format!(".{}.tmp", std::process::id()));
-    let beside = PathBuf::from(beside);
-    let written = std::fs::File::create(&beside)
-        .and_then(|mut file| {
-            file.write_all(bytes)?;
-            file.sync_all()
-        })
-        .and_then(|()| std::fs::rename(&beside, path));
-    if written.is_err() {
-        // The first error is the one to tell; what could not be made need not be removed.
-        let _ = std::fs::remove_file(&beside);
-    }
-    written
 }

@@ -10,23 +10,23 @@
 //! | `summary.json` | the verdict; there only once the run is over |
 //!
 //! A line goes to the operating system as soon as its round is over. A checkpoint is taken now and
-//! then, and tells how long the files were at that moment; resuming cuts them back to it and
-//! computes what follows again, to the same bytes.
+//! then, and tells how long the files were at that moment and their hashes; resuming cuts them back
+//! to it and computes what follows again, to the same bytes. One process at a time: see `lock.rs`.
 
-use super::disk::write_whole;
+use super::checkpoint::{Asked, Checkpoint, hash_of};
+use super::disk::{named, sync_folder_of, write_whole};
+use super::journal::{Journal, to_line};
+use super::lock::RunLock;
 use crate::spec::{Experiment, SpecError};
 use crate::trial::{Trial, TrialState, Watch};
 use fedstay::record::{GramLine, Header, RoundLine, Summary};
 use fedstay::{Error, RoundView};
 use safetensors::tensor::{Dtype, TensorView};
-use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Seek, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-const SCHEMA: &str = "fedstay.checkpoint/1";
 /// The most work a killed run has to do again.
 const BETWEEN_CHECKPOINTS: Duration = Duration::from_millis(500);
 
@@ -39,6 +39,17 @@ pub enum FolderError {
     /// The folder holds something else than what was asked for.
     #[error("{0}")]
     Content(String),
+    /// There is a run in it already, or another process is writing it now.
+    #[error("{0}")]
+    Taken(String),
+    /// A file of the run is not what the run had written; it is not continued.
+    #[error("{} {how}", file.display())]
+    Changed {
+        /// Which.
+        file: PathBuf,
+        /// What is the matter with it.
+        how: String,
+    },
     /// Its experiment cannot be used.
     #[error(transparent)]
     Spec(#[from] SpecError),
@@ -48,107 +59,141 @@ pub enum FolderError {
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
-    rounds: File,
-    gram: Option<File>,
-    line: Vec<u8>,
+    config: String,
+    rounds: Journal,
+    gram: Option<Journal>,
+    asked: Asked,
     last_checkpoint: Option<Instant>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Checkpoint {
-    schema: String,
-    rounds_bytes: u64,
-    gram_bytes: Option<u64>,
-    state: TrialState,
+    /// Last, so that it is given back when everything else is closed.
+    _lock: RunLock,
 }
 
 impl Folder {
-    /// A new folder for a trial that has not begun.
+    /// A new folder for a trial that has not begun. `asked` is what a resumed run must do too.
     ///
     /// # Errors
-    /// When there is a run in it already, or it cannot be written to.
-    pub fn create(path: &Path, trial: &Trial) -> Result<Self, FolderError> {
+    /// When there is a run in it already, another process is making one, or it cannot be written to.
+    pub fn create(path: &Path, trial: &Trial, asked: Asked) -> Result<Self, FolderError> {
         let config = path.join("config.toml");
-        if config.exists() {
-            return Err(FolderError::Content(format!(
+        let vacant = || match config.exists() {
+            false => Ok(()),
+            true => Err(FolderError::Taken(format!(
                 "{0} holds a run already; continue it with `fedstay run --resume {0}`, or choose \
                  another --out",
                 path.display()
-            )));
-        }
+            ))),
+        };
+        // Before the lock too, so that a run that is over keeps its folder as it is.
+        vacant()?;
         std::fs::create_dir_all(path).map_err(named(path))?;
-        write_whole(&path.join("rounds.jsonl"), &to_line(&trial.header())?)?;
-        if trial.experiment().record_gram {
-            let schema = serde_json::json!({ "schema": GramLine::SCHEMA });
-            write_whole(&path.join("gram.jsonl"), &to_line(&schema)?)?;
-        }
+        let lock = RunLock::take(path)?;
+        vacant()?;
+        sync_folder_of(path)?;
+        let gram = serde_json::json!({ "schema": GramLine::SCHEMA });
+        let gram = trial
+            .experiment()
+            .record_gram
+            .then(|| Journal::create(&path.join("gram.jsonl"), &gram))
+            .transpose()?;
         let text = config_text(trial.experiment())?;
+        let mut folder = Self {
+            path: path.to_owned(),
+            config: hash_of(&text),
+            rounds: Journal::create(&path.join("rounds.jsonl"), &trial.header())?,
+            gram,
+            asked,
+            last_checkpoint: None,
+            _lock: lock,
+        };
+        folder.checkpoint(None)?;
         // Last, because a folder with a config.toml is a run that can be resumed.
         write_whole(&config, text.as_bytes())?;
-        Self::open(path, trial.experiment().record_gram)
+        Ok(folder)
     }
 
     /// The folder of a run that was cut off, and its trial where it stood at the last checkpoint.
     ///
     /// # Errors
-    /// When there is no run, or it is over.
+    /// When there is no run, it is over, another process is writing it, or one of its files was
+    /// changed since.
     pub fn resume(path: &Path) -> Result<(Self, Trial), FolderError> {
         let config = path.join("config.toml");
-        let text = std::fs::read_to_string(&config).map_err(|error| {
-            FolderError::Content(format!(
-                "{}: {error}; there is no run to resume in {}",
-                config.display(),
-                path.display()
-            ))
-        })?;
-        if path.join("summary.json").exists() {
-            return Err(FolderError::Content(format!(
+        let read = || {
+            std::fs::read_to_string(&config).map_err(|error| {
+                FolderError::Content(format!(
+                    "{}: {error}; there is no run to resume in {}",
+                    config.display(),
+                    path.display()
+                ))
+            })
+        };
+        let unfinished = || match path.join("summary.json").exists() {
+            false => Ok(()),
+            true => Err(FolderError::Content(format!(
                 "the run in {} is over: its result is in summary.json",
+                path.display()
+            ))),
+        };
+        // Nothing is touched, not even by the lock, where there is nothing to resume.
+        if let Some(on) = made_in_python(&read()?) {
+            return Err(FolderError::Content(format!(
+                "the agents of the run in {} are in Python ({on}): start the same program again, it \
+                 continues where it was",
                 path.display()
             )));
         }
-        let mut trial = Trial::new(Experiment::parse(&text, &[])?)?;
-        let mut folder = Self::open(path, trial.experiment().record_gram)?;
-        let checkpoint = path.join("checkpoint");
-        let header = to_line(&trial.header())?.len() as u64;
-        let gram_header = to_line(&serde_json::json!({ "schema": GramLine::SCHEMA }))?.len() as u64;
-        let mut lengths = (header, gram_header);
-        if checkpoint.exists() {
-            let bytes = std::fs::read(&checkpoint).map_err(named(&checkpoint))?;
-            let unusable =
-                |why: String| FolderError::Content(format!("{}: {why}", checkpoint.display()));
-            let saved: Checkpoint =
-                serde_json::from_slice(&bytes).map_err(|error| unusable(error.to_string()))?;
-            if saved.schema != SCHEMA {
-                return Err(unusable(format!("its schema is {}, not {SCHEMA}", saved.schema)));
-            }
-            lengths = (saved.rounds_bytes, saved.gram_bytes.unwrap_or(gram_header));
-            trial.resume(saved.state).map_err(|error| unusable(error.to_string()))?;
-        }
-        cut(&mut folder.rounds, lengths.0, &path.join("rounds.jsonl"))?;
-        if let Some(gram) = &mut folder.gram {
-            cut(gram, lengths.1, &path.join("gram.jsonl"))?;
-        }
-        Ok((folder, trial))
+        unfinished()?;
+        let lock = RunLock::take(path)?;
+        unfinished()?;
+        Self::take_up(path, &read()?, lock).map_err(|error| match error {
+            FolderError::Changed { file, how } => FolderError::Content(format!(
+                "{} {how}; put the file back as it was, or begin anew with `fedstay run {} --out \
+                 ANOTHER`",
+                file.display(),
+                config.display()
+            )),
+            other => other,
+        })
     }
 
-    fn open(path: &Path, gram: bool) -> Result<Self, FolderError> {
-        let append = |name: &str| {
-            let path = path.join(name);
-            OpenOptions::new().append(true).open(&path).map_err(named(&path))
-        };
-        Ok(Self {
+    fn take_up(path: &Path, text: &str, lock: RunLock) -> Result<(Self, Trial), FolderError> {
+        let saved: Checkpoint<TrialState> = Checkpoint::read(path)?;
+        saved.check_config(path, text)?;
+        let mut trial = Trial::new(Experiment::parse(text, &[])?)?;
+        let journal = |name: &str, mark| Journal::resume(&path.join(name), mark);
+        let gram = saved.gram.as_ref().map(|mark| journal("gram.jsonl", mark)).transpose()?;
+        let folder = Self {
             path: path.to_owned(),
-            rounds: append("rounds.jsonl")?,
-            gram: if gram { Some(append("gram.jsonl")?) } else { None },
-            line: Vec::new(),
+            config: saved.config,
+            rounds: journal("rounds.jsonl", &saved.rounds)?,
+            gram,
+            asked: saved.asked,
             last_checkpoint: None,
-        })
+            _lock: lock,
+        };
+        if let Some(state) = saved.state {
+            trial.resume(state).map_err(|error| FolderError::Changed {
+                file: path.join("checkpoint"),
+                how: format!("does not fit the experiment: {error}"),
+            })?;
+        }
+        Ok((folder, trial))
     }
 
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// What is to be found out beyond the experiment.
+    pub fn asked(&self) -> Asked {
+        self.asked
+    }
+
+    /// Asks for more than the run was begun with.
+    pub fn ask(&mut self, more: Asked) {
+        self.asked.story |= more.story;
+        self.asked.counterfactual |= more.counterfactual;
     }
 
     /// Writes the delivered model and the summary; the run is then over.
@@ -157,24 +202,21 @@ impl Folder {
     /// When the disk is full; resuming then ends the run again.
     pub fn finish(&mut self, trial: &Trial, summary: &Summary) -> Result<(), FolderError> {
         // When a checkpoint was due is a matter of time; the last one is not.
-        self.checkpoint(trial.state())?;
+        self.checkpoint(Some(trial.state()))?;
         let model = model_bytes(trial).map_err(FolderError::Content)?;
         write_whole(&self.path.join("model.safetensors"), &model)?;
         Ok(write_whole(&self.path.join("summary.json"), &summary_text(summary)?)?)
     }
 
-    fn checkpoint(&mut self, state: TrialState) -> io::Result<()> {
-        self.rounds.sync_data()?;
-        let gram_bytes = match &mut self.gram {
-            Some(gram) => {
-                gram.sync_data()?;
-                Some(gram.metadata()?.len())
-            }
-            None => None,
+    fn checkpoint(&mut self, state: Option<TrialState>) -> io::Result<()> {
+        let checkpoint = Checkpoint {
+            config: self.config.clone(),
+            rounds: self.rounds.mark()?,
+            gram: self.gram.as_mut().map(Journal::mark).transpose()?,
+            asked: self.asked,
+            state,
         };
-        let rounds_bytes = self.rounds.metadata()?.len();
-        let checkpoint = Checkpoint { schema: SCHEMA.to_owned(), rounds_bytes, gram_bytes, state };
-        write_whole(&self.path.join("checkpoint"), &serde_json::to_vec(&checkpoint)?)
+        checkpoint.write(&self.path)
     }
 }
 
@@ -192,10 +234,9 @@ impl Watch for Folder {
                 ))
             }
         };
-        append(&mut self.rounds, &mut self.line, &RoundLine::new(view))
-            .map_err(failed("rounds.jsonl"))?;
+        self.rounds.append(&RoundLine::new(view)).map_err(failed("rounds.jsonl"))?;
         if let Some(gram) = &mut self.gram {
-            append(gram, &mut self.line, &GramLine::new(view)).map_err(failed("gram.jsonl"))?;
+            gram.append(&GramLine::new(view)).map_err(failed("gram.jsonl"))?;
         }
         Ok(())
     }
@@ -203,19 +244,11 @@ impl Watch for Folder {
     fn between(&mut self, state: &dyn Fn() -> TrialState, last: bool) -> Result<(), Error> {
         let due = self.last_checkpoint.is_none_or(|last| last.elapsed() >= BETWEEN_CHECKPOINTS);
         if due || last {
-            self.checkpoint(state()).map_err(|error| Error::Observer(error.to_string()))?;
+            self.checkpoint(Some(state())).map_err(|error| Error::Observer(error.to_string()))?;
             self.last_checkpoint = Some(Instant::now());
         }
         Ok(())
     }
-}
-
-/// One write for the whole line: a process that is killed leaves it whole or not at all.
-fn append(file: &mut File, line: &mut Vec<u8>, value: &impl Serialize) -> io::Result<()> {
-    line.clear();
-    serde_json::to_writer(&mut *line, value)?;
-    line.push(b'\n');
-    file.write_all(line)
 }
 
 fn summary_text(summary: &Summary) -> Result<Vec<u8>, FolderError> {
@@ -249,29 +282,12 @@ pub(crate) fn write_folder(
     Ok(write("rounds.jsonl", &rounds)?)
 }
 
-fn to_line(value: &impl Serialize) -> Result<Vec<u8>, FolderError> {
-    let mut line =
-        serde_json::to_vec(value).map_err(|error| FolderError::Content(error.to_string()))?;
-    line.push(b'\n');
-    Ok(line)
-}
-
-fn cut(file: &mut File, length: u64, path: &Path) -> Result<(), FolderError> {
-    let there = file.metadata().map_err(named(path))?.len();
-    if there < length {
-        return Err(FolderError::Content(format!(
-            "{} has {there} bytes where the checkpoint counted {length}; it was cut by something \
-             else, so start the run anew",
-            path.display()
-        )));
-    }
-    file.set_len(length).map_err(named(path))?;
-    file.seek(io::SeekFrom::End(0)).map_err(named(path))?;
-    Ok(())
-}
-
-fn named(path: &Path) -> impl Fn(io::Error) -> io::Error + '_ {
-    move |error| io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+/// What says so, if the agents of a run are in Python, Flower's for instance: the program that has
+/// them can continue such a run, nobody else can compute it.
+pub fn made_in_python(config: &str) -> Option<String> {
+    // No experiment has this key; the runs that Python drives all do.
+    let table: toml::Table = toml::from_str(config).ok()?;
+    Some(format!("on = {}", table.get("on")?))
 }
 
 fn config_text(experiment: &Experiment) -> Result<String, FolderError> {
@@ -326,7 +342,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let whole = folder.path().join("whole");
         let mut first = trial();
-        let mut kept = Folder::create(&whole, &first).unwrap();
+        let mut kept = Folder::create(&whole, &first, Asked::default()).unwrap();
         let summary = first.run(&mut kept).unwrap();
         kept.finish(&first, &summary).unwrap();
 
@@ -338,7 +354,8 @@ mod tests {
         impl Watch for Filling {
             fn round(&mut self, view: &RoundView<'_>) -> Result<(), Error> {
                 if view.number > self.room {
-                    self.folder.rounds = OpenOptions::new().write(true).open("/dev/full").unwrap();
+                    let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
+                    self.folder.rounds.file = full.unwrap();
                 }
                 self.folder.round(view)
             }
@@ -348,12 +365,14 @@ mod tests {
         }
         let path = folder.path().join("full");
         let mut second = trial();
-        let mut filling = Filling { folder: Folder::create(&path, &second).unwrap(), room: 20 };
+        let new = Folder::create(&path, &second, Asked::default()).unwrap();
+        let mut filling = Filling { folder: new, room: 20 };
         let error = second.run(&mut filling).unwrap_err().to_string();
         assert!(error.contains("rounds.jsonl") && error.contains("--resume"), "{error}");
         let read = |run: &Path, file: &str| std::fs::read(run.join(file)).unwrap();
         assert_eq!(read(&path, "rounds.jsonl").split(|byte| *byte == b'\n').count(), 22);
 
+        drop(filling);
         let (mut resumed, mut trial) = Folder::resume(&path).unwrap();
         let summary = trial.run(&mut resumed).unwrap();
         resumed.finish(&trial, &summary).unwrap();
@@ -364,7 +383,8 @@ mod tests {
 
     #[test]
     fn a_folder_that_cannot_be_made_is_named() {
-        let error = Folder::create(Path::new("/proc/nowhere"), &trial()).unwrap_err().to_string();
+        let error = Folder::create(Path::new("/proc/nowhere"), &trial(), Asked::default());
+        let error = error.unwrap_err().to_string();
         assert!(error.contains("/proc/nowhere"), "{error}");
     }
 }

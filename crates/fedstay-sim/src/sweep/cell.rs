@@ -1,7 +1,7 @@
 //! One run by itself.
 
 use super::series::Recorder;
-use super::{Finished, Outcome, SweepError, Watch};
+use super::{Finished, Outcome, SweepError, Watch, key};
 use crate::population::Population;
 use crate::spec::Experiment;
 use crate::trial::{self, Trial};
@@ -39,16 +39,57 @@ pub(super) fn alone(
     let outcome = match trial.run(&mut keep) {
         Ok(summary) => Outcome::Finished(Box::new(summary)),
         Err(_) if keep.stopped => return Err(SweepError::Stopped),
-        Err(error) => Outcome::Diverged(error.to_string()),
+        Err(error) => failed(&experiment, &error)?,
     };
     Ok(Finished::new(&experiment, outcome, keep.recorder.finish())?)
+}
+
+/// What an error makes of a run: the end of one that diverges is a result, anything else is not.
+fn failed(experiment: &Experiment, error: &Error) -> Result<Outcome, SweepError> {
+    match error.is_divergence() {
+        true => Ok(Outcome::Diverged(error.to_string())),
+        false => Err(SweepError::Failed { key: key(experiment)?, why: error.to_string() }),
+    }
 }
 
 /// Runs one cell of a sweep by itself, given its whole experiment as TOML, sharing nothing: what all
 /// shortcuts are held against. Equal text gives equal bytes.
 ///
 /// # Errors
-/// When the experiment cannot be read or its data are not there. A run that diverges is a result.
+/// When the experiment cannot be read, its data are not there, or it fails. A run that diverges is a
+/// result.
 pub fn run_cell(toml: &str) -> Result<Finished, SweepError> {
     alone(&Experiment::parse(toml, &[])?, None, false, &())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fedstay::AgentId;
+
+    #[test]
+    fn only_a_run_that_diverges_is_a_result_without_a_summary() {
+        let experiment = Experiment::parse("", &[]).unwrap();
+        let agent = AgentId(1);
+        let diverged = [
+            Error::NotFinite { agent, what: "loss".into(), value: f64::NAN },
+            Error::TooLarge { agent, what: "direction" },
+            Error::StepOverflow { index: 0, value: f64::INFINITY, step_size: 1e300 },
+            Error::Diverged { round: 3, why: "weight 7 is inf".into() },
+        ];
+        for error in diverged {
+            assert!(matches!(failed(&experiment, &error), Ok(Outcome::Diverged(_))), "{error}");
+        }
+        let failures = [
+            Error::Observer("the disk is full".into()),
+            Error::Engine { round: 3, why: "the data are gone".into() },
+            Error::bad_parameter("rule.delta", -1, "0 or more"),
+            Error::NeedsExactLoss { agent, rule: "retain", instead: "a lower bound" },
+        ];
+        for error in failures {
+            let told = failed(&experiment, &error).unwrap_err().to_string();
+            assert!(told.contains(&error.to_string()) && told.contains("not stored"), "{told}");
+            assert!(told.contains(&key(&experiment).unwrap()), "{told}");
+        }
+    }
 }

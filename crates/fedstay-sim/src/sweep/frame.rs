@@ -56,8 +56,9 @@ impl Frame {
     /// Reads them.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// When the store cannot be read, or is damaged.
     pub fn of_plan(plan: &Plan, store: &Store) -> Result<Self, StoreError> {
+        store.check_file()?;
         let mut records = Vec::new();
         for run in &plan.runs {
             records.extend(store.get(&run.key)?.map(|run| Record { run }));
@@ -68,8 +69,9 @@ impl Frame {
     /// All runs of a store, by key.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// When the store cannot be read, or is damaged.
     pub fn of_store(store: &Store) -> Result<Self, StoreError> {
+        store.check_file()?;
         let mut keys: Vec<String> = store.keys()?.into_iter().collect();
         keys.sort();
         let mut records = Vec::new();

@@ -4,8 +4,23 @@ use crate::spec::{Experiment, SpecError};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-/// The key of a run: a hash of its whole configuration and the program's version. Two runs with
-/// one key are the same run, bit for bit.
+/// The number of what runs come to. It is part of every stored result's key, so results from before
+/// it was raised are not mistaken for what would be computed today.
+///
+/// Raise it by one, by hand, with every change that makes some experiment come out differently: other
+/// weights, other departures, another stop, other words or fields in a summary or a series, another
+/// meaning or default of a key. Do not raise it for what changes no result: speed, messages, pages,
+/// new keys whose default leaves everything as it was. The program's version has nothing to do with
+/// it; which build computed a result is stored beside it ([`BUILD`]).
+///
+/// `the_results_number_goes_with_what_is_computed` fails when it was forgotten for some simple runs.
+pub const RESULTS: u32 = 1;
+
+/// Which build this is: the version, and the commit where it is known when building.
+pub const BUILD: &str = env!("FEDSTAY_BUILD");
+
+/// The key of a run: a hash of its whole configuration and of [`RESULTS`]. Two runs with one key are
+/// the same run, bit for bit.
 ///
 /// # Errors
 /// Never, for an experiment that was parsed.
@@ -23,9 +38,9 @@ pub(super) fn config(experiment: &Experiment) -> Result<Value, SpecError> {
     Ok(config)
 }
 
-/// The first 128 bits of SHA-256 over the version and the configuration, keys in order.
+/// The first 128 bits of SHA-256 over the results' number and the configuration, keys in order.
 pub(super) fn hash(config: &Value) -> String {
-    let mut text = format!("fedstay {}\n", env!("CARGO_PKG_VERSION"));
+    let mut text = format!("fedstay results {RESULTS}\n");
     canonical(config, &mut text);
     let digest = Sha256::digest(text.as_bytes());
     digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()

@@ -3,11 +3,11 @@
 //! | file | what |
 //! |---|---|
 //! | `plan.rs` | what a file asks for: a grid over a base experiment, with filters |
-//! | `key.rs` | the name of a run: a hash of its whole configuration and the program's version |
+//! | `key.rs` | the name of a run: a hash of its whole configuration and of the results' number |
 //! | `family.rs` | runs that differ only in ε, and whether they provably share work |
 //! | `branch.rs` | the shared trajectory, and how it branches where somebody leaves |
 //! | `series.rs`, `outcome.rs` | what is kept of a run |
-//! | `store.rs` | the SQLite store; `claim.rs`: several processes on one of them |
+//! | `store.rs` | the SQLite store; `seal.rs`: its checksums; `claim.rs`: several processes on one of them |
 //! | `work.rs` | how a sweep is started and watched |
 //! | `shop.rs` | the workers: cells in parallel, and agents within a cell when cores are free |
 //! | `means.rs` | what they use: pools of threads, data that are dealt out |
@@ -29,6 +29,7 @@ mod means;
 mod outcome;
 mod parcel;
 mod plan;
+mod seal;
 mod series;
 mod shop;
 mod sketch;
@@ -41,7 +42,7 @@ pub use columns::{Column, Values};
 pub use estimate::{Estimate, estimate};
 pub use family::{Family, families};
 pub use frame::{Frame, Record, same_value};
-pub use key::key;
+pub use key::{BUILD, RESULTS, key};
 pub use outcome::{Finished, Outcome};
 pub use parcel::{Parcel, run_family};
 pub use plan::{Axis, Plan, Planned};

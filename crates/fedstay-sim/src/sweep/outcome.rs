@@ -1,7 +1,7 @@
 //! What is kept of a finished run.
 
 use super::Series;
-use super::key::{config, hash};
+use super::key::{BUILD, config, hash};
 use crate::spec::{Experiment, SpecError};
 use fedstay::record::Summary;
 use serde::{Deserialize, Serialize};
@@ -22,6 +22,8 @@ pub enum Outcome {
 pub struct Finished {
     /// The run's name.
     pub key: String,
+    /// Which build computed it; of no influence on anything.
+    pub build: String,
     /// Its whole configuration.
     pub config: Value,
     /// How it ended.
@@ -37,7 +39,7 @@ impl Finished {
         series: Series,
     ) -> Result<Self, SpecError> {
         let config = config(experiment)?;
-        Ok(Self { key: hash(&config), config, outcome, series })
+        Ok(Self { key: hash(&config), build: BUILD.to_owned(), config, outcome, series })
     }
 
     /// The summary, if there is one.

@@ -4,6 +4,7 @@
 //! deterministic on machines with the same instructions: a family whose machine died is given to
 //! another, and one that was computed twice came out the same.
 
+use super::key::{BUILD, RESULTS};
 use super::{
     Finished, Options, Outcome, Plan, Planned, Series, Store, StoreError, SweepError, Work,
 };
@@ -18,14 +19,15 @@ use std::sync::Arc;
 #[derive(Serialize, Deserialize)]
 struct Run {
     schema: String,
-    version: String,
+    results: u32,
+    build: String,
     key: String,
     config: Value,
     outcome: Outcome,
     series: String,
 }
 
-const SCHEMA: &str = "fedstay.cell/1";
+const SCHEMA: &str = "fedstay.cell/2";
 
 impl Finished {
     /// The run as JSON, with its series in base64.
@@ -35,7 +37,8 @@ impl Finished {
     pub fn to_json(&self) -> Result<String, SpecError> {
         let run = Run {
             schema: SCHEMA.to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
+            results: RESULTS,
+            build: self.build.clone(),
             key: self.key.clone(),
             config: self.config.clone(),
             outcome: self.outcome.clone(),
@@ -44,10 +47,11 @@ impl Finished {
         serde_json::to_string(&run).map_err(|error| SpecError(error.to_string()))
     }
 
-    /// A run that came from elsewhere. Its key must be that of its configuration in this version.
+    /// A run that came from elsewhere. Its key must be the one that its configuration has here.
     ///
     /// # Errors
-    /// When it is not what [`to_json`](Self::to_json) wrote, or another version computed it.
+    /// When it is not what [`to_json`](Self::to_json) wrote, or a build with another number of
+    /// results computed it.
     pub fn from_json(text: &str) -> Result<Self, SpecError> {
         let bad = |why: String| SpecError(format!("this is no finished run: {why}"));
         let run: Run = serde_json::from_str(text).map_err(|error| bad(error.to_string()))?;
@@ -56,17 +60,16 @@ impl Finished {
         }
         let expected = super::key::hash(&run.config);
         if expected != run.key {
-            let ours = env!("CARGO_PKG_VERSION");
             return Err(SpecError(format!(
-                "run {} was computed by fedstay {}, this is {ours}: install the same version on \
-                 every machine",
-                run.key, run.version
+                "run {} was computed by fedstay {} (results {}), this is {BUILD} (results {RESULTS}): \
+                 install the same version on every machine",
+                run.key, run.build, run.results
             )));
         }
         let series = STANDARD.decode(run.series).map_err(|error| bad(error.to_string()))?;
         let series = Series::from_bytes(&series).ok_or_else(|| bad("its series is cut".into()))?;
-        let Run { key, config, outcome, .. } = run;
-        Ok(Self { key, config, outcome, series })
+        let Run { key, build, config, outcome, .. } = run;
+        Ok(Self { key, build, config, outcome, series })
     }
 }
 
@@ -123,7 +126,7 @@ impl Parcel {
     /// Unpacks what [`to_json`](Self::to_json) packed.
     ///
     /// # Errors
-    /// When it is something else, or another version computed it.
+    /// When it is something else, or a build with another number of results computed it.
     pub fn from_json(text: &str) -> Result<Self, SpecError> {
         let wire: Wire = serde_json::from_str(text)
             .map_err(|error| SpecError(format!("these are no finished runs: {error}")))?;

@@ -5,7 +5,8 @@
 //! `work` and `claims`. Every run is written in one transaction, in WAL mode, so that a process that
 //! is killed leaves whole rows and other processes read and write meanwhile.
 
-use super::key::canonical;
+use super::key::{RESULTS, canonical};
+use super::seal::{WHOLE, checksum};
 use super::{Finished, Outcome, Series};
 use fedstay::record::Summary;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
@@ -15,7 +16,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The form of the tables; raised when an older one can no longer be read.
-const SCHEMA: i64 = 1;
+const SCHEMA: i64 = 2;
+/// What came before had results under the program's version and no checksums.
+const WITHOUT_CHECKSUMS: i64 = 1;
 /// Marks the file as one of ours: "fsty".
 const APPLICATION: i64 = 0x6673_7479;
 /// How long to wait for another process that is writing.
@@ -23,8 +26,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 const TABLES: &str = "
 CREATE TABLE IF NOT EXISTS runs (
-    key TEXT PRIMARY KEY,       -- hash of configuration and version
-    version TEXT NOT NULL,
+    key TEXT PRIMARY KEY,       -- hash of the configuration and of the results' number
+    results INTEGER NOT NULL,   -- that number: raised when runs come out differently
+    build TEXT NOT NULL,        -- who computed it: version and commit
     config TEXT NOT NULL,       -- the whole experiment, JSON with sorted keys
     outcome TEXT NOT NULL,      -- finished, diverged
     error TEXT,                 -- why it diverged
@@ -43,7 +47,8 @@ CREATE TABLE IF NOT EXISTS runs (
     loss_min REAL,
     loss_max REAL,
     population_loss REAL,
-    summary TEXT                -- summary.json as `fedstay run` writes it
+    summary TEXT,               -- summary.json as `fedstay run` writes it
+    checksum TEXT NOT NULL      -- over all other columns and the series
 );
 CREATE TABLE IF NOT EXISTS series (
     key TEXT PRIMARY KEY REFERENCES runs (key),
@@ -202,6 +207,12 @@ impl Store {
         let schema: i64 = self.one("PRAGMA user_version")?;
         match (application, schema) {
             (APPLICATION, SCHEMA) => Ok(()),
+            (APPLICATION, WITHOUT_CHECKSUMS) => Err(self.failed(
+                "an earlier fedstay made this store, without checksums and with its version in place \
+                 of a number that says whether results still hold; export it with that version, and \
+                 compute anew into another --store"
+                    .into(),
+            )),
             (APPLICATION, other) => {
                 Err(self.failed(format!("its schema is {other}, this version reads {SCHEMA}")))
             }
@@ -257,13 +268,14 @@ impl Store {
         let population = summary.and_then(|summary| summary.population);
         let loss = summary.map(|summary| summary.loss);
         let transaction = self.connection.unchecked_transaction().map_err(self.named())?;
-        transaction
+        let new = transaction
             .execute(
                 "INSERT OR IGNORE INTO runs VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, \
-                 ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)",
+                 ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, '')",
                 params![
                     run.key,
-                    env!("CARGO_PKG_VERSION"),
+                    RESULTS,
+                    run.build,
                     config,
                     if error.is_some() { "diverged" } else { "finished" },
                     error,
@@ -286,11 +298,17 @@ impl Store {
                 ],
             )
             .map_err(self.named())?;
+        if new == 0 {
+            return Ok(());
+        }
+        let (key, points) = (&run.key, run.series.to_bytes());
         transaction
-            .execute(
-                "INSERT OR IGNORE INTO series VALUES (?1, ?2)",
-                params![run.key, run.series.to_bytes()],
-            )
+            .execute("INSERT OR REPLACE INTO series VALUES (?1, ?2)", params![key, points])
+            .map_err(self.named())?;
+        // Over the row as SQLite gives it back, which is what a reader will hold it against.
+        let sum = transaction.query_row(WHOLE, [key], checksum).map_err(self.named())?;
+        transaction
+            .execute("UPDATE runs SET checksum = ?2 WHERE key = ?1", params![key, sum])
             .map_err(self.named())?;
         transaction.commit().map_err(self.named())
     }
@@ -311,15 +329,22 @@ impl Store {
     /// # Errors
     /// When the store cannot be read, or the row is damaged.
     pub fn get(&self, key: &str) -> Result<Option<Finished>, StoreError> {
-        let sql = "SELECT config, error, summary, points FROM runs JOIN series USING (key) \
-                   WHERE key = ?1";
-        let row = self.connection.query_row(sql, [key], |row| {
-            let texts: (String, Option<String>, Option<String>) =
-                (row.get(0)?, row.get(1)?, row.get(2)?);
-            Ok((texts, row.get::<_, Vec<u8>>(3)?))
+        let row = self.connection.query_row(WHOLE, [key], |row| {
+            let sound = checksum(row)? == row.get::<_, String>("checksum")?;
+            let texts: (String, String) = (row.get("build")?, row.get("config")?);
+            let ends: (Option<String>, Option<String>) = (row.get("error")?, row.get("summary")?);
+            Ok((sound, texts, ends, row.get::<_, Vec<u8>>("points")?))
         });
-        let Some(((config, error, summary), points)) = row.optional().map_err(self.named())? else {
-            return Ok(None);
+        let (build, config, error, summary, points) = match row.optional() {
+            Ok(None) => return Ok(None),
+            Ok(Some((true, (build, config), (error, summary), points))) => {
+                (build, config, error, summary, points)
+            }
+            // A value of another kind than its column's is damage too.
+            Ok(Some(_)) | Err(rusqlite::Error::InvalidColumnType(..)) => {
+                return Err(self.damaged_row(key));
+            }
+            Err(error) => return Err(self.named()(error)),
         };
         let damaged = |what: &str| self.failed(format!("run {key}: its {what} cannot be read"));
         let config: Value = serde_json::from_str(&config).map_err(|_| damaged("configuration"))?;
@@ -332,7 +357,7 @@ impl Store {
             (None, error) => Outcome::Diverged(error.unwrap_or_default()),
         };
         let series = Series::from_bytes(&points).ok_or_else(|| damaged("series"))?;
-        Ok(Some(Finished { key: key.to_owned(), config, outcome, series }))
+        Ok(Some(Finished { key: key.to_owned(), build, config, outcome, series }))
     }
 
     /// Keeps what computing took.
@@ -374,17 +399,19 @@ impl Store {
         work.map_err(self.named())
     }
 
-    /// All results as text, in an order that does not depend on when they came: two stores with
-    /// the same dump hold the same.
+    /// All results as text, in an order that does not depend on when they came, and without the
+    /// builds that computed them: two stores with the same dump hold the same.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// When the store cannot be read, or is damaged.
     pub fn dump(&self) -> Result<String, StoreError> {
+        self.check_file()?;
         let mut text = String::new();
         let mut keys: Vec<String> = self.keys()?.into_iter().collect();
         keys.sort();
         for key in keys {
             if let Some(run) = self.get(&key)? {
+                let run = Finished { build: String::new(), ..run };
                 let json = run.to_json().map_err(|error| self.failed(error.to_string()))?;
                 text.push_str(&json);
                 text.push('\n');
@@ -454,6 +481,34 @@ mod tests {
         assert!(error.contains("not a sweep's store"), "{error}");
         let error = Store::read(&folder.path().join("none.db")).unwrap_err().to_string();
         assert!(error.contains("fedstay sweep"), "{error}");
+    }
+
+    #[test]
+    fn a_store_without_checksums_is_refused_and_says_what_to_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("old.db");
+        let old = Connection::open(&path).unwrap();
+        let pragmas = format!("PRAGMA application_id = {APPLICATION}; PRAGMA user_version = 1;");
+        old.execute_batch(&format!("{pragmas} CREATE TABLE runs (key TEXT)")).unwrap();
+        for error in [Store::open(&path).unwrap_err(), Store::read(&path).unwrap_err()] {
+            let error = error.to_string();
+            assert!(error.contains("earlier fedstay") && error.contains("--store"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_build_is_recorded_and_tells_nothing_apart() {
+        let folder = tempfile::tempdir().unwrap();
+        let here = finished("seed = 1");
+        assert!(here.build.starts_with(env!("CARGO_PKG_VERSION")), "{}", here.build);
+        let elsewhere = Finished { build: "0.0.1 (abc)".into(), ..here.clone() };
+        let dump = |name: &str, run: &Finished| {
+            let store = Store::open(&folder.path().join(name)).unwrap();
+            store.insert(run).unwrap();
+            assert_eq!(store.get(&run.key).unwrap().unwrap().build, run.build);
+            store.dump().unwrap()
+        };
+        assert_eq!(dump("a", &here), dump("b", &elsewhere));
     }
 
     #[test]

@@ -35,6 +35,17 @@ pub enum SweepError {
         /// Why not.
         why: String,
     },
+    /// A run failed otherwise than by diverging: that is no result, and nothing of it is stored.
+    #[error(
+        "run {key} failed and is not stored: {why}; the runs that are finished are kept: leave this one \
+         out with [[skip]], or put it right, and type the same command again"
+    )]
+    Failed {
+        /// Which run.
+        key: String,
+        /// Why.
+        why: String,
+    },
     /// Somebody asked for it ([`Watch::stopped`]).
     #[error("stopped; what was finished is kept, and the same command goes on")]
     Stopped,
@@ -47,6 +58,8 @@ pub struct Tally {
     pub planned: usize,
     /// Those that were in the store before.
     pub there: usize,
+    /// Rows of the store that were damaged and have been forgotten, so that they are computed again.
+    pub damaged: usize,
     /// Those computed now.
     pub computed: usize,
     /// Those that another process has computed meanwhile.
@@ -83,7 +96,8 @@ impl Watch for () {}
 /// picture, of few seeds.
 ///
 /// # Errors
-/// When an experiment cannot be set up or the store fails. What was finished is stored.
+/// When an experiment cannot be set up, a run fails otherwise than by diverging, or the store fails.
+/// What was finished is stored.
 pub fn run(
     plan: &Plan,
     path: &Path,
@@ -91,10 +105,12 @@ pub fn run(
     watch: &dyn Watch,
 ) -> Result<Tally, SweepError> {
     let store = Store::open(path)?;
+    let damaged = store.forget_damaged()?;
     let families = missing(plan, &store, options.share)?;
     let missing: usize = families.iter().map(|family| family.runs.len()).sum();
     let counts = (plan.runs.len(), plan.runs.len() - missing);
-    Shop::new(store, families, counts, options, watch).run()
+    let tally = Shop::new(store, families, counts, options, watch).run()?;
+    Ok(Tally { damaged, ..tally })
 }
 
 /// What of a plan is not in a store, in the order in which it is best computed.

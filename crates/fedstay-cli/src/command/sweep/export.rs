@@ -4,6 +4,7 @@ use super::Study;
 #[cfg(feature = "parquet")]
 use super::parquet;
 use crate::command::Usage;
+use crate::spreadsheet::cell;
 use anyhow::Result;
 use fedstay_sim::observe::write_whole;
 use fedstay_sim::sweep::{Column, Frame};
@@ -57,9 +58,30 @@ impl Export {
 
 fn csv_bytes(columns: &[Column]) -> Result<Vec<u8>> {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(columns.iter().map(|column| column.name.as_str()))?;
+    let cells = |texts: Vec<String>| texts.into_iter().map(|text| cell(&text).into_owned());
+    writer.write_record(cells(columns.iter().map(|column| column.name.clone()).collect()))?;
     for row in 0..columns.first().map_or(0, |column| column.values.len()) {
-        writer.write_record(columns.iter().map(|column| column.values.cell(row)))?;
+        writer.write_record(cells(columns.iter().map(|c| c.values.cell(row)).collect()))?;
     }
     Ok(writer.into_inner()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fedstay_sim::sweep::Values;
+
+    #[test]
+    fn a_setting_cannot_become_a_formula() {
+        let text = |texts: &[&str]| texts.iter().map(|text| Some((*text).to_owned())).collect();
+        let columns = [
+            Column {
+                name: "data.path".into(),
+                values: Values::Text(text(&["=HYPERLINK(\"x\")", "-a"])),
+            },
+            Column { name: "loss".into(), values: Values::Number(vec![Some(-0.5), None]) },
+        ];
+        let csv = String::from_utf8(csv_bytes(&columns).unwrap()).unwrap();
+        assert_eq!(csv, "data.path,loss\n\"'=HYPERLINK(\"\"x\"\")\",-0.5\n'-a,\n");
+    }
 }

@@ -7,8 +7,9 @@ use super::{Study, wheres};
 use crate::command::Usage;
 use crate::picture;
 use crate::progress::Progress;
+use crate::terminal::printable;
 use anyhow::{Context, Result};
-use fedstay_sim::observe::Folder;
+use fedstay_sim::observe::{Asked, Folder};
 use fedstay_sim::sweep::{Outcome, Plan, Planned, Store, same_value};
 use fedstay_sim::trial::{Trial, Watch};
 use std::io::Write;
@@ -88,7 +89,8 @@ fn extract(run: &Planned, store: &Store, out: &Path) -> Result<()> {
         Usage(format!("run {} is not computed yet; `fedstay sweep` does it", run.key))
     })?;
     let mut trial = Trial::new(run.experiment.clone())?;
-    let mut folder = Folder::create(out, &trial).map_err(|error| Usage(error.to_string()))?;
+    let folder = Folder::create(out, &trial, Asked::default());
+    let mut folder = folder.map_err(|error| Usage(error.to_string()))?;
     let mut progress = Progress::new(&trial);
     let summary = trial.run(&mut [&mut progress as &mut dyn Watch, &mut folder]);
     progress.finish();
@@ -111,5 +113,5 @@ fn extract(run: &Planned, store: &Store, out: &Path) -> Result<()> {
 }
 
 fn say(what: &str) -> Result<()> {
-    Ok(writeln!(std::io::stdout().lock(), "{what}")?)
+    Ok(writeln!(std::io::stdout().lock(), "{}", printable(what))?)
 }

@@ -3,6 +3,7 @@
 use super::{Study, told, wheres};
 use crate::command::Usage;
 use crate::table;
+use crate::terminal::printable;
 use anyhow::{Context, Result};
 use fedstay_sim::sweep::stats::Mean;
 use fedstay_sim::sweep::{Frame, Store};
@@ -84,7 +85,7 @@ impl Query {
             None => means(&frame, &by, &self.of),
             Some(pair) => effects(&frame, &by, &self.of, pair)?,
         };
-        Ok(std::io::stdout().lock().write_all(text.as_bytes())?)
+        Ok(std::io::stdout().lock().write_all(printable(&text).as_bytes())?)
     }
 
     fn store(&self) -> Result<Store> {
@@ -193,6 +194,7 @@ fn effects(frame: &Frame, by: &[String], of: &[String], against: &str) -> Result
 /// A question in SQL.
 fn ask(store: &Store, sql: &str) -> Result<()> {
     let wrong = |error: rusqlite::Error| Usage(format!("--sql: {error}"));
+    store.verify()?;
     let mut statement = store.connection().prepare(sql).map_err(wrong)?;
     let headings: Vec<String> = statement.column_names().map(str::to_owned).collect();
     let mut rows = statement.query([]).map_err(wrong)?;
@@ -208,5 +210,6 @@ fn ask(store: &Store, sql: &str) -> Result<()> {
         cells.push((0..headings.len()).map(cell).collect());
     }
     let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
-    Ok(std::io::stdout().lock().write_all(table::table(&headings, &cells).as_bytes())?)
+    let text = printable(&table::table(&headings, &cells));
+    Ok(std::io::stdout().lock().write_all(text.as_bytes())?)
 }

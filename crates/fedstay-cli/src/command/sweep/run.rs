@@ -51,7 +51,7 @@ impl Run {
 
 fn report(tally: &Tally, path: &Path, took: Duration) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    let Tally { planned, there, computed, elsewhere, work, .. } = tally;
+    let Tally { planned, there, damaged, computed, elsewhere, work, .. } = tally;
     let took = took.as_secs_f64();
     writeln!(
         out,
@@ -59,6 +59,9 @@ fn report(tally: &Tally, path: &Path, took: Duration) -> Result<()> {
         duration(took),
         if *elsewhere > 0 { format!(", {elsewhere} by another process") } else { String::new() }
     )?;
+    if *damaged > 0 {
+        writeln!(out, "{damaged} rows of the store were damaged and have been forgotten")?;
+    }
     if *computed > 0 && work.nobody_leaves > 0 {
         writeln!(
             out,

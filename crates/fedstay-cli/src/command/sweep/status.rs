@@ -3,6 +3,7 @@
 use super::Study;
 use crate::progress::duration;
 use crate::table;
+use crate::terminal::printable;
 use anyhow::Result;
 use fedstay_sim::sweep::{Frame, Outcome};
 use std::io::Write;
@@ -51,7 +52,8 @@ impl Status {
                     vec![value.to_string(), done.to_string(), all.to_string()]
                 })
                 .collect();
-            writeln!(out, "{}", table::table(&[axis.key.as_str(), "done", "of"], &rows))?;
+            let text = table::table(&[axis.key.as_str(), "done", "of"], &rows);
+            writeln!(out, "{}", printable(&text))?;
         }
         let work = store.work()?;
         if work.runs > 0 {
