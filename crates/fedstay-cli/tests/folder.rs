@@ -47,10 +47,21 @@ fn wait_for_rounds(path: &Path, child: &mut Child) {
     }
 }
 
-/// A run that was killed in the middle, in the folder `cut`.
+/// How many bytes of rounds.jsonl, after its header, the checkpoint vouches for.
+fn marked(path: &Path) -> u64 {
+    let text = std::fs::read_to_string(path.join("checkpoint")).unwrap();
+    let body: serde_json::Value = serde_json::from_str(text.lines().nth(1).unwrap()).unwrap();
+    body["rounds"]["bytes"].as_u64().unwrap()
+}
+
+/// A run that was killed in the middle, in the folder `cut`, after a checkpoint or two.
 fn cut_off(folder: &Path) {
     let mut child = start(folder, &run_into("cut", &LONG));
     wait_for_rounds(&folder.join("cut"), &mut child);
+    while marked(&folder.join("cut")) < 10_000 {
+        assert!(child.try_wait().unwrap().is_none(), "it was over before its second checkpoint");
+        std::thread::sleep(Duration::from_millis(2));
+    }
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(!folder.join("cut/summary.json").exists());

@@ -1,65 +1,61 @@
 //! Checksums: a store that was damaged never answers with other numbers.
 //!
-//! Every row of `runs` has a checksum over its own columns, their names, and its series. SQLite's own
+//! Every row of `runs` has a checksum over its own columns and its series. SQLite's own
 //! check of the file finds what a row cannot know about itself: rows that are gone, indices that
 //! point elsewhere.
 
+use super::store::TABLES;
 use super::{Store, StoreError};
 use rusqlite::types::ValueRef;
-use rusqlite::{OptionalExtension, Row};
+use rusqlite::{Connection, OptionalExtension, Row};
 use sha2::{Digest, Sha256};
 
-/// A run with its series, all columns.
-pub(super) const WHOLE: &str =
-    "SELECT runs.*, series.points FROM runs LEFT JOIN series USING (key) WHERE key = ?1";
+/// A run with its series, all columns, the checksum last.
+pub(super) const WHOLE: &str = "SELECT key, results, build, config, outcome, error, rule, seed, \
+     rounds, stop, verdict, left_count, first_departure, accuracy_mean, accuracy_min, accuracy_max, \
+     population_accuracy, loss_mean, loss_min, loss_max, population_loss, summary, points, checksum \
+     FROM runs LEFT JOIN series USING (key) WHERE key = ?1";
 
-/// The first 128 bits of SHA-256 over everything in a row of [`WHOLE`] but the checksum itself:
-/// name, kind and bytes of each column, with their lengths, so that nothing can move between them.
+/// The first 128 bits of SHA-256 over everything in a row of [`WHOLE`] but the checksum itself: kind
+/// and bytes of each column, with their lengths, so that nothing can move from one to another.
 pub(super) fn checksum(row: &Row<'_>) -> rusqlite::Result<String> {
     let mut hash = Sha256::new();
-    let mut add = |bytes: &[u8]| {
+    let mut add = |kind: &[u8], bytes: &[u8]| {
+        hash.update(kind);
         hash.update((bytes.len() as u64).to_le_bytes());
         hash.update(bytes);
     };
-    let columns = row.as_ref();
-    for index in 0..columns.column_count() {
-        let name = columns.column_name(index)?;
-        if name == "checksum" {
-            continue;
-        }
-        add(name.as_bytes());
+    for index in 0..row.as_ref().column_count() - 1 {
         match row.get_ref(index)? {
-            ValueRef::Null => add(b"null"),
-            ValueRef::Integer(value) => {
-                add(b"whole");
-                add(&value.to_le_bytes());
-            }
-            ValueRef::Real(value) => {
-                add(b"real");
-                add(&value.to_le_bytes());
-            }
-            ValueRef::Text(text) => {
-                add(b"text");
-                add(text);
-            }
-            ValueRef::Blob(bytes) => {
-                add(b"blob");
-                add(bytes);
-            }
+            ValueRef::Null => add(b"null", &[]),
+            ValueRef::Integer(value) => add(b"whole", &value.to_le_bytes()),
+            ValueRef::Real(value) => add(b"real", &value.to_le_bytes()),
+            ValueRef::Text(text) => add(b"text", text),
+            ValueRef::Blob(bytes) => add(b"blob", bytes),
         }
     }
     Ok(hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect())
 }
 
+/// How the tables are described, as SQLite keeps it.
+fn described(connection: &Connection) -> rusqlite::Result<Vec<Vec<u8>>> {
+    let sql = "SELECT CAST(sql AS BLOB) FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name";
+    connection.prepare(sql)?.query_map([], |row| row.get(0))?.collect()
+}
+
 impl Store {
-    /// Looks at the whole file as SQLite does: every page, every index.
+    /// Looks at the whole file as SQLite does: the tables, every page, every index.
     ///
     /// # Errors
     /// When something does not fit; the message says what to do.
     pub(super) fn check_file(&self) -> Result<(), StoreError> {
-        let found = self
-            .connection
-            .query_row("PRAGMA integrity_check(1)", [], |row| row.get::<_, String>(0));
+        let found = Connection::open_in_memory().and_then(|new| {
+            new.execute_batch(TABLES)?;
+            if described(&self.connection)? != described(&new)? {
+                return Ok("its tables are not described as they were".to_owned());
+            }
+            self.connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))
+        });
         let why = match found {
             Ok(found) if found == "ok" => return Ok(()),
             Ok(found) => found,

@@ -24,7 +24,7 @@ const APPLICATION: i64 = 0x6673_7479;
 /// How long to wait for another process that is writing.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-const TABLES: &str = "
+pub(super) const TABLES: &str = "
 CREATE TABLE IF NOT EXISTS runs (
     key TEXT PRIMARY KEY,       -- hash of the configuration and of the results' number
     results INTEGER NOT NULL,   -- that number: raised when runs come out differently
