@@ -34,7 +34,7 @@ pub struct Run {
     /// Keep the run in this folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Go on with a run that was cut off
+    /// Continue a run that was cut off, with the --story and --counterfactual it was begun with
     #[arg(long, value_name = "DIR", conflicts_with_all = ["file", "set", "out"])]
     resume: Option<PathBuf>,
     /// Run it again with nobody leaving, and say what the departures cost
