@@ -50,7 +50,7 @@ class Result:
         weights: NDArray[np.float64] | None,
         folder: Path | None = None,
     ) -> None:
-        self._header, self._rounds = header, rounds
+        self._header, self._rounds, self._summary = header, rounds, summary
         self._lines: list[dict[str, Any]] = [json.loads(line) for line in rounds]
         #: Rule, agents and what was trained: the first line of rounds.jsonl.
         self.header: dict[str, Any] = json.loads(header)
@@ -127,7 +127,7 @@ class Result:
                          "step_norm", "stop")
         }  # fmt: skip
         columns |= {f"loss.{name}": [] for name in self._names.values()}
-        assessed = any("assessment" in line for line in self._lines)
+        assessed = any(line.get("assessment", {}).get("accuracy") for line in self._lines)
         if assessed:
             columns |= {"mean_accuracy": [], "worst_accuracy": []}
         for line in self._lines:
@@ -156,11 +156,15 @@ class Result:
         return frame(self.columns)
 
     def plot(self, path: str | Path | None = None) -> Picture:
-        """The run drawn: losses, who is held, who left. With a path (.svg or .png) also a file."""
-        picture = Picture(_core.draw(self._header, self._rounds, "svg").decode())
+        """The run drawn: losses, who is held, who left, and how good the delivered model (◆) is.
+
+        With a path (.svg or .png) also a file.
+        """
+        run = self._header, self._rounds
+        picture = Picture(_core.draw(*run, "svg", self._summary).decode())
         if path is not None:
             form = Path(path).suffix.lstrip(".")
-            Path(path).write_bytes(_core.draw(self._header, self._rounds, form))
+            Path(path).write_bytes(_core.draw(*run, form, self._summary))
         return picture
 
     def __repr__(self) -> str:

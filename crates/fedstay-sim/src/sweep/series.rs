@@ -7,7 +7,7 @@ use crate::spec::Experiment;
 use fedstay::record::{RoundLine, Spread};
 use serde::{Deserialize, Serialize};
 
-/// The points kept of a run on a named problem, whose losses are exact in every round.
+/// The points kept of a run on a named problem, on which everybody is measured in every round.
 const POINTS: u32 = 200;
 
 /// How good the weights that were sent out in a round are. NaN where there is no such number.
@@ -79,13 +79,16 @@ impl Series {
 pub(super) struct Recorder {
     series: Series,
     present: u32,
-    /// For problems, which are measured by their reports: every how many rounds.
-    every: Option<u32>,
+    /// Every how many rounds a point is kept; of data sets, which are measured seldom, all are.
+    every: u32,
 }
 
 impl Recorder {
     pub(super) fn new(experiment: &Experiment, agents: usize) -> Self {
-        let every = experiment.problem.as_ref().map(|_| experiment.rounds.div_ceil(POINTS).max(1));
+        let every = match experiment.problem {
+            Some(_) => experiment.rounds.div_ceil(POINTS).max(1),
+            None => 1,
+        };
         Self { series: Series::default(), present: agents as u32, every }
     }
 
@@ -95,29 +98,19 @@ impl Recorder {
         let spread = |values: &mut dyn Iterator<Item = f64>| {
             Spread::of(values).map_or([f64::NAN; 3], |of| [of.mean, of.min, of.max])
         };
-        let nothing = Point {
+        let Some(assessment) = &line.assessment else { return };
+        if !(line.round - 1).is_multiple_of(self.every) {
+            return;
+        }
+        let population = assessment.population;
+        self.series.0.push(Point {
             round: line.round,
             present: self.present,
-            accuracy: [f64::NAN; 3],
-            population_accuracy: f64::NAN,
-            loss: [f64::NAN; 3],
-            population_loss: f64::NAN,
-        };
-        if let Some(assessment) = &line.assessment {
-            let population = assessment.population;
-            self.series.0.push(Point {
-                accuracy: spread(&mut assessment.accuracy.iter().copied()),
-                loss: spread(&mut assessment.loss.iter().copied()),
-                population_accuracy: population
-                    .and_then(|score| score.accuracy)
-                    .unwrap_or(f64::NAN),
-                population_loss: population.map_or(f64::NAN, |score| score.loss),
-                ..nothing
-            });
-        } else if self.every.is_some_and(|every| (line.round - 1).is_multiple_of(every)) {
-            let loss = spread(&mut line.loss.iter().flatten().copied());
-            self.series.0.push(Point { loss, ..nothing });
-        }
+            accuracy: spread(&mut assessment.accuracy.iter().copied()),
+            loss: spread(&mut assessment.loss.iter().copied()),
+            population_accuracy: population.and_then(|score| score.accuracy).unwrap_or(f64::NAN),
+            population_loss: population.map_or(f64::NAN, |score| score.loss),
+        });
     }
 
     pub(super) fn finish(self) -> Series {
@@ -149,17 +142,33 @@ mod tests {
 
     #[test]
     fn who_comes_back_is_in_again() {
-        let experiment = Experiment::parse("[problem]\nkind = \"huber\"", &[]).unwrap();
+        let experiment = Experiment::parse("rounds = 3\n[problem]\nkind = \"huber\"", &[]).unwrap();
         let mut recorder = Recorder::new(&experiment, 3);
-        recorder.every = Some(1);
         for (round, left, returned) in [(1, "[]", "[]"), (2, "[0, 1]", "[]"), (3, "[]", "[1]")] {
             let line = format!(
                 r#"{{"round": {round}, "agents": [2], "loss": [1.0], "left": {left},
-                    "returned": {returned}, "case": null, "stop": null}}"#
+                    "returned": {returned}, "case": null, "stop": null,
+                    "assessment": {{"loss": [0.1, 0.2, 0.9], "population": null}}}}"#
             );
             recorder.add(&serde_json::from_str(&line).unwrap());
         }
-        let present: Vec<u32> = recorder.finish().0.iter().map(|point| point.present).collect();
+        let points = recorder.finish().0;
+        let present: Vec<u32> = points.iter().map(|point| point.present).collect();
         assert_eq!(present, [3, 1, 2]);
+        assert_eq!(points[2].loss[2], 0.9, "over everybody, not over those who reported");
+    }
+
+    #[test]
+    fn a_long_run_on_a_named_problem_keeps_a_few_hundred_points() {
+        let experiment = Experiment::parse("rounds = 5000\n[problem]\nkind = \"huber\"", &[]);
+        let mut recorder = Recorder::new(&experiment.unwrap(), 1);
+        for round in 1..=5000 {
+            let line = format!(
+                r#"{{"round": {round}, "agents": [], "loss": [], "case": null, "stop": null,
+                    "assessment": {{"loss": [1.0], "population": null}}}}"#
+            );
+            recorder.add(&serde_json::from_str(&line).unwrap());
+        }
+        assert_eq!(recorder.finish().0.len(), POINTS as usize);
     }
 }

@@ -20,6 +20,8 @@ struct Member {
     /// The same with noise, where there is noise.
     blurred: Vec<f64>,
     left: Option<u32>,
+    /// Its loss at the weights it last looked at.
+    loss: f64,
 }
 
 /// Agents with exact oracles.
@@ -106,6 +108,7 @@ impl Federation {
             gradient: vec![0.0; dimension],
             blurred: Vec::new(),
             left: None,
+            loss: f64::NAN,
         });
         Ok(Self { members: members.collect(), dimension, nobody_leaves: false, privacy: None })
     }
@@ -155,6 +158,7 @@ impl Member {
             return Answer::StaysAway;
         }
         let loss = self.oracle.loss_and_gradient(call.weights, fresh);
+        self.loss = loss;
         let mut sight = Sight {
             oracle: self.oracle.as_ref(),
             weights: call.weights,
@@ -183,6 +187,13 @@ impl Member {
                 Answer::Reports { loss: manner.told(loss), returned: before.is_some() }
             }
         }
+    }
+
+    /// How good the weights of a call are for it, whatever it answered. One that stayed away did not
+    /// look at them.
+    fn evaluation(&self, weights: &[f64], stayed_away: bool) -> Evaluation {
+        let loss = if stayed_away { self.oracle.loss(weights) } else { self.loss };
+        Evaluation { agent: self.id, loss, accuracy: self.oracle.accuracy(weights) }
     }
 
     fn report(&mut self, loss: f64, round: u32, privacy: Option<(Privacy, Seed)>) -> Report<'_> {
@@ -243,9 +254,13 @@ impl Engine for Federation {
 
     fn gather(&mut self, call: &Call<'_>) -> Result<Gathered<'_>, Error> {
         let (mut goodbyes, mut returned, mut reports) = (Vec::new(), Vec::new(), Vec::new());
+        // The oracles know every loss, so everybody is measured in every round, leavers included.
+        let mut agents = Vec::with_capacity(self.members.len());
         let mut fresh = vec![0.0; self.dimension];
         for member in &mut self.members {
-            match member.answer(call, &mut fresh, self.nobody_leaves) {
+            let answer = member.answer(call, &mut fresh, self.nobody_leaves);
+            agents.push(member.evaluation(call.weights, matches!(answer, Answer::StaysAway)));
+            match answer {
                 Answer::StaysAway => {}
                 Answer::Leaves => goodbyes.push(member.id),
                 Answer::Reports { loss, returned: back } => {
@@ -258,7 +273,8 @@ impl Engine for Federation {
         }
         let reports =
             Reports::with_goodbyes(self.dimension, reports, goodbyes)?.with_returned(returned)?;
-        Ok(Gathered { reports, faults: Vec::new(), assessment: None })
+        let assessment = Some(Assessment { agents, population: None });
+        Ok(Gathered { reports, faults: Vec::new(), assessment })
     }
 
     fn assess(&mut self, weights: &[f64]) -> Result<Assessment, Error> {
@@ -289,5 +305,46 @@ impl Engine for Federation {
         }
         let mut members = self.members.iter_mut().zip(memories);
         members.try_for_each(|(member, memory)| member.recall(memory))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::{Observation3, Problem};
+    use crate::record::RoundLine;
+    use crate::{Mean, Observer, RoundView, Server, run};
+
+    #[derive(Default)]
+    struct Lines(Vec<(Vec<f64>, RoundLine)>);
+
+    impl Observer for Lines {
+        fn round(&mut self, view: &RoundView<'_>) -> Result<(), Error> {
+            self.0.push((view.received.to_vec(), RoundLine::new(view)));
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn everybody_is_measured_in_every_round_those_who_left_included() {
+        let instance = Problem::Observation3(Observation3::default()).build(Seed(0)).unwrap();
+        let epsilon = vec![instance.epsilon; instance.oracles.len()];
+        let mut engine = Federation::new(&instance, &epsilon, &Behaviour::default()).unwrap();
+        let start = instance.start.clone();
+        let mut server = Server::new(start, Mean::default(), instance.step_size).unwrap();
+        let mut lines = Lines::default();
+        run(&mut server, &mut engine, 500, &mut [&mut lines]).unwrap();
+        let mut alone = 0;
+        for (weights, line) in &lines.0 {
+            let measured = &line.assessment.as_ref().unwrap().loss;
+            let true_losses: Vec<f64> =
+                instance.oracles.iter().map(|oracle| oracle.loss(weights)).collect();
+            assert_eq!(measured.len(), instance.oracles.len());
+            for (measured, truly) in measured.iter().zip(&true_losses) {
+                assert!((measured - truly).abs() <= 1e-12, "round {}", line.round);
+            }
+            alone += usize::from(line.agents.len() == 1);
+        }
+        assert!(alone > 0, "the test needs rounds in which somebody has left");
     }
 }
