@@ -3,9 +3,9 @@
 use fedstay::diagnose::{Diagnosis, Findings, Known};
 use fedstay::problem::Instance;
 use fedstay::record::GramLine;
-use fedstay::{AgentId, Seed};
+use fedstay::{AgentId, Rule, Seed};
 use fedstay_sim::spec::Experiment;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::time::Instant;
 use toml::{Table, Value};
 
@@ -24,6 +24,7 @@ pub(crate) struct Theory {
     /// The time after which the next matrix may be looked at.
     rest: Option<Instant>,
     known: Known,
+    own: bool,
     instance: Option<Problem>,
 }
 
@@ -45,7 +46,9 @@ pub(crate) struct Told {
     findings: Option<Findings>,
     /// Matrices that were passed over to save time.
     passed: u32,
+    /// None for a rule that keeps nobody by a slack.
     delta: Option<f64>,
+    /// The step size of the first round; the rule may shorten it.
     step_size: Option<f64>,
     lipschitz: Option<f64>,
     smoothness: Option<f64>,
@@ -86,8 +89,14 @@ impl Theory {
             lipschitz: instance.and_then(|instance| instance.lipschitz),
             smoothness: instance.and_then(|instance| instance.smoothness),
             step_size: number(table.get("step_size")).unwrap_or(f64::NAN),
-            delta: number(table.get("rule").and_then(|rule| rule.get("delta"))).unwrap_or(f64::NAN),
+            delta: table.get("rule").and_then(slack),
         };
+        self.own = table.get("decides_on").and_then(Value::as_str) == Some("own");
+    }
+
+    /// Whether agents decide on their own model rather than on the one they received.
+    pub(crate) fn decides_on_own(&self) -> bool {
+        self.own
     }
 
     /// The named problem the run is on.
@@ -97,10 +106,9 @@ impl Theory {
 
     pub(crate) fn told(&self) -> Told {
         let finite = |value: f64| Some(value).filter(|value| value.is_finite());
-        let delta = finite(self.known.delta);
+        let delta = self.known.delta;
         Told {
-            findings: (self.looked > 0 && delta.is_some())
-                .then(|| self.diagnosis.findings(self.known)),
+            findings: (self.looked > 0).then(|| self.diagnosis.findings(self.known)),
             passed: self.passed,
             delta,
             step_size: finite(self.known.step_size),
@@ -109,6 +117,11 @@ impl Theory {
             theorem_step: delta.and_then(|delta| self.problem()?.theorem_step(delta)),
         }
     }
+}
+
+/// The slack of a configured rule, if it keeps agents by one.
+fn slack(rule: &Value) -> Option<f64> {
+    Rule::deserialize(rule.clone()).ok()?.slack().filter(|delta| delta.is_finite())
 }
 
 fn build(text: &str, table: &Table) -> Option<Instance> {
@@ -123,4 +136,29 @@ fn build(text: &str, table: &Table) -> Option<Instance> {
     }
     let experiment = Experiment::parse(text, &[]).ok()?;
     experiment.problem.as_ref()?.build(Seed(experiment.seed)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(config: &str) -> Told {
+        let mut theory = Theory::default();
+        theory.configure(Some(config));
+        let gram =
+            r#"{"round":1,"agents":[0],"loss":[1.0],"gram":[1.0],"slope":[0.0],"step_norm":0.1}"#;
+        theory.add(serde_json::from_str(gram).unwrap());
+        theory.told()
+    }
+
+    #[test]
+    fn averaging_is_not_told_to_set_a_slack() {
+        let averaging = told("step_size = 0.1\n[rule]\nkind = \"fedavg\"\ndelta = 0.0\n");
+        assert_eq!(averaging.delta, None);
+        let advice = averaging.findings.unwrap().advice.join(" ");
+        assert!(!advice.contains("rule.delta"), "{advice}");
+        let ada_gd = told("step_size = 0.1\n[rule]\nkind = \"ada-gd\"\ndelta = 0.0\n");
+        assert_eq!(ada_gd.delta, Some(0.0));
+        assert!(ada_gd.findings.unwrap().advice.join(" ").contains("rule.delta is zero"));
+    }
 }

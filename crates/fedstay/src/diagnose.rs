@@ -93,8 +93,9 @@ pub struct Known {
     pub smoothness: Option<f64>,
     /// The step size in use.
     pub step_size: f64,
-    /// The slack in use.
-    pub delta: f64,
+    /// The slack in use; `None` for a rule that keeps nobody by one, of which the theorem says
+    /// nothing. See [`Rule::slack`](crate::Rule::slack).
+    pub delta: Option<f64>,
 }
 
 /// The findings, as data and in words.
@@ -164,7 +165,9 @@ impl Diagnosis {
         let lipschitz = known.lipschitz.unwrap_or(self.lipschitz);
         let smoothness = known.smoothness.unwrap_or(self.smoothness);
         let agents = self.agents as f64;
-        let theorem_step = theorem_step(known.delta, Some(lipschitz), Some(smoothness), agents);
+        let theorem_step = known
+            .delta
+            .and_then(|delta| theorem_step(delta, Some(lipschitz), Some(smoothness), agents));
         let mut findings = Findings {
             rounds: self.rounds,
             agents: self.agents,
@@ -216,7 +219,7 @@ fn curvature(before: &GramLine, after: &GramLine) -> f64 {
     strongest
 }
 
-fn advice(findings: &Findings, delta: f64) -> Vec<String> {
+fn advice(findings: &Findings, delta: Option<f64>) -> Vec<String> {
     let mut advice = Vec::new();
     if !findings.content_at_start.is_empty() {
         let who: Vec<String> = findings.content_at_start.iter().map(ToString::to_string).collect();
@@ -227,7 +230,12 @@ fn advice(findings: &Findings, delta: f64) -> Vec<String> {
         ));
     }
     match findings.theorem_step {
-        _ if delta <= 0.0 => advice.push(
+        _ if delta.is_none() => advice.push(
+            "The theorem is about rules that keep agents, ada-gd and retain. This rule lets them go, \
+             and has nothing to set for it."
+                .to_owned(),
+        ),
+        _ if delta.is_some_and(|delta| delta <= 0.0) => advice.push(
             "rule.delta is zero, so the theorem does not apply: set it above zero, at most epsilon."
                 .to_owned(),
         ),
@@ -284,6 +292,19 @@ mod tests {
         assert_eq!(smallest_angle(&[1.0, 0.0, 0.0, 0.0], 2), None);
         // e1, e2 and their sum: dependent although no two are parallel.
         assert_eq!(smallest_angle(&[1.0, 0.0, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0, 2.0], 3), Some(0.0));
+    }
+
+    #[test]
+    fn only_a_rule_that_keeps_agents_is_told_to_set_its_slack() {
+        let advice = |rule: crate::Rule| {
+            let known = Known { step_size: 0.1, delta: rule.slack(), ..Known::default() };
+            Diagnosis::default().findings(known).advice.join(" ")
+        };
+        let ada_gd = crate::AdaGd { delta: 0.0, ..crate::AdaGd::default() };
+        assert!(advice(ada_gd.into()).contains("rule.delta is zero"));
+        let averaging = advice(crate::Mean::default().into());
+        assert!(!averaging.contains("delta") && averaging.contains("lets them go"), "{averaging}");
+        assert!(!averaging.contains("Nothing to change"), "{averaging}");
     }
 
     #[test]

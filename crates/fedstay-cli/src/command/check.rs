@@ -5,7 +5,7 @@ use crate::progress::Progress;
 use anyhow::Result;
 use fedstay::diagnose::{Diagnosis, Findings, Known};
 use fedstay::record::Header;
-use fedstay::{Error, Observer, RoundView, Rule, Seed};
+use fedstay::{Error, Observer, RoundView, Seed};
 use fedstay_sim::observe::{read_gram, read_rounds};
 use fedstay_sim::spec::Experiment;
 use fedstay_sim::trial::{Trial, Watch};
@@ -79,23 +79,11 @@ fn recorded(folder: &Path) -> Result<Findings> {
 
 fn known(experiment: &Experiment) -> Known {
     let instance = experiment.problem.as_ref().and_then(|p| p.build(Seed(experiment.seed)).ok());
-    let delta = match &experiment.rule {
-        Rule::AdaGd(rule) => rule.delta,
-        Rule::Retain(rule) => rule.delta,
-        Rule::FedAvg(rule) | Rule::MinibatchSgd(rule) => rule.delta,
-        Rule::MwFed(rule) => rule.delta,
-        Rule::MaxFl(rule) => rule.delta,
-        Rule::QFedAvg(rule) => rule.delta,
-        Rule::Afl(rule) => rule.delta,
-        Rule::FedMgdaPlus(rule) => rule.delta,
-        Rule::FedFv(rule) => rule.delta,
-        Rule::PcGrad(rule) => rule.delta,
-    };
     Known {
         lipschitz: instance.as_ref().and_then(|instance| instance.lipschitz),
         smoothness: instance.as_ref().and_then(|instance| instance.smoothness),
         step_size: experiment.step_size,
-        delta,
+        delta: experiment.rule.slack(),
     }
 }
 

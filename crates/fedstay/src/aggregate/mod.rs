@@ -277,6 +277,24 @@ pub enum Rule {
 }
 
 impl Rule {
+    /// The slack δ of a rule that keeps agents by it. The others know a δ too, but only watch with it
+    /// who would leave, so the theorem has nothing to say about theirs.
+    pub fn slack(&self) -> Option<f64> {
+        match self {
+            Self::AdaGd(rule) => Some(rule.delta),
+            Self::Retain(rule) => Some(rule.delta),
+            Self::FedAvg(_)
+            | Self::MinibatchSgd(_)
+            | Self::MwFed(_)
+            | Self::MaxFl(_)
+            | Self::QFedAvg(_)
+            | Self::Afl(_)
+            | Self::FedMgdaPlus(_)
+            | Self::FedFv(_)
+            | Self::PcGrad(_) => None,
+        }
+    }
+
     /// The name in a configuration, one sentence, and the reference of every rule.
     pub const LIST: &'static [crate::list::Entry] = &[
         crate::list::Entry {
