@@ -90,12 +90,22 @@ impl Access {
 fn own_name(headers: &HeaderMap) -> bool {
     let mut hosts = headers.get_all(header::HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
-    let Ok(host) = host.to_str() else { return false };
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split_once(']').map_or("", |(name, _)| name),
-        None => host.split(':').next().unwrap_or_default(),
-    };
-    matches!(name.to_ascii_lowercase().as_str(), "localhost" | "127.0.0.1" | "::1")
+    host.to_str().is_ok_and(is_own)
+}
+
+/// `localhost`, `127.0.0.1` or `[::1]`, with a port or without, and nothing else: an authority that
+/// merely begins like one of them is somebody else's.
+fn is_own(authority: &str) -> bool {
+    let authority = authority.to_ascii_lowercase();
+    let port =
+        ["localhost", "127.0.0.1", "[::1]"].iter().find_map(|own| authority.strip_prefix(own));
+    match port.map(|port| port.strip_prefix(':').ok_or(port)) {
+        Some(Ok(digits)) => {
+            digits.bytes().all(|byte| byte.is_ascii_digit()) && digits.parse::<u16>().is_ok()
+        }
+        Some(Err(rest)) => rest.is_empty(),
+        None => false,
+    }
 }
 
 /// Compares without telling by its time how much was right.
@@ -133,6 +143,19 @@ mod tests {
             "",
             "[::2]",
             "10.0.0.1",
+            "[::1].evil.example",
+            "[::1]evil",
+            "[::1",
+            "[localhost]",
+            "::1",
+            "localhost:evil.example",
+            "localhost:80:80",
+            "localhost:",
+            "localhost:+80",
+            "localhost:65536",
+            "localhost:80@evil.example",
+            "user@localhost",
+            " localhost",
         ] {
             assert!(!named(host), "{host}");
         }

@@ -1,5 +1,6 @@
 //! The server: the page's files, the runs as JSON, and a stream that says when there is more.
 
+use crate::connections::{self, Limits};
 use crate::guard::{Access, guard, new_token};
 use crate::library::Library;
 use crate::series::Have;
@@ -61,12 +62,13 @@ impl View {
             std::thread::spawn(move || following.follow());
             ready(&format!("http://{local}/{query}"));
             let interrupted = interrupted();
-            let serve = axum::serve(listener, router(library, access));
+            let serve = connections::serve(listener, router(library, access), Limits::default());
             // Streams never end by themselves, so an interrupt does not wait for them.
             tokio::select! {
-                served = serve => served.map_err(ViewError::Io),
-                () = interrupted => Ok(()),
+                () = serve => {}
+                () = interrupted => {}
             }
+            Ok(())
         })
     }
 }

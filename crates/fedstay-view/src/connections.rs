@@ -1,0 +1,114 @@
+//! Connections: how many at once, and how long one may take to say what it wants.
+//!
+//! Without limits a few hundred half-sent requests, from anybody who reaches the port and before any
+//! token is asked for, would use up the descriptors of the process.
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+
+/// What one server takes on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// Connections at once. More wait, in the system's queue, until one ends.
+    pub(crate) connections: usize,
+    /// The longest a connection may take until the headers of its next request are there.
+    pub(crate) headers: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        // Some systems give a process 256 descriptors, and the runs' files need a few of them.
+        Self { connections: 200, headers: Duration::from_secs(10) }
+    }
+}
+
+/// How long to rest after a connection could not be accepted: out of descriptors, for instance.
+const REST: Duration = Duration::from_millis(200);
+
+/// Answers for as long as it is polled.
+pub(crate) async fn serve(listener: TcpListener, router: Router, limits: Limits) {
+    let free = Arc::new(Semaphore::new(limits.connections));
+    let mut protocol = http1::Builder::new();
+    protocol.timer(TokioTimer::new()).header_read_timeout(limits.headers);
+    // The semaphore is never closed, so a place always comes.
+    while let Ok(place) = free.clone().acquire_owned().await {
+        let Ok((stream, _)) = listener.accept().await else {
+            tokio::time::sleep(REST).await;
+            continue;
+        };
+        let service = TowerToHyperService::new(router.clone());
+        let connection = protocol.serve_connection(TokioIo::new(stream), service);
+        tokio::spawn(async move {
+            // One that breaks off or is too slow concerns nobody else.
+            let _ = connection.await;
+            drop(place);
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::routing::get;
+    use std::time::Instant;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpStream;
+
+    const LIMITS: Limits = Limits { connections: 4, headers: Duration::from_millis(300) };
+
+    async fn start() -> std::net::SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let router = Router::new().route("/", get(|| async { "here" }));
+        tokio::spawn(serve(listener, router, LIMITS));
+        address
+    }
+
+    async fn ask(address: std::net::SocketAddr) -> String {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let request = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+        stream.write_all(request).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        answer
+    }
+
+    #[tokio::test]
+    async fn half_sent_requests_do_not_block_the_page() {
+        let address = start().await;
+        let mut held = Vec::new();
+        // Five times as many as there are places; every third says nothing at all.
+        for number in 0..5 * LIMITS.connections {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            if number % 3 > 0 {
+                stream.write_all(b"GET / HTTP/1.1\r\nHost: loc").await.unwrap();
+            }
+            held.push(stream);
+        }
+        let since = Instant::now();
+        let answer = tokio::time::timeout(Duration::from_secs(20), ask(address)).await;
+        assert!(answer.expect("blocked by half-sent requests").ends_with("here"));
+        assert!(since.elapsed() >= LIMITS.headers, "the test needs all places taken");
+        // Those that never finished their request were let go, not answered.
+        for mut stream in held.into_iter().take(LIMITS.connections) {
+            let mut rest = Vec::new();
+            let _ = stream.read_to_end(&mut rest).await;
+            assert!(!String::from_utf8_lossy(&rest).contains("200 OK"));
+        }
+    }
+
+    #[tokio::test]
+    async fn more_connections_than_places_all_get_their_answer() {
+        let address = start().await;
+        let asked: Vec<_> = (0..40).map(|_| tokio::spawn(ask(address))).collect();
+        for answer in asked {
+            assert!(answer.await.unwrap().ends_with("here"));
+        }
+    }
+}
