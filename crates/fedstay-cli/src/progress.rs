@@ -1,8 +1,8 @@
-//! Progress bars: of a run, with who is near leaving and who left, and of a sweep. Quiet when standard
-//! error is no terminal.
+//! Progress bars: of a run, with the last measured loss, who is near leaving and who left, and of a
+//! sweep. Quiet when standard error is no terminal.
 
-use fedstay::record::RoundLine;
-use fedstay::{Error, RoundView};
+use fedstay::record::Spread;
+use fedstay::{AgentId, Error, RoundView};
 use fedstay_sim::sweep;
 use fedstay_sim::trial::{Trial, Watch};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -16,7 +16,40 @@ pub struct Progress {
     bar: ProgressBar,
     since: Instant,
     last: Option<Instant>,
+    seen: Seen,
+}
+
+/// What the bar says beside the round.
+#[derive(Debug, Default)]
+struct Seen {
     left: usize,
+    /// The mean loss over all agents when it was last measured, and in which round. Reports would be
+    /// there every round, but many of them are lower bounds, and a mean of those is no loss.
+    measured: Option<(u32, f64)>,
+}
+
+impl Seen {
+    fn add(&mut self, view: &RoundView<'_>) {
+        self.left += view.reports.goodbyes().len();
+        self.left = self.left.saturating_sub(view.reports.returned().len());
+        let losses = view.assessment.map(|all| all.agents.iter().map(|agent| agent.loss));
+        if let Some(spread) = losses.and_then(Spread::of) {
+            self.measured = Some((view.number, spread.mean));
+        }
+    }
+
+    fn message(&self, near: &[AgentId]) -> String {
+        let measured = self.measured.map_or(String::new(), |(round, loss)| {
+            format!("measured loss {loss:.3} at round {round} · ")
+        });
+        let named: Vec<String> = near.iter().take(6).map(ToString::to_string).collect();
+        let more = if near.len() > 6 { ", …" } else { "" };
+        let near = match named.is_empty() {
+            true => "nobody near leaving".to_owned(),
+            false => format!("near leaving: {}{more}", named.join(", ")),
+        };
+        format!("{measured}{near} · left: {}", self.left)
+    }
 }
 
 impl Progress {
@@ -34,7 +67,7 @@ impl Progress {
         }
         bar.set_prefix(name.to_owned());
         bar.set_position(u64::from(trial.server().round()));
-        Self { bar, since: Instant::now(), last: None, left: 0 }
+        Self { bar, since: Instant::now(), last: None, seen: Seen::default() }
     }
 
     /// Takes the bar away.
@@ -45,23 +78,14 @@ impl Progress {
 
 impl Watch for Progress {
     fn round(&mut self, view: &RoundView<'_>) -> Result<(), Error> {
-        self.left += view.reports.goodbyes().len();
-        self.left = self.left.saturating_sub(view.reports.returned().len());
+        self.seen.add(view);
         let due = self.last.is_none_or(|last| last.elapsed() >= Duration::from_millis(100));
         if self.bar.is_hidden() || self.since.elapsed() < PATIENCE || !due {
             return Ok(());
         }
         self.last = Some(Instant::now());
-        let line = RoundLine::new(view);
-        let loss = line.mean_loss().map_or(String::new(), |loss| format!("loss {loss:.3}"));
-        let near: Vec<String> = line.d.iter().take(6).map(ToString::to_string).collect();
-        let more = if line.d.len() > 6 { ", …" } else { "" };
-        let near = match near.is_empty() {
-            true => "nobody near leaving".to_owned(),
-            false => format!("near leaving: {}{more}", near.join(", ")),
-        };
         self.bar.set_position(u64::from(view.number));
-        self.bar.set_message(format!("{loss} · {near} · left: {}", self.left));
+        self.bar.set_message(self.seen.message(&view.decision.split.d));
         Ok(())
     }
 }
@@ -124,5 +148,40 @@ pub(crate) fn duration(seconds: f64) -> String {
         10..=99 => format!("{whole} s"),
         100..=5999 => format!("{} min {} s", whole / 60, whole % 60),
         _ => format!("{} h {} min", whole / 3600, whole % 3600 / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fedstay::record::RoundLine;
+    use fedstay_sim::spec::Experiment;
+
+    #[derive(Default)]
+    struct Watching(Seen, Vec<(RoundLine, String)>);
+
+    impl Watch for Watching {
+        fn round(&mut self, view: &RoundView<'_>) -> Result<(), Error> {
+            self.0.add(view);
+            self.1.push((RoundLine::new(view), self.0.message(&view.decision.split.d)));
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn the_bar_shows_the_last_measured_loss_and_no_mean_of_lower_bounds() {
+        let text = "rounds = 12\nstep_size = 0.01\nepsilon = 0.2\neval_every = 5\n\
+                    [rule]\nkind = \"fedavg\"\n[data]\nper_agent = 40\n";
+        let mut trial = Trial::new(Experiment::parse(text, &[]).unwrap()).unwrap();
+        let mut watching = Watching::default();
+        trial.run(&mut watching).unwrap();
+        let (line, _) = &watching.1[7];
+        assert_eq!(line.at_least.len(), line.agents.len(), "the test needs bounds");
+        let measured = watching.1[4].0.assessment.as_ref().unwrap();
+        let mean = Spread::of(measured.loss.iter().copied()).unwrap().mean;
+        let wanted = format!("measured loss {mean:.3} at round 5 · nobody near leaving · left: 0");
+        for (_, message) in &watching.1[4..9] {
+            assert_eq!(*message, wanted);
+        }
     }
 }
