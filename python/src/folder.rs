@@ -153,7 +153,7 @@ impl Folder {
         state: State,
     ) -> PyResult<()> {
         self.checkpoint(Some(state))?;
-        picture::run::write(&self.path).map_err(|why| error(format!("{why:#}")))?;
+        picture::run::write(&self.path, Some(summary)).map_err(|why| error(format!("{why:#}")))?;
         picture::report::write(&self.path, Some(summary))
             .map_err(|why| error(format!("{why:#}")))?;
         let model = model_bytes(server.delivered(), layout).map_err(error)?;

@@ -124,7 +124,7 @@ fn run(
             let told = trial.compare_with_alone(&mut summary, &Parting::default(), None);
             told.map_err(|why| why.to_string())?;
         }
-        picture::run::write(folder.path()).map_err(|why| format!("{why:#}"))?;
+        picture::run::write(folder.path(), Some(&summary)).map_err(|why| format!("{why:#}"))?;
         picture::report::write(folder.path(), Some(&summary)).map_err(|why| format!("{why:#}"))?;
         folder.finish(&trial, &summary).map_err(|why| why.to_string())?;
     }

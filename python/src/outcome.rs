@@ -5,6 +5,7 @@ use fedstay::record::{Header, RoundLine, Summary};
 use fedstay_cli::draw::png;
 use fedstay_cli::picture;
 use fedstay_sim::observe::{Recorded, read_rounds};
+use fedstay_sim::simulator::DecidesOn;
 use numpy::{PyArray1, ToPyArray};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -72,20 +73,26 @@ pub(crate) fn read_folder(path: PathBuf) -> PyResult<(String, Vec<String>)> {
     Ok((serde_json::to_string(&recorded.header).map_err(error)?, rounds.map_err(error)?))
 }
 
-/// Draws a run from its header and rounds, as "svg" or "png".
+/// Draws a run from its header and rounds, as "svg" or "png"; one that is over ends in what its summary
+/// says of the delivered model.
 #[pyfunction]
+#[pyo3(signature = (header, rounds, form, summary=None))]
 pub(crate) fn draw<'py>(
     py: Python<'py>,
     header: &str,
     rounds: Vec<String>,
     form: &str,
+    summary: Option<&str>,
 ) -> PyResult<Bound<'py, PyBytes>> {
+    // A summary that another version wrote is no reason not to draw the rounds.
+    let summary: Option<Summary> = summary.and_then(|text| serde_json::from_str(text).ok());
     let header = serde_json::from_str(header).map_err(error)?;
     let lines: Result<Vec<RoundLine>, _> =
         rounds.iter().map(|line| serde_json::from_str(line)).collect();
     let recorded = Recorded { header, rounds: lines.map_err(error)?, unreadable: Vec::new() };
     let bytes = py.detach(|| {
-        let svg = picture::run::figure(&recorded).to_svg();
+        let figure = picture::run::figure(&recorded, summary.as_ref(), DecidesOn::default());
+        let svg = figure.to_svg();
         match form {
             "svg" => Ok(svg.into_bytes()),
             "png" => png(&svg, 2.0).map_err(|why| why.to_string()),

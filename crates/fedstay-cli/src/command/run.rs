@@ -81,7 +81,7 @@ impl Run {
         }
         let mut pictures = Vec::new();
         if let Some(folder) = &mut folder {
-            pictures = picture::run::write(folder.path())
+            pictures = picture::run::write(folder.path(), Some(&summary))
                 .context("the run is kept; its picture failed")?;
             let page = picture::report::write(folder.path(), Some(&summary));
             pictures.push(page.context("the run is kept; its report failed")?);

@@ -1,13 +1,12 @@
 //! Several rules on the same federation: how good the model is for everybody over the rounds, and
 //! for whom it is at the end.
 
+use super::delivered::with_end;
 use super::{thinned, write as write_figure};
 use crate::command::compare::Compared;
-use crate::draw::{
-    BarSeries, Bars, Colour, Figure, Fill, Guide, Line, Panel, Pattern, Points, Style,
-};
+use crate::draw::{BarSeries, Bars, Colour, Figure, Fill, Guide, Line, Panel, Pattern, Style};
 use anyhow::Result;
-use fedstay::record::{RoundLine, Spread};
+use fedstay::record::{RoundLine, Spread, Summary};
 use fedstay::verdict::Verdict;
 use std::path::{Path, PathBuf};
 
@@ -33,32 +32,62 @@ pub fn figure(compared: &[Compared]) -> Figure {
     figure.with(curves(compared)).with(ends(compared))
 }
 
-/// What there is to draw over the rounds: accuracy where there is one, else the mean loss.
-fn curve(run: &Compared) -> Vec<(f64, f64)> {
-    let accuracy = |line: &RoundLine| {
-        let assessment = line.assessment.as_ref()?;
-        Spread::of(assessment.accuracy.iter().copied())
-            .map(|spread| (f64::from(line.round), spread.mean))
-    };
-    let mut points: Vec<(f64, f64)> = run.rounds.iter().filter_map(accuracy).collect();
-    if points.is_empty() {
-        let loss = |line: &RoundLine| Some((f64::from(line.round), line.mean_loss()?));
-        return run.rounds.iter().filter_map(loss).collect();
+/// What is drawn over the rounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Curve {
+    /// The mean accuracy over all agents.
+    Accuracy,
+    /// The mean loss over all agents.
+    Loss,
+    /// The mean loss over those who reported, where nobody measures the others.
+    Reported,
+}
+
+impl Curve {
+    /// The best there is for all runs alike: curves of different things are not compared.
+    fn of(compared: &[Compared]) -> Self {
+        let each =
+            |has: fn(&RoundLine) -> bool| compared.iter().all(|run| run.rounds.iter().any(has));
+        let measured = |line: &RoundLine| line.assessment.is_some();
+        let accuracy =
+            |line: &RoundLine| line.assessment.as_ref().is_some_and(|all| !all.accuracy.is_empty());
+        match () {
+            () if each(accuracy) => Self::Accuracy,
+            () if each(measured) => Self::Loss,
+            () => Self::Reported,
+        }
     }
-    // The model that is delivered, which a policy may have chosen from the past.
-    if let Some(last) = run.summary.accuracy {
-        points.push((f64::from(run.summary.rounds), last.mean));
+
+    fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Accuracy => ("Mean accuracy over all agents, leavers included", "accuracy"),
+            Self::Loss => ("Mean loss over all agents, leavers included", "loss"),
+            Self::Reported => ("Mean loss over those who reported", "loss"),
+        }
     }
-    points
+
+    fn value(self, line: &RoundLine) -> Option<f64> {
+        let all = line.assessment.as_ref();
+        match self {
+            Self::Accuracy => Some(Spread::of(all?.accuracy.iter().copied())?.mean),
+            Self::Loss => Some(Spread::of(all?.loss.iter().copied())?.mean),
+            // A mean of lower bounds would look like a loss and be none.
+            Self::Reported => line.mean_loss().filter(|_| line.at_least.is_empty()),
+        }
+    }
+
+    /// The same of the delivered model, which a policy may have chosen from the past.
+    fn end(self, summary: &Summary) -> Option<f64> {
+        match self {
+            Self::Accuracy => Some(summary.accuracy?.mean),
+            Self::Loss | Self::Reported => Some(summary.loss.mean),
+        }
+    }
 }
 
 fn curves(compared: &[Compared]) -> Panel {
-    let accuracy =
-        compared.iter().any(|run| run.rounds.iter().any(|line| line.assessment.is_some()));
-    let (title, label) = match accuracy {
-        true => ("Mean accuracy over all agents, leavers included", "accuracy"),
-        false => ("Mean loss of the agents still in", "loss"),
-    };
+    let curve = Curve::of(compared);
+    let (title, label) = curve.words();
     let labels: Vec<&str> = compared.iter().map(|run| run.label.as_str()).collect();
     let styles = Style::assign(&labels);
     let mut panel = Panel { weight: 1.5, height: Some(360.0), ..Panel::new(title, "round", label) };
@@ -66,11 +95,13 @@ fn curves(compared: &[Compared]) -> Panel {
     let mut order: Vec<(&Compared, &Style)> = compared.iter().zip(&styles).collect();
     order.sort_by_key(|(run, _)| run.summary.policy == "none" && run.summary.behaviour != "never");
     for (run, style) in order {
-        let points = thinned(&curve(run));
-        let end = points.last().copied();
-        panel = panel.with(Line { width: 2.2, ..Line::new(run.label.clone(), points, *style) });
-        if let Some(end) = end {
-            panel = panel.with(Points::new("", vec![end], style.marker, style.colour));
+        let value = |line: &RoundLine| Some((f64::from(line.round), curve.value(line)?));
+        let points: Vec<(f64, f64)> = run.rounds.iter().filter_map(value).collect();
+        let last = points.last().copied();
+        let line = Line::new(run.label.clone(), thinned(&points), *style);
+        panel = panel.with(Line { width: 2.2, ..line });
+        if let Some(end) = curve.end(&run.summary) {
+            panel = with_end(panel, last, (f64::from(run.summary.rounds), end), style.colour);
         }
     }
     if let Some((run, style)) =
@@ -148,7 +179,43 @@ pub fn sentences(compared: &[Compared]) -> Vec<String> {
             .push(format!("{}: {left} of {all} agents left, which ends in {worst}.", run.label));
     }
     if let Some(run) = kept.iter().max_by(|a, b| score(a).total_cmp(&score(b))) {
-        sentences.push(format!("{}: nobody left, and it ends in {}.", run.label, worst(run)));
+        sentences.push(format!("{}: all stayed, and it ends in {}.", run.label, worst(run)));
     }
     sentences
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::delivered::tests::ends;
+    use super::*;
+    use fedstay_sim::spec::Experiment;
+    use fedstay_sim::trial::{Trial, Watch};
+
+    #[derive(Default)]
+    struct Keep(Vec<RoundLine>);
+
+    impl Watch for Keep {
+        fn round(&mut self, view: &fedstay::RoundView<'_>) -> Result<(), fedstay::Error> {
+            self.0.push(RoundLine::new(view));
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn every_run_ends_in_what_it_delivered() {
+        let play = |rule: &str| {
+            let text = format!("[rule]\nkind = \"{rule}\"\n[problem]\nkind = \"observation-3\"\n");
+            let mut trial = Trial::new(Experiment::parse(&text, &[]).unwrap()).unwrap();
+            let mut keep = Keep::default();
+            let summary = trial.run(&mut keep).unwrap();
+            Compared { label: rule.to_owned(), summary, rounds: keep.0, header: trial.header() }
+        };
+        let compared = [play("ada-gd"), play("fedavg")];
+        assert_eq!(Curve::of(&compared), Curve::Loss);
+        let mut delivered: Vec<f64> = compared.iter().map(|run| run.summary.loss.mean).collect();
+        let mut drawn = ends(&curves(&compared));
+        delivered.sort_by(f64::total_cmp);
+        drawn.sort_by(f64::total_cmp);
+        assert_eq!(drawn, delivered);
+    }
 }

@@ -1,9 +1,11 @@
 //! For problems with two weights: the way of a run on a map of the losses.
 
+use super::delivered::with_end;
 use crate::draw::{Colour, Figure, Line, Marker, Points, Style};
 use crate::figure::landscape::Landscape;
 use fedstay::Seed;
 use fedstay::problem::Instance;
+use fedstay::record::Summary;
 use fedstay_sim::observe::Recorded;
 use fedstay_sim::spec::Experiment;
 
@@ -14,16 +16,25 @@ pub(super) fn instance(config: &str) -> Option<Instance> {
 }
 
 /// The map; `None` unless the run has two weights and a named problem.
-pub(super) fn figure(recorded: &Recorded, config: &str) -> Option<Figure> {
+pub(super) fn figure(
+    recorded: &Recorded,
+    summary: Option<&Summary>,
+    config: &str,
+) -> Option<Figure> {
     let points = |line: &fedstay::record::RoundLine| match line.weights.as_deref() {
         Some([x, y]) if x.is_finite() && y.is_finite() => Some((*x, *y)),
         _ => None,
     };
     let path: Vec<(f64, f64)> = recorded.rounds.iter().filter_map(points).collect();
     let start = *path.first()?;
+    let delivered = match summary.and_then(|summary| summary.weights.as_deref()) {
+        Some([x, y]) if x.is_finite() && y.is_finite() => Some((*x, *y)),
+        _ => None,
+    };
     let mut instance = instance(config).filter(|instance| instance.dimension() == 2)?;
     instance.epsilon = recorded.header.agents.first()?.epsilon;
-    let (x, y) = window(&path);
+    let way: Vec<(f64, f64)> = path.iter().copied().chain(delivered).collect();
+    let (x, y) = window(&way);
     let land = Landscape { instance: &instance, x, y, samples: 240 };
     let highest =
         instance.oracles.iter().map(|oracle| oracle.loss(&[x.1, y.1])).fold(0.5, f64::max);
@@ -40,6 +51,9 @@ pub(super) fn figure(recorded: &Recorded, config: &str) -> Option<Figure> {
     panel = panel.with(Points::new("start", vec![start], Marker::Ring, Colour::INK));
     if !left.is_empty() {
         panel = panel.with(Points::new("an agent leaves", left, Marker::Cross, Colour::INK));
+    }
+    if let Some(end) = delivered {
+        panel = with_end(panel, path.last().copied(), end, Colour::INK);
     }
     Some(Figure { columns: 1, width: 720.0, ..Figure::new("") }.with(panel))
 }

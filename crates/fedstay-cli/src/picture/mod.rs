@@ -1,6 +1,7 @@
 //! Pictures of runs: one file a picture.
 
 pub mod compare;
+mod delivered;
 mod map;
 pub mod report;
 pub mod run;
@@ -9,6 +10,7 @@ pub mod tournament;
 use crate::draw::{Figure, png};
 use anyhow::{Context, Result};
 use fedstay_sim::observe::write_whole;
+use fedstay_sim::simulator::DecidesOn;
 use std::path::{Path, PathBuf};
 
 /// Points a curve is drawn with at most; more would not be seen.
@@ -33,4 +35,12 @@ fn thinned<T: Copy>(points: &[T]) -> Vec<T> {
         thinned.push(*last);
     }
     thinned
+}
+
+/// On which loss the agents of a run decide, by its configuration.
+fn decides_on(config: Option<&str>) -> DecidesOn {
+    let table: Option<toml::Table> = config.and_then(|text| toml::from_str(text).ok());
+    let own = table
+        .is_some_and(|table| table.get("decides_on").and_then(toml::Value::as_str) == Some("own"));
+    if own { DecidesOn::Own } else { DecidesOn::Received }
 }

@@ -2,16 +2,18 @@
 //! the configuration and the commands to repeat it. No script, no request; text from files is
 //! escaped.
 
-use super::compare;
-use super::map;
+use super::delivered::{content, content_of};
 use super::run::figure;
+use super::{compare, decides_on, map};
 use crate::command::compare::Compared;
 use crate::draw::Figure;
 use crate::{story, table};
 use anyhow::Result;
+use fedstay::Rule;
 use fedstay::diagnose::{Diagnosis, Findings, Known};
 use fedstay::record::{AgentSummary, Summary};
 use fedstay_sim::observe::{Recorded, read_gram, read_rounds, write_whole};
+use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
 /// Nothing may be loaded and nothing may run, whatever the text of a run says.
@@ -91,9 +93,14 @@ impl Subject {
             lipschitz: instance.as_ref().and_then(|instance| instance.lipschitz),
             smoothness: instance.as_ref().and_then(|instance| instance.smoothness),
             step_size: number(config.get("step_size"))?,
-            delta: number(config.get("rule")?.get("delta"))?,
+            delta: slack(config.get("rule")?),
         }))
     }
+}
+
+/// The slack of a configured rule, if it keeps agents by one.
+fn slack(rule: &toml::Value) -> Option<f64> {
+    Rule::deserialize(rule.clone()).ok()?.slack()
 }
 
 /// Writes `report.html` into the folder of a run.
@@ -141,6 +148,7 @@ fn comparison(title: &str, subjects: &[Subject]) -> String {
         "run",
         "left",
         "verdict",
+        "content",
         "rounds",
         "mean loss",
         "worst loss",
@@ -159,6 +167,7 @@ fn comparison(title: &str, subjects: &[Subject]) -> String {
             header.rule.clone(),
             summary.map_or("–".into(), table::departures),
             subject.verdict().0.to_owned(),
+            summary.map_or("–".into(), content_of),
             subject.recorded.rounds.last().map_or(0, |line| line.round).to_string(),
             loss(|summary| summary.loss.mean),
             loss(|summary| summary.loss.max),
@@ -195,10 +204,14 @@ fn section(subject: &Subject, among_others: bool) -> String {
         }
     }
     // The page has the title already.
-    html.push_str(&Figure { title: String::new(), ..figure(&subject.recorded) }.to_svg());
-    if let Some(map) =
-        subject.config.as_deref().and_then(|config| map::figure(&subject.recorded, config))
-    {
+    let on = decides_on(subject.config.as_deref());
+    let drawing = figure(&subject.recorded, subject.summary.as_ref(), on);
+    html.push_str(&Figure { title: String::new(), ..drawing }.to_svg());
+    let map = subject
+        .config
+        .as_deref()
+        .and_then(|config| map::figure(&subject.recorded, subject.summary.as_ref(), config));
+    if let Some(map) = map {
         html.push_str(&map.to_svg());
     }
     if let Some(summary) = &subject.summary {
@@ -229,9 +242,11 @@ fn troubles(subject: &Subject) -> String {
 
 fn result(summary: &Summary) -> String {
     let mut words = vec![format!(
-        "{} after {} rounds. Loss of the delivered model over the agents: mean {:.4}, worst {:.4}.",
+        "{} after {} rounds. {} agents are content with the delivered model. Its loss over the agents: \
+         mean {:.4}, worst {:.4}.",
         sentence(summary.stop.name()).trim_end_matches('.'),
         summary.rounds,
+        content_of(summary),
         summary.loss.mean,
         summary.loss.max
     )];
@@ -256,7 +271,17 @@ fn result(summary: &Summary) -> String {
 }
 
 fn agents(summary: &Summary) -> String {
-    let headings = ["agent", "ε", "loss", "margin", "accuracy", "left in round", "rounds in D"];
+    let headings = [
+        "agent",
+        "ε",
+        "loss",
+        "margin",
+        "accuracy",
+        "content",
+        "left in round",
+        "rounds in D",
+        "behaviour",
+    ];
     let row = |agent: &AgentSummary| {
         vec![
             format!("agent {}", agent.id),
@@ -264,8 +289,10 @@ fn agents(summary: &Summary) -> String {
             number(agent.loss),
             number(agent.loss - agent.epsilon),
             table::percent(agent.accuracy),
-            agent.left.map_or("–".to_owned(), |round| round.to_string()),
+            content(agent).map_or("not asked", |yes| if yes { "yes" } else { "no" }).to_owned(),
+            agent.left.map_or("stayed".to_owned(), |round| round.to_string()),
             agent.rounds_in_d.to_string(),
+            agent.behaviour.clone().unwrap_or_else(|| summary.behaviour.clone()),
         ]
     };
     let mut html = "<h2>Agents, at the delivered model</h2>\n".to_owned();
@@ -290,17 +317,7 @@ fn theory(subject: &Subject) -> String {
              angle between them, and fedstay check tells which of the theorem's assumptions hold.",
         )),
         Some(findings) => {
-            let bound = findings.theorem_step.map_or("unknown".into(), number);
-            let angle = findings.smallest_angle.map_or("none to see".into(), |angle| format!("{angle:.2}°"));
-            let known = if findings.lipschitz.is_some() || findings.smoothness.is_some() { "known" } else { "estimated" };
-            html.push_str(&paragraph(
-                "",
-                &format!(
-                    "Step size {}, the theorem's bound {bound} ({known}); smallest angle between a gradient and \
-                     the span of the others {angle}.",
-                    findings.step_size
-                ),
-            ));
+            html.push_str(&paragraph("", &step_words(subject, &findings)));
             html.push_str("<ul>");
             findings.advice.iter().for_each(|advice| html.push_str(&format!("<li>{}</li>", escape(advice))));
             html.push_str("</ul>\n");
@@ -310,6 +327,28 @@ fn theory(subject: &Subject) -> String {
     html.extend(sure.map(|text| paragraph("", &sentence(&text))));
     html.extend(landed.map(|text| paragraph("", &text)));
     html
+}
+
+/// The step sizes a run had, against the theorem's bound where the rule has one.
+fn step_words(subject: &Subject, findings: &Findings) -> String {
+    let known = findings.lipschitz.is_some() || findings.smoothness.is_some();
+    let bound = match findings.theorem_step {
+        Some(bound) if known => {
+            format!("; the theorem's bound is {bound:.2e}, from known constants")
+        }
+        Some(bound) => format!("; the theorem's bound is about {bound:.2e}, as far as was seen"),
+        None => String::new(),
+    };
+    let last = subject.recorded.rounds.last().filter(|line| line.step_size != findings.step_size);
+    let last = last.map_or(String::new(), |line| {
+        format!(" at the start, {:.2e} in round {}", line.step_size, line.round)
+    });
+    let angle =
+        findings.smallest_angle.map_or("none to see".into(), |angle| format!("{angle:.2}°"));
+    format!(
+        "Step size {}{last}{bound}. Smallest angle between a gradient and the span of the others: {angle}.",
+        findings.step_size
+    )
 }
 
 fn repeat(subject: &Subject) -> String {
@@ -401,6 +440,40 @@ mod tests {
             !page.contains("http:")
                 || page.matches("http:").all(|_| page.contains("http://www.w3.org/"))
         );
+    }
+
+    #[test]
+    fn a_finished_run_is_told_by_the_delivered_model() {
+        let folder = folder(&[
+            r#"{"round":1,"agents":[0,1],"loss":[0.9,0.8],"step_size":0.1,"step_norm":0.1}"#,
+            r#"{"round":2,"agents":[1],"loss":[0.6],"left":[0],"step_size":0.1,"step_norm":0.1,"stop":"round-limit"}"#,
+        ]);
+        let agent = |id: u32, loss: f64, left: &str| {
+            format!(
+                r#"{{"id":{id},"epsilon":0.5,"loss":{loss},"accuracy":0.25,"left":{left},
+                    "rounds_in_d":0,"behaviour":"patient","reports":1}}"#
+            )
+        };
+        let summary = format!(
+            r#"{{"schema":"fedstay.summary/1","version":"0","rule":"fedavg","policy":"none",
+            "behaviour":"mixed","on":"x","seed":0,"rounds":2,"stop":"round-limit","verdict":"harmful",
+            "everybody_content":false,"left":[{{"agent":0,"round":2}}],"agents":[{},{}],
+            "loss":{{"min":0.4375,"mean":1.9375,"max":3.4375}},"accuracy":null,"population":null,
+            "landed":null,"prediction":{{"left":1,"left_foreseen":0,"in_d":0,"in_d_left":0}},
+            "notes":[],"warnings":["hardly anything moved"],"weights":null}}"#,
+            agent(0, 3.4375, "2"),
+            agent(1, 0.4375, "null")
+        );
+        std::fs::write(folder.path().join("summary.json"), summary).unwrap();
+        let subject = Subject::read(folder.path(), None).unwrap();
+        assert_eq!(subject.unusable, None);
+        let drawn = figure(&subject.recorded, subject.summary.as_ref(), decides_on(None));
+        assert_eq!(crate::picture::delivered::tests::ends(&drawn.panels[0]), [3.4375, 0.4375]);
+        let page = page(&[subject]);
+        let row = "<td>3.4375</td><td>2.9375</td><td>25.0%</td><td>no</td><td>2</td>";
+        assert!(page.contains(row) && page.contains("<td>yes</td><td>stayed</td>"), "{page}");
+        assert!(page.contains("1 of 2 agents are content") && page.contains("<td>patient</td>"));
+        assert!(page.contains("worst 3.4375") && page.contains("Hardly anything moved."));
     }
 
     #[test]

@@ -1,12 +1,15 @@
 //! One run: every agent's loss against its precision, who was held and who left, and how good the
 //! model was for everybody.
 
-use super::{thinned, write as write_figure};
+use super::delivered::with_end;
+use super::{decides_on, thinned, write as write_figure};
 use crate::draw::{
     Category, Cells, Colour, Figure, Fill, Guide, Line, Marker, Panel, Points, Scale, Style,
 };
 use anyhow::Result;
+use fedstay::record::{AssessmentLine, Spread, Summary};
 use fedstay_sim::observe::{Recorded, read_rounds};
+use fedstay_sim::simulator::DecidesOn;
 use std::path::{Path, PathBuf};
 
 /// Agents that are drawn one by one; with more, the picture says how many are left out.
@@ -14,44 +17,66 @@ const AGENTS: usize = 40;
 /// Rounds of the retention strip; longer runs are thinned.
 const COLUMNS: usize = 500;
 
-/// Draws `run.svg` and `run.png` into the folder of a run.
+/// Draws `run.svg` and `run.png` into the folder of a run. One that is just ending brings its summary
+/// along.
 ///
 /// # Errors
 /// When the rounds cannot be read or the picture cannot be written.
-pub fn write(folder: &Path) -> Result<Vec<PathBuf>> {
+pub fn write(folder: &Path, summary: Option<&Summary>) -> Result<Vec<PathBuf>> {
     let recorded = read_rounds(&folder.join("rounds.jsonl")).map_err(anyhow::Error::msg)?;
-    write_figure(&figure(&recorded), folder, "run")
+    let config = std::fs::read_to_string(folder.join("config.toml")).ok();
+    let drawing = figure(&recorded, summary, decides_on(config.as_deref()));
+    write_figure(&drawing, folder, "run")
 }
 
-/// The picture.
-pub fn figure(recorded: &Recorded) -> Figure {
+/// The picture. Once there is a summary it ends in the delivered model.
+pub fn figure(recorded: &Recorded, summary: Option<&Summary>, on: DecidesOn) -> Figure {
     let header = &recorded.header;
     let title = format!("{} on {}, seed {}", header.rule, header.on, header.seed);
     let mut figure = Figure { columns: 1, ..Figure::new(title) };
     if header.agents.len() > AGENTS {
         figure.caption = format!("The first {AGENTS} of {} agents are drawn.", header.agents.len());
     }
-    let panels = [losses(recorded), Some(strip(recorded)), accuracy(recorded), steps(recorded)];
+    let panels = [
+        losses(recorded, summary, on),
+        Some(strip(recorded)),
+        overall(recorded, summary),
+        steps(recorded),
+    ];
     figure.panels.extend(panels.into_iter().flatten());
     figure
 }
 
 /// Every agent's losses, where they are known exactly; `None` where nobody tells any.
-fn losses(recorded: &Recorded) -> Option<Panel> {
-    let mut panel = Panel {
-        height: Some(280.0),
-        ..Panel::new("Each agent's loss at the model it received", "round", "loss")
+fn losses(recorded: &Recorded, summary: Option<&Summary>, on: DecidesOn) -> Option<Panel> {
+    let title = match on {
+        DecidesOn::Received => "Each agent's loss at the model it received",
+        DecidesOn::Own => {
+            "Each agent's loss at its own model, which it compares with ε; thin: at the one it received"
+        }
     };
+    let mut panel = Panel { height: Some(280.0), ..Panel::new(title, "round", "loss") };
     let (mut entries, mut departures, mut told) = (Vec::new(), Vec::new(), false);
     let agents = &recorded.header.agents;
     for (index, agent) in agents.iter().take(AGENTS).enumerate() {
-        let way = way(recorded, index);
-        told |= !way.points.is_empty();
+        let way = way(recorded, index, on);
+        told |= !way.points.is_empty() || !way.received.is_empty();
         entries.extend(way.enters);
         departures.extend(way.leaves.iter().map(|round| (*round, agent.epsilon)));
         let named = agents.len() <= 12;
         let name = if named { format!("agent {}", agent.id) } else { String::new() };
-        panel = panel.with(Line::new(name, thinned(&way.points), Style::agent(index)));
+        let style = Style::agent(index);
+        if !way.received.is_empty() {
+            let thin = Line::new("", thinned(&way.received), style);
+            panel = panel.with(Line { width: 0.7, ..thin });
+        }
+        panel = panel.with(Line::new(name, thinned(&way.points), style));
+        let of = |summary: &Summary| summary.agents.iter().find(|one| one.id == agent.id).cloned();
+        if let Some(end) = summary.and_then(of).filter(|end| end.loss.is_finite()) {
+            let rounds = summary.map_or(0, |summary| summary.rounds);
+            let last = way.points.last().copied().filter(|_| named);
+            panel = with_end(panel, last, (f64::from(rounds), end.loss), style.colour);
+        }
     }
     let mut epsilons: Vec<f64> = agents.iter().map(|agent| agent.epsilon).collect();
     epsilons.retain(|epsilon| epsilon.is_finite());
@@ -72,17 +97,20 @@ fn losses(recorded: &Recorded) -> Option<Panel> {
 
 /// One agent's way through a run.
 struct Way {
-    /// Its exact losses: reported, or measured while it was in.
+    /// The exact losses it compares with its ε: reported, or measured while it was in.
     points: Vec<(f64, f64)>,
+    /// The measured losses of the model it received, where that is not the one it decides on.
+    received: Vec<(f64, f64)>,
     /// Where it was first predicted to leave.
     enters: Option<(f64, f64)>,
     /// The rounds in which it left; one may come back.
     leaves: Vec<f64>,
 }
 
-fn way(recorded: &Recorded, index: usize) -> Way {
+fn way(recorded: &Recorded, index: usize, on: DecidesOn) -> Way {
     let id = recorded.header.agents[index].id;
-    let mut way = Way { points: Vec::new(), enters: None, leaves: Vec::new() };
+    let mut way =
+        Way { points: Vec::new(), received: Vec::new(), enters: None, leaves: Vec::new() };
     let mut out = false;
     for line in &recorded.rounds {
         let round = f64::from(line.round);
@@ -91,6 +119,16 @@ fn way(recorded: &Recorded, index: usize) -> Way {
             out = true;
         }
         out &= !line.returned.contains(&id);
+        let measured = line.assessment.as_ref().and_then(|all| all.loss.get(index).copied());
+        let measured = measured.filter(|loss| loss.is_finite());
+        let measured = match on {
+            DecidesOn::Received => measured,
+            DecidesOn::Own => {
+                // Of another model, so another line: one that is drawn on after it left.
+                way.received.extend(measured.map(|loss| (round, loss)));
+                None
+            }
+        };
         if out {
             continue;
         }
@@ -98,8 +136,7 @@ fn way(recorded: &Recorded, index: usize) -> Way {
         let exact = !line.at_least.contains(&id);
         let reported = line.agents.iter().position(|other| *other == id).filter(|_| exact);
         let reported = reported.and_then(|position| line.loss[position]);
-        let measured = || line.assessment.as_ref()?.loss.get(index).copied();
-        if let Some(loss) = reported.or_else(measured).filter(|loss| loss.is_finite()) {
+        if let Some(loss) = reported.or(measured).filter(|loss| loss.is_finite()) {
             way.points.push((round, loss));
         }
         if way.enters.is_none() && line.d.contains(&id) {
@@ -148,31 +185,60 @@ fn strip(recorded: &Recorded) -> Panel {
     .with(Cells::new(rows, categories, 1.0))
 }
 
-fn accuracy(recorded: &Recorded) -> Option<Panel> {
-    let (mut mean, mut worst, mut population) = (Vec::new(), Vec::new(), Vec::new());
-    for line in &recorded.rounds {
-        let Some(assessment) = &line.assessment else { continue };
-        let round = f64::from(line.round);
-        let spread = fedstay::record::Spread::of(assessment.accuracy.iter().copied())?;
-        mean.push((round, spread.mean));
-        worst.push((round, spread.min));
-        if let Some(accuracy) = assessment.population.and_then(|score| score.accuracy) {
-            population.push((round, accuracy));
-        }
-    }
-    if mean.is_empty() {
+/// A curve over the rounds that were measured, and its value under the delivered model.
+struct Track {
+    name: &'static str,
+    points: Vec<(f64, f64)>,
+    end: Option<f64>,
+}
+
+/// How good the model is for everybody, in the rounds that were measured: the accuracy where there is
+/// one, else the loss.
+fn overall(recorded: &Recorded, summary: Option<&Summary>) -> Option<Panel> {
+    let measured: Vec<(f64, &AssessmentLine)> = recorded
+        .rounds
+        .iter()
+        .filter_map(|line| Some((f64::from(line.round), line.assessment.as_ref()?)))
+        .collect();
+    let track = |name, pick: &dyn Fn(&AssessmentLine) -> Option<f64>, end: Option<f64>| Track {
+        name,
+        points: measured.iter().filter_map(|(round, all)| Some((*round, pick(all)?))).collect(),
+        end: end.filter(|value| value.is_finite()),
+    };
+    let accuracy = |all: &AssessmentLine| Spread::of(all.accuracy.iter().copied());
+    let loss = |all: &AssessmentLine| Spread::of(all.loss.iter().copied());
+    let by_accuracy = measured.iter().any(|(_, all)| !all.accuracy.is_empty());
+    let (panel, tracks) = if by_accuracy {
+        let end = summary.and_then(|summary| summary.accuracy);
+        let population = |all: &AssessmentLine| all.population.and_then(|score| score.accuracy);
+        let delivered = summary.and_then(|summary| summary.population?.accuracy);
+        let title = "Accuracy over all agents, those who left included";
+        let tracks = vec![
+            track("mean over agents", &|all| Some(accuracy(all)?.mean), end.map(|end| end.mean)),
+            track("worst agent", &|all| Some(accuracy(all)?.min), end.map(|end| end.min)),
+            track("population", &population, delivered),
+        ];
+        (Panel { y_range: Some((0.0, 1.0)), ..Panel::new(title, "round", "accuracy") }, tracks)
+    } else {
+        let end = summary.map(|summary| summary.loss);
+        let title = "Loss over all agents, those who left included";
+        let tracks = vec![
+            track("mean over agents", &|all| Some(loss(all)?.mean), end.map(|end| end.mean)),
+            track("worst agent", &|all| Some(loss(all)?.max), end.map(|end| end.max)),
+        ];
+        (Panel::new(title, "round", "loss"), tracks)
+    };
+    let mut panel = Panel { height: Some(220.0), ..panel };
+    let drawn = tracks.into_iter().zip(5..).filter(|(track, _)| !track.points.is_empty());
+    let drawn: Vec<(Track, usize)> = drawn.collect();
+    if drawn.is_empty() {
         return None;
     }
-    let mut panel = Panel {
-        height: Some(220.0),
-        y_range: Some((0.0, 1.0)),
-        ..Panel::new("Accuracy over all agents, those who left included", "round", "accuracy")
-    };
-    let names = ["mean over agents", "worst agent", "population"];
-    for ((points, name), index) in [mean, worst, population].into_iter().zip(names).zip(0..) {
-        if !points.is_empty() {
-            panel =
-                panel.with(Line { width: 2.2, ..Line::new(name, points, Style::agent(index + 5)) });
+    for (Track { name, points, end }, look) in drawn {
+        let (style, last) = (Style::agent(look), points.last().copied());
+        panel = panel.with(Line { width: 2.2, ..Line::new(name, thinned(&points), style) });
+        if let (Some(end), Some(summary)) = (end, summary) {
+            panel = with_end(panel, last, (f64::from(summary.rounds), end), style.colour);
         }
     }
     for line in recorded.rounds.iter().filter(|line| !line.left.is_empty()).take(40) {
@@ -202,4 +268,79 @@ fn steps(recorded: &Recorded) -> Option<Panel> {
             Style::of("ada-gd"),
         ))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::delivered::tests::ends;
+    use super::*;
+    use crate::draw::Layer;
+    use fedstay::record::RoundLine;
+    use fedstay_sim::spec::Experiment;
+    use fedstay_sim::trial::{Trial, Watch};
+
+    #[derive(Default)]
+    struct Keep(Vec<RoundLine>);
+
+    impl Watch for Keep {
+        fn round(&mut self, view: &fedstay::RoundView<'_>) -> Result<(), fedstay::Error> {
+            self.0.push(RoundLine::new(view));
+            Ok(())
+        }
+    }
+
+    fn play(text: &str) -> (Recorded, Summary) {
+        let mut trial = Trial::new(Experiment::parse(text, &[]).unwrap()).unwrap();
+        let mut keep = Keep::default();
+        let summary = trial.run(&mut keep).unwrap();
+        let recorded = Recorded { header: trial.header(), rounds: keep.0, unreadable: Vec::new() };
+        (recorded, summary)
+    }
+
+    #[test]
+    fn the_last_value_plotted_is_the_delivered_models() {
+        let digits = "rounds = 60\nstep_size = 0.3\nepsilon = 1.5\neval_every = 7\n\
+                      [rule]\nkind = \"fedavg\"\n[data]\nper_agent = 40\n";
+        let problem = "[rule]\nkind = \"fedavg\"\n[problem]\nkind = \"observation-3\"\n";
+        for text in [digits, problem] {
+            let (recorded, summary) = play(text);
+            assert!(
+                !summary.left.is_empty(),
+                "the last report and the delivered model must differ"
+            );
+            let figure = figure(&recorded, Some(&summary), DecidesOn::Received);
+            let losses: Vec<f64> = summary.agents.iter().map(|agent| agent.loss).collect();
+            assert_eq!(ends(&figure.panels[0]), losses);
+            let overall = match summary.accuracy {
+                Some(accuracy) => vec![accuracy.mean, accuracy.min],
+                None => vec![summary.loss.mean, summary.loss.max],
+            };
+            assert_eq!(ends(&figure.panels[2])[..2], overall);
+        }
+        let (recorded, _) = play(problem);
+        let running = figure(&recorded, None, DecidesOn::Received);
+        assert!(running.panels.iter().all(|panel| ends(panel).is_empty()), "nothing delivered yet");
+    }
+
+    #[test]
+    fn agents_that_decide_on_their_own_model_have_two_lines() {
+        let (recorded, _) = play(
+            "rounds = 40\nstep_size = 0.3\nepsilon = 1.5\neval_every = 5\ndecides_on = \"own\"\n\
+             [rule]\nkind = \"fedavg\"\n[data]\nper_agent = 40\n[local]\nsteps = 5\n",
+        );
+        for index in 0..recorded.header.agents.len() {
+            let way = way(&recorded, index, DecidesOn::Own);
+            let measured: Vec<f64> = recorded
+                .rounds
+                .iter()
+                .filter_map(|line| Some(line.assessment.as_ref()?.loss[index]))
+                .collect();
+            let received: Vec<f64> = way.received.iter().map(|(_, loss)| *loss).collect();
+            assert_eq!(received, measured);
+            assert!(way.points.iter().all(|(_, loss)| !measured.contains(loss)), "agent {index}");
+        }
+        let panel = losses(&recorded, None, DecidesOn::Own).unwrap();
+        let thin = |layer: &&Layer| matches!(layer, Layer::Line(line) if line.width < 1.0);
+        assert_eq!(panel.layers.iter().filter(thin).count(), recorded.header.agents.len());
+    }
 }

@@ -106,7 +106,8 @@ fn extract(run: &Planned, store: &Store, out: &Path) -> Result<()> {
             store.path().display()
         ),
     };
-    picture::run::write(folder.path()).context("the run is kept; its picture failed")?;
+    picture::run::write(folder.path(), Some(&summary))
+        .context("the run is kept; its picture failed")?;
     picture::report::write(folder.path(), Some(&summary))?;
     folder.finish(&trial, &summary)?;
     say(&format!("run {}, the same as stored, in {}", run.key, out.display()))
