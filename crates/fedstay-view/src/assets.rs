@@ -22,6 +22,7 @@ const FILES: &[(&str, &str, &str)] = files! {
     "charts.js": SCRIPT,
     "compare.js": SCRIPT,
     "data.js": SCRIPT,
+    "delivered.js": SCRIPT,
     "map.js": SCRIPT,
     "run.js": SCRIPT,
     "table.js": SCRIPT,

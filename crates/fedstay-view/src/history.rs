@@ -1,4 +1,5 @@
-//! What happened so far in one run, kept in columns: five bytes an agent and round.
+//! What happened so far in one run, kept in columns: five bytes an agent and round, nine where agents
+//! decide on a model of their own.
 
 use fedstay::AgentId;
 use fedstay::record::{AssessmentLine, Header, RoundLine, Spread};
@@ -171,8 +172,13 @@ pub(crate) struct History {
     index: HashMap<AgentId, usize>,
     /// The number of each round that was read.
     pub(crate) rounds: Vec<u32>,
-    /// An agent's loss in each of them; NaN where it is not known exactly.
+    /// Whether agents decide on their own model, after their local steps. What they report is then
+    /// another loss than what is measured, which is that of the model they received.
+    pub(crate) own: bool,
+    /// The loss an agent compares with its ε in each of them; NaN where it is not known exactly.
     pub(crate) losses: Vec<Track>,
+    /// The measured loss of the model it received, where that is another; else empty.
+    pub(crate) received: Vec<Track>,
     pub(crate) states: Vec<Vec<u8>>,
     pub(crate) tracks: Tracks,
     pub(crate) left: Vec<Left>,
@@ -186,12 +192,14 @@ pub(crate) struct History {
 }
 
 impl History {
-    pub(crate) fn new(header: Header) -> Self {
+    pub(crate) fn new(header: Header, own: bool) -> Self {
         let mut history = Self {
+            own,
             agents: Vec::new(),
             index: HashMap::new(),
             rounds: Vec::new(),
             losses: Vec::new(),
+            received: Vec::new(),
             states: Vec::new(),
             tracks: Tracks::default(),
             left: Vec::new(),
@@ -216,6 +224,9 @@ impl History {
         let index = self.agents.len();
         self.agents.push(Agent::new(id, epsilon));
         self.losses.push(vec![f32::NAN; self.rounds.len()]);
+        if self.own {
+            self.received.push(vec![f32::NAN; self.rounds.len()]);
+        }
         self.states.push(vec![state::ABSENT; self.rounds.len()]);
         self.index.insert(id, index);
         index
@@ -253,7 +264,7 @@ impl History {
     }
 
     fn note_losses(&mut self, line: &RoundLine) {
-        for column in &mut self.losses {
+        for column in self.losses.iter_mut().chain(&mut self.received) {
             column.push(f32::NAN);
         }
         let row = self.rounds.len() - 1;
@@ -272,7 +283,9 @@ impl History {
         let header: Vec<AgentId> = self.header.agents.iter().map(|agent| agent.id).collect();
         for (id, loss) in header.iter().zip(&assessment.loss) {
             let place = self.index[id];
-            if loss.is_finite() && self.losses[place][row].is_nan() {
+            if let Some(received) = self.received.get_mut(place) {
+                received[row] = *loss as f32;
+            } else if loss.is_finite() && self.losses[place][row].is_nan() {
                 self.agents[place].learn(line.round, *loss, Source::Measured);
                 self.losses[place][row] = *loss as f32;
             }
@@ -370,7 +383,7 @@ mod tests {
     fn history() -> History {
         let header = r#"{"schema":"fedstay.rounds/1","version":"0","rule":"fedavg","on":"x","seed":0,
             "rounds":9,"agents":[{"id":3,"epsilon":0.5},{"id":7,"epsilon":null}]}"#;
-        History::new(serde_json::from_str(header).unwrap())
+        History::new(serde_json::from_str(header).unwrap(), false)
     }
 
     fn line(text: &str) -> RoundLine {
@@ -401,6 +414,33 @@ mod tests {
         assert_eq!(history.agents[2].loss, Some((0.8, Source::AtLeast, 4)));
         assert!(history.losses[2][2].is_nan(), "a bound is not drawn");
         assert_eq!(history.tracks.still_in, [2.0, 2.0, 2.0]);
+    }
+
+    #[test]
+    fn own_and_received_losses_are_two_series_and_one_source_of_predictions() {
+        let mut history = history();
+        (history.own, history.received) = (true, vec![Track::new(); 2]);
+        for round in 1..=30u32 {
+            // Its own model comes nearer to ε by 0.01 a round; the one it receives is far worse, and is
+            // measured every fifth round.
+            let own = 0.9 - 0.01 * f64::from(round);
+            let measured = if round.is_multiple_of(5) {
+                r#","assessment":{"loss":[1.8,1.9],"population":null}"#
+            } else {
+                ""
+            };
+            history
+                .add(line(&format!(
+                    r#"{{"round":{round},"agents":[3],"loss":[{own}],"step_size":0.1,"step_norm":1{measured}}}"#
+                )))
+                .unwrap();
+        }
+        assert!(history.losses[0].iter().all(|loss| *loss < 0.9), "one line, without teeth");
+        assert!(history.losses[1].iter().all(|loss| loss.is_nan()), "it reported nothing");
+        let received: Vec<f32> =
+            history.received[0].iter().copied().filter(|loss| !loss.is_nan()).collect();
+        assert_eq!(received, [1.8; 6]);
+        assert_eq!(history.agents[0].predicted(), Some(40), "ε = 0.5, from its own losses alone");
     }
 
     #[test]

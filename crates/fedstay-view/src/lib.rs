@@ -6,6 +6,8 @@
 //! under the folders it was given, by id; no request names a file.
 
 mod assets;
+mod connections;
+mod delivered;
 mod follow;
 mod guard;
 mod history;
@@ -16,6 +18,7 @@ mod run;
 mod series;
 mod server;
 mod theory;
+mod words;
 
 pub use server::View;
 

@@ -1,11 +1,13 @@
 //! The runs under the folders given: found, listed, and followed while somebody looks.
 
 use crate::Look;
+use crate::delivered::{Delivered, to_agents};
 use crate::history::{Source, state};
 use crate::inside::Place;
 use crate::landscape::{Landscape, landscape};
 use crate::run::{Run, Status, header};
 use crate::series::{self, Have};
+use crate::words::{self, Brief};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -57,8 +59,8 @@ pub(crate) struct Listing {
     asked: u32,
     rounds: u32,
     status: Status,
-    verdict: Option<String>,
-    left: Option<usize>,
+    /// How far it is, or what came of it.
+    brief: Brief,
     look: Look,
     /// Why it cannot be opened.
     why: Option<String>,
@@ -186,8 +188,7 @@ impl Library {
             asked: 0,
             rounds: last_round(place).unwrap_or(0),
             status: status(place),
-            verdict: None,
-            left: None,
+            brief: words::brief(None, status(place)),
             look: (self.look)(""),
             why: None,
         };
@@ -203,8 +204,7 @@ impl Library {
         let summary = place.read("summary.json", 64 << 20).ok().flatten();
         let summary = summary.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
         if let Some(summary) = summary {
-            listing.verdict = summary["verdict"].as_str().map(str::to_owned);
-            listing.left = summary["left"].as_array().map(Vec::len);
+            listing.brief = words::brief(Some(&summary), listing.status);
         }
         listing
     }
@@ -301,6 +301,8 @@ fn detail(listing: &Listing, run: &Run) -> Value {
         "revision": run.revision,
         "status": run.status(),
         "summary": run.summary,
+        "delivered": run.summary.as_ref().map(Delivered::of),
+        "words": run.summary.as_ref().map(words::of_summary),
         "config": run.config,
         "trouble": run.trouble().take(50).collect::<Vec<_>>(),
         "troubles": run.troubles + run.trouble().filter(|trouble| trouble.line.is_none()).count(),
@@ -309,6 +311,10 @@ fn detail(listing: &Listing, run: &Run) -> Value {
         "agents": [],
     });
     let Some(history) = &run.history else { return told };
+    if run.summary.is_none() {
+        told["words"] = json!(words::of_history(history, run.status()));
+    }
+    let delivered = run.summary.as_ref().map(to_agents).unwrap_or_default();
     let agents: Vec<Value> = history
         .agents
         .iter()
@@ -320,7 +326,9 @@ fn detail(listing: &Listing, run: &Run) -> Value {
                 "source": loss.map(|(_, source, _): (f64, Source, u32)| source), "state": agent.state,
                 "entered": agent.entered, "waited": agent.waited, "left": agent.left,
                 "reported": agent.reported, "moved": agent.moved, "faults": agent.faults,
-                "fault": agent.fault, "returned": agent.returned, "flags": agent.flags, "predicted": agent.predicted(), "pace": agent.pace(),
+                "fault": agent.fault, "returned": agent.returned, "flags": agent.flags,
+                "predicted": agent.predicted(), "pace": agent.pace(),
+                "delivered": delivered.get(&agent.id.0),
             })
         })
         .collect();
@@ -335,6 +343,7 @@ fn detail(listing: &Listing, run: &Run) -> Value {
     told["rounds"] = json!(history.rounds.len());
     told["round"] = json!(history.rounds.last());
     told["cut"] = json!(history.cut);
+    told["own"] = json!(history.own);
     told["sketch"] = json!(history.header.sketch);
     told["map"] = json!(
         run.theory.problem().is_some_and(|instance| instance.dimension() == 2)

@@ -96,6 +96,8 @@ impl Run {
     pub(crate) fn poll(&mut self) -> bool {
         let before = (self.version, self.status, self.now.clone());
         self.now.clear();
+        // What the losses of the rounds are is in the configuration, so it comes first.
+        self.read_config();
         let since = Instant::now();
         let read = self.read_rounds(since);
         let read = read.and_then(|all| Ok(all & self.read_gram(since)?));
@@ -106,7 +108,6 @@ impl Run {
                 false
             }
         };
-        self.read_config();
         self.read_summary();
         self.status = self.judge();
         let new = before != (self.version, self.status, self.now.clone());
@@ -135,7 +136,9 @@ impl Run {
             }
             Event::TooLong(number) => self.line("rounds.jsonl", number, "it is too long".into()),
             Event::Line(1, line) => match header(&line) {
-                Ok(header) => self.history = Some(History::new(header)),
+                Ok(header) => {
+                    self.history = Some(History::new(header, self.theory.decides_on_own()));
+                }
                 Err(why) => self.line("rounds.jsonl", 1, why),
             },
             Event::Line(number, line) => {
@@ -200,7 +203,15 @@ impl Run {
             self.version += 1;
             self.stamps[0] = stamp;
         }
+        let own = self.theory.decides_on_own();
         self.theory.configure(self.config.as_deref());
+        if own != self.theory.decides_on_own() {
+            // The rounds read so far were taken for something else.
+            (self.history, self.rounds) = (None, Follow::new("rounds.jsonl"));
+            self.trouble.clear();
+            self.troubles = 0;
+            self.revision = next_revision();
+        }
     }
 
     fn read_summary(&mut self) {

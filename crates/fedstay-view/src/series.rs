@@ -6,7 +6,8 @@
 //!
 //! The answer is `u32` length, JSON of that length, padding to four bytes, then little-endian `f32`:
 //! for every agent its smallest losses, then (where a bucket has several rounds) its largest; for
-//! every track the same; then one byte an agent and bucket for its state. NaN is "not known".
+//! as many agents as `received` says the same of the model it received; for every track the same; then
+//! one byte an agent and bucket for its state. NaN is "not known".
 
 use crate::history::{History, Track};
 use serde::Serialize;
@@ -43,6 +44,10 @@ struct Head<'a> {
     first: Vec<u32>,
     /// Agents whose losses and states follow.
     agents: usize,
+    /// Agents of which the loss of the received model follows too: none where it is the same.
+    received: usize,
+    /// Whether mean and worst loss are over all agents; else over those who reported.
+    measured: bool,
     tracks: Vec<&'a str>,
 }
 
@@ -56,7 +61,8 @@ pub(crate) fn bucket(rounds: usize, agents: usize) -> usize {
 pub(crate) fn encode(history: &History, revision: u64, have: Have) -> Vec<u8> {
     let rounds = history.rounds.len();
     let agents = history.agents.len().min(MOST_AGENTS);
-    let bucket = bucket(rounds, agents);
+    let received = history.received.len().min(agents);
+    let bucket = bucket(rounds, agents + received);
     let total = rounds.div_ceil(bucket);
     let goes_on = have.bucket == bucket && have.revision == revision;
     let from = if goes_on { have.from.min(total) } else { 0 };
@@ -86,13 +92,16 @@ pub(crate) fn encode(history: &History, revision: u64, have: Have) -> Vec<u8> {
         rounds,
         first: history.rounds[from * bucket..].iter().step_by(bucket).copied().collect(),
         agents,
+        received,
+        measured: looked,
         tracks: named.iter().map(|(name, _)| *name).collect(),
     };
     let json = serde_json::to_vec(&head).unwrap_or_default();
     let mut bytes = (json.len() as u32).to_le_bytes().to_vec();
     bytes.extend(json);
     bytes.resize(bytes.len().next_multiple_of(4), b' ');
-    let columns = history.losses[..agents].iter().chain(named.iter().map(|(_, track)| *track));
+    let losses = history.losses[..agents].iter().chain(&history.received[..received]);
+    let columns = losses.chain(named.iter().map(|(_, track)| *track));
     for column in columns {
         let buckets = || column[from * bucket..].chunks(bucket);
         buckets().for_each(|chunk| bytes.extend(extreme(chunk, f32::min).to_le_bytes()));
@@ -131,7 +140,7 @@ mod tests {
                 .collect(),
             sketch: false,
         };
-        let mut history = History::new(header);
+        let mut history = History::new(header, false);
         for round in 1..=rounds {
             let loss: Vec<f64> = (0..agents).map(|id| peak(id, round)).collect();
             let line = json!({ "round": round, "agents": (0..agents).collect::<Vec<_>>(), "loss": loss,
@@ -193,6 +202,23 @@ mod tests {
         for have in [Have { revision: 3, ..have }, Have { bucket: 2, ..have }] {
             assert_eq!(encode(&history, 4, have), all);
         }
+    }
+
+    #[test]
+    fn the_received_models_losses_follow_where_agents_decide_on_their_own() {
+        let mut history = History::new(history(2, 0).header, true);
+        for round in 1..=3 {
+            let line = json!({ "round": round, "agents": [0, 1], "loss": [0.5, 0.25], "step_size": 0.1,
+                "step_norm": 0.1, "case": null,
+                "assessment": { "loss": [1.5, 1.25], "accuracy": [], "population": null } });
+            history.add(serde_json::from_value(line).unwrap()).unwrap();
+        }
+        let bytes = encode(&history, 1, Have::default());
+        let (head, start) = head(&bytes);
+        assert_eq!((&head["received"], &head["measured"]), (&json!(2), &json!(true)));
+        let numbers = floats(&bytes[start..start + 4 * 3 * 4]);
+        assert_eq!(numbers, [0.5, 0.5, 0.5, 0.25, 0.25, 0.25, 1.5, 1.5, 1.5, 1.25, 1.25, 1.25]);
+        assert_eq!(bytes.len(), start + 4 * 3 * (2 + 2 + 10) + 2 * 3);
     }
 
     #[test]

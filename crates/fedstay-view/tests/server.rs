@@ -113,6 +113,9 @@ fn a_page_that_points_its_name_here_is_refused() {
         "Host: evil.example",
         "Host: localhost.evil.example",
         "Host: evil.example\r\nHost: localhost",
+        "Host: [::1].evil.example",
+        "Host: [::1]evil",
+        "Host: localhost:evil.example",
     ] {
         let status = request(address, "GET", "/api/runs", &[host]).status;
         assert!(status == 403 || status == 400, "{host}: {status}");
@@ -227,6 +230,55 @@ fn what_cannot_be_read_is_named_and_the_rest_is_shown() {
     let broken = get(address, &format!("/api/runs/{}", id(address, "b")));
     assert_eq!(broken.status, 200);
     assert_eq!(broken.json()["rounds"], 0);
+}
+
+/// Where a run ended, in its last round and by its summary.
+const SUMMARY: &str = r#"{"verdict":"harmful","stop":"nobody-left","rounds":2,"behaviour":"threshold",
+    "left":[{"agent":0,"round":2}],"loss":{"min":0.25,"mean":1.375,"max":2.5},
+    "accuracy":{"min":0.125,"mean":0.5,"max":0.875},"population":{"loss":1.0,"accuracy":0.375},
+    "agents":[{"id":0,"epsilon":0.5,"loss":2.5,"accuracy":0.125,"left":2,"behaviour":"patient"},
+              {"id":1,"epsilon":0.5,"loss":0.25,"accuracy":0.875,"left":null}],
+    "warnings":["the losses hardly moved"]}"#;
+
+#[test]
+fn a_finished_run_is_told_by_its_summary_and_in_words() {
+    let folder = tempfile::tempdir().unwrap();
+    run(&folder.path().join("a"), &[&line(1), &line(2)]);
+    run(&folder.path().join("b"), &[&line(1)]);
+    std::fs::write(folder.path().join("a/summary.json"), SUMMARY).unwrap();
+    let (address, _) = serve(vec![folder.path().into()], "127.0.0.1");
+    let told = get(address, &format!("/api/runs/{}", id(address, "a"))).json();
+    let summary: Value = serde_json::from_str(SUMMARY).unwrap();
+    for (track, part, which) in [
+        ("loss_mean", "loss", "mean"),
+        ("loss_worst", "loss", "max"),
+        ("accuracy_mean", "accuracy", "mean"),
+        ("accuracy_worst", "accuracy", "min"),
+        ("accuracy_population", "population", "accuracy"),
+    ] {
+        assert_eq!(told["delivered"][track], summary[part][which], "{track}");
+    }
+    for (agent, of) in summary["agents"].as_array().unwrap().iter().zip(0..) {
+        let delivered = &told["agents"][of]["delivered"];
+        assert_eq!(
+            (&delivered["loss"], &delivered["accuracy"]),
+            (&agent["loss"], &agent["accuracy"])
+        );
+    }
+    assert_eq!(told["agents"][0]["delivered"]["behaviour"], "patient");
+    assert_eq!(told["agents"][1]["delivered"]["behaviour"], "threshold");
+    assert_eq!(told["agents"][1]["delivered"]["content"], true);
+    let words = &told["words"];
+    assert_eq!((&words["head"], &words["tone"]), (&Value::from("Harmful"), &Value::from("bad")));
+    assert_eq!(words["text"], "1 of 2 left, and the model fails 1 agent; 1 of 2 content.");
+    assert_eq!(words["stop"], "it ended because everyone had left");
+    assert_eq!(told["listing"]["brief"]["text"], "harmful, 1 of 2 content");
+    assert_eq!(told["summary"]["warnings"], summary["warnings"]);
+
+    let other = get(address, &format!("/api/runs/{}", id(address, "b"))).json();
+    assert_eq!(other["words"]["head"], "Running");
+    assert_eq!(other["words"]["text"], "Nobody is about to leave; all are still in.");
+    assert!(other["delivered"].is_null() && other["agents"][0]["delivered"].is_null());
 }
 
 #[test]

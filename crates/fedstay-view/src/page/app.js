@@ -96,11 +96,11 @@ function item(listing) {
     else chosen.delete(listing.id);
     compareButton();
   });
-  const how = { running: "running", silent: "stopped writing", finished: listing.verdict || "finished" }[listing.status];
+  const { text, tone } = listing.brief;
   const current = shown === `run=${listing.id}`;
-  const about = listing.why ? listing.why : `${how} · round ${listing.rounds}${listing.status === "running" ? ` of ${listing.asked}` : ""}`;
+  const about = listing.why ? listing.why : `${text} · round ${listing.rounds}${listing.status === "running" ? ` of ${listing.asked}` : ""}`;
   const link = el("a", { href: `#run=${listing.id}`, "aria-current": current ? "page" : null, title: title(listing) },
-    el("span", { class: "name" }, listing.name), el("span", { class: "how", "data-how": listing.why ? "harmful" : how }, about));
+    el("span", { class: "name" }, listing.name), el("span", { class: "how", "data-status": listing.why ? "unreadable" : listing.status, "data-tone": listing.why ? "bad" : tone }, about));
   return el("li", {}, box, link);
 }
 

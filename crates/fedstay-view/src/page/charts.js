@@ -1,6 +1,7 @@
 // The charts of one run: losses, the retention strip, accuracy, steps.
 
 import { Plot, extent, roomFor, trace } from "./axes.js";
+import { drawDelivered, lastKnown } from "./delivered.js";
 import { agentLook, colours, onPage } from "./theme.js";
 import { agentName, el, number, percent, several, short } from "./words.js";
 
@@ -76,9 +77,9 @@ export class Losses {
       this.plot.log = log;
       this.update();
     });
-    const about = "At the model each agent received. One whose loss reaches its ε leaves for good; what the model then does to it is drawn faintly where it is measured.";
-    const made = card("Every agent’s loss against its precision", about, this.plot, what, scale);
+    const made = card("Every agent’s loss against its precision", "", this.plot, what, scale);
     this.section = made.section;
+    this.about = made.section.querySelector(".about");
     this.legend = made.legend;
     this.empty = el("p", { class: "nothing" });
     this.plot.box.append(this.empty);
@@ -93,23 +94,48 @@ export class Losses {
     return this.agents.length <= COLOURED;
   }
 
-  // A column as it is drawn: the loss, or how far it is above the agent's precision.
-  column(index) {
-    const column = this.run.series.losses[index];
-    const epsilon = this.agents[index].epsilon;
-    if (!this.margin || epsilon === null) return column;
-    const shifted = (values) => values.map((value) => value - epsilon);
+  // What is taken off an agent's losses: nothing, or its ε where the margin is drawn.
+  base(index) {
+    const { epsilon } = this.agents[index];
+    return this.margin && epsilon !== null ? epsilon : 0;
+  }
+
+  // A column as it is drawn: the loss, or how far it is above the agent's ε.
+  column(columns, index) {
+    const column = columns[index];
+    const base = this.base(index);
+    if (!base) return column;
+    const shifted = (values) => values.map((value) => value - base);
     return { low: shifted(column.low), high: column.high === column.low ? shifted(column.low) : shifted(column.high) };
+  }
+
+  // What is drawn, in a sentence that fits the run.
+  say() {
+    const { own, delivered } = this.run.detail;
+    const which = own ? "Thick: the loss of each agent’s own model after its local steps, which it compares with its ε. Thin: that of the model it received, in the rounds in which it was measured."
+      : "At the model each agent received. An agent whose loss reaches its ε leaves; what the model then does to it is drawn faintly where it is measured.";
+    const end = delivered ? " ◆ is the delivered model." : "";
+    if (this.about.textContent !== which + end) this.about.textContent = which + end;
+  }
+
+  // The losses under the delivered model, as they are drawn; NaN where there is none.
+  ends() {
+    return this.agents.map((agent, index) => (agent.delivered && agent.delivered.loss !== null ? agent.delivered.loss - this.base(index) : NaN));
   }
 
   update() {
     const { series } = this.run;
     if (!series) return;
-    this.columns = this.agents.map((_, index) => this.column(index));
-    const whole = extent(this.columns);
+    this.say();
+    this.columns = this.agents.map((_, index) => this.column(series.losses, index));
+    this.received = series.received.map((_, index) => this.column(series.received, index));
+    this.delivered = this.ends();
+    const ends = { low: this.delivered, high: this.delivered };
+    const whole = extent([...this.columns, ...this.received, ends]);
     const own = extent(this.columns.map((column, index) => this.before(column, this.gone(index) + 1)));
     // What becomes of those who left may go out of sight; what they left from may not.
-    const known = own && whole ? [Math.min(own[0], whole[0]), Math.min(whole[1], own[1] * 1.25)] : whole;
+    const most = extent([...this.received, ends]);
+    const known = own && whole ? [Math.min(own[0], whole[0]), Math.max(Math.min(whole[1], own[1] * 1.25), most ? most[1] : -Infinity)] : whole;
     const told = known !== null;
     const detail = this.run.detail;
     const none = detail.sketch ? "A run out of a sweep’s store, which keeps who left when and how good the model was in some rounds. Every round, with every agent’s loss: fedstay sweep extract --help"
@@ -127,20 +153,50 @@ export class Losses {
       this.plot.range = [bottom, top + 0.06 * (top - bottom || 1)];
     }
     if (this.few()) {
-      keys(this.legend, [...this.agents.map((agent, index) => ["dash", agentName(agent), agentLook(index)]), ["ring", "enters D"], ["cross", "leaves"]]);
+      keys(this.legend, [...this.agents.map((agent, index) => ["dash", agentName(agent), agentLook(index)]), ["ring", "enters D"], ["cross", "leaves"], ...this.endKeys()]);
     } else {
-      keys(this.legend, [["line-free", "free"], ["line-held", "about to leave (in D)"], ["line-left", "after it left"], ["ring", "first enters D"], ["cross", "leaves"]]);
+      keys(this.legend, [["line-free", "free"], ["line-held", "about to leave (in D)"], ["line-left", "after it left"], ["ring", "first enters D"], ["cross", "leaves"], ...this.endKeys()]);
     }
     this.plot.setSeries(series, endOf(this.run));
+  }
+
+  endKeys() {
+    return this.run.detail.delivered ? [["diamond", "under the delivered model"]] : [];
   }
 
   draw(context, plot) {
     const { series } = this.run;
     if (!series || !this.columns) return;
     this.drawPrecision(context, plot);
+    this.drawReceived(context, plot);
     if (this.few()) this.drawColoured(context, plot);
     else this.drawMany(context, plot);
     this.drawEvents(context, plot);
+    this.drawEnds(context, plot);
+  }
+
+  // The model each agent received, where it decides on another one.
+  drawReceived(context, plot) {
+    this.received.forEach((column, index) => {
+      const path = new Path2D();
+      trace(path, plot, column);
+      context.strokeStyle = this.few() ? agentLook(index).colour : colours().faint;
+      context.globalAlpha = this.few() ? 0.55 : 0.25;
+      context.lineWidth = 0.8;
+      context.stroke(path);
+    });
+    context.globalAlpha = 1;
+  }
+
+  drawEnds(context, plot) {
+    const x = plot.x(this.run.detail.round);
+    this.delivered.forEach((value, index) => {
+      if (value !== value) return;
+      const last = lastKnown(this.columns[index]);
+      const from = this.few() && last >= 0 ? [plot.x(plot.middle(last)), plot.y(this.columns[index].low[last])] : null;
+      const colour = this.few() ? agentLook(index).colour : colours().faint;
+      drawDelivered(context, { from, at: [x, plot.y(value)], colour, size: this.few() ? 5 : 3 });
+    });
   }
 
   drawPrecision(context, plot) {
@@ -334,10 +390,16 @@ export class Losses {
     if (shown !== null && series.losses[shown]) {
       const loss = series.losses[shown].low[index];
       parts.push(`${agentName(this.agents[shown])}: ${loss === loss ? `loss ${number(loss)}` : "loss not told"}, ${STATES[series.states[shown][index]]}`);
+      const received = series.received[shown] && series.received[shown].low[index];
+      if (Number.isFinite(received)) parts.push(`${number(received)} at the model it received`);
     } else if (losses.length) {
       parts.push(`${several(losses.length, "loss", "losses")} known, from ${number(Math.min(...losses))} to ${number(Math.max(...losses))}`);
     } else {
       parts.push("no exact loss in this round");
+    }
+    const ends = (shown !== null ? [this.agents[shown]] : this.agents).map((agent) => agent.delivered && agent.delivered.loss).filter(Number.isFinite);
+    if (index === series.count - 1 && ends.length) {
+      parts.push(ends.length === 1 ? `delivered ${number(ends[0])}` : `delivered from ${number(Math.min(...ends))} to ${number(Math.max(...ends))}`);
     }
     return parts.join(" · ");
   }
@@ -471,11 +533,6 @@ class Tracks {
     this.lines = [];
   }
 
-  lastOf(column) {
-    for (let i = column.low.length - 1; i >= 0; i -= 1) if (column.low[i] === column.low[i]) return column.low[i];
-    return NaN;
-  }
-
   draw(context, plot) {
     for (const { column, look } of this.lines) {
       const path = new Path2D();
@@ -519,10 +576,11 @@ export class Accuracy extends Tracks {
   constructor(run, cursor) {
     super(run, cursor, {
       title: "How good the model is for everybody",
-      about: "Over all agents, those who left included, in the rounds in which it was measured.",
+      about: "",
       label: "Round, in the chart of accuracy",
       height: 250,
     });
+    this.about = this.section.querySelector(".about");
   }
 
   update() {
@@ -535,12 +593,10 @@ export class Accuracy extends Tracks {
       : [["loss_mean", "mean loss", "#0072b2", []], ["loss_worst", "worst agent’s loss", "#d55e00", [6, 3]]];
     this.lines = named.filter(([name]) => extent([tracks[name]]) !== null)
       .map(([name, text, colour, dash]) => ({ name, text, column: tracks[name], look: { colour: onPage(colour), dash } }));
-    // The model that is delivered was sent to nobody, so no round has it: it stands at the end.
-    const { accuracy, population, loss } = detail.summary || {};
-    const delivered = {
-      accuracy_mean: accuracy && accuracy.mean, accuracy_worst: accuracy && accuracy.min,
-      accuracy_population: population && population.accuracy, loss_mean: loss && loss.mean, loss_worst: loss && loss.max,
-    };
+    const about = this.accuracy || series.measured ? "Over all agents, those who left included, in the rounds in which it was measured."
+      : "Over those who reported: nobody measures those who have left.";
+    if (this.about.textContent !== about) this.about.textContent = about;
+    const delivered = detail.delivered || {};
     for (const line of this.lines) line.delivered = Number.isFinite(delivered[line.name]) ? delivered[line.name] : null;
     this.over = this.lines.some((line) => line.delivered !== null);
     const ends = this.lines.map((line) => line.delivered).filter((value) => value !== null);
@@ -563,26 +619,14 @@ export class Accuracy extends Tracks {
 
   // From the last round that was measured to what is delivered.
   end(context, plot, { column, look, delivered }) {
-    const [x, y] = [plot.x(this.run.detail.round), plot.y(delivered)];
-    let last = column.low.length - 1;
-    while (last >= 0 && column.low[last] !== column.low[last]) last -= 1;
-    context.strokeStyle = look.colour;
-    context.fillStyle = look.colour;
-    context.lineWidth = 2.1;
-    context.setLineDash(look.dash);
-    context.beginPath();
-    if (last >= 0) context.moveTo(plot.x(plot.middle(last)), plot.y(column.low[last]));
-    context.lineTo(x, y);
-    context.stroke();
-    context.setLineDash([]);
-    context.beginPath();
-    for (const [dx, dy] of [[0, -6], [6, 0], [0, 6], [-6, 0]]) context.lineTo(x + dx, y + dy);
-    context.fill();
+    const last = lastKnown(column);
+    const from = last >= 0 ? [plot.x(plot.middle(last)), plot.y(column.low[last])] : null;
+    drawDelivered(context, { from, at: [plot.x(this.run.detail.round), plot.y(delivered)], colour: look.colour });
   }
 
   says(index) {
     const shown = (value) => (this.accuracy ? percent(value) : number(value));
-    const after = this.over && index === this.run.series.states[0].length - 1
+    const after = this.over && index === this.run.series.count - 1
       ? [`delivered: ${this.lines.filter((line) => line.delivered !== null).map((line) => `${line.text} ${shown(line.delivered)}`).join(", ")}`] : [];
     const near = (column) => {
       for (let i = index; i >= 0; i -= 1) if (column.low[i] === column.low[i]) return column.low[i];

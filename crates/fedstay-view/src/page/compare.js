@@ -2,6 +2,7 @@
 
 import { Cursor, Plot, extent, trace } from "./axes.js";
 import { endOf, swatch } from "./charts.js";
+import { drawDelivered, lastKnown } from "./delivered.js";
 import { colours, onTheme, runLooks } from "./theme.js";
 import { NONE, el, number, percent, short, verdict } from "./words.js";
 
@@ -12,8 +13,8 @@ const KINDS = [
 ];
 
 function lastOf(column, to = column.low.length) {
-  for (let i = to - 1; i >= 0; i -= 1) if (column.low[i] === column.low[i]) return column.low[i];
-  return NaN;
+  const last = lastKnown(column, to);
+  return last >= 0 ? column.low[last] : NaN;
 }
 
 export class CompareView {
@@ -24,8 +25,8 @@ export class CompareView {
     this.legend = el("div", { class: "legend sticky" });
     this.plots = KINDS.map((kind, index) => this.chart(kind, index));
     this.body = el("tbody");
-    const heads = ["run", "left", "verdict", "rounds", "mean loss", "worst loss", "mean accuracy", "worst accuracy", "population"];
-    this.table = el("table", {}, el("caption", { class: "hidden" }, "The runs, as far as they have come"),
+    const heads = ["run", "left", "verdict", "content", "rounds", "mean loss", "worst loss", "mean accuracy", "worst accuracy", "population"];
+    this.table = el("table", {}, el("caption", { class: "hidden" }, "The runs: what they delivered, or how far they have come"),
       el("thead", {}, el("tr", {}, ...heads.map((head, i) => el("th", { scope: "col", class: i === 0 || i === 2 ? "text" : "" }, head)))), this.body);
     this.element = el("article", {}, el("div", { class: "title" }, this.heading), el("p", { class: "words" }, "The same round stands at the same place in every chart."), this.legend,
       ...this.plots.map((one) => one.section),
@@ -60,6 +61,13 @@ export class CompareView {
     return run.series.tracks[kind.track[this.accuracy ? 0 : 1]];
   }
 
+  // A track's value under the delivered model; NaN for a run that is not over, and for what it has not.
+  end(run, kind) {
+    const { delivered } = run.detail;
+    const value = delivered && delivered[kind.track[this.accuracy ? 0 : 1]];
+    return Number.isFinite(value) ? value : NaN;
+  }
+
   update() {
     const { ready } = this;
     if (!ready.length) return;
@@ -70,15 +78,23 @@ export class CompareView {
     // The cursor moves along the run with the most rounds.
     const longest = ready.reduce((a, b) => (b.detail.round > a.detail.round ? b : a));
     for (const { plot, kind, heading } of this.plots) {
-      const known = extent(ready.map((run) => this.track(run, kind))) || [0, 1];
+      const ends = ready.map((run) => this.end(run, kind));
+      const known = extent([...ready.map((run) => this.track(run, kind)), { low: ends, high: ends }]) || [0, 1];
       const counts = kind.track[0] === "still_in";
       plot.range = counts || !this.accuracy ? [0, known[1] * 1.06 || 1] : [0, 1];
       plot.format = counts ? (value) => (Number.isInteger(value) ? String(value) : "") : this.accuracy ? (value) => `${Math.round(100 * value)}%` : short;
-      heading.textContent = counts ? kind.title : `${kind.title}: ${this.accuracy ? "accuracy" : "loss"}`;
+      heading.textContent = counts ? kind.title : `${kind.title}: ${this.accuracy ? "accuracy" : "loss"}${this.partly(ready)}`;
       plot.setSeries(longest.series, end);
     }
     this.updateLegend(ready);
     this.updateTable(ready);
+  }
+
+  // Whose losses are known only where they are reported.
+  partly(ready) {
+    const some = this.accuracy ? [] : ready.filter((run) => !run.series.measured);
+    if (!some.length) return "";
+    return some.length === ready.length ? ", over those who reported" : `, of ${some.map((run) => this.name(run)).join(", ")} over those who reported`;
   }
 
   name(run) {
@@ -91,7 +107,7 @@ export class CompareView {
     const wanted = ready.map((run) => this.name(run) + this.looks.get(run).colour).join("\n");
     if (this.legend.dataset.wanted === wanted) return;
     this.legend.dataset.wanted = wanted;
-    this.legend.replaceChildren(...ready.map((run) => el("span", { class: "key" }, this.sign(run), this.name(run))), el("span", { class: "key" }, swatch("cross"), "an agent leaves"));
+    this.legend.replaceChildren(...ready.map((run) => el("span", { class: "key" }, this.sign(run), this.name(run))), el("span", { class: "key" }, swatch("cross"), "an agent leaves"), el("span", { class: "key" }, swatch("diamond"), "the delivered model"));
   }
 
   sign(run) {
@@ -117,6 +133,11 @@ export class CompareView {
       context.stroke(path);
       context.setLineDash([]);
       this.crosses(context, plot, run, column, look);
+      const end = this.end(run, kind);
+      if (end !== end) continue;
+      const last = lastKnown(column);
+      const from = last >= 0 ? [plot.x(own.middle(last)), plot.y(column.low[last])] : null;
+      drawDelivered(context, { from, at: [plot.x(run.detail.round), plot.y(end)], colour: look.colour });
     }
   }
 
@@ -150,28 +171,34 @@ export class CompareView {
     const round = this.cursor.round;
     const counts = kind.track[0] === "still_in";
     const shown = (value) => (value !== value ? NONE : counts ? String(value) : this.accuracy ? percent(value) : number(value));
-    const each = this.ready.map((run) => `${this.name(run)} ${round > run.detail.round ? "(over) " : ""}${shown(this.at(run, this.track(run, kind), round))}`);
+    const each = this.ready.map((run) => {
+      const [name, end, there] = [this.name(run), this.end(run, kind), shown(this.at(run, this.track(run, kind), round))];
+      if (round < run.detail.round || run.detail.status !== "finished") return `${name} ${there}`;
+      // Where a run has ended, what it delivered is what counts.
+      return end === end ? `${name}: ended in ${run.detail.round}, delivered ${shown(end)}` : `${name}: ended in ${run.detail.round} with ${there}`;
+    });
     return [`round ${round}`, ...each].join(" · ");
   }
 
   updateTable(ready) {
     const rows = ready.map((run) => {
       const { detail, series } = run;
-      const summary = detail.summary || {};
-      const track = (name) => lastOf(series.tracks[name]);
-      const [loss, accuracy] = [summary.loss || {}, summary.accuracy || {}];
-      const population = summary.population ? summary.population.accuracy : track("accuracy_population");
-      const or = (value, name) => (value === undefined || value === null ? track(name) : value);
+      const { delivered } = detail;
+      // Of a run that is over what it delivered, of another how far it has come.
+      const value = (name) => (delivered ? delivered[name] : lastOf(series.tracks[name]));
+      const left = delivered ? delivered.left : detail.counts ? detail.counts.left : 0;
+      const { head, tone } = verdict(detail);
       return [
         [this.sign(run), el("a", { href: `#run=${run.id}` }, this.name(run))],
-        [`${detail.counts ? detail.counts.left : 0} of ${detail.agents_all || 0}`],
-        [verdict(detail).head],
+        [`${left} of ${detail.agents_all || 0}`],
+        [el("span", { class: "how", "data-tone": tone }, head)],
+        [delivered ? `${delivered.content} of ${delivered.agents}` : NONE],
         [String(detail.round || 0)],
-        [number(or(loss.mean, "loss_mean"))],
-        [number(or(loss.max, "loss_worst"))],
-        [percent(or(accuracy.mean, "accuracy_mean"))],
-        [percent(or(accuracy.min, "accuracy_worst"))],
-        [percent(population)],
+        [number(value("loss_mean"))],
+        [number(value("loss_worst"))],
+        [percent(value("accuracy_mean"))],
+        [percent(value("accuracy_worst"))],
+        [percent(value("accuracy_population"))],
       ];
     });
     const focus = this.body.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;

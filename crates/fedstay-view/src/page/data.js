@@ -68,13 +68,14 @@ export function decode(buffer) {
     return { low, high: head.bucket > 1 ? floats() : low };
   };
   const losses = Array.from({ length: head.agents }, pair);
+  const received = Array.from({ length: head.received }, pair);
   const tracks = Object.fromEntries(head.tracks.map((name) => [name, pair()]));
   const states = Array.from({ length: head.agents }, () => {
     const column = new Uint8Array(buffer, at, head.count);
     at += head.count;
     return column;
   });
-  return { ...head, first: Float64Array.from(head.first), losses, tracks, states };
+  return { ...head, first: Float64Array.from(head.first), losses, received, tracks, states };
 }
 
 function joined(a, b, from) {
@@ -98,6 +99,7 @@ function merge(old, part) {
     count: from + part.count,
     first: joined(old.first, part.first, from),
     losses: part.losses.map((column, index) => pair(old.losses[index], column)),
+    received: part.received.map((column, index) => pair(old.received[index], column)),
     tracks: Object.fromEntries(Object.entries(part.tracks).map(([name, column]) => [name, pair(old.tracks[name], column)])),
     states: part.states.map((column, index) => joined(old.states[index] || new Uint8Array(from), column, from)),
   };

@@ -1,6 +1,7 @@
 // For problems with two weights: where the agents are content, and the way the model takes.
 
 import { readMap } from "./data.js";
+import { drawDelivered } from "./delivered.js";
 import { agentLook, colours, onTheme } from "./theme.js";
 import { agentName, el, number, several } from "./words.js";
 
@@ -227,6 +228,11 @@ export class Map2 {
     };
     dot(path[0], 5, paper);
     dot(path[end], 5, ink);
+    const delivered = this.delivered(end);
+    if (delivered) {
+      const from = [px(path[end][1]), py(path[end][2])];
+      drawDelivered(context, { from, at: [px(delivered[0]), py(delivered[1])], colour: ink, size: 7 });
+    }
     for (const agent of this.run.detail.agents) {
       const place = agent.left === null ? -1 : path.findIndex(([round]) => round >= agent.left);
       if (place < 0 || place > end) continue;
@@ -242,6 +248,13 @@ export class Map2 {
         context.stroke();
       }
     }
+  }
+
+  // The delivered weights, at the end of the way of a run that is over.
+  delivered(end) {
+    const { summary } = this.run.detail;
+    const weights = summary && summary.weights;
+    return end === this.last() && Array.isArray(weights) && weights.length === 2 && weights.every(Number.isFinite) ? weights : null;
   }
 
   drawScale(context, { left, inner, height }) {
@@ -263,7 +276,9 @@ export class Map2 {
     const [round, x, y] = this.map.path[end];
     const left = this.run.detail.agents.filter((agent) => agent.left !== null && agent.left <= round);
     const who = left.length ? `left: ${left.slice(0, 6).map(agentName).join(", ")}` : "nobody has left";
-    const text = `round ${round} · w = (${number(x, 3)}, ${number(y, 3)}) · ${who}`;
+    const delivered = this.delivered(end);
+    const after = delivered ? ` · delivered ◆ (${number(delivered[0], 3)}, ${number(delivered[1], 3)})` : "";
+    const text = `round ${round} · w = (${number(x, 3)}, ${number(y, 3)})${after} · ${who}`;
     if (this.said.textContent !== text) this.said.textContent = text;
     const drawn = this.run.detail.agents.slice(0, this.map.losses.length);
     const wanted = drawn.map((agent, index) => agentName(agent) + agentLook(index).colour).join();

@@ -4,7 +4,13 @@ import { Cursor } from "./axes.js";
 import { Accuracy, Losses, Steps, Strip } from "./charts.js";
 import { Map2 } from "./map.js";
 import { AgentTable, Highlight } from "./table.js";
-import { NONE, el, number, percent, several, stopWords, title, verdict } from "./words.js";
+import { NONE, el, number, percent, sentence, several, title, verdict } from "./words.js";
+
+// What is counted while a run goes on, and of what it delivered once it is over.
+const TILES = {
+  running: [["in", "still in"], ["near", "about to leave"], ["left", "left"], ["faults", "did not answer"], ["mean", "mean accuracy"], ["worst", "worst accuracy"], ["step", "step size η"]],
+  over: [["left", "left"], ["content", "content"], ["mean", "mean accuracy"], ["worst", "worst accuracy"], ["rounds", "rounds"]],
+};
 
 function tile(label) {
   const value = el("dd", {}, NONE);
@@ -24,8 +30,9 @@ export class RunView {
     this.badge = el("span", { class: "badge" }, " ");
     this.words = el("p", { class: "words" }, " ");
     this.progress = el("p", { class: "faint progress" }, " ");
-    const names = [["in", "still in"], ["near", "about to leave"], ["left", "left"], ["faults", "did not answer"], ["mean", "mean accuracy"], ["worst", "worst agent"], ["step", "step size η"]];
-    this.tiles = Object.fromEntries(names.map(([key, label]) => [key, tile(label)]));
+    this.tileRow = el("dl", { class: "tiles" });
+    this.makeTiles("running");
+    this.warnings = el("ul", { class: "warnings", hidden: true });
     this.trouble = el("details", { class: "trouble", hidden: true }, el("summary", {}, ""), el("ul"));
     this.charts = [new Losses(run, this.cursor, this.highlight), new Strip(run, this.cursor, this.highlight), new Accuracy(run, this.cursor), new Steps(run, this.cursor)];
     this.table = new AgentTable(run, this.highlight);
@@ -35,8 +42,8 @@ export class RunView {
     this.mapPlace = el("div");
     this.element = el("article", {},
       el("div", { class: "title" }, this.heading, this.badge),
-      this.words, this.progress, this.trouble,
-      el("dl", { class: "tiles" }, ...Object.values(this.tiles).map((each) => each.element)),
+      this.words, this.progress, this.warnings, this.trouble,
+      this.tileRow,
       ...this.charts.slice(0, 3).map((chart) => chart.section),
       this.mapPlace,
       this.charts[3].section,
@@ -46,6 +53,13 @@ export class RunView {
         el("p", { class: "about" }, "The theorem keeps everybody if steps are short enough and no gradient lies in the span of the others. For nets all of this is a prediction."),
         this.theory, this.advice),
       el("details", { class: "card" }, el("summary", {}, "Configuration"), this.config));
+  }
+
+  makeTiles(kind) {
+    if (this.tileKind === kind) return;
+    this.tileKind = kind;
+    this.tiles = Object.fromEntries(TILES[kind].map(([key, label]) => [key, tile(label)]));
+    this.tileRow.replaceChildren(...Object.values(this.tiles).map((each) => each.element));
   }
 
   remove() {
@@ -59,17 +73,16 @@ export class RunView {
     const { listing } = detail;
     setText(this.heading, title(listing));
     document.title = `${title(listing)} · fedstay`;
-    const { tone, head, text } = verdict(detail);
+    const { tone, head, text, stop } = verdict(detail);
     setText(this.badge, head);
     this.badge.dataset.tone = tone;
     this.badge.classList.toggle("live", detail.status === "running");
-    const summary = detail.summary || {};
-    const ended = stopWords(summary.stop || (detail.last && detail.last.stop));
-    setText(this.words, ended ? `${text} ${ended[0].toUpperCase()}${ended.slice(1)}.` : text);
+    setText(this.words, [text, sentence(stop)].filter(Boolean).join(" "));
     const of = detail.status === "finished" ? "" : ` of at most ${listing.asked}`;
     const cut = detail.cut ? " · the rest is too much to show" : "";
     setText(this.progress, `${listing.name} · round ${detail.round || 0}${of} · ${several(detail.agents_all || 0, "agent")}${cut}`);
     this.updateTiles(detail);
+    this.updateWarnings(detail);
     this.updateTrouble(detail);
     for (const chart of this.charts) chart.update();
     this.table.update();
@@ -83,35 +96,58 @@ export class RunView {
   }
 
   updateTiles(detail) {
+    const { delivered } = detail;
+    this.makeTiles(delivered ? "over" : "running");
+    const { series } = this.run;
+    const last = (name) => {
+      const column = series && series.tracks[name];
+      if (!column) return null;
+      for (let i = column.low.length - 1; i >= 0; i -= 1) if (column.low[i] === column.low[i]) return column.low[i];
+      return null;
+    };
+    // Once it is over, the model that is delivered and nothing else.
+    const value = (name) => (delivered ? delivered[name] : last(name));
+    const set = (key, text) => setText(this.tiles[key].value, text);
+    const accuracy = value("accuracy_mean") !== null;
+    const over = accuracy || delivered || !series || series.measured ? "" : " (reported)";
+    for (const key of ["mean", "worst"]) {
+      setText(this.tiles[key].element.firstChild, `${key} ${accuracy ? "accuracy" : "loss"}${over}`);
+      set(key, accuracy ? percent(value(`accuracy_${key}`)) : number(value(`loss_${key}`)));
+    }
+    if (delivered) this.updateDelivered(detail, set);
+    else this.updateRunning(detail, set);
+  }
+
+  updateDelivered({ delivered, summary, round }, set) {
+    set("left", `${delivered.left} of ${delivered.agents}`);
+    set("content", `${delivered.content} of ${delivered.agents}`);
+    set("rounds", String(summary.rounds || round || 0));
+    this.tiles.left.element.classList.toggle("bad", delivered.left > 0);
+    this.tiles.content.element.classList.toggle("good", delivered.content === delivered.agents);
+    this.tiles.content.element.classList.toggle("warn", delivered.content < delivered.agents);
+  }
+
+  updateRunning(detail, set) {
     const counts = detail.counts || {};
     const all = detail.agents_all || 0;
-    const last = (name) => {
-      const column = this.run.series && this.run.series.tracks[name];
-      if (!column) return NaN;
-      for (let i = column.low.length - 1; i >= 0; i -= 1) if (column.low[i] === column.low[i]) return column.low[i];
-      return NaN;
-    };
-    const accuracy = last("accuracy_mean") === last("accuracy_mean");
-    const final = detail.summary && detail.summary.accuracy;
-    const set = (key, text) => setText(this.tiles[key].value, text);
     set("in", `${all - (counts.left || 0)} of ${all}`);
     set("near", String(counts.in_d || 0));
     set("left", String(counts.left || 0));
     set("faults", String(counts.fault || 0));
-    const label = (key, text) => setText(this.tiles[key].element.firstChild, text);
-    label("mean", accuracy || final ? "mean accuracy" : "mean loss");
-    label("worst", accuracy || final ? "worst accuracy" : "worst loss");
-    if (final) {
-      set("mean", percent(final.mean));
-      set("worst", percent(final.min));
-    } else {
-      set("mean", accuracy ? percent(last("accuracy_mean")) : number(last("loss_mean")));
-      set("worst", accuracy ? percent(last("accuracy_worst")) : number(last("loss_worst")));
-    }
     set("step", number(detail.last ? detail.last.step_size : null));
     this.tiles.near.element.classList.toggle("warn", (counts.in_d || 0) > 0);
     this.tiles.left.element.classList.toggle("bad", (counts.left || 0) > 0);
     this.tiles.faults.element.classList.toggle("bad", (counts.fault || 0) > 0);
+  }
+
+  // What a reader should know before believing the rest.
+  updateWarnings(detail) {
+    const warnings = (detail.summary && detail.summary.warnings) || [];
+    this.warnings.hidden = warnings.length === 0;
+    const wanted = JSON.stringify(warnings);
+    if (this.warnings.dataset.wanted === wanted) return;
+    this.warnings.dataset.wanted = wanted;
+    this.warnings.replaceChildren(...warnings.slice(0, 20).map((warning) => el("li", {}, sentence(String(warning)))));
   }
 
   updateTrouble(detail) {
@@ -137,8 +173,12 @@ export class RunView {
     };
     const bound = theory.theorem_step !== null ? theory.theorem_step : found ? found.theorem_step : null;
     const certain = theory.theorem_step !== null ? "from known constants" : "from what was seen so far: an estimate";
-    const used = theory.step_size;
-    const within = !bound || used === null ? "" : used <= bound * (1 + 1e-9) ? " – within it" : " – above it";
+    const within = (used) => (!bound || used === null ? "" : used <= bound * (1 + 1e-9) ? " – within the bound" : " – above the bound");
+    const [first, now] = [theory.step_size, detail.last ? detail.last.step_size : null];
+    const size = (used) => (used === null ? NONE : `${number(used)}${within(used)}`);
+    const sizes = now === null || now === first ? [["step size η", size(first)]]
+      : [["step size η at the start", size(first)], [`step size η in round ${detail.round}`, size(now)]];
+    const slack = theory.delta !== null;
     const landed = (detail.summary && detail.summary.landed) || (detail.last && detail.last.landed);
     const landing = { certified: "yes, certified: provably under every precision at once", estimated: "yes, as far as can be predicted", no: "not yet" }[landed];
     const angle = found && found.smallest_angle !== null ? `${number(found.smallest_angle, 2)}° in round ${found.smallest_angle_round} (90° is best)` : null;
@@ -149,9 +189,9 @@ export class RunView {
     const summed = detail.summary ? detail.summary.misses : null;
     const misses = summed !== null && summed !== undefined ? summed : detail.last ? detail.last.misses : null;
     const facts = [
-      ["step size in use", used === null ? NONE : `${number(used)}${within}`],
-      ["the theorem’s bound on it", bound === null ? "not known" : bound === 0 ? "none: δ is zero" : `${number(bound)} (${certain})`],
-      ["slack δ", number(theory.delta)],
+      ...sizes,
+      ["the theorem’s bound on it", !slack ? "none for this rule" : bound === null ? "not known" : bound === 0 ? "none: δ is zero" : `${number(bound)} (${certain})`],
+      ["slack δ", slack ? number(theory.delta) : "this rule keeps nobody by one"],
       ["Lipschitz constant L", constant(theory.lipschitz, found && found.lipschitz_seen)],
       ["smoothness H", constant(theory.smoothness, found && found.smoothness_seen)],
       ["smallest angle between a gradient and the others’ span", angle || "not recorded"],

@@ -10,23 +10,51 @@ function margin(agent) {
   return agent.loss === null || agent.epsilon === null ? null : agent.loss - agent.epsilon;
 }
 
-function predicted(agent, { round, status }) {
+function predicted(agent, { round, listing }) {
   if (agent.left !== null) return [`left in ${agent.left}`, agent.left];
-  if (status === "finished") return ["never: it is over", Infinity];
   if (agent.state === 2) return ["next, unless held", round + 1];
-  if (agent.predicted !== null) return [`round ${Math.max(agent.predicted, round + 1)}`, agent.predicted];
-  return [NONE, Infinity];
+  if (agent.predicted === null) return [NONE, Infinity];
+  const when = Math.max(agent.predicted, round + 1);
+  return when > listing.asked ? [`not within ${listing.asked}`, when] : [`round ${when}`, when];
 }
 
-const COLUMNS = [
-  { name: "agent", text: true, value: (agent) => agent.id },
+const AGENT = { name: "agent", text: true, value: (agent) => agent.id };
+const EPSILON = { name: "ε", about: "its target loss: at this loss it leaves", value: (agent) => agent.epsilon, show: (agent) => number(agent.epsilon) };
+const MARGIN = { name: "margin", about: "loss minus ε", value: margin, show: (agent) => number(margin(agent)) };
+
+const RUNNING = [
+  AGENT,
   { name: "now", text: true, value: (agent) => agent.state },
   { name: "loss", about: "the last one known; ≥ where only a bound is", value: (agent) => agent.loss, show: (agent) => (agent.source === "at-least" ? "≥ " : "") + number(agent.loss) },
-  { name: "ε", about: "its precision: at this loss it leaves", value: (agent) => agent.epsilon, show: (agent) => number(agent.epsilon) },
-  { name: "margin", about: "loss minus ε", value: margin, show: (agent) => number(margin(agent)) },
+  EPSILON,
+  MARGIN,
   { name: "rounds waited", about: "rounds in which it was predicted to leave", value: (agent) => agent.waited, show: (agent) => String(agent.waited) },
   { name: "predicted departure", about: "at the pace of its last exact losses, if nothing held it", value: (agent, detail) => predicted(agent, detail)[1], show: (agent, detail) => predicted(agent, detail)[0] },
   { name: "contribution", about: "share of the rounds in which its report moved the model", value: (agent) => agent.moved, show: (agent, detail) => percent(detail.rounds && !detail.sketch ? agent.moved / detail.rounds : null) },
+];
+
+const CONTENT = new Map([[true, "yes"], [false, "no"]]);
+
+function behaviour(agent) {
+  const flags = agent.flags ? ` · contradicted itself ${agent.flags}×` : "";
+  return `${agent.delivered.behaviour || NONE}${flags}`;
+}
+
+function leftIn(agent) {
+  if (agent.left !== null) return String(agent.left);
+  return agent.returned !== null ? `back since ${agent.returned}` : "stayed";
+}
+
+// Of a run that is over: what it delivered to each agent.
+const OVER = [
+  AGENT,
+  { name: "content", about: "whether its loss under the delivered model is at most its ε", value: (agent) => Number(agent.delivered.content), show: (agent) => CONTENT.get(agent.delivered.content) || "not asked" },
+  { name: "loss", about: "under the delivered model", value: (agent) => agent.loss, show: (agent) => number(agent.loss) + (agent.delivered.loss_of_round === null ? "" : ` (told in ${agent.delivered.loss_of_round})`) },
+  EPSILON,
+  MARGIN,
+  { name: "accuracy", about: "under the delivered model", value: (agent) => agent.delivered.accuracy, show: (agent) => percent(agent.delivered.accuracy) },
+  { name: "left in round", value: (agent) => (agent.left === null ? Infinity : agent.left), show: leftIn },
+  { name: "behaviour", text: true, value: behaviour, show: behaviour },
 ];
 
 export class AgentTable {
@@ -35,20 +63,31 @@ export class AgentTable {
     this.highlight = highlight;
     this.sort = { column: 0, down: false };
     this.rows = new Map();
-    const head = el("tr");
-    this.heads = COLUMNS.map((column, index) => {
-      const button = el("button", { type: "button", title: column.about }, column.name);
-      button.addEventListener("click", () => this.sortBy(index));
-      const cell = el("th", { scope: "col", class: column.text ? "text" : "", "aria-sort": "none" }, button);
-      head.append(cell);
-      return cell;
-    });
+    this.head = el("tr");
     this.body = el("tbody");
-    const table = el("table", {}, el("caption", { class: "hidden" }, "Every agent, as of the last round read"), el("thead", {}, head), this.body);
+    this.caption = el("caption", { class: "hidden" });
+    const table = el("table", {}, this.caption, el("thead", {}, this.head), this.body);
     this.note = el("p", { class: "about" });
     this.section = el("section", { class: "card", "aria-label": "Agents" },
       el("div", { class: "head" }, el("h3", {}, "Agents")), this.note, el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of agents" }, table));
     highlight.listeners.add(() => this.mark());
+    this.choose(RUNNING);
+  }
+
+  // Other columns once a run is over.
+  choose(columns) {
+    if (this.columns === columns) return;
+    this.columns = columns;
+    this.sort = { column: 0, down: false };
+    this.rows.clear();
+    this.body.replaceChildren();
+    this.caption.textContent = columns === OVER ? "Every agent, under the delivered model" : "Every agent, as of the last round read";
+    this.heads = columns.map((column, index) => {
+      const button = el("button", { type: "button", title: column.about }, column.name);
+      button.addEventListener("click", () => this.sortBy(index));
+      return el("th", { scope: "col", class: column.text ? "text" : "", "aria-sort": "none" }, button);
+    });
+    this.head.replaceChildren(...this.heads);
   }
 
   sortBy(index) {
@@ -58,7 +97,7 @@ export class AgentTable {
 
   row(agent, place) {
     if (this.rows.has(place)) return this.rows.get(place);
-    const cells = COLUMNS.map((column, index) => el(index === 0 ? "th" : "td", { scope: index === 0 ? "row" : null, class: column.text ? "text" : "" }));
+    const cells = this.columns.map((column, index) => el(index === 0 ? "th" : "td", { scope: index === 0 ? "row" : null, class: column.text ? "text" : "" }));
     const button = el("button", { type: "button", "aria-pressed": "false" }, agentName(agent));
     button.addEventListener("click", () => this.highlight.pin(place));
     cells[0].append(button);
@@ -73,12 +112,14 @@ export class AgentTable {
   update() {
     const { detail } = this.run;
     const fewer = detail.agents.length < (detail.agents_all || 0) ? `The first ${detail.agents.length} of ${detail.agents_all} agents. ` : "";
-    const told = detail.sketch ? "Losses are those of the model delivered in the end." : "A loss with ≥ is a lower bound: the agent stopped evaluating once its decision was settled.";
+    this.choose(detail.delivered ? OVER : RUNNING);
+    const told = detail.delivered ? "Loss and accuracy are those of the delivered model."
+      : `A loss with ≥ is a lower bound: the agent stopped evaluating once its decision was settled.${detail.own ? " Losses are those of each agent’s own model, on which it decides." : ""}`;
     this.note.textContent = `${fewer}${told}`;
     const { column, down } = this.sort;
-    const order = detail.agents.map((agent, place) => [this.known(agent, place), place]);
+    const order = detail.agents.map((agent, place) => [this.known(agent), place]);
     const key = (agent) => {
-      const value = COLUMNS[column].value(agent, detail);
+      const value = this.columns[column].value(agent, detail);
       return value === null || value === undefined ? Infinity : value;
     };
     order.sort(([a, i], [b, j]) => {
@@ -89,9 +130,9 @@ export class AgentTable {
     this.heads.forEach((head, index) => head.setAttribute("aria-sort", index !== column ? "none" : down ? "descending" : "ascending"));
     order.forEach(([agent, place], position) => {
       const row = this.row(agent, place);
-      COLUMNS.forEach((each, index) => {
+      this.columns.forEach((each, index) => {
         if (index === 0) return;
-        if (index === 1) this.state(row.cells[1], agent);
+        if (each.name === "now") this.state(row.cells[index], agent);
         else this.text(row.cells[index], each.show(agent, detail));
       });
       if (this.body.children[position] !== row.element) this.body.insertBefore(row.element, this.body.children[position] || null);
@@ -101,12 +142,11 @@ export class AgentTable {
     }
   }
 
-  // What a sketch says about an agent is in its summary.
-  known(agent, place) {
-    const { detail } = this.run;
-    const summed = detail.sketch && detail.summary ? detail.summary.agents[place] : null;
-    if (!summed || summed.id !== agent.id) return agent;
-    return { ...agent, loss: summed.loss, source: "measured", waited: summed.rounds_in_d };
+  // Once it is over, an agent's loss is the delivered model's.
+  known(agent) {
+    if (!this.run.detail.delivered) return agent;
+    const delivered = agent.delivered || { loss: null, loss_of_round: null, accuracy: null, content: null, behaviour: null };
+    return { ...agent, delivered, loss: delivered.loss };
   }
 
   state(cell, agent) {

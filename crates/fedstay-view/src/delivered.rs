@@ -1,0 +1,122 @@
+//! What a finished run delivered, from its summary.
+//!
+//! No round has the delivered model: it was sent to nobody, and a policy may have chosen it from the
+//! past. So once there is a summary, everything that says how a run ended takes it from here.
+//! Summaries are read leniently: older ones lack fields, and other engines write them too.
+
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::{BTreeSet, HashMap};
+
+/// How good the delivered model is, under the names that the rounds' tracks have.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub(crate) struct Delivered {
+    loss_mean: Option<f64>,
+    loss_worst: Option<f64>,
+    accuracy_mean: Option<f64>,
+    accuracy_worst: Option<f64>,
+    accuracy_population: Option<f64>,
+    /// Agents that are content with it, of how many.
+    pub(crate) content: usize,
+    pub(crate) agents: usize,
+    /// Agents that left at some time, each counted once.
+    pub(crate) left: usize,
+    /// Agents that were asked about it and are not content.
+    pub(crate) failed: usize,
+    /// Agents that could not be asked about it.
+    pub(crate) unasked: usize,
+}
+
+impl Delivered {
+    pub(crate) fn of(summary: &Value) -> Self {
+        let agents = list(&summary["agents"]);
+        let left: BTreeSet<u64> =
+            list(&summary["left"]).iter().filter_map(|left| left["agent"].as_u64()).collect();
+        let judged: Vec<Option<bool>> = agents.iter().map(content).collect();
+        let counted = judged.iter().filter(|content| **content == Some(true)).count();
+        Self {
+            loss_mean: summary["loss"]["mean"].as_f64(),
+            loss_worst: summary["loss"]["max"].as_f64(),
+            accuracy_mean: summary["accuracy"]["mean"].as_f64(),
+            accuracy_worst: summary["accuracy"]["min"].as_f64(),
+            accuracy_population: summary["population"]["accuracy"].as_f64(),
+            // Older summaries do not count them.
+            content: summary["content"].as_u64().map_or(counted, |content| content as usize),
+            agents: agents.len(),
+            left: left.len(),
+            failed: judged.iter().filter(|content| **content == Some(false)).count(),
+            unasked: agents.iter().filter(|agent| !agent["loss_of_round"].is_null()).count(),
+        }
+    }
+
+    /// `7 of 10 content`, as every verdict says.
+    pub(crate) fn content_words(&self) -> String {
+        format!("{} of {} content", self.content, self.agents)
+    }
+}
+
+/// One agent under the delivered model.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct DeliveredTo {
+    loss: Option<f64>,
+    /// The round of which the loss is, for an agent that could not be asked about the model.
+    loss_of_round: Option<u64>,
+    accuracy: Option<f64>,
+    /// None where that is not known.
+    content: Option<bool>,
+    left: Option<u64>,
+    rounds_in_d: Option<u64>,
+    behaviour: Option<String>,
+}
+
+/// Every agent of a summary, by its id.
+pub(crate) fn to_agents(summary: &Value) -> HashMap<u64, DeliveredTo> {
+    let agents = list(&summary["agents"]).iter();
+    let one = |agent: &Value| {
+        let behaviour = agent["behaviour"].as_str().or(summary["behaviour"].as_str());
+        let told = DeliveredTo {
+            loss: agent["loss"].as_f64(),
+            loss_of_round: agent["loss_of_round"].as_u64(),
+            accuracy: agent["accuracy"].as_f64(),
+            content: content(agent),
+            left: agent["left"].as_u64(),
+            rounds_in_d: agent["rounds_in_d"].as_u64(),
+            behaviour: behaviour.map(|name| name.chars().take(80).collect()),
+        };
+        Some((agent["id"].as_u64()?, told))
+    };
+    agents.filter_map(one).collect()
+}
+
+/// Whether an agent is content; none for one that could not be asked, or of an unknown precision.
+fn content(agent: &Value) -> Option<bool> {
+    let asked = agent["loss_of_round"].is_null();
+    let (loss, epsilon) = (agent["loss"].as_f64()?, agent["epsilon"].as_f64()?);
+    asked.then_some(loss <= epsilon)
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_old_summary_without_a_count_is_counted() {
+        let mut summary = json!({ "agents": [
+            { "id": 0, "epsilon": 0.5, "loss": 0.5 },
+            { "id": 1, "epsilon": 0.5, "loss": 0.6 },
+            { "id": 2, "epsilon": 0.5, "loss": 0.1, "loss_of_round": 3 },
+            { "id": 3, "epsilon": null, "loss": 0.1 },
+        ], "left": [{ "agent": 1, "round": 2 }, { "agent": 1, "round": 5 }], "loss": { "max": 0.6 } });
+        let told = Delivered::of(&summary);
+        assert_eq!((told.content, told.agents, told.left), (1, 4, 1));
+        assert_eq!((told.failed, told.unasked, told.loss_worst), (1, 1, Some(0.6)));
+        summary["content"] = json!(2);
+        assert_eq!(Delivered::of(&summary).content, 2);
+        assert_eq!(Delivered::of(&json!(null)), Delivered::default());
+    }
+}

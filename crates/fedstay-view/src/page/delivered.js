@@ -1,0 +1,26 @@
+// The delivered model: no round has it, so it stands behind the last one, with a dotted line to it.
+
+// The place of the last value of a column that is known, or −1.
+export function lastKnown(column, to = column.low.length) {
+  let last = to - 1;
+  while (last >= 0 && column.low[last] !== column.low[last]) last -= 1;
+  return last;
+}
+
+// `at` is where the mark stands in pixels, `from` where the line to it begins, if there is one.
+export function drawDelivered(context, { from, at: [x, y], colour, size = 6 }) {
+  context.strokeStyle = colour;
+  context.fillStyle = colour;
+  if (from) {
+    context.lineWidth = 1.8;
+    context.setLineDash([2, 3]);
+    context.beginPath();
+    context.moveTo(...from);
+    context.lineTo(x, y);
+    context.stroke();
+    context.setLineDash([]);
+  }
+  context.beginPath();
+  for (const [dx, dy] of [[0, -size], [size, 0], [0, size], [-size, 0]]) context.lineTo(x + dx, y + dy);
+  context.fill();
+}
