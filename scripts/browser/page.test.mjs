@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { FEDSTAY, browser, digits, drawing, fedstay, folder, header, open, stopServers, until, view, writeRun } from "./common.mjs";
@@ -17,6 +17,10 @@ after(async () => {
 });
 
 const LOSSES = '[aria-label="Every agent’s loss against its precision"]';
+
+const summaryOf = (run) => JSON.parse(readFileSync(join(run, "summary.json"), "utf8"));
+const percent = (value) => `${(100 * value).toFixed(1)}%`;
+const tile = (page, name) => page.locator(".tile", { has: page.locator("dt", { hasText: new RegExp(`^${name}$`) }) }).locator("dd");
 
 test("a run is watched while it trains: the chart grows, a departure appears, it ends", async () => {
   const runs = folder();
@@ -38,6 +42,7 @@ test("a run is watched while it trains: the chart grows, a departure appears, it
   await page.locator("td", { hasText: /^left in \d+$/ }).first().waitFor();
   await over;
   await page.locator(".badge", { hasText: "Harmful" }).waitFor({ timeout: 20000 });
+  await page.getByText(/\d+ of 10 content\. It ended/).waitFor();
   // No round has the model that is delivered; it stands at the end.
   const accuracy = page.getByRole("slider", { name: "Round, in the chart of accuracy" });
   await accuracy.focus();
@@ -74,6 +79,19 @@ test("runs are compared over each other, in the dark, by keyboard", async () => 
   assert.equal(await page.evaluate(() => document.activeElement.tagName), "H1", "the focus follows");
   const rows = await page.locator("tbody tr").allTextContents();
   assert.ok(rows.some((row) => row.includes("fedavg") && row.includes("10 of 10") && row.includes("Harmful")), rows.join());
+  // Table and readouts are those of the delivered models, which no round has.
+  for (const [run, name] of [["averaging", "fedavg"], ["retain", "retain"]]) {
+    const { accuracy, loss, rounds } = summaryOf(join(runs, run));
+    const cells = await page.locator("tbody tr", { hasText: name }).locator("td").allTextContents();
+    assert.deepEqual(cells.slice(4, 8), [loss.mean, loss.max].map((value) => value.toFixed(4)).concat([accuracy.mean, accuracy.min].map(percent)), name);
+    for (const [slider, value] of [["Mean over", accuracy.mean], ["The worst", accuracy.min]]) {
+      const chart = page.getByRole("slider", { name: slider });
+      await chart.focus();
+      await page.keyboard.press("End");
+      assert.ok((await chart.getAttribute("aria-valuetext")).includes(`${name}: ended in ${rounds}, delivered ${percent(value)}`), name);
+    }
+  }
+  await page.getByText("the delivered model").first().waitFor();
   assert.ok(rows.some((row) => row.includes("retain") && row.includes("0 of 10") && row.includes("Retained")), rows.join());
   // Arrow keys move the cursor, and it is said what is there, of both runs at the same round.
   const plot = page.getByRole("slider", { name: "Agents still in" });
@@ -81,7 +99,7 @@ test("runs are compared over each other, in the dark, by keyboard", async () => 
   await page.keyboard.press("Home");
   assert.match(await plot.getAttribute("aria-valuetext"), /^round 1 · .*fedavg 10.*retain 10/);
   await page.keyboard.press("End");
-  assert.match(await plot.getAttribute("aria-valuetext"), /fedavg( \(over\))? 0.*retain( \(over\))? 10/);
+  assert.match(await plot.getAttribute("aria-valuetext"), /fedavg: ended in \d+ with 0 .*retain: ended in \d+ with 10/);
 
   await page.locator("#theme").click();
   assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "light");
@@ -96,6 +114,94 @@ test("runs are compared over each other, in the dark, by keyboard", async () => 
   await agent.focus();
   await page.keyboard.press("Enter");
   assert.equal(await agent.getAttribute("aria-pressed"), "true");
+  assert.deepEqual(trouble, []);
+  await page.close();
+  server.stop();
+});
+
+test("a finished run is shown by what it delivered, not by its last reports", async () => {
+  const runs = folder();
+  fedstay("run", "--set", "problem.kind=observation-3", "--set", "rule.kind=fedavg", "--set", "record_gram=true", "--out", join(runs, "observation-3"));
+  const { loss, agents, rounds } = summaryOf(join(runs, "observation-3"));
+  assert.ok(loss.max > 0.9, "the last report was 0.2");
+  const server = await view(runs);
+  const { page, trouble } = await open(chrome.context, server.url);
+  await page.locator(".badge", { hasText: "Harmful" }).waitFor();
+  const content = agents.filter((agent) => agent.loss <= agent.epsilon).length;
+  const tiles = { left: "2 of 2", content: `${content} of 2`, "mean loss": loss.mean.toFixed(4), "worst loss": loss.max.toFixed(4), rounds: String(rounds) };
+  for (const [name, value] of Object.entries(tiles)) assert.equal(await tile(page, name).textContent(), value, name);
+  assert.equal(await page.locator(".tile").count(), Object.keys(tiles).length);
+  const heads = await page.locator("thead th").allTextContents();
+  assert.deepEqual(heads, ["agent", "content", "loss", "ε", "margin", "accuracy", "left in round", "behaviour"]);
+  for (const agent of agents) {
+    const cells = await page.locator("tbody tr", { hasText: `agent ${agent.id}` }).locator("td").allTextContents();
+    assert.deepEqual([cells[0], cells[1], cells[5], cells[6]], [agent.loss <= agent.epsilon ? "yes" : "no", agent.loss.toFixed(4), String(agent.left), "threshold"]);
+  }
+  // The charts end in the same numbers.
+  for (const [slider, wanted] of [["chart of accuracy", `mean loss ${loss.mean.toFixed(4)}, worst agent’s loss ${loss.max.toFixed(4)}`], ["chart of losses", `delivered from ${loss.min.toFixed(4)} to ${loss.max.toFixed(4)}`]]) {
+    const chart = page.getByRole("slider", { name: slider });
+    await chart.focus();
+    await page.keyboard.press("End");
+    assert.ok((await chart.getAttribute("aria-valuetext")).includes(wanted), await chart.getAttribute("aria-valuetext"));
+  }
+  await page.getByText("Over all agents, those who left included").waitFor();
+  const theory = await page.locator('[aria-label="Theory"]').textContent();
+  assert.ok(!theory.includes("rule.delta") && theory.includes("this rule keeps nobody by one"), theory);
+  assert.deepEqual(trouble, []);
+  await page.close();
+  server.stop();
+});
+
+test("every verdict and every end has its words and its colour", async () => {
+  const runs = folder();
+  const line = { round: 1, agents: [0, 1], loss: [0.4, 0.3], d: [], case: null, left: [], step_size: 0.1, step_norm: 0.1, stop: null };
+  const agents = [{ id: 0, epsilon: 0.2, loss: 0.1, left: null }, { id: 1, epsilon: 0.2, loss: 0.3, left: null }];
+  const verdicts = { retained: "good", benign: "fair", harmful: "bad", unknown: "open", unsatisfied: "warn" };
+  const stops = ["settled", "landed", "stalled", "everyone-left", "early-stop", "round-limit", "too-few", "nobody-left"];
+  for (const [at, stop] of stops.entries()) {
+    const verdict = Object.keys(verdicts)[at % 5];
+    writeRun(join(runs, stop), header(2, 9), [line]);
+    writeFileSync(join(runs, stop, "summary.json"), JSON.stringify({ verdict, stop, rounds: 1, agents, left: [], loss: { min: 0.1, mean: 0.2, max: 0.3 }, warnings: ["the losses <b>hardly</b> moved"] }));
+  }
+  const server = await view(runs);
+  const { page, trouble } = await open(chrome.context, server.url);
+  const said = new Set();
+  for (const [at, stop] of stops.entries()) {
+    const [verdict, tone] = Object.entries(verdicts)[at % 5];
+    await page.getByRole("link", { name: stop }).click();
+    await page.locator(".progress", { hasText: `${stop} ·` }).waitFor();
+    assert.equal((await page.locator(".badge").textContent()).toLowerCase(), verdict);
+    assert.equal(await page.locator(".badge").getAttribute("data-tone"), tone);
+    const words = await page.locator(".words").textContent();
+    assert.match(words, /1 of 2 content\. It /);
+    assert.doesNotMatch(words, /It ended: |[Nn]obody left/);
+    said.add(words.split(" It ")[1]);
+    assert.equal(await page.locator(".warnings li").textContent(), "The losses <b>hardly</b> moved.");
+    await page.getByRole("listitem").filter({ hasText: `${verdict}, 1 of 2 content · round 1` }).first().waitFor();
+  }
+  assert.equal(said.size, stops.length - 1, "the old name is read as the new one");
+  assert.deepEqual(trouble, []);
+  await page.close();
+  server.stop();
+});
+
+test("agents that decide on their own model: two losses, one prediction", async () => {
+  const runs = folder();
+  const lines = Array.from({ length: 30 }, (_, i) => ({
+    round: i + 1, agents: [0, 1], loss: [0.9 - 0.01 * (i + 1), 0.9 - 0.0001 * (i + 1)], d: [], case: null, left: [], step_size: 0.1, step_norm: 0.1, stop: null,
+    assessment: (i + 1) % 5 ? undefined : { loss: [1.8, 1.9], accuracy: [0.5, 0.4], population: null },
+  }));
+  writeRun(join(runs, "own"), header(2, 500, { rule: "fedavg" }), lines, 'decides_on = "own"\n');
+  const server = await view(runs);
+  const { page, trouble } = await open(chrome.context, server.url);
+  await page.getByText("Thick: the loss of each agent’s own model").waitFor();
+  const rows = page.locator("tbody tr");
+  assert.match(await rows.nth(0).textContent(), /0\.6000.*round 70/);
+  assert.match(await rows.nth(1).textContent(), /0\.8970.*not within 500/);
+  const chart = page.getByRole("slider", { name: "chart of losses" });
+  await chart.focus();
+  await page.keyboard.press("End");
+  assert.match(await chart.getAttribute("aria-valuetext"), /2 losses known, from 0\.6000 to 0\.8970/);
   assert.deepEqual(trouble, []);
   await page.close();
   server.stop();
@@ -127,7 +233,8 @@ seed = [0]
   await page.getByRole("heading", { name: "fedavg on digits, seed 0" }).waitFor();
   await page.getByText("A run out of a sweep’s store").waitFor();
   await page.locator(".badge", { hasText: "Harmful" }).waitFor();
-  await page.locator("td", { hasText: /^left in \d+$/ }).first().waitFor();
+  await page.locator("th", { hasText: /^left in round$/ }).waitFor();
+  await page.locator("td", { hasText: /^no$/ }).first().waitFor();
   const accuracy = page.getByRole("slider", { name: /accuracy/i }).first();
   await accuracy.focus();
   await page.keyboard.press("End");
