@@ -56,59 +56,71 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, limits: Limits)
 mod tests {
     use super::*;
     use axum::routing::get;
+    use std::io::{Read, Write};
+    use std::net::{SocketAddr, TcpStream};
     use std::time::Instant;
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use tokio::net::TcpStream;
 
     const LIMITS: Limits = Limits { connections: 4, headers: Duration::from_millis(300) };
 
-    async fn start() -> std::net::SocketAddr {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    /// Starts a server; it ends with the test's process.
+    fn start() -> SocketAddr {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
         let address = listener.local_addr().unwrap();
-        let router = Router::new().route("/", get(|| async { "here" }));
-        tokio::spawn(serve(listener, router, LIMITS));
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+            runtime.block_on(async move {
+                let router = Router::new().route("/", get(|| async { "here" }));
+                serve(TcpListener::from_std(listener).unwrap(), router, LIMITS).await;
+            });
+        });
         address
     }
 
-    async fn ask(address: std::net::SocketAddr) -> String {
-        let mut stream = TcpStream::connect(address).await.unwrap();
-        let request = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-        stream.write_all(request).await.unwrap();
+    fn connect(address: SocketAddr) -> TcpStream {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream
+    }
+
+    fn ask(address: SocketAddr) -> String {
+        let mut stream = connect(address);
+        write!(stream, "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
         let mut answer = String::new();
-        stream.read_to_string(&mut answer).await.unwrap();
+        stream.read_to_string(&mut answer).unwrap();
         answer
     }
 
-    #[tokio::test]
-    async fn half_sent_requests_do_not_block_the_page() {
-        let address = start().await;
-        let mut held = Vec::new();
+    #[test]
+    fn half_sent_requests_do_not_block_the_page() {
+        let address = start();
         // Five times as many as there are places; every third says nothing at all.
-        for number in 0..5 * LIMITS.connections {
-            let mut stream = TcpStream::connect(address).await.unwrap();
-            if number % 3 > 0 {
-                stream.write_all(b"GET / HTTP/1.1\r\nHost: loc").await.unwrap();
-            }
-            held.push(stream);
-        }
+        let held: Vec<TcpStream> = (0..5 * LIMITS.connections)
+            .map(|number| {
+                let mut stream = connect(address);
+                if number % 3 > 0 {
+                    write!(stream, "GET / HTTP/1.1\r\nHost: loc").unwrap();
+                }
+                stream
+            })
+            .collect();
         let since = Instant::now();
-        let answer = tokio::time::timeout(Duration::from_secs(20), ask(address)).await;
-        assert!(answer.expect("blocked by half-sent requests").ends_with("here"));
+        assert!(ask(address).ends_with("here"), "blocked by half-sent requests");
         assert!(since.elapsed() >= LIMITS.headers, "the test needs all places taken");
         // Those that never finished their request were let go, not answered.
         for mut stream in held.into_iter().take(LIMITS.connections) {
             let mut rest = Vec::new();
-            let _ = stream.read_to_end(&mut rest).await;
+            let _ = stream.read_to_end(&mut rest);
             assert!(!String::from_utf8_lossy(&rest).contains("200 OK"));
         }
     }
 
-    #[tokio::test]
-    async fn more_connections_than_places_all_get_their_answer() {
-        let address = start().await;
-        let asked: Vec<_> = (0..40).map(|_| tokio::spawn(ask(address))).collect();
+    #[test]
+    fn more_connections_than_places_all_get_their_answer() {
+        let address = start();
+        let asked: Vec<_> = (0..40).map(|_| std::thread::spawn(move || ask(address))).collect();
         for answer in asked {
-            assert!(answer.await.unwrap().ends_with("here"));
+            assert!(answer.join().unwrap().ends_with("here"));
         }
     }
 }

@@ -168,7 +168,7 @@ pub fn sentences(compared: &[Compared]) -> Vec<String> {
         compared.iter().filter(|run| run.summary.verdict == Verdict::Harmful).collect();
     let kept: Vec<&Compared> = compared
         .iter()
-        .filter(|run| run.summary.verdict == Verdict::Retained)
+        .filter(|run| run.summary.verdict.kept_everybody())
         .filter(|run| run.summary.behaviour != "never")
         .collect();
     let mut sentences = Vec::new();

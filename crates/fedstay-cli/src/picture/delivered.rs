@@ -22,13 +22,12 @@ pub(super) fn with_end(
 
 /// Whether an agent is content with the delivered model; `None` if it could not be asked.
 pub(super) fn content(agent: &AgentSummary) -> Option<bool> {
-    agent.loss_of_round.is_none().then_some(agent.loss <= agent.epsilon)
+    agent.loss_of_round.is_none().then(|| agent.is_content())
 }
 
-/// `7 of 10`: the agents that are content. Counted, because older summaries do not say it.
+/// `7 of 10`: the agents that are content.
 pub(super) fn content_of(summary: &Summary) -> String {
-    let count = summary.agents.iter().filter(|agent| content(agent) == Some(true)).count();
-    format!("{count} of {}", summary.agents.len())
+    format!("{} of {}", summary.satisfied(), summary.agents.len())
 }
 
 #[cfg(test)]

@@ -242,11 +242,9 @@ fn troubles(subject: &Subject) -> String {
 
 fn result(summary: &Summary) -> String {
     let mut words = vec![format!(
-        "{} after {} rounds. {} agents are content with the delivered model. Its loss over the agents: \
-         mean {:.4}, worst {:.4}.",
+        "{} after {} rounds. Loss of the delivered model over the agents: mean {:.4}, worst {:.4}.",
         sentence(summary.stop.name()).trim_end_matches('.'),
         summary.rounds,
-        content_of(summary),
         summary.loss.mean,
         summary.loss.max
     )];
@@ -472,7 +470,7 @@ mod tests {
         let page = page(&[subject]);
         let row = "<td>3.4375</td><td>2.9375</td><td>25.0%</td><td>no</td><td>2</td>";
         assert!(page.contains(row) && page.contains("<td>yes</td><td>stayed</td>"), "{page}");
-        assert!(page.contains("1 of 2 agents are content") && page.contains("<td>patient</td>"));
+        assert!(page.contains("1 of 2 content") && page.contains("<td>patient</td>"));
         assert!(page.contains("worst 3.4375") && page.contains("Hardly anything moved."));
     }
 
