@@ -125,9 +125,7 @@ pub(crate) fn play(bout: &Bout, alone: Option<&Vec<Score>>) -> Result<Outcome> {
     };
     match judged(bout, alone.map(Vec::as_slice)) {
         Ok((summary, idle)) => Ok(outcome(&summary, &idle, failed)),
-        Err(error) if error.downcast_ref().is_some_and(fedstay::Error::is_divergence) => {
-            Ok(failed)
-        }
+        Err(error) if error.downcast_ref().is_some_and(fedstay::Error::is_divergence) => Ok(failed),
         Err(error) => {
             let Bout { rule, behaviour, seed, .. } = bout;
             Err(error.context(format!("{rule} against {behaviour}, seed {seed}")))

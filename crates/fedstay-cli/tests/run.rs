@@ -44,6 +44,18 @@ fn the_summary_has_every_key() {
 }
 
 #[test]
+fn the_default_experiment_ends_well_and_is_the_one_that_is_compared() {
+    let default = summary(&[]);
+    assert_eq!((&default["verdict"], &default["rule"]), (&"retained".into(), &"retain".into()));
+    assert_eq!((&default["content"], &default["everybody_content"]), (&10.into(), &true.into()));
+    let folder = tempfile::tempdir().unwrap();
+    let rules = ["compare", "--rules", "retain,fedavg", "--json"];
+    let compared: Vec<Value> = serde_json::from_str(&ok(folder.path(), &rules)).unwrap();
+    assert_eq!(compared[0], default);
+    assert_eq!(compared[1], summary(&["rule.kind=fedavg"]));
+}
+
+#[test]
 fn the_observations_through_the_command() {
     for rule in ["fedavg", "minibatch-sgd", "ada-gd"] {
         let kind = format!("rule.kind={rule}");
@@ -58,7 +70,10 @@ fn the_observations_through_the_command() {
         let kept = summary(
             &[&shared[..], &["rule.kind=ada-gd", "rule.delta=0.05", "step_size=0.03"]].concat(),
         );
-        assert_eq!(kept["verdict"], "retained");
+        assert_eq!(
+            (&kept["verdict"], &kept["left"]),
+            (&"unsatisfied".into(), &serde_json::json!([]))
+        );
     }
     assert_eq!(summary(&["problem.kind=observation-1", "rule.kind=ada-gd"])["stop"], "stalled");
 }

@@ -100,13 +100,42 @@ fn averaging_loses_everybody_and_ada_gd_nobody() {
     assert_eq!((averaged.verdict, averaged.stop), (Verdict::Harmful, StopReason::EveryoneLeft));
     let halve = [("rule.kind", "ada-gd"), ("rule.on_settled", "halve"), ("rounds", "300")];
     let (kept, _) = play(&halve);
-    assert_eq!(kept.verdict, Verdict::Retained);
+    assert!(kept.verdict.kept_everybody());
     let (averaged, kept) = (averaged.accuracy.unwrap(), kept.accuracy.unwrap());
     assert!(kept.min > averaged.min + 0.1 && kept.mean > averaged.mean, "{averaged:?} {kept:?}");
     let (ceiling, _) =
         play(&[("rule.kind", "fedavg"), ("behaviour.kind", "never"), ("rounds", "300")]);
     assert_eq!(ceiling.verdict, Verdict::Retained);
     assert!(ceiling.accuracy.unwrap().mean >= kept.mean);
+}
+
+#[test]
+fn with_partial_participation_a_run_ends_as_everyone_left_only_when_nobody_remains() {
+    let mut empty = 0;
+    for behaviour in ["threshold", "returning"] {
+        for seed in ["0", "1", "2"] {
+            let (summary, trace) = play(&[
+                ("rule.kind", "fedavg"),
+                ("participation", "0.3"),
+                ("rounds", "200"),
+                ("behaviour.kind", behaviour),
+                ("seed", seed),
+            ]);
+            let remain = summary.agents.iter().any(|agent| agent.left.is_none());
+            assert_eq!(
+                summary.stop == StopReason::EveryoneLeft,
+                !remain,
+                "{behaviour}, seed {seed}"
+            );
+            // All who were asked said goodbye, others are still in: nothing moves, the run goes on.
+            let rounds = trace.lines.iter().zip(trace.weights.windows(2));
+            for (line, weights) in rounds.filter(|(line, _)| line.agents.is_empty()) {
+                assert!(!line.left.is_empty() && weights[0] == weights[1]);
+                empty += 1;
+            }
+        }
+    }
+    assert!(empty > 0, "no round without a report: the test tests nothing");
 }
 
 #[test]
