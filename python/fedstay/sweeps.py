@@ -87,11 +87,11 @@ def sweep(
     ... rounds = 60
     ... problem.kind = "observation-3"
     ... [grid]
-    ... rule.kind = ["fedavg", "ada-gd"]
+    ... rule.kind = ["fedavg", "retain"]
     ... ''')
     >>> study = fedstay.sweep(folder / "study.toml", store=folder / "study.db")
     >>> study.columns["rule.kind"], study.columns["verdict"]
-    (['fedavg', 'ada-gd'], ['harmful', 'retained'])
+    (['fedavg', 'retain'], ['harmful', 'retained'])
     """
     result = Sweep(file, set=set, store=store)
     result.computed = result._sweep.compute(threads if threads is not None else os.cpu_count() or 1)
