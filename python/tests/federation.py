@@ -170,7 +170,7 @@ class Federation:
             status = self.status(run)
             return status if status.startswith("finished") else ""
 
-        return wait_until(ended, 60, f"the end of run {run}", every=0.5)
+        return wait_until(ended, 300, f"the end of run {run}", every=0.5)
 
     def ours(self, name: str) -> list[int]:
         """Processes that this federation started, itself or through its SuperLink, by their pid."""

@@ -75,7 +75,7 @@ def test_a_server_app_killed_at_random_moments_goes_on_to_the_same_bytes(federat
         out, here = tmp_path / f"killed-{runs}", 0
         while not (out / "summary.json").exists():
             run = federation.start_run(out=out, rounds=ROUNDS, timeout=300.0)
-            wait_until(lambda: federation.ours("flwr-serverapp"), 60, "the server app", 0.05)
+            wait_until(lambda: federation.ours("flwr-serverapp"), 180, "the server app", 0.05)
             # A run takes some forty seconds; moments near its start and in its middle.
             if killed < KILLS and here < 8:
                 time.sleep(draw.uniform(0.0, draw.choice([2.0, 12.0, 40.0])))

@@ -9,6 +9,7 @@ use serde_json::Value;
 /// Two honest agents, and one whose report is whatever the test says.
 struct Strangers {
     strict: bool,
+    alone: bool,
     hostile: Report<'static>,
     dropped: Vec<AgentId>,
 }
@@ -24,7 +25,10 @@ impl Engine for Strangers {
     fn gather(&mut self, _: &Call<'_>) -> Result<Gathered<'_>, Error> {
         let honest =
             |id: usize| Report::new(AgentId(id as u64), 5.0, 0.1, Vector::F64(&SIDES[id][..]));
-        let reports = vec![honest(0), honest(1), self.hostile];
+        let mut reports = vec![self.hostile];
+        if !self.alone {
+            reports.extend([honest(0), honest(1)]);
+        }
         let faults = vec![(AgentId(7), "no answer".to_owned())];
         Ok(Gathered { reports: Reports::new(2, reports)?, faults, assessment: None })
     }
@@ -68,11 +72,11 @@ impl Observer for Seen {
 fn played(rule: impl Into<Rule>, hostile: Report<'static>) {
     let rule = rule.into();
     let server = || Server::new(vec![0.0, 0.0], rule.clone(), 0.5).unwrap();
-    let mut strict = Strangers { strict: true, hostile, dropped: Vec::new() };
+    let mut strict = Strangers { strict: true, alone: false, hostile, dropped: Vec::new() };
     assert!(run(&mut server(), &mut strict, 3, &mut []).is_err(), "nothing was wrong with it");
 
     let (mut seen, mut moved) = (Seen::default(), server());
-    let mut strangers = Strangers { strict: false, hostile, dropped: Vec::new() };
+    let mut strangers = Strangers { strict: false, alone: false, hostile, dropped: Vec::new() };
     let stop = run(&mut moved, &mut strangers, 3, &mut [&mut seen]).unwrap();
     assert_eq!(stop, StopReason::RoundLimit);
     assert_eq!(strangers.dropped, [AgentId(2); 3]);
@@ -96,4 +100,14 @@ fn a_report_that_the_rule_cannot_read_costs_its_agent_the_round_and_nobody_the_r
     played(MwFed::default(), Report { standing: Standing::Private { tau: 1.0 }, ..plain });
     let standing = Standing::Open { loss: Loss::AtLeast(0.05), epsilon: 0.1 };
     played(MwFed::default(), Report { standing, ..plain });
+}
+
+#[test]
+fn a_round_in_which_only_a_bad_report_came_is_a_round_without_a_step() {
+    let far = Report::new(AgentId(2), 5.0, 0.1, Vector::F64(&FAR));
+    let hostile = Report { reach: Some(1e300), ..far };
+    let mut server = Server::new(vec![0.0, 0.0], Mean::default(), 0.5).unwrap();
+    let mut strangers = Strangers { strict: false, alone: true, hostile, dropped: Vec::new() };
+    assert_eq!(run(&mut server, &mut strangers, 3, &mut []).unwrap(), StopReason::RoundLimit);
+    assert_eq!((server.weights(), server.round()), (&[0.0, 0.0][..], 3));
 }
