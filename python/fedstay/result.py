@@ -182,9 +182,7 @@ class Result:
 def from_outcome(outcome: _core.Outcome, folder: str | Path | None) -> Result:
     """The result of a run that has just ended."""
     kept = Path(folder) if folder is not None else None
-    # A run that was resumed after its last round has met nobody since: the folder knows who took part.
-    header = outcome.header if kept is None else _core.read_folder(kept)[0]
-    return Result(header, outcome.rounds, outcome.summary, outcome.weights, kept)
+    return Result(outcome.header, outcome.rounds, outcome.summary, outcome.weights, kept)
 
 
 def read(folder: str | Path) -> Result:

@@ -55,7 +55,7 @@ pub(crate) fn drive(
         .and_then(|server| server.with_policy(policy))
         .map_err(from_core)?;
     let mut engine = PyEngine::new(engine, server.weights().len())?;
-    let header = Header {
+    let mut header = Header {
         schema: Header::SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         rule: label,
@@ -82,6 +82,8 @@ pub(crate) fn drive(
             }
         }
     }
+    // Whoever joined before the cut is in the roll, and belongs into the header of the rest.
+    header.agents = engine.roll().borrow().clone();
     let mut books = Books { header, roll: engine.roll(), ledger, lines, folder };
     let stop = match books.ledger.stop() {
         Some(stop) => stop,
