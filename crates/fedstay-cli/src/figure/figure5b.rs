@@ -91,7 +91,7 @@ fn against(safe: &Done, ada_gd: &Done) -> String {
             format!("{:+.1}", 100.0 * (ada_gd.end.agents.mean - safe.end.agents.mean))
         })
         .collect();
-    format!(" {}; ADA-GD ends {} points from there.", words::outcome(safe), words::list(&points))
+    format!(" {}; ADA-GD against that: {} points.", words::outcome(safe), words::list(&points))
 }
 
 #[cfg(test)]

@@ -43,6 +43,7 @@ fn styles(done: &[Done]) -> Vec<Style> {
     let mut again = [
         Style { colour: Colour::GREEN, dash: Dash::DashDot, marker: Marker::Triangle },
         Style { colour: Colour::INK, dash: Dash::Dotted, marker: Marker::Ring },
+        Style { colour: Colour::PURPLE, dash: Dash::Dotted, marker: Marker::Diamond },
     ]
     .into_iter()
     .cycle();
@@ -198,6 +199,23 @@ fn thinned(points: Vec<Point>) -> Vec<Point> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::figure::training::{Arm, Asked};
+
+    #[test]
+    fn one_rule_at_four_step_sizes_has_four_looks() {
+        let done: Vec<Done> = ["a", "b", "c", "d"]
+            .into_iter()
+            .map(|name| {
+                let arm = Arm::main(name, "fedavg");
+                let experiment = arm.experiment("", &Asked::default(), 0).unwrap();
+                Done { arm, experiment, runs: vec![crate::figure::measured::tests::fake()] }
+            })
+            .collect();
+        let styles = styles(&done);
+        for (index, style) in styles.iter().enumerate() {
+            assert!(!styles[index + 1..].contains(style), "{style:?}");
+        }
+    }
 
     #[test]
     fn thinning_keeps_both_ends() {
