@@ -443,7 +443,7 @@ mod tests {
         let set: Vec<_> = set.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
         let experiment = Experiment::parse("", &set).unwrap();
         let bout = Bout::new("retain", "mixed", 0, experiment).unwrap();
-        let played = play(&bout, None);
+        let played = play(&bout, None).unwrap();
         assert_eq!(played.flagged, 1);
         // However a warning is worded, what counts is the summary's own list.
         let (mut summary, idle) = judged(&bout, None).unwrap();
