@@ -70,10 +70,9 @@ fn the_observations_through_the_command() {
         let kept = summary(
             &[&shared[..], &["rule.kind=ada-gd", "rule.delta=0.05", "step_size=0.03"]].concat(),
         );
-        assert_eq!(
-            (&kept["verdict"], &kept["left"]),
-            (&"unsatisfied".into(), &serde_json::json!([]))
-        );
+        // ADA-GD stops within its slack of everybody's precision: all stay, and nobody is content.
+        assert_eq!(kept["verdict"], "unsatisfied");
+        assert!(kept["left"].as_array().unwrap().is_empty());
     }
     assert_eq!(summary(&["problem.kind=observation-1", "rule.kind=ada-gd"])["stop"], "stalled");
 }
@@ -196,7 +195,7 @@ fn compare_tells_who_left_and_draws_it() {
         &["compare", "--set", "problem.kind=red-blue", "--rules", "fedavg,ada-gd"],
     );
     assert!(
-        said.contains("harmful") && said.contains("retained") && said.contains("80.0%"),
+        said.contains("harmful") && said.contains("ada-gd: all stayed") && said.contains("80.0%"),
         "{said}"
     );
     assert!(folder.path().join("figures/compare.svg").exists());

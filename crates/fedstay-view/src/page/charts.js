@@ -243,7 +243,7 @@ export class Losses {
       const { colour, dash } = agentLook(index);
       const gone = this.gone(index);
       const path = new Path2D();
-      trace(path, plot, column, 0, gone + 1);
+      trace(path, plot, column, 0, Math.min(gone + 1, column.low.length));
       context.strokeStyle = colour;
       context.lineWidth = 1.8;
       context.setLineDash(dash);
