@@ -9,5 +9,4 @@ pub mod progress;
 mod spreadsheet;
 mod story;
 mod table;
-pub mod terminal;
 pub mod tournament;

@@ -1,16 +1,20 @@
 //! Text from outside, fit to be shown.
+//!
+//! Names, labels, keys and paths come from files that others wrote. A control character in them could
+//! break a line, move the cursor, rewrite what was printed or retitle the window, so it is spelled
+//! out, not sent.
 
-/// Text in one line: control characters are written out, so that nothing that came in a file or a key
-/// breaks a line or speaks to a terminal.
+/// Text in one line, with every control character spelled out.
 pub fn one_line(text: &str) -> String {
-    let mut line = String::with_capacity(text.len());
-    for c in text.chars() {
-        if c.is_control() { line.extend(c.escape_default()) } else { line.push(c) }
-    }
-    line
+    spelled_out(text, false)
 }
 
-/// The same, cut after so many characters: longer quotations say nothing more.
+/// The same with its lines as they are, for a table or a paragraph.
+pub fn printable(text: &str) -> String {
+    spelled_out(text, true)
+}
+
+/// Text in one line, cut after so many characters: longer quotations say nothing more.
 pub fn quoted(text: &str, longest: usize) -> String {
     let mut line = one_line(text);
     if let Some((end, _)) = line.char_indices().nth(longest) {
@@ -20,13 +24,34 @@ pub fn quoted(text: &str, longest: usize) -> String {
     line
 }
 
+fn spelled_out(text: &str, keeps_lines: bool) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' if keeps_lines => shown.push(c),
+            // Marks that turn the direction of writing around hide what a name really says.
+            c if c.is_control()
+                || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') =>
+            {
+                shown.extend(c.escape_default());
+            }
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn what_would_break_a_line_or_reach_a_terminal_is_written_out() {
+    fn what_would_break_a_line_or_reach_a_terminal_is_spelled_out() {
         assert_eq!(one_line("a\nb\u{1b}[31mc"), "a\\nb\\u{1b}[31mc");
+        let hostile = "red \u{1b}[31m\nbell \u{7}, C1 \u{9b}2J, \u{202e}turned";
+        let shown = "red \\u{1b}[31m\nbell \\u{7}, C1 \\u{9b}2J, \\u{202e}turned";
+        assert_eq!(printable(hostile), shown);
+        assert_eq!(printable("ε ≤ 0.1, 4 × 2"), "ε ≤ 0.1, 4 × 2");
         assert_eq!(quoted("ääää", 3), "äää…");
         assert_eq!(quoted("abc", 3), "abc");
     }

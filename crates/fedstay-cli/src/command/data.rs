@@ -1,11 +1,11 @@
 //! `fedstay data`: fetch data sets, and look at how they are dealt out.
 
 use super::{Source, Usage};
-use crate::terminal::printable;
 use anyhow::Result;
 use fedstay_sim::data::cache_dir;
 use fedstay_sim::data::fetch::{Fetchable, fetch};
 use fedstay_sim::simulator::Simulator;
+use fedstay_sim::text::printable;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::Write;
 use std::path::PathBuf;

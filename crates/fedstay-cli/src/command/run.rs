@@ -2,12 +2,12 @@
 
 use super::{Source, Threads, Usage};
 use crate::progress::Progress;
-use crate::terminal::printable;
 use crate::{picture, story, table};
 use anyhow::{Context, Result};
 use fedstay::record::{Counterfactual, Summary};
 use fedstay_sim::observe::{Asked, Folder, FolderError, TensorBoard};
 use fedstay_sim::spec::Experiment;
+use fedstay_sim::text::printable;
 use fedstay_sim::trial::{Parting, Trial, Watch};
 use std::io::Write;
 use std::path::{Path, PathBuf};

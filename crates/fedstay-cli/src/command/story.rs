@@ -3,8 +3,8 @@
 use super::Threads;
 use crate::progress::Progress;
 use crate::story;
-use crate::terminal::printable;
 use anyhow::{Context, Result};
+use fedstay_sim::text::printable;
 use fedstay_sim::trial::{Parting, Trial, Watch};
 use std::io::Write;
 use std::path::PathBuf;

@@ -3,10 +3,10 @@
 use super::{Study, told, wheres};
 use crate::command::Usage;
 use crate::table;
-use crate::terminal::printable;
 use anyhow::{Context, Result};
 use fedstay_sim::sweep::stats::Mean;
 use fedstay_sim::sweep::{Frame, Store};
+use fedstay_sim::text::printable;
 use rusqlite::types::ValueRef;
 use serde_json::Value;
 use std::io::Write;

@@ -3,9 +3,9 @@
 use super::Study;
 use crate::progress::duration;
 use crate::table;
-use crate::terminal::printable;
 use anyhow::Result;
 use fedstay_sim::sweep::{Frame, Outcome};
+use fedstay_sim::text::printable;
 use std::io::Write;
 
 /// How much of a sweep is done, and what it took.
