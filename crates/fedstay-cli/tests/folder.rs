@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-/// Some seconds of rounds.
+/// Two seconds of rounds on a fast machine: several checkpoints.
 const LONG: [&str; 12] = [
     "--set",
     "problem.kind=huber",
@@ -18,7 +18,7 @@ const LONG: [&str; 12] = [
     "--set",
     "step_size=0.0005",
     "--set",
-    "rounds=6000",
+    "rounds=20000",
     "--set",
     "record_gram=true",
 ];
