@@ -136,7 +136,8 @@ export class Losses {
     // What becomes of those who left may go out of sight; what they left from may not.
     const most = extent([...this.received, ends]);
     const known = own && whole ? [Math.min(own[0], whole[0]), Math.max(Math.min(whole[1], own[1] * 1.25), most ? most[1] : -Infinity)] : whole;
-    const told = known !== null;
+    // The delivered model alone is not a course: without one, say why there is none.
+    const told = extent([...this.columns, ...this.received]) !== null;
     const detail = this.run.detail;
     const none = detail.sketch ? "A run out of a sweep’s store, which keeps who left when and how good the model was in some rounds. Every round, with every agent’s loss: fedstay sweep extract --help"
       : detail.rounds ? "Nobody tells a loss in this run (privacy mode): the strip below shows who is about to leave." : "Waiting for the first round …";
