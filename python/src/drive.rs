@@ -64,6 +64,7 @@ pub(crate) fn drive(
         rounds,
         agents: engine.roll().borrow().clone(),
         sketch: false,
+        own: false,
     };
     let config = config(&server, &header, &behaviour, settings)?;
     let mut ledger = Ledger::default();

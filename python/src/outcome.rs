@@ -86,12 +86,13 @@ pub(crate) fn draw<'py>(
 ) -> PyResult<Bound<'py, PyBytes>> {
     // A summary that another version wrote is no reason not to draw the rounds.
     let summary: Option<Summary> = summary.and_then(|text| serde_json::from_str(text).ok());
-    let header = serde_json::from_str(header).map_err(error)?;
+    let header: Header = serde_json::from_str(header).map_err(error)?;
+    let on = if header.own { DecidesOn::Own } else { DecidesOn::Received };
     let lines: Result<Vec<RoundLine>, _> =
         rounds.iter().map(|line| serde_json::from_str(line)).collect();
     let recorded = Recorded { header, rounds: lines.map_err(error)?, unreadable: Vec::new() };
     let bytes = py.detach(|| {
-        let figure = picture::run::figure(&recorded, summary.as_ref(), DecidesOn::default());
+        let figure = picture::run::figure(&recorded, summary.as_ref(), on);
         let svg = figure.to_svg();
         match form {
             "svg" => Ok(svg.into_bytes()),

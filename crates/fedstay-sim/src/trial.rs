@@ -134,6 +134,7 @@ impl Trial {
                 .map(|(id, epsilon)| HeaderAgent { id, epsilon, name: None })
                 .collect(),
             sketch: false,
+            own: self.experiment.decides_on_own(),
         }
     }
 

@@ -139,6 +139,7 @@ mod tests {
                 .map(|id| HeaderAgent { id: fedstay::AgentId(id), epsilon: 0.1, name: None })
                 .collect(),
             sketch: false,
+            own: false,
         };
         let mut history = History::new(header, false);
         for round in 1..=rounds {

@@ -34,6 +34,10 @@ pub struct Header {
     /// Whether only some rounds are here, without the agents' losses: a run out of a sweep's store.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sketch: bool,
+    /// Whether agents decide on, and report, the loss of their own model after their local work, and
+    /// not that of the model they received.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub own: bool,
 }
 
 impl Header {

@@ -8,7 +8,9 @@ use anyhow::Result;
 use fedstay::record::{Header, RoundLine, Summary};
 use fedstay::{Error, RoundView};
 use fedstay_sim::spec::{DEFAULT, Experiment, SpecError};
+use fedstay_sim::text::printable;
 use fedstay_sim::trial::{Trial, Watch};
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
 use toml::Table;
@@ -118,10 +120,16 @@ impl Compare {
                 first.summary.on, first.summary.seed
             )?;
             for note in &first.summary.notes {
-                writeln!(out, "{note}\n")?;
+                writeln!(out, "{}\n", printable(note))?;
             }
         }
         write!(out, "{}", comparison(compared))?;
+        let mut told = BTreeSet::new();
+        for Compared { label, summary, .. } in compared {
+            for warning in summary.warnings.iter().filter(|warning| told.insert(warning.as_str())) {
+                writeln!(out, "\nWARNING  {label}: {}", printable(warning))?;
+            }
+        }
         let files = picture::compare::write(compared, &self.out)?;
         for sentence in picture::compare::sentences(compared) {
             writeln!(out, "\n{sentence}")?;
@@ -141,7 +149,8 @@ impl Compare {
 fn comparison(compared: &[Compared]) -> String {
     let accuracy = compared.iter().any(|run| run.summary.accuracy.is_some());
     let population = compared.iter().any(|run| run.summary.population.is_some());
-    let mut headings = vec!["rule", "left", "verdict", "stopped", "rounds", "loss mean", "worst"];
+    let mut headings =
+        vec!["rule", "left", "verdict", "content", "stopped", "rounds", "loss mean", "worst"];
     if accuracy {
         headings.extend(["accuracy mean", "worst"]);
     }
@@ -155,6 +164,7 @@ fn comparison(compared: &[Compared]) -> String {
                 label.clone(),
                 table::departures(summary),
                 summary.verdict.name().to_owned(),
+                format!("{} of {}", summary.satisfied(), summary.agents.len()),
                 summary.stop.name().to_owned(),
                 summary.rounds.to_string(),
                 format!("{:.3}", summary.loss.mean),

@@ -197,6 +197,11 @@ impl Experiment {
         }
     }
 
+    /// Whether agents decide on, and report, the loss of their own model.
+    pub fn decides_on_own(&self) -> bool {
+        self.training.as_ref().is_some_and(|training| training.decides_on == DecidesOn::Own)
+    }
+
     /// How many vectors and numbers a report consists of, for the accounting of privacy.
     pub fn parts_of_a_report(&self) -> u32 {
         let both =

@@ -77,10 +77,11 @@ fn settings(plan: &Plan) -> Vec<String> {
     keys
 }
 
-const RESULTS: [&str; 11] = [
+const RESULTS: [&str; 12] = [
     "rounds",
     "left",
     "first_departure",
+    "content",
     "accuracy.mean",
     "accuracy.min",
     "accuracy.max",
@@ -112,7 +113,7 @@ impl Frame {
             .push(column("stop", each(&|record| summary(record, |summary| summary.stop.name()))));
         columns.push(column("verdict", each(&|record| summary(record, |s| s.verdict.name()))));
         for name in RESULTS {
-            let whole = matches!(name, "rounds" | "left" | "first_departure");
+            let whole = matches!(name, "rounds" | "left" | "first_departure" | "content");
             let value = |record: &Record| {
                 let value = record.result(name)?;
                 Some(if whole { Value::from(value as i64) } else { Value::from(value) })

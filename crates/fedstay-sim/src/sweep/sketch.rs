@@ -31,6 +31,7 @@ pub fn sketch(run: &Planned, finished: &Finished, path: &Path) -> Result<bool, F
         rounds: run.experiment.rounds,
         agents: summary.agents.iter().map(agent).collect(),
         sketch: true,
+        own: run.experiment.decides_on_own(),
     };
     write_folder(path, &run.experiment, &header, &lines(summary, &finished.series.0), summary)?;
     Ok(true)
