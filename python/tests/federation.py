@@ -154,6 +154,13 @@ class Federation:
         out = self.flwr("list", "dep", "--run-id", run, "--format", "json")
         return json.loads(out[out.index("{") :])["runs"][0]["status"]
 
+    def wait_for_task(self, run: str) -> None:
+        """Waits until the server app of a run has taken up its task."""
+        begun = rf"Started task \d+ of run {run}\b"
+        wait_until(
+            lambda: bool(re.search(begun, self.log("superlink"))), 180, "the server app", 0.05
+        )
+
     def finish(self, run: str, out: Path, seconds: float) -> str:
         """Waits for the end of a run, and tells how it ended.
 

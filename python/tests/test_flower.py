@@ -5,7 +5,6 @@ The tests share one federation and come in this order: the last of them kills a 
 
 import os
 import random
-import re
 import signal
 import time
 
@@ -78,10 +77,7 @@ def test_a_server_app_killed_at_random_moments_goes_on_to_the_same_bytes(federat
             run = federation.start_run(out=out, rounds=ROUNDS, timeout=300.0)
             # Only once it has taken its task up: a process killed before that is started again by
             # Flower, and two apps would be at one folder, of which the lock refuses one.
-            begun = rf"Started task \d+ of run {run}\b"
-            wait_until(
-                lambda: re.search(begun, federation.log("superlink")), 180, "the server app", 0.05
-            )
+            federation.wait_for_task(run)
             # A run takes some forty seconds; moments near its start and in its middle.
             if killed < KILLS and here < 8:
                 time.sleep(draw.uniform(0.0, draw.choice([2.0, 12.0, 40.0])))
