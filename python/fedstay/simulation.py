@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -11,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core
+from .engine import Assessed, Gathered, Member
 from .result import Result, from_outcome
 from .rules import Rule, usual_epsilon
 from .settings import flat
@@ -51,18 +54,18 @@ class LocalAgents:
             self._agents, self._names = list(agents), [None] * len(agents)
         if not self._agents:
             raise _core.Error("nobody takes part: `agents` is empty")
-        self._epsilon = [self._precision(i, epsilon) for i in range(len(self._agents))]
         dealt = _core.Behaviour(behaviour).assign(len(self._agents), seed)
-        self._behaviour = [
-            _core.Behaviour(getattr(agent, "behaviour", common))
-            for agent, common in zip(self._agents, dealt, strict=True)
+        self._participants = [
+            _core.Participant(
+                index, self._target(index, epsilon), getattr(agent, "behaviour", common)
+            )
+            for index, (agent, common) in enumerate(zip(self._agents, dealt, strict=True))
         ]
         #: The last gradient of those who may repeat it.
         self._last: dict[int, NDArray[Any]] = {}
-        self._left: dict[int, int] = {}
         self._dtype = dtype
 
-    def _precision(self, index: int, epsilon: float | Sequence[float] | None) -> float:
+    def _target(self, index: int, epsilon: float | Sequence[float] | None) -> float:
         own = getattr(self._agents[index], "epsilon", None)
         if own is not None:
             return float(own)
@@ -80,95 +83,85 @@ class LocalAgents:
             )
         return float(epsilon[index])
 
-    def agents(self) -> list[tuple[int, float, str | None]]:
-        """Number, precision and name of everybody."""
-        return [(i, e, n) for i, (e, n) in enumerate(zip(self._epsilon, self._names, strict=True))]
-
-    def behaviours(self) -> list[str]:
-        """How everybody behaves."""
-        return [behaviour.name for behaviour in self._behaviour]
+    def agents(self) -> list[Member]:
+        """Everybody."""
+        everybody = zip(self._participants, self._names, strict=True)
+        return [
+            Member(index, participant.epsilon, name, participant.behaviour)
+            for index, (participant, name) in enumerate(everybody)
+        ]
 
     def gather(
-        self, *, round: int, weights: NDArray[np.float64], step_size: float, **_: Any
-    ) -> tuple[list[_core.Report], list[int], list[int], list[tuple[int, str]], None, None]:
+        self, *, round: int, weights: NDArray[np.float64], step_size: float, exact: bool
+    ) -> Gathered:
         """Sends the weights to those still in, and collects what they say."""
-        reports: list[_core.Report] = []
-        goodbyes: list[int] = []
-        returned: list[int] = []
+        gathered = Gathered([], [], [])
         sent = weights.astype(self._dtype, copy=False)
-        for index, behaviour in enumerate(self._behaviour):
-            present = index not in self._left
-            if not present and not behaviour.comes_back:
+        for index, participant in enumerate(self._participants):
+            if not participant.looks:
                 continue
-            report = self._answer(index, sent, round, step_size, present)
-            if report is not None:
-                reports.append(report)
-                if self._left.pop(index, None) is not None:
-                    returned.append(index)
-            elif present:
-                self._left[index] = round
-                goodbyes.append(index)
-        return reports, goodbyes, returned, [], None, None
+            agent = self._agents[index]
+            value, gradient = agent.loss_and_grad(sent)
+            answer = participant.answer(
+                loss=float(value),
+                round=round,
+                step_size=step_size,
+                descended=partial(descended, agent, sent),
+            )
+            if answer == "leaves":
+                gathered.goodbyes.append(index)
+            if answer == "returns":
+                gathered.returned.append(index)
+            if answer in ("reports", "returns"):
+                gathered.reports.append(self._report(index, float(value), gradient))
+        return gathered
 
-    def _answer(
-        self, index: int, weights: NDArray[Any], round: int, step_size: float, present: bool
-    ) -> _core.Report | None:
-        """What an agent reports; None if it leaves, or stays away."""
-        agent, behaviour = self._agents[index], self._behaviour[index]
-        value, gradient = agent.loss_and_grad(weights)
-        loss, epsilon = float(value), self._epsilon[index]
-        if behaviour.leaves(
-            loss=loss,
-            epsilon=epsilon,
-            round=round,
-            agent=index,
-            present=present,
-            step_size=step_size,
-            descended=lambda steps, rate: descended(agent, weights, steps, rate),
-        ):
-            return None
-        if behaviour.repeats:
-            if behaviour.works or index not in self._last:
+    def _report(self, index: int, loss: float, gradient: Any) -> _core.Report:
+        """What an agent that stays tells."""
+        participant = self._participants[index]
+        if participant.repeats:
+            if participant.works or index not in self._last:
                 self._last[index] = np.array(gradient)
             gradient = self._last[index]
-        samples = int(getattr(agent, "samples", 1))
-        told = behaviour.told(loss)
-        return _core.Report(index, gradient, loss=told, epsilon=epsilon, samples=samples)
+        samples = int(getattr(self._agents[index], "samples", 1))
+        told = participant.told(loss)
+        return _core.Report(
+            index, gradient, loss=told, epsilon=participant.epsilon, samples=samples
+        )
 
-    def assess(
-        self, weights: NDArray[np.float64]
-    ) -> list[tuple[int, float, float | None, int | None]]:
+    def assess(self, weights: NDArray[np.float64]) -> list[Assessed]:
         """How good weights are for everybody, those who left included."""
         sent = weights.astype(self._dtype, copy=False)
-        told: list[tuple[int, float, float | None, int | None]] = []
+        assessed = []
         for index, agent in enumerate(self._agents):
             ask = getattr(agent, "loss", None)
             loss = ask(sent) if callable(ask) else agent.loss_and_grad(sent)[0]
             accuracy = getattr(agent, "accuracy", None)
-            told.append((index, float(loss), float(accuracy(sent)) if accuracy else None, None))
-        return told
+            share = float(accuracy(sent)) if accuracy else None
+            assessed.append(Assessed(index, float(loss), share))
+        return assessed
 
-    def memory(self) -> str:
+    def save(self) -> str:
         """Who left and what the others remember, for a checkpoint."""
-        last = {str(i): [str(g.dtype), g.tobytes().hex()] for i, g in self._last.items()}
-        behaviours = [behaviour.memory() for behaviour in self._behaviour]
-        left = {str(agent): round for agent, round in self._left.items()}
-        return json.dumps({"left": left, "behaviours": behaviours, "last": last}, allow_nan=False)
+        last = {
+            str(i): [str(g.dtype), b64encode(g.tobytes()).decode()] for i, g in self._last.items()
+        }
+        participants = [participant.save() for participant in self._participants]
+        return json.dumps({"participants": participants, "last": last}, allow_nan=False)
 
-    def recall(self, memory: str) -> None:
-        """Takes up what `memory` gave."""
-        saved = json.loads(memory)
-        if not isinstance(saved, dict) or "left" not in saved:
+    def restore(self, saved: str) -> None:
+        """Takes up what `save` gave."""
+        state = json.loads(saved)
+        if not isinstance(state, dict) or "participants" not in state:
             raise _core.Error(
                 "the checkpoint does not say who has left, so this run cannot be resumed; start it anew "
                 "in another folder"
             )
-        self._left = {int(agent): round for agent, round in saved["left"].items()}
-        for behaviour, remembered in zip(self._behaviour, saved["behaviours"], strict=True):
-            behaviour.recall(remembered)
+        for participant, text in zip(self._participants, state["participants"], strict=True):
+            participant.restore(text)
         self._last = {
-            int(agent): np.frombuffer(bytes.fromhex(text), dtype)
-            for agent, (dtype, text) in saved["last"].items()
+            int(agent): np.frombuffer(b64decode(text), dtype)
+            for agent, (dtype, text) in state["last"].items()
         }
 
 
@@ -237,7 +230,7 @@ def simulate(
     dtype = start.dtype if start.dtype == np.float32 else np.dtype(np.float64)
     usual = epsilon if epsilon is not None else usual_epsilon(rule)
     engine = LocalAgents(agents, usual, behaviour, dtype, seed)
-    precisions = [precision for _, precision, _ in engine.agents()]
+    targets = [member.epsilon for member in engine.agents()]
     outcome = _core.drive(
         engine,
         start,
@@ -250,7 +243,7 @@ def simulate(
         seed=seed,
         out=Path(out) if out is not None else None,
         resume=resume,
-        settings=json.dumps({"epsilon": precisions}),
+        settings=json.dumps({"epsilon": targets}),
     )
     return from_outcome(outcome, out)
 

@@ -1,26 +1,26 @@
-//! The core's loop around an engine that is written in Python.
+//! A session whose engine is written in Python.
 
 use crate::convert::Numbers;
 use crate::engine::PyEngine;
 use crate::error::{error, from_core};
-use crate::folder::{Books, Folder, Found, Layout, State};
 use crate::lists::Behaviour;
 use crate::outcome::Outcome;
-use fedstay::record::Header;
-use fedstay::verdict::{About, Ledger};
-use fedstay::{Engine, Observer, Server, StopReason, run};
+use fedstay::record::{Header, RoundLine};
+use fedstay::{About, Server, Session};
+use fedstay_cli::picture;
+use fedstay_sim::observe::{Asked, Driver, Folder, Start, read_rounds};
 use fedstay_sim::spec::rule_label;
 use pyo3::prelude::*;
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use toml::Table;
 
 /// Runs rounds with the agents of `engine` until the rule stops, nobody is left, or `rounds` are over.
 ///
-/// `engine` is an object with `agents()`, `gather(...)`, `assess(weights)`, `memory()` and
-/// `recall(memory)`; `fedstay.simulate` and `fedstay.flower` have one each. `settings` (JSON) goes to
-/// config.toml under its own name, `layout` names the tensors of model.safetensors.
+/// `engine` is a `fedstay.engine.Engine`; `fedstay.simulate` and `fedstay.flower` have one each.
+/// `settings` (JSON) goes to config.toml under its own name, `layout` names the tensors of
+/// model.safetensors.
 #[pyfunction]
 #[pyo3(signature = (engine, weights, rule, *, step_size, rounds, policy=None, behaviour=None,
     on="python", seed=0, out=None, resume=false, seconds_between_checkpoints=0.5,
@@ -41,7 +41,7 @@ pub(crate) fn drive(
     resume: bool,
     seconds_between_checkpoints: f64,
     settings: &str,
-    layout: Layout,
+    layout: Vec<(String, Vec<usize>)>,
 ) -> PyResult<Outcome> {
     if rounds == 0 {
         return Err(error("`rounds` is 0: nothing would happen; set it to 1 or more"));
@@ -50,95 +50,65 @@ pub(crate) fn drive(
     let rule = crate::server::rule(rule)?;
     let policy = crate::server::policy(policy)?;
     let behaviour = Behaviour::read(behaviour)?;
-    let label = rule_label(&rule, &policy, behaviour.inner());
-    let mut server = Server::new(weights, rule, step_size)
-        .and_then(|server| server.with_policy(policy))
-        .map_err(from_core)?;
-    let mut engine = PyEngine::new(engine, server.weights().len())?;
-    let mut header = Header {
-        schema: Header::SCHEMA.to_owned(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        rule: label,
-        on: on.to_owned(),
-        seed,
-        rounds,
-        agents: engine.roll().borrow().clone(),
-        sketch: false,
-        own: false,
-    };
-    let config = config(&server, &header, &behaviour, settings)?;
-    let mut ledger = Ledger::default();
-    let mut lines = Vec::new();
-    let mut folder = None;
-    if let Some(path) = out {
-        let pause = Duration::try_from_secs_f64(seconds_between_checkpoints).map_err(error)?;
-        let (opened, found) = Folder::open(&path, &config, &header, resume, pause)?;
-        folder = Some(opened);
-        if let Found::CutOff(state, before) = found {
-            lines = before;
-            if let Some(state) = state {
-                server = taken_up(&server, state.server)?;
-                engine.recall(&state.engine).map_err(|why| engine.exception(why))?;
-                ledger = state.ledger;
-            }
-        }
-    }
-    // Whoever joined before the cut is in the roll, and belongs into the header of the rest.
-    header.agents = engine.roll().borrow().clone();
-    let mut books = Books { header, roll: engine.roll(), ledger, lines, folder };
-    let stop = match books.ledger.stop() {
-        Some(stop) => stop,
-        None => go_on(&mut server, &mut engine, rounds, &mut books)?,
-    };
     let about = About {
-        rule: server.rule().name().to_owned(),
-        policy: server.policy().name().to_owned(),
+        label: rule_label(&rule, &policy, behaviour.inner()),
         behaviour: behaviour.inner().name().to_owned(),
         on: on.to_owned(),
         seed,
-        notes: Vec::new(),
+        ..About::default()
     };
-    let summary = books.ledger.summary(&server, &mut engine, stop, about);
-    let summary = summary.map_err(|why| engine.exception(why))?;
-    if let Some(folder) = &mut books.folder {
-        let state =
-            State { server: server.state(), engine: engine.memory(), ledger: books.ledger.clone() };
-        folder.finish(&summary, &server, &layout, state)?;
+    let server = Server::new(weights, rule, step_size)
+        .and_then(|server| server.with_policy(policy))
+        .map_err(from_core)?;
+    let engine = PyEngine::new(engine, server.weights().len())?;
+    let mut session = Session::new(server, engine, rounds, about).map_err(from_core)?;
+    let mut lines: Vec<RoundLine> = Vec::new();
+    let mut folder = None;
+    if let Some(path) = out {
+        let config = config(session.server(), session.header(), &behaviour, settings)?;
+        let pause = Duration::try_from_secs_f64(seconds_between_checkpoints).map_err(error)?;
+        let opened = open(&path, &config, resume, &mut session, &mut lines)?;
+        folder = Some(opened.with_pause(pause));
     }
-    Outcome::new(&books.header, &books.lines, &summary, server.delivered())
+    let ended = session.run(&mut [&mut lines, &mut folder]);
+    let summary = ended.map_err(|why| session.engine().exception(why))?;
+    let summary = summary.ok_or_else(|| error("interrupted"))?;
+    if let Some(folder) = &mut folder {
+        picture::run::write(folder.path(), Some(&summary))
+            .and_then(|_| picture::report::write(folder.path(), Some(&summary)))
+            .map_err(|why| error(format!("{why:#}")))?;
+        let state = session.state().map_err(|why| session.engine().exception(why))?;
+        folder.finish(state, session.server().delivered(), &layout, &summary).map_err(error)?;
+    }
+    Outcome::new(session.header(), &lines, &summary, session.server().delivered())
 }
 
-/// The loop, until it ends by itself or the engine ends it.
-fn go_on(
-    server: &mut Server,
-    engine: &mut PyEngine<'_>,
-    rounds: u32,
-    books: &mut Books,
-) -> PyResult<StopReason> {
-    match run(server, engine, rounds, &mut [books]) {
-        Ok(stop) => Ok(stop),
-        Err(why) => match engine.stopped() {
-            Some(line) => {
-                books.add(line);
-                books.between_rounds(server, engine).map_err(from_core)?;
-                Ok(StopReason::TooFew)
-            }
-            None => Err(engine.exception(why)),
-        },
+/// Makes the folder of a new run; or takes up the run that was cut off there, with its lines.
+fn open(
+    path: &Path,
+    config: &str,
+    resume: bool,
+    session: &mut Session<PyEngine<'_>>,
+    lines: &mut Vec<RoundLine>,
+) -> PyResult<Folder> {
+    if !(resume && path.join("config.toml").exists()) {
+        let start =
+            Start { config, header: session.header(), gram: false, asked: Asked::default() };
+        return Folder::create(path, &start, Driver::Python).map_err(error);
     }
-}
-
-/// The server of a checkpoint, if it is this run's.
-fn taken_up(new: &Server, state: fedstay::ServerState) -> PyResult<Server> {
-    let saved = Server::from_state(state).map_err(from_core)?;
-    if saved.weights().len() != new.weights().len() {
+    let found = Folder::resume(path, Driver::Python).map_err(error)?;
+    if found.config != config {
         return Err(error(format!(
-            "the checkpoint has {} weights, the model {}; choose another folder",
-            saved.weights().len(),
-            new.weights().len()
+            "the run in {} was begun with other settings (see its config.toml); continue with the \
+             same ones, or choose another folder",
+            path.display()
         )));
     }
-    Ok(saved)
+    *lines = read_rounds(&path.join("rounds.jsonl")).map_err(error)?.rounds;
+    if let Some(state) = found.state {
+        session.resume(state).map_err(|why| session.engine().exception(why))?;
+    }
+    Ok(found.folder)
 }
 
 /// The text of config.toml.
@@ -166,6 +136,6 @@ fn config(
     let text = toml::to_string(&table).map_err(error)?;
     Ok(format!(
         "# fedstay {version}, schema fedstay.config/1. The agents of this run are in Python: start \
-         the same\n# program again, it goes on where it was.\n\n{text}"
+         the same\n# program again, it continues where it was.\n\n{text}"
     ))
 }

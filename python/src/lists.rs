@@ -2,9 +2,10 @@
 
 use crate::convert::described;
 use crate::error::{error, from_core};
+use crate::participant::Sight;
 use fedstay::aggregate::Variant;
 use fedstay::list::Entry;
-use fedstay::{AgentId, Aggregator, Choice, Decide, Evidence, MwFed, Policy, Rule, View};
+use fedstay::{AgentId, Aggregator, Choice, Decide, MwFed, Policy, Rule, View};
 use pyo3::prelude::*;
 
 /// What there is of `what` ("rules", "policies" or "behaviours"): name, one sentence, reference.
@@ -73,40 +74,6 @@ pub(crate) struct Behaviour {
     inner: fedstay::Behaviour,
 }
 
-/// What an agent on this side finds out; looking ahead is left to Python.
-struct Sight<'py> {
-    loss: f64,
-    step_size: f64,
-    /// From a number of private steps and their size to the loss after them.
-    descended: Option<Bound<'py, PyAny>>,
-    failure: Option<PyErr>,
-}
-
-impl Sight<'_> {
-    fn after(&mut self, steps: u32, rate: f64, otherwise: f64) -> f64 {
-        let Some(descended) = &self.descended else { return otherwise };
-        let loss = descended.call1((steps, rate)).and_then(|loss| loss.extract::<f64>());
-        loss.unwrap_or_else(|error| {
-            self.failure = Some(error);
-            otherwise
-        })
-    }
-}
-
-impl Evidence for Sight<'_> {
-    fn loss(&mut self) -> f64 {
-        self.loss
-    }
-
-    fn ahead_at_most(&mut self, steps: u32, rate: f64, bound: f64) -> bool {
-        self.after(steps, rate, self.loss) <= bound
-    }
-
-    fn alone(&mut self, rounds: u32) -> f64 {
-        self.after(rounds, self.step_size, f64::INFINITY)
-    }
-}
-
 #[pymethods]
 impl Behaviour {
     #[new]
@@ -132,14 +99,11 @@ impl Behaviour {
         step_size: f64,
         descended: Option<Bound<'_, PyAny>>,
     ) -> PyResult<bool> {
-        let mut sight = Sight { loss, step_size, descended, failure: None };
-        let agent = AgentId(agent);
-        let choice =
-            self.inner.decide(&mut View { agent, round, epsilon, present, evidence: &mut sight });
-        match sight.failure {
-            Some(error) => Err(error),
-            None => Ok(choice == Choice::Leave),
-        }
+        let mut sight = Sight::new(loss, step_size, descended);
+        let (agent, evidence) = (AgentId(agent), &mut sight);
+        let choice = self.inner.decide(&mut View { agent, round, epsilon, present, evidence });
+        sight.done()?;
+        Ok(choice == Choice::Leave)
     }
 
     /// The loss it tells in the place of the true one.
@@ -170,17 +134,6 @@ impl Behaviour {
     fn assign(&self, agents: usize, seed: u64) -> PyResult<Vec<Self>> {
         let dealt = self.inner.assign(agents, fedstay::Seed(seed)).map_err(from_core)?;
         Ok(dealt.into_iter().map(|inner| Self { inner }).collect())
-    }
-
-    /// What it remembers between rounds, as JSON.
-    fn memory(&self) -> String {
-        self.inner.memory().to_string()
-    }
-
-    /// Takes up what `memory` gave.
-    fn recall(&mut self, memory: &str) -> PyResult<()> {
-        let memory = serde_json::from_str(memory).map_err(error)?;
-        self.inner.recall(&memory).map_err(from_core)
     }
 
     /// Its name.

@@ -3,13 +3,14 @@
 use crate::error::error;
 use crate::outcome::Outcome;
 use fedstay::record::RoundLine;
-use fedstay::{Error, RoundView};
+use fedstay::{Book, Error, RoundRecord};
 use fedstay_cli::picture;
 use fedstay_cli::progress::Progress;
-use fedstay_sim::observe::{Asked, Folder, read_rounds};
+use fedstay_sim::observe::{Asked, read_rounds};
 use fedstay_sim::spec::{DEFAULT, Experiment, check_threads, default_under};
-use fedstay_sim::trial::{Parting, Trial, TrialState, Watch};
+use fedstay_sim::trial::{Parting, Trial};
 use pyo3::prelude::*;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -23,30 +24,17 @@ struct Lines {
     interrupt: Option<PyErr>,
 }
 
-impl Watch for Lines {
-    fn round(&mut self, view: &RoundView<'_>) -> Result<(), Error> {
-        self.rounds.push(RoundLine::new(view));
+impl Book for Lines {
+    fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
+        self.rounds.push(record.line.clone());
         if self.looked.elapsed() >= LOOKS_UP {
             self.looked = Instant::now();
-            Python::attach(|py| py.check_signals()).map_err(|interrupt| {
+            if let Err(interrupt) = Python::attach(|py| py.check_signals()) {
                 self.interrupt = Some(interrupt);
-                Error::Observer("interrupted".into())
-            })?;
+                return Ok(ControlFlow::Break(()));
+            }
         }
-        Ok(())
-    }
-}
-
-/// Watches without a folder too.
-struct Kept(Option<Folder>);
-
-impl Watch for Kept {
-    fn round(&mut self, view: &RoundView<'_>) -> Result<(), Error> {
-        self.0.as_mut().map_or(Ok(()), |folder| folder.round(view))
-    }
-
-    fn between(&mut self, state: &dyn Fn() -> TrialState, last: bool) -> Result<(), Error> {
-        self.0.as_mut().map_or(Ok(()), |folder| folder.between(state, last))
+        Ok(ControlFlow::Continue(()))
     }
 }
 
@@ -90,9 +78,9 @@ fn run(
     interrupt: &mut Option<PyErr>,
 ) -> Result<Outcome, String> {
     let mut before = Vec::new();
-    let (mut trial, folder) = match (out, resume) {
+    let (mut trial, mut folder) = match (out, resume) {
         (Some(path), true) => {
-            let (folder, trial) = Folder::resume(path).map_err(|why| why.to_string())?;
+            let (folder, trial) = Trial::resume_in(path).map_err(|why| why.to_string())?;
             before = read_rounds(&path.join("rounds.jsonl"))?.rounds;
             (trial, Some(folder))
         }
@@ -102,23 +90,22 @@ fn run(
             let experiment = text.and_then(|text| Experiment::parse(&text, set));
             let experiment = experiment.map_err(|why| why.to_string())?;
             let trial = Trial::new(experiment).map_err(|why| why.to_string())?;
-            let folder = out.map(|path| Folder::create(path, &trial, Asked::default())).transpose();
+            let folder = out.map(|path| trial.keep_in(path, Asked::default())).transpose();
             (trial, folder.map_err(|why| why.to_string())?)
         }
     };
-    let mut kept = Kept(folder);
     let mut lines = Lines { rounds: before, looked: Instant::now(), interrupt: None };
     let mut progress = Progress::new(&trial);
-    let summary = trial.run(&mut [&mut lines as &mut dyn Watch, &mut kept, &mut progress]);
+    let summary = trial.run(&mut [&mut lines, &mut folder, &mut progress]);
     progress.finish();
     *interrupt = lines.interrupt.take();
-    let mut summary = summary.map_err(|why| why.to_string())?;
-    if let Some(folder) = &mut kept.0 {
+    let mut summary = summary.map_err(|why| why.to_string())?.ok_or("interrupted")?;
+    if let Some(folder) = &mut folder {
         // What the command line had asked for when the run was begun there.
         if folder.asked().counterfactual {
             let without = Trial::nobody_leaves(trial.experiment().clone());
-            let without = without.map_err(|why| why.to_string())?.counterfactual(&mut ());
-            summary.counterfactual = Some(without.map_err(|why| why.to_string())?);
+            let without = without.map_err(|why| why.to_string())?.counterfactual(&mut []);
+            summary.counterfactual = without.map_err(|why| why.to_string())?;
         }
         if folder.asked().story {
             let told = trial.compare_with_alone(&mut summary, &Parting::default(), None);
@@ -126,9 +113,8 @@ fn run(
         }
         picture::run::write(folder.path(), Some(&summary)).map_err(|why| format!("{why:#}"))?;
         picture::report::write(folder.path(), Some(&summary)).map_err(|why| format!("{why:#}"))?;
-        folder.finish(&trial, &summary).map_err(|why| why.to_string())?;
+        trial.close(folder, &summary).map_err(|why| why.to_string())?;
     }
-    let outcome =
-        Outcome::new(&trial.header(), &lines.rounds, &summary, trial.server().delivered());
+    let outcome = Outcome::new(trial.header(), &lines.rounds, &summary, trial.server().delivered());
     outcome.map_err(|why| why.to_string())
 }

@@ -4,7 +4,7 @@ use crate::error::error;
 use fedstay_cli::progress::SweepProgress;
 use fedstay_sim::spec::{Experiment, check_threads};
 use fedstay_sim::sweep::{
-    self, Finished, Frame, Options, Parcel, Plan, Store, SweepError, Tally, Values, Watch,
+    self, Finished, Frame, Options, Parcel, Plan, Store, SweepError, SweepWatch, Tally, Values,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -130,7 +130,7 @@ struct Bar<'a> {
     stop: &'a AtomicBool,
 }
 
-impl Watch for Bar<'_> {
+impl SweepWatch for Bar<'_> {
     fn advanced(&self, tally: &Tally) {
         self.bar.advanced(tally);
     }

@@ -127,12 +127,12 @@ def test_a_checkpoint_without_agents_says_so():
     strategy = FedStay("fedavg", step_size=STEP_SIZE)
     engine = Engine(strategy, Nodes("a", None), 1.0, ConfigRecord(), ConfigRecord(), None)
     with pytest.raises(fedstay.Error, match="does not say who takes part.*start it anew"):
-        engine.recall("null")
+        engine.restore("null")
     # And what JSON cannot say is not written in the first place.
     strategy.roll.admit({101: "a"}, [101])
     strategy.roll.members["a"].epsilon = float("nan")
     with pytest.raises(ValueError, match="JSON"):
-        engine.memory()
+        engine.save()
 
 
 def test_a_precision_is_kept_only_with_a_report_that_is_used():

@@ -1,17 +1,18 @@
 //! Progress bars: of a run, with the last measured loss, who is near leaving and who left, and of a
 //! sweep. Quiet when standard error is no terminal.
 
-use fedstay::record::Spread;
-use fedstay::{AgentId, Error, RoundView};
+use fedstay::record::{RoundLine, Spread};
+use fedstay::{AgentId, Book, Error, RoundRecord};
 use fedstay_sim::sweep;
-use fedstay_sim::trial::{Trial, Watch};
+use fedstay_sim::trial::Trial;
 use indicatif::{ProgressBar, ProgressStyle};
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 /// A bar that shows itself once a run has taken this long.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// A run's progress bar. A [`Watch`].
+/// A run's progress bar. A [`Book`].
 pub struct Progress {
     bar: ProgressBar,
     since: Instant,
@@ -29,12 +30,12 @@ struct Seen {
 }
 
 impl Seen {
-    fn add(&mut self, view: &RoundView<'_>) {
-        self.left += view.reports.goodbyes().len();
-        self.left = self.left.saturating_sub(view.reports.returned().len());
-        let losses = view.assessment.map(|all| all.agents.iter().map(|agent| agent.loss));
+    fn add(&mut self, line: &RoundLine) {
+        self.left += line.left.len();
+        self.left = self.left.saturating_sub(line.returned.len());
+        let losses = line.assessment.as_ref().map(|all| all.loss.iter().copied());
         if let Some(spread) = losses.and_then(Spread::of) {
-            self.measured = Some((view.number, spread.mean));
+            self.measured = Some((line.round, spread.mean));
         }
     }
 
@@ -76,17 +77,17 @@ impl Progress {
     }
 }
 
-impl Watch for Progress {
-    fn round(&mut self, view: &RoundView<'_>) -> Result<(), Error> {
-        self.seen.add(view);
+impl Book for Progress {
+    fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
+        let line = &record.line;
+        self.seen.add(line);
         let due = self.last.is_none_or(|last| last.elapsed() >= Duration::from_millis(100));
-        if self.bar.is_hidden() || self.since.elapsed() < PATIENCE || !due {
-            return Ok(());
+        if !self.bar.is_hidden() && self.since.elapsed() >= PATIENCE && due {
+            self.last = Some(Instant::now());
+            self.bar.set_position(u64::from(line.round));
+            self.bar.set_message(self.seen.message(&line.d));
         }
-        self.last = Some(Instant::now());
-        self.bar.set_position(u64::from(view.number));
-        self.bar.set_message(self.seen.message(&view.decision.split.d));
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     }
 }
 
@@ -118,7 +119,7 @@ impl SweepProgress {
     }
 }
 
-impl sweep::Watch for SweepProgress {
+impl sweep::SweepWatch for SweepProgress {
     fn advanced(&self, tally: &sweep::Tally) {
         if self.0.is_hidden() {
             return;
@@ -154,34 +155,26 @@ pub(crate) fn duration(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fedstay::record::RoundLine;
     use fedstay_sim::spec::Experiment;
-
-    #[derive(Default)]
-    struct Watching(Seen, Vec<(RoundLine, String)>);
-
-    impl Watch for Watching {
-        fn round(&mut self, view: &RoundView<'_>) -> Result<(), Error> {
-            self.0.add(view);
-            self.1.push((RoundLine::new(view), self.0.message(&view.decision.split.d)));
-            Ok(())
-        }
-    }
 
     #[test]
     fn the_bar_shows_the_last_measured_loss_and_no_mean_of_lower_bounds() {
         let text = "rounds = 12\nstep_size = 0.01\nepsilon = 0.2\neval_every = 5\n\
                     [rule]\nkind = \"fedavg\"\n[data]\nper_agent = 40\n";
         let mut trial = Trial::new(Experiment::parse(text, &[]).unwrap()).unwrap();
-        let mut watching = Watching::default();
-        trial.run(&mut watching).unwrap();
-        let (line, _) = &watching.1[7];
-        assert_eq!(line.at_least.len(), line.agents.len(), "the test needs bounds");
-        let measured = watching.1[4].0.assessment.as_ref().unwrap();
+        let mut lines: Vec<RoundLine> = Vec::new();
+        trial.run(&mut [&mut lines]).unwrap();
+        let bounded = &lines[7];
+        assert_eq!(bounded.at_least.len(), bounded.agents.len(), "the test needs bounds");
+        let measured = lines[4].assessment.as_ref().unwrap();
         let mean = Spread::of(measured.loss.iter().copied()).unwrap().mean;
         let wanted = format!("measured loss {mean:.3} at round 5 · nobody near leaving · left: 0");
-        for (_, message) in &watching.1[4..9] {
-            assert_eq!(*message, wanted);
+        let mut seen = Seen::default();
+        for line in &lines {
+            seen.add(line);
+            if (5..10).contains(&line.round) {
+                assert_eq!(seen.message(&line.d), wanted);
+            }
         }
     }
 }

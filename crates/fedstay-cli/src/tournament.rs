@@ -156,7 +156,7 @@ fn outcome(summary: &Summary, idle: &[u32], named: Outcome) -> Outcome {
 fn judged(bout: &Bout, alone: Option<&[Score]>) -> Result<(Summary, Vec<u32>)> {
     let mut trial = Trial::new(bout.experiment.clone())?;
     let mut parting = Parting::default();
-    let mut summary = trial.run(&mut parting)?;
+    let mut summary = trial.run(&mut [&mut parting])?.context("interrupted")?;
     trial.compare_with_alone(&mut summary, &parting, alone)?;
     let idle = trial.simulator().map(Simulator::idle_rounds).unwrap_or_default();
     Ok((summary, idle))

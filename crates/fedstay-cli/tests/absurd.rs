@@ -216,8 +216,8 @@ fn tried(key: &str, value: &str, with: &[(&str, &str)]) -> Result<(), String> {
         Ok(trial) => trial,
         Err(error) => return refusal(error.to_string()),
     };
-    match trial.run(&mut ()) {
-        Ok(summary) if trial.server().delivered().iter().all(|weight| weight.is_finite()) => {
+    match trial.run(&mut []) {
+        Ok(Some(summary)) if trial.server().delivered().iter().all(|weight| weight.is_finite()) => {
             summary.warnings.iter().try_for_each(|warning| refusal(warning.clone()))
         }
         Ok(_) => Err("weights that are not finite are delivered".into()),

@@ -17,17 +17,17 @@
 mod common;
 
 use std::io::{BufRead, Write};
+use std::ops::ControlFlow;
 
 use common::{Outcome, cpu_seconds, figure_two};
-use fedstay::{Call, Engine, Loss, Losses, Observer, RoundView, Server, run};
+use fedstay::{
+    About, Book, Broadcast, Call, Engine, Error, Losses, Memory, RoundRecord, Server, Session,
+};
 use fedstay_sim::simulator::Simulator;
 use fedstay_sim::spec::Experiment;
 
 /// A server with its agents.
-struct Side {
-    server: Server,
-    agents: Simulator,
-}
+struct Side(Session<Simulator>);
 
 impl Side {
     fn new(experiment: &Experiment, full_losses: bool) -> Outcome<Self> {
@@ -35,37 +35,45 @@ impl Side {
         agents.set_full_losses(full_losses);
         let start = agents.initial_weights();
         let server = Server::new(start, experiment.rule.clone(), experiment.step_size)?;
-        Ok(Self { server, agents })
+        Ok(Self(Session::new(server, agents, u32::MAX, About::default())?))
     }
 
     /// One round: its seconds, who has left, and the mean of the losses that were reported.
     fn round(&mut self, clock: fn() -> f64) -> Outcome<(f64, String, f64)> {
-        let mut loss = MeanLoss(0.0);
+        let mut one = OneRound(0.0);
         let start = clock();
-        let rounds = self.server.round() + 1;
-        run(&mut self.server, &mut self.agents, rounds, &mut [&mut loss])?;
-        Ok((clock() - start, self.agents.memory().to_string(), loss.0))
+        self.0.run(&mut [&mut one])?;
+        Ok((clock() - start, self.0.engine().save()?.to_json(), one.0))
     }
 }
 
-struct MeanLoss(f64);
+/// Ends a run after one round, with the mean of the losses that were reported.
+struct OneRound(f64);
 
-impl Observer for MeanLoss {
-    fn round(&mut self, view: &RoundView<'_>) -> Result<(), fedstay::Error> {
-        let losses = view.reports.iter().filter_map(|report| report.loss());
-        self.0 = losses.map(Loss::value).sum::<f64>() / view.reports.len() as f64;
-        Ok(())
+impl Book for OneRound {
+    fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
+        self.0 = record.line.mean_loss().unwrap_or(f64::NAN);
+        Ok(ControlFlow::Break(()))
     }
 }
 
 /// What the agents of a side would take for its next round if asked for these losses, in seconds,
 /// without the server's part.
-fn ask(agents: &mut Simulator, of: &Side, losses: Losses, clock: fn() -> f64) -> Outcome<f64> {
-    agents.recall(&of.agents.memory())?;
-    let (round, weights, step_size) =
-        (of.server.round() + 1, of.server.weights(), of.server.step_size());
+fn ask(
+    agents: &mut Simulator,
+    kind: &str,
+    of: &Side,
+    losses: Losses,
+    clock: fn() -> f64,
+) -> Outcome<f64> {
+    // Agents of another kind take over who has left, and nothing else.
+    let left = of.0.engine().save()?.to_json().replace("threshold", kind);
+    agents.restore(&Memory::from_json(&left)?)?;
+    let server = of.0.server();
+    let (round, step_size) = (server.round() + 1, server.step_size());
+    let broadcast = Broadcast::new(server.weights());
     let start = clock();
-    agents.gather(&Call { round, weights, step_size, losses, loads: None })?;
+    agents.gather(&Call { round, broadcast, step_size, losses, loads: None })?;
     Ok(clock() - start)
 }
 
@@ -88,15 +96,17 @@ fn main() -> Outcome<()> {
     let mut times: [Vec<f64>; 4] = Default::default();
     for round in 1..=rounds {
         // Whoever is not content is near nothing; below minus infinity nobody looks at all.
-        let bare = ask(&mut deciders, &early, Losses::Near { delta: 0.0, step: 0.0 }, clock)?;
-        let work = ask(&mut workers, &early, Losses::Near { delta: f64::MIN, step: 0.0 }, clock)?;
+        let near = Losses::Near { delta: 0.0, step: 0.0 };
+        let bare = ask(&mut deciders, "threshold", &early, near, clock)?;
+        let none = Losses::Near { delta: f64::MIN, step: 0.0 };
+        let work = ask(&mut workers, "never", &early, none, clock)?;
         let (full_seconds, full_left, loss) = full.round(clock)?;
         let (early_seconds, early_left, _) = early.round(clock)?;
         if round > 1 {
             let seconds = [full_seconds, early_seconds, bare, work];
             times.iter_mut().zip(seconds).for_each(|(times, seconds)| times.push(seconds));
         }
-        let bits = |side: &Side| side.server.weights().iter().map(|w| w.to_bits()).collect();
+        let bits = |side: &Side| side.0.server().weights().iter().map(|w| w.to_bits()).collect();
         let (one, other): (Vec<u64>, Vec<u64>) = (bits(&full), bits(&early));
         assert!(one == other, "round {round}: other weights");
         assert_eq!(full_left, early_left, "round {round}: others left");

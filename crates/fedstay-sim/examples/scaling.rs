@@ -14,12 +14,23 @@ use std::io::{Seek, Write};
 use std::time::Instant;
 
 use common::{Outcome, peak_megabytes};
-use fedstay::{Server, run};
+use fedstay::{About, Book, Error, RoundRecord, Server, Session};
 use fedstay_sim::data::{Row, Source};
 use fedstay_sim::simulator::Simulator;
 use fedstay_sim::spec::Experiment;
+use std::ops::ControlFlow;
 
 const PER_AGENT: usize = 200;
+
+/// When each round was over.
+struct Laps(Vec<Instant>);
+
+impl Book for Laps {
+    fn round(&mut self, _: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
+        self.0.push(Instant::now());
+        Ok(ControlFlow::Continue(()))
+    }
+}
 
 fn main() -> Outcome<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -38,19 +49,16 @@ fn main() -> Outcome<()> {
          partition.kind = \"iid\"\nmodel.kind = \"softmax-regression\"\nrule.kind = \"fedavg\"\n"
     );
     let experiment = Experiment::parse(&text, &[])?;
-    let mut simulator = Simulator::new(&experiment)?;
+    let simulator = Simulator::new(&experiment)?;
     let start = simulator.initial_weights();
-    let mut server = Server::new(start, experiment.rule.clone(), experiment.step_size)?;
+    let server = Server::new(start, experiment.rule.clone(), experiment.step_size)?;
     let loaded = peak_megabytes()?;
 
-    let mut seconds = Vec::new();
-    for round in 1..=rounds {
-        let clock = Instant::now();
-        run(&mut server, &mut simulator, round, &mut [])?;
-        if round > 1 {
-            seconds.push(clock.elapsed().as_secs_f64());
-        }
-    }
+    let mut laps = Laps(Vec::new());
+    let mut session = Session::new(server, simulator, rounds, About::default())?;
+    session.run(&mut [&mut laps])?;
+    let seconds: Vec<f64> =
+        laps.0.windows(2).map(|lap| (lap[1] - lap[0]).as_secs_f64()).collect();
     let peak = peak_megabytes()?;
     println!(
         "{{\"agents\": {agents}, \"seconds\": {seconds:?}, \"written\": {before}, \"loaded\": {loaded}, \"peak\": {peak}}}"

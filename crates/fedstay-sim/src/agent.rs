@@ -5,10 +5,10 @@ use crate::model::{Batch, Decision, Error, Loaded, Network, Order, Rows, Walk, W
 use crate::simulator::DecidesOn;
 use fedstay::linalg::norm;
 use fedstay::{
-    AgentId, Behaviour, Choice, Decide, Evidence, Loss, Losses, Manner, Privacy, Report, Seed,
-    Standing, Vector, View,
+    AgentId, Answer, Behaviour, Decide, Evidence, Loss, Losses, Manner, Participant,
+    ParticipantState, Privacy, Report, Seed, Standing, Vector, packed,
 };
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
 /// What an agent needs for a round.
 pub(crate) struct Task<'a> {
@@ -30,34 +30,11 @@ pub(crate) struct Task<'a> {
     pub(crate) privacy: Option<Privacy>,
 }
 
-/// What an agent does with a broadcast.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Answer {
-    /// It reports.
-    Reports,
-    /// It had left, comes back, and reports.
-    Returns,
-    /// It leaves.
-    Leaves,
-    /// It has left and stays away.
-    StaysAway,
-}
-
-impl Answer {
-    /// Whether there is a report.
-    pub(crate) fn reports(self) -> bool {
-        matches!(self, Self::Reports | Self::Returns)
-    }
-}
-
 /// An agent.
 pub(crate) struct Agent {
-    pub(crate) id: AgentId,
-    pub(crate) epsilon: f64,
-    pub(crate) left: Option<u32>,
+    pub(crate) participant: Participant,
     /// What it does with the last broadcast.
     pub(crate) answer: Answer,
-    behaviour: Behaviour,
     direction: Vec<f32>,
     gradient: Option<Vec<f32>>,
     drawn: Vec<u32>,
@@ -74,11 +51,8 @@ pub(crate) struct Agent {
 impl Agent {
     pub(crate) fn new(index: usize, behaviour: Behaviour, parameters: usize) -> Self {
         Self {
-            id: AgentId(index as u64),
-            epsilon: 0.0,
-            left: None,
+            participant: Participant::new(AgentId(index as u64), 0.0, behaviour),
             answer: Answer::StaysAway,
-            behaviour,
             direction: vec![0.0; parameters],
             gradient: None,
             drawn: Vec::new(),
@@ -95,41 +69,30 @@ impl Agent {
         let own = self.own_model(task, work)?;
         let weights = own.as_ref().unwrap_or(task.weights);
         let mut look = Look {
-            agent: self.id,
+            agent: self.participant.id,
             task,
             weights,
             order: &mut self.order,
             work: &mut *work,
-            reach: reach_of(task.losses, self.epsilon, self.last_norm),
+            reach: reach_of(task.losses, self.participant.epsilon, self.last_norm),
             known: task.known_loss,
             above: f64::NEG_INFINITY,
             failure: None,
         };
-        let choice = self.behaviour.decide(&mut View {
-            agent: self.id,
-            round: task.round,
-            epsilon: self.epsilon,
-            present: self.left.is_none(),
-            evidence: &mut look,
-        });
+        self.answer = self.participant.answer(task.round, &mut look, task.must_stay);
         let (known, above) = (look.known, look.above);
         if let Some(error) = look.failure {
             return Err(error);
         }
-        self.answer = match (choice, self.left) {
-            (Choice::Leave, None) if !task.must_stay => Answer::Leaves,
-            (Choice::Leave, Some(_)) => Answer::StaysAway,
-            (_, None) => Answer::Reports,
-            (_, Some(_)) => Answer::Returns,
-        };
         if !self.answer.reports() {
             return Ok(());
         }
         self.prepare(task, own.as_ref(), (known, above), work)
     }
 
-    /// Makes one that was about to leave report all the same. It has decided already.
+    /// Makes one that was about to leave report after all. It has decided already.
     pub(crate) fn stay(&mut self, task: &Task<'_>, work: &mut Workspace) -> Result<(), Error> {
+        self.participant.set_left(None);
         let own = self.own_model(task, work)?;
         self.answer = Answer::Reports;
         self.prepare(task, own.as_ref(), (None, f64::NEG_INFINITY), work)
@@ -142,7 +105,7 @@ impl Agent {
         task: &Task<'_>,
         work: &mut Workspace,
     ) -> Result<Option<Loaded>, Error> {
-        let works = self.left.is_none() && self.behaviour.manner().works;
+        let works = self.participant.is_in() && self.participant.manner().works;
         if task.decides_on == DecidesOn::Received || !works {
             return Ok(None);
         }
@@ -160,7 +123,7 @@ impl Agent {
         seen: (Option<f64>, f64),
         work: &mut Workspace,
     ) -> Result<(), Error> {
-        let manner = self.behaviour.manner();
+        let manner = self.participant.manner();
         if manner.works {
             if own.is_none() {
                 self.work(task, work)?;
@@ -175,7 +138,10 @@ impl Agent {
         self.reach = task.local.reach(task.step_size);
         self.loss = self.complete(task, own.unwrap_or(task.weights), seen, manner, work)?;
         if let Some(privacy) = &task.privacy {
-            self.blur(privacy, task.seed.stream("privacy", u64::from(task.round), self.id.0));
+            self.blur(
+                privacy,
+                task.seed.stream("privacy", u64::from(task.round), self.participant.id.0),
+            );
         }
         Ok(())
     }
@@ -204,7 +170,7 @@ impl Agent {
         // What is reported must not depend on how far the agent happened to look, so beyond the
         // reach of a step it is the reach, not the partial sum at which the looking ended. The
         // rule's reach is one of told losses: one that lies looks as far as its lie makes it.
-        let told = reach_of(task.losses, self.epsilon, self.last_norm);
+        let told = reach_of(task.losses, self.participant.epsilon, self.last_norm);
         let bound = told - manner.loss_offset;
         let exactly = |loss: f64| Loss::Exact(manner.told(loss));
         match known {
@@ -225,7 +191,7 @@ impl Agent {
 
     fn work(&mut self, task: &Task<'_>, work: &mut Workspace) -> Result<(), Error> {
         let Task { local, network, rows, .. } = task;
-        local.draw(rows.len(), task.seed, task.round, self.id.0, &mut self.drawn);
+        local.draw(rows.len(), task.seed, task.round, self.participant.id.0, &mut self.drawn);
         let batches = local.batches(&self.drawn);
         let walk = local.walk(task.step_size, task.stands);
         network.local_steps(task.weights, rows, &batches, walk, &mut self.direction, work)?;
@@ -238,8 +204,8 @@ impl Agent {
             None => (&self.direction, self.gradient.as_deref()),
         };
         Report {
-            agent: self.id,
-            standing: Standing::Open { loss: self.loss, epsilon: self.epsilon },
+            agent: self.participant.id,
+            standing: Standing::Open { loss: self.loss, epsilon: self.participant.epsilon },
             direction: Vector::F32(direction),
             gradient: gradient.map(Vector::F32),
             reach: Some(self.reach),
@@ -247,63 +213,49 @@ impl Agent {
         }
     }
 
-    /// How it behaves.
-    pub(crate) fn behaviour(&self) -> &Behaviour {
-        &self.behaviour
-    }
-
-    /// Whether it takes note of a broadcast: it is in, or may come back.
-    pub(crate) fn looks(&self) -> bool {
-        self.left.is_none() || self.behaviour.comes_back()
-    }
-
     /// What must survive a restart. The order of the rows and the last norm only decide how soon an
     /// answer is found, never the answer. The last direction counts only for one that repeats it.
-    pub(crate) fn memory(&self) -> Value {
-        let mut memory = json!({ "left": self.left });
-        let behaviour = self.behaviour.memory();
-        if !behaviour.is_null() {
-            memory["behaviour"] = behaviour;
+    pub(crate) fn save(&self) -> AgentState {
+        let repeats = self.participant.behaviour().repeats();
+        let widened = |values: &[f32]| values.iter().copied().map(f64::from).collect();
+        AgentState {
+            participant: self.participant.save(),
+            direction: if repeats { widened(&self.direction) } else { Vec::new() },
+            gradient: match &self.gradient {
+                Some(gradient) if repeats => widened(gradient),
+                _ => Vec::new(),
+            },
         }
-        if self.behaviour.repeats() {
-            memory["direction"] = widened(&self.direction);
-            if let Some(gradient) = &self.gradient {
-                memory["gradient"] = widened(gradient);
-            }
-        }
-        memory
     }
 
-    pub(crate) fn recall(&mut self, memory: &Value) -> Result<(), fedstay::Error> {
-        let id = self.id;
-        let bad = |why: &str| fedstay::Error::BadState { why: format!("agent {id}: {why}") };
-        self.left = match &memory["left"] {
-            Value::Null => None,
-            round => Some(round.as_u64().ok_or_else(|| bad("no round in which it left"))? as u32),
+    pub(crate) fn restore(&mut self, state: AgentState) -> Result<(), fedstay::Error> {
+        let (id, parameters) = (self.participant.id, self.direction.len());
+        self.participant.restore(state.participant)?;
+        let narrowed = |values: Vec<f64>| -> Result<Vec<f32>, fedstay::Error> {
+            if values.len() != parameters {
+                let why = format!("agent {id}: its last direction is not one of this model");
+                return Err(fedstay::Error::BadState { why });
+            }
+            Ok(values.into_iter().map(|value| value as f32).collect())
         };
-        self.behaviour.recall(&memory["behaviour"])?;
-        let parameters = self.direction.len();
-        let vector = |value: &Value| -> Result<Vec<f32>, fedstay::Error> {
-            let values: Option<Vec<f32>> = value.as_array().and_then(|values| {
-                values.iter().map(|value| value.as_f64().map(|value| value as f32)).collect()
-            });
-            let values = values.filter(|values| values.len() == parameters);
-            values.ok_or_else(|| bad("its last direction is not one of this model"))
-        };
-        if self.behaviour.repeats() {
-            self.direction = vector(&memory["direction"])?;
-            self.gradient = match &memory["gradient"] {
-                Value::Null => None,
-                gradient => Some(vector(gradient)?),
-            };
+        if self.participant.behaviour().repeats() {
+            self.direction = narrowed(state.direction)?;
+            let gradient = Some(state.gradient).filter(|gradient| !gradient.is_empty());
+            self.gradient = gradient.map(narrowed).transpose()?;
         }
         Ok(())
     }
 }
 
-/// Numbers that come back from JSON as they were: every `f32` is an `f64`, and those round-trip.
-fn widened(values: &[f32]) -> Value {
-    json!(values.iter().copied().map(f64::from).collect::<Vec<_>>())
+/// What must survive a restart of an agent. Its vectors are empty unless they may be repeated.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct AgentState {
+    #[serde(flatten)]
+    participant: ParticipantState,
+    #[serde(default, with = "packed", skip_serializing_if = "Vec::is_empty")]
+    direction: Vec<f64>,
+    #[serde(default, with = "packed", skip_serializing_if = "Vec::is_empty")]
+    gradient: Vec<f64>,
 }
 
 /// Up to which loss the rule needs it exactly; a little more, so that a loss above it is above the
@@ -351,13 +303,13 @@ impl Look<'_, '_> {
         weights.displaced(&direction, -(rate as f32) * steps as f32)
     }
 
-    /// Where so many rounds of its local work lead it alone.
+    /// The loss of what `rounds` rounds of its local work make of the weights, alone.
     fn alone_for(&mut self, rounds: u32) -> Result<f64, Error> {
         let Self { agent, task, work, .. } = self;
-        let Task { network, rows, local, seed, stands, step_size, .. } = task;
-        let start = task.weights.clone();
-        alone(network, rows, local, *seed, agent.0, start, *stands, *step_size, rounds, work)
-            .and_then(|model| Ok(network.evaluate(&model, rows, None, work)?.loss))
+        let Task { network, rows, local, seed, stands, step_size, .. } = **task;
+        let hermit = Hermit { network, rows, local, seed, agent: agent.0, stands, step_size };
+        let model = hermit.train(task.weights.clone(), rounds, work)?;
+        Ok(network.evaluate(&model, rows, None, work)?.loss)
     }
 
     fn find(&mut self, bound: f64) {
@@ -409,30 +361,37 @@ impl Evidence for Look<'_, '_> {
     }
 }
 
-/// The model of an agent that trains alone: its local work from `start` on, round after round.
-#[expect(clippy::too_many_arguments, reason = "all of what an agent is, without a round around it")]
-pub(crate) fn alone(
-    network: &Network,
-    rows: &Rows<'_>,
-    local: &Local,
-    seed: Seed,
-    agent: u64,
-    start: Loaded,
-    stands: bool,
-    step_size: f64,
-    rounds: u32,
-    work: &mut Workspace,
-) -> Result<Loaded, Error> {
-    let walk = local.walk(step_size, stands);
-    let reach = local.reach(step_size) as f32;
-    let mut direction = vec![0.0; start.flat().len()];
-    let mut drawn = Vec::new();
-    let mut weights = start;
-    for round in 1..=rounds {
-        local.draw(rows.len(), seed, round, agent, &mut drawn);
-        let batches = local.batches(&drawn);
-        network.local_steps(&weights, rows, &batches, walk, &mut direction, work)?;
-        weights = weights.displaced(&direction, -reach)?;
+/// An agent that trains alone.
+pub(crate) struct Hermit<'a> {
+    pub(crate) network: &'a Network,
+    pub(crate) rows: &'a Rows<'a>,
+    pub(crate) local: &'a Local,
+    pub(crate) seed: Seed,
+    pub(crate) agent: u64,
+    pub(crate) stands: bool,
+    pub(crate) step_size: f64,
+}
+
+impl Hermit<'_> {
+    /// The model that its local work makes of `start`, round after round.
+    pub(crate) fn train(
+        &self,
+        start: Loaded,
+        rounds: u32,
+        work: &mut Workspace,
+    ) -> Result<Loaded, Error> {
+        let Self { network, rows, local, .. } = self;
+        let walk = local.walk(self.step_size, self.stands);
+        let reach = local.reach(self.step_size) as f32;
+        let mut direction = vec![0.0; start.flat().len()];
+        let mut drawn = Vec::new();
+        let mut weights = start;
+        for round in 1..=rounds {
+            local.draw(rows.len(), self.seed, round, self.agent, &mut drawn);
+            let batches = local.batches(&drawn);
+            network.local_steps(&weights, rows, &batches, walk, &mut direction, work)?;
+            weights = weights.displaced(&direction, -reach)?;
+        }
+        Ok(weights)
     }
-    Ok(weights)
 }

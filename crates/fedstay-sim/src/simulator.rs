@@ -4,7 +4,7 @@
 //! the weights, the round and the agent's own stream of randomness, so the number of threads
 //! changes how long a round takes and nothing else.
 
-use crate::agent::{Agent, Answer, Task, alone};
+use crate::agent::{Agent, AgentState, Hermit, Task};
 use crate::data::{Dataset, Inputs};
 use crate::local_work::{BatchSize, Local};
 use crate::model::{Architecture, Loaded, Network, Rows, RowsData, Workspace};
@@ -12,15 +12,15 @@ use crate::population::{Population, Sizes};
 use crate::spec::bounds::{check_drawn, check_held};
 use crate::spec::{Experiment, SpecError, Training};
 use crate::unseen::Unseen;
-use fedstay::record::{Population as PopulationScore, Score};
+use fedstay::record::{HeaderAgent, Population as PopulationScore, Score};
 use fedstay::{
-    AgentId, Assessment, Call, Decide, Engine, Error, Evaluation, Gathered, Losses, Privacy,
-    Reports, Rule, Seed,
+    Abilities, AgentAssessment, AgentId, Answer, Assessment, Call, Decide, Engine, Error, Gathered,
+    Losses, Memory, Privacy, Reports, Rule, Seed,
 };
 use rand::seq::SliceRandom;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
@@ -153,7 +153,7 @@ impl Simulator {
         let alone = || simulator.alone(experiment.step_size, experiment.rounds);
         let epsilon: Vec<f64> = experiment.epsilon.each(count, alone)?;
         for (agent, epsilon) in simulator.agents.iter_mut().zip(epsilon) {
-            agent.epsilon = epsilon;
+            agent.participant.epsilon = epsilon;
         }
         Ok(simulator)
     }
@@ -185,15 +185,17 @@ impl Simulator {
 
     /// In how many rounds each agent reported without having worked.
     pub fn idle_rounds(&self) -> Vec<u32> {
-        self.agents.iter().map(|agent| agent.behaviour().idle_rounds()).collect()
+        let idle = |agent: &Agent| agent.participant.behaviour().idle_rounds();
+        self.agents.iter().map(idle).collect()
     }
 
     /// Makes everybody report, the content too, and leaves it to the caller who is still in (`left`)
-    /// and up to which loss (`epsilon`) an agent looks. One entry an agent.
+    /// and up to which loss (`epsilon`) an agent looks. One entry per agent.
     pub(crate) fn steer(&mut self, left: &[Option<u32>], epsilon: &[f64]) {
         self.nobody_leaves = true;
         for ((agent, left), epsilon) in self.agents.iter_mut().zip(left).zip(epsilon) {
-            (agent.left, agent.epsilon) = (*left, *epsilon);
+            agent.participant.set_left(*left);
+            agent.participant.epsilon = *epsilon;
         }
     }
 
@@ -223,10 +225,9 @@ impl Simulator {
                 let agent = index as u64;
                 self.workspaces.with(|work| {
                     let start = network.load(&start)?;
-                    let model = alone(
-                        network, &rows, local, *seed, agent, start, *stands, step_size, rounds,
-                        work,
-                    )?;
+                    let (rows, seed, stands) = (&rows, *seed, *stands);
+                    let hermit = Hermit { network, rows, local, seed, agent, stands, step_size };
+                    let model = hermit.train(start, rounds, work)?;
                     self.score(index, &model, unseen, work)
                 })
             })
@@ -287,23 +288,24 @@ impl Simulator {
     /// Who is asked in a round: the agents still in, or a share of them. Those who have left and may
     /// come back look at the model by themselves.
     fn asked(&self, round: u32) -> Vec<bool> {
-        let mut present: Vec<usize> =
-            (0..self.agents.len()).filter(|index| self.agents[*index].left.is_none()).collect();
+        let mut present: Vec<usize> = (0..self.agents.len())
+            .filter(|index| self.agents[*index].participant.is_in())
+            .collect();
         if self.training.participation < 1.0 {
             let share = self.training.participation * present.len() as f64;
             present.shuffle(&mut self.seed.stream("participation", u64::from(round), 0));
             present.truncate((share.round() as usize).max(1));
         }
-        let mut asked: Vec<bool> =
-            self.agents.iter().map(|agent| agent.left.is_some() && agent.looks()).collect();
+        let away = self.agents.iter().map(|Agent { participant, .. }| participant);
+        let mut asked: Vec<bool> = away.map(|agent| !agent.is_in() && agent.looks()).collect();
         present.into_iter().for_each(|index| asked[index] = true);
         asked
     }
 
     /// An agent's local work, under the load the server set for it.
-    fn local_work(&self, agent: AgentId, loads: Option<&[(AgentId, f64)]>) -> Local {
+    fn local_work(&self, agent: &Agent, loads: Option<&[(AgentId, f64)]>) -> Local {
         let local = &self.training.local;
-        let load = loads.into_iter().flatten().find(|(id, _)| *id == agent);
+        let load = loads.into_iter().flatten().find(|(id, _)| *id == agent.participant.id);
         load.map_or_else(
             || local.clone(),
             |(_, share)| local.with_load(*share, self.population.per_agent()),
@@ -318,9 +320,16 @@ impl Simulator {
         let agents = self.agents.par_iter().enumerate().map(|(index, agent)| {
             let evaluation = score(self.population.agent(index))?;
             let accuracy = Some(evaluation.accuracy());
-            Ok(Evaluation { agent: agent.id, loss: evaluation.loss, accuracy })
+            Ok(AgentAssessment {
+                id: agent.participant.id,
+                epsilon: agent.participant.epsilon,
+                behaviour: Some(Cow::Borrowed(agent.participant.behaviour().name())),
+                loss: evaluation.loss,
+                accuracy,
+                as_of: None,
+            })
         });
-        let agents: Vec<Evaluation> = agents.collect::<Result<_, crate::model::Error>>()?;
+        let agents: Vec<AgentAssessment> = agents.collect::<Result<_, crate::model::Error>>()?;
         Ok(Assessment { agents, population: self.score_population(&score)? })
     }
 
@@ -364,20 +373,29 @@ pub(crate) fn rows(
 }
 
 impl Engine for Simulator {
-    fn agents(&self) -> Vec<(AgentId, f64)> {
-        self.agents.iter().map(|agent| (agent.id, agent.epsilon)).collect()
+    fn agents(&self) -> Vec<HeaderAgent> {
+        let listed = |Agent { participant, .. }: &Agent| HeaderAgent {
+            id: participant.id,
+            epsilon: participant.epsilon,
+            name: None,
+        };
+        self.agents.iter().map(listed).collect()
     }
 
     fn gather(&mut self, call: &Call<'_>) -> Result<Gathered<'_>, Error> {
-        let weights = self.network.load(call.weights).map_err(failed(call.round))?;
+        let shared = self.network.load(call.broadcast.shared()).map_err(failed(call.round))?;
         let looks = call.round == 1 || call.round.is_multiple_of(self.training.eval_every);
         let assessment = match looks {
-            true => Some(self.assess_loaded(&weights).map_err(failed(call.round))?),
+            true => Some(self.assess_loaded(&shared).map_err(failed(call.round))?),
             false => None,
         };
         let asked = self.asked(call.round);
         let known = |index: usize| match (&assessment, self.training.decides_on) {
-            (Some(assessment), DecidesOn::Received) => Some(assessment.agents[index].loss),
+            // Measured at the shared weights: no news for one that is shown others.
+            (Some(assessment), DecidesOn::Received) => {
+                let agent = &assessment.agents[index];
+                call.broadcast.personal(agent.id).is_none().then_some(agent.loss)
+            }
             _ => None,
         };
         // Noise on a bound would be worth nothing: it is added to the loss.
@@ -385,7 +403,7 @@ impl Engine for Simulator {
         let exact = self.full_losses || privacy.is_some();
         let losses = if exact { Losses::Exact } else { call.losses };
         let locals: Vec<Local> =
-            self.agents.iter().map(|agent| self.local_work(agent.id, call.loads)).collect();
+            self.agents.iter().map(|agent| self.local_work(agent, call.loads)).collect();
         let (network, population) = (&self.network, &self.population);
         let (training, seed, stands) = (&self.training, self.seed, self.stands);
         let workspaces = &self.workspaces;
@@ -395,9 +413,11 @@ impl Engine for Simulator {
              must_stay: bool,
              act: &mut dyn FnMut(&Task<'_>, &mut Workspace) -> Done| {
                 let rows = rows(population.data(), population.agent(index))?;
+                let personal = call.broadcast.personal(AgentId(index as u64));
+                let personal = personal.map(|weights| network.load(weights)).transpose()?;
                 let task = Task {
                     network,
-                    weights: &weights,
+                    weights: personal.as_ref().unwrap_or(&shared),
                     rows: &rows,
                     local: &locals[index],
                     decides_on: training.decides_on,
@@ -412,8 +432,9 @@ impl Engine for Simulator {
                 };
                 workspaces.with(|work| act(&task, work))
             };
-        let present = self.agents.iter().filter(|agent| agent.left.is_none()).count();
-        let asked_in = (0..asked.len()).filter(|i| asked[*i] && self.agents[*i].left.is_none());
+        let is_in = |index: &usize| self.agents[*index].participant.is_in();
+        let present = (0..asked.len()).filter(is_in).count();
+        let asked_in = (0..asked.len()).filter(is_in).filter(|index| asked[*index]);
         let absent = present - asked_in.count();
         let must_stay = self.nobody_leaves || training.last_stays && present == 1;
         self.agents
@@ -441,17 +462,10 @@ impl Engine for Simulator {
             }
         }
         let ids = |agents: &[Agent], which: &[usize]| -> Vec<AgentId> {
-            which.iter().map(|index| agents[*index].id).collect()
+            which.iter().map(|index| agents[*index].participant.id).collect()
         };
         let leaving = answered(&self.agents, Answer::Leaves);
         let (goodbyes, returned) = (ids(&self.agents, &leaving), ids(&self.agents, &returned));
-        for (agent, _) in self.agents.iter_mut().zip(&asked).filter(|(_, asked)| **asked) {
-            match agent.answer {
-                Answer::Leaves => agent.left = Some(call.round),
-                Answer::Returns => agent.left = None,
-                Answer::Reports | Answer::StaysAway => {}
-            }
-        }
         let reports = (0..asked.len())
             .filter(|index| asked[*index] && self.agents[*index].answer.reports())
             .map(|index| self.agents[index].report(self.population.per_agent() as u64))
@@ -459,8 +473,7 @@ impl Engine for Simulator {
         let dimension = self.network.layout().parameters();
         let reports =
             Reports::with_goodbyes(dimension, reports, goodbyes)?.with_returned(returned)?;
-        let reports = reports.with_absent(absent);
-        Ok(Gathered { reports, faults: Vec::new(), assessment })
+        Ok(Gathered { assessment, ..Gathered::new(reports.with_absent(absent)) })
     }
 
     fn assess(&mut self, weights: &[f64]) -> Result<Assessment, Error> {
@@ -468,25 +481,22 @@ impl Engine for Simulator {
         self.assess_loaded(&weights).map_err(failed(0))
     }
 
-    fn behaviours(&self) -> Vec<String> {
-        self.agents.iter().map(|agent| agent.behaviour().name().to_owned()).collect()
+    fn save(&self) -> Result<Memory, Error> {
+        Memory::of(&self.agents.iter().map(Agent::save).collect::<Vec<_>>())
     }
 
-    fn memory(&self) -> Value {
-        json!(self.agents.iter().map(Agent::memory).collect::<Vec<_>>())
+    fn restore(&mut self, memory: &Memory) -> Result<(), Error> {
+        let states: Vec<AgentState> = memory.read()?;
+        if states.len() != self.agents.len() {
+            let (got, expected) = (states.len(), self.agents.len());
+            let why = format!("it has {got} agents, the experiment {expected}");
+            return Err(Error::BadState { why });
+        }
+        let mut agents = self.agents.iter_mut().zip(states);
+        agents.try_for_each(|(agent, state)| agent.restore(state))
     }
 
-    fn recall(&mut self, memory: &Value) -> Result<(), Error> {
-        let bad = |why: String| Error::BadState { why };
-        let memories = memory.as_array().ok_or_else(|| bad("it lists no agents".into()))?;
-        if memories.len() != self.agents.len() {
-            let why =
-                format!("it has {} agents, the experiment {}", memories.len(), self.agents.len());
-            return Err(bad(why));
-        }
-        for (agent, memory) in self.agents.iter_mut().zip(memories) {
-            agent.recall(memory)?;
-        }
-        Ok(())
+    fn abilities(&self) -> Abilities {
+        Abilities { loads: true, personal: true, ..Abilities::default() }
     }
 }

@@ -1,39 +1,29 @@
-//! One run of an experiment: server, engine and books together, from a file to a summary.
+//! One run of an experiment: a file becomes a session, and a session a summary.
 
+use crate::observe::{Asked, Driver, Folder, FolderError, Start};
 use crate::population::Population;
 use crate::simulator::Simulator;
 use crate::spec::{Experiment, SpecError};
 use fedstay::consistency::Consistency;
 use fedstay::problem::Federation;
 use fedstay::record::{Counterfactual, Header, HeaderAgent, Score, Summary};
-use fedstay::verdict::{About, Ledger};
-use fedstay::{Engine, Error, Observer, Seed, Server, StopReason, run};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use fedstay::{
+    Abilities, About, AgentId, Assessment, Book, Call, Engine, Error, Gathered, Memory, Privacy,
+    RoundRecord, Seed, Server, Session, SessionState,
+};
+use std::ops::ControlFlow;
+use std::path::Path;
 
 /// An experiment, ready to run or running.
 pub struct Trial {
     experiment: Experiment,
-    server: Server,
-    engine: Agents,
-    ledger: Ledger,
-    consistency: Option<Consistency>,
+    session: Session<Agents>,
 }
 
 /// Whoever takes part.
 enum Agents {
     Problem(Federation),
     Data(Box<Simulator>),
-}
-
-/// What a trial is between two rounds, for a checkpoint.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct TrialState {
-    server: fedstay::ServerState,
-    engine: Value,
-    ledger: Ledger,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    consistency: Option<Consistency>,
 }
 
 impl Trial {
@@ -87,10 +77,16 @@ impl Trial {
         let server = Server::new(start, experiment.rule.clone(), experiment.step_size)
             .and_then(|server| server.with_policy(experiment.policy.clone()))
             .map_err(broken)?;
+        let mut session =
+            Session::new(server, engine, experiment.rounds, about(&experiment)).map_err(broken)?;
+        if let Some(privacy) = experiment.privacy {
+            session = session.with_book(Spent { privacy, parts: experiment.parts_of_a_report() });
+        }
         let convex = experiment.is_convex();
-        let checks = experiment.check_reports.unwrap_or(convex);
-        let consistency = checks.then(|| Consistency::new(convex));
-        Ok(Self { experiment, server, engine, ledger: Ledger::default(), consistency })
+        if experiment.check_reports.unwrap_or(convex) {
+            session = session.with_book(Consistency::new(convex));
+        }
+        Ok(Self { experiment, session })
     }
 
     /// What is run.
@@ -100,12 +96,17 @@ impl Trial {
 
     /// The server.
     pub fn server(&self) -> &Server {
-        &self.server
+        self.session.server()
+    }
+
+    /// The first line of `rounds.jsonl`.
+    pub fn header(&self) -> &Header {
+        self.session.header()
     }
 
     /// The simulator, where there are data.
     pub fn simulator(&self) -> Option<&Simulator> {
-        match &self.engine {
+        match self.session.engine() {
             Agents::Problem(_) => None,
             Agents::Data(simulator) => Some(simulator),
         }
@@ -113,60 +114,75 @@ impl Trial {
 
     /// The simulator, to change how it computes.
     pub fn simulator_mut(&mut self) -> Option<&mut Simulator> {
-        match &mut self.engine {
+        match self.session.engine_mut() {
             Agents::Problem(_) => None,
             Agents::Data(simulator) => Some(simulator),
         }
     }
 
-    /// The first line of `rounds.jsonl`.
-    pub fn header(&self) -> Header {
-        let agents = self.engine.as_dyn().agents();
-        Header {
-            schema: Header::SCHEMA.to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            rule: self.experiment.rule_label(),
-            on: self.experiment.on().to_owned(),
-            seed: self.experiment.seed,
-            rounds: self.experiment.rounds,
-            agents: agents
-                .into_iter()
-                .map(|(id, epsilon)| HeaderAgent { id, epsilon, name: None })
-                .collect(),
-            sketch: false,
-            own: self.experiment.decides_on_own(),
-        }
-    }
-
-    /// Runs to the end and sums up. A trial that was resumed goes on with its next round, and one
-    /// whose last round had been gathered is only summed up.
+    /// Runs to the end and sums up, or until a book ends it: then there is no summary. A trial that
+    /// was resumed continues with its next round.
     ///
     /// # Errors
-    /// When the engine or an observer fails; all rounds until then have been observed.
-    pub fn run(&mut self, watch: &mut dyn Watch) -> Result<Summary, Error> {
-        let stop = match self.ledger.stop() {
-            Some(stop) => stop,
-            None => {
-                let consistency = self.consistency.as_mut();
-                let mut books = Books { ledger: &mut self.ledger, consistency, watch };
-                let rounds = self.experiment.rounds;
-                run(&mut self.server, self.engine.as_dyn_mut(), rounds, &mut [&mut books])?
-            }
-        };
-        self.summary(stop)
+    /// When the engine or a book fails; all rounds until then are in the books.
+    pub fn run(&mut self, books: &mut [&mut dyn Book]) -> Result<Option<Summary>, Error> {
+        self.session.run(books)
     }
 
-    fn summary(&mut self, stop: StopReason) -> Result<Summary, Error> {
-        let about = about(&self.experiment);
-        let engine = self.engine.as_dyn_mut();
-        let mut summary = self.ledger.summary(&self.server, engine, stop, about)?;
-        let reports = summary.agents.iter().map(|agent| agent.reports).max().unwrap_or(0);
-        let parts = self.experiment.parts_of_a_report();
-        summary.privacy = self.experiment.privacy.map(|privacy| privacy.budget(reports, parts));
-        summary.warnings.extend(self.experiment.warnings());
-        summary.flagged = self.consistency.iter().flat_map(Consistency::flagged).collect();
-        summary.warnings.extend(self.consistency.iter().flat_map(Consistency::warnings));
-        Ok(summary)
+    /// What it is now, for a checkpoint.
+    ///
+    /// # Errors
+    /// When it cannot be saved.
+    pub fn state(&self) -> Result<SessionState, Error> {
+        self.session.state()
+    }
+
+    /// Continues from a checkpoint.
+    ///
+    /// # Errors
+    /// When the state is another experiment's.
+    pub fn resume(&mut self, state: SessionState) -> Result<(), Error> {
+        self.session.resume(state)
+    }
+
+    /// Makes a folder that keeps this trial. `asked` is what a resumed run must do too.
+    ///
+    /// # Errors
+    /// When there is a run in it already, another process is making one, or it cannot be written to.
+    pub fn keep_in(&self, path: &Path, asked: Asked) -> Result<Folder, FolderError> {
+        let start = Start {
+            config: &config_text(&self.experiment)?,
+            header: self.header(),
+            gram: self.experiment.record_gram,
+            asked,
+        };
+        Folder::create(path, &start, Driver::Command)
+    }
+
+    /// The folder of a run that was cut off, and its trial where it stood at the last checkpoint.
+    ///
+    /// # Errors
+    /// When there is no run, it is over, another process is writing it, or one of its files was
+    /// changed since.
+    pub fn resume_in(path: &Path) -> Result<(Folder, Self), FolderError> {
+        let found = Folder::resume(path, Driver::Command)?;
+        let mut trial = Self::new(Experiment::parse(&found.config, &[])?)?;
+        if let Some(state) = found.state {
+            trial.resume(state).map_err(|error| Driver::Command.changed(path, &error))?;
+        }
+        Ok((found.folder, trial))
+    }
+
+    /// Writes the delivered model and the summary into the trial's folder; the run is then over.
+    ///
+    /// # Errors
+    /// When the disk is full; resuming then ends the run again.
+    pub fn close(&self, folder: &mut Folder, summary: &Summary) -> Result<(), FolderError> {
+        let layout = self.simulator().map_or(Vec::new(), |simulator| {
+            let tensors = simulator.network().layout().tensors().iter();
+            tensors.map(|tensor| (tensor.name.clone(), tensor.shape.clone())).collect()
+        });
+        folder.finish(self.state()?, self.server().delivered(), &layout, summary)
     }
 
     /// The same experiment with nobody leaving, whatever they decide: what departures cost is the
@@ -176,20 +192,25 @@ impl Trial {
     /// As [`new`](Self::new).
     pub fn nobody_leaves(experiment: Experiment) -> Result<Self, SpecError> {
         let mut trial = Self::new(experiment)?;
-        match &mut trial.engine {
+        match trial.session.engine_mut() {
             Agents::Problem(federation) => federation.set_nobody_leaves(true),
             Agents::Data(simulator) => simulator.set_nobody_leaves(true),
         }
         Ok(trial)
     }
 
-    /// Runs to the end with nobody leaving and says what came of it.
+    /// Runs to the end and says what came of it, for a trial in which nobody leaves. `None` if a book
+    /// ended it.
     ///
     /// # Errors
-    /// When the engine or `watch` fails.
-    pub fn counterfactual(mut self, watch: &mut dyn Watch) -> Result<Counterfactual, Error> {
-        let Summary { rounds, stop, loss, accuracy, population, .. } = self.run(watch)?;
-        Ok(Counterfactual { rounds, stop, loss, accuracy, population })
+    /// When the engine or a book fails.
+    pub fn counterfactual(
+        mut self,
+        books: &mut [&mut dyn Book],
+    ) -> Result<Option<Counterfactual>, Error> {
+        let Some(summary) = self.run(books)? else { return Ok(None) };
+        let Summary { rounds, stop, loss, accuracy, population, .. } = summary;
+        Ok(Some(Counterfactual { rounds, stop, loss, accuracy, population }))
     }
 
     /// Tells every agent's summary what it ends with and what it would have reached alone in as many
@@ -204,7 +225,7 @@ impl Trial {
         left_with: &Parting,
         alone: Option<&[Score]>,
     ) -> Result<(), SpecError> {
-        let delivered = self.server.delivered().to_vec();
+        let delivered = self.server().delivered().to_vec();
         let unknown = |round: &u32| left_with.weights(*round).is_none();
         let last_unknown = summary.agents.iter().filter_map(|agent| agent.left).filter(unknown);
         let again = match last_unknown.max() {
@@ -217,7 +238,7 @@ impl Trial {
             .iter()
             .map(|agent| agent.left.and_then(left_with).unwrap_or(&delivered))
             .collect();
-        let (scores, own) = match &self.engine {
+        let (scores, own) = match self.session.engine() {
             Agents::Data(simulator) => {
                 let scores = simulator.scores(&ends)?;
                 let own = match alone {
@@ -232,7 +253,7 @@ impl Trial {
                 });
                 let start = start.unwrap_or_else(|| delivered.clone());
                 let own = federation.alone(&start, self.experiment.step_size, summary.rounds);
-                (federation.scores(&ends), own.iter().map(score).collect())
+                (federation.scores(&ends), own)
             }
         };
         for ((agent, ends), own) in summary.agents.iter_mut().zip(scores).zip(own) {
@@ -240,49 +261,28 @@ impl Trial {
         }
         Ok(())
     }
+}
 
-    /// What it is now, for a checkpoint.
-    pub fn state(&self) -> TrialState {
-        TrialState {
-            server: self.server.state(),
-            engine: self.engine.as_dyn().memory(),
-            ledger: self.ledger.clone(),
-            consistency: self.consistency.clone(),
-        }
-    }
-
-    /// Goes on from a checkpoint.
-    ///
-    /// # Errors
-    /// When the state is another experiment's.
-    pub fn resume(&mut self, state: TrialState) -> Result<(), Error> {
-        let server = Server::from_state(state.server)?;
-        let expected = (self.server.weights().len(), self.server.rule().name());
-        let got = (server.weights().len(), server.rule().name());
-        if expected != got {
-            let why = format!("it is of {got:?} (weights, rule), the experiment of {expected:?}");
-            return Err(Error::BadState { why });
-        }
-        self.engine.as_dyn_mut().recall(&state.engine)?;
-        self.server = server;
-        self.ledger = state.ledger;
-        if let (Some(consistency), Some(saved)) = (&mut self.consistency, state.consistency) {
-            *consistency = saved;
-        }
-        Ok(())
-    }
+/// The text of `config.toml`.
+pub(crate) fn config_text(experiment: &Experiment) -> Result<String, SpecError> {
+    let version = env!("CARGO_PKG_VERSION");
+    Ok(format!(
+        "# fedstay {version}, schema fedstay.config/1. Run it again: fedstay run config.toml\n\n{}",
+        experiment.to_toml()?
+    ))
 }
 
 /// What every output about an experiment must say.
 pub(crate) fn about(experiment: &Experiment) -> About {
     let training = experiment.training.as_ref();
     About {
-        rule: experiment.rule.name().to_owned(),
-        policy: experiment.policy.name().to_owned(),
+        label: experiment.rule_label(),
         behaviour: experiment.behaviour.name().to_owned(),
         on: experiment.on().to_owned(),
         seed: experiment.seed,
+        own: experiment.decides_on_own(),
         notes: training.map(|training| training.partition.describe()).into_iter().collect(),
+        warnings: experiment.warnings(),
     }
 }
 
@@ -302,11 +302,54 @@ impl Agents {
     }
 }
 
-fn score(evaluation: &fedstay::Evaluation) -> Score {
-    Score { loss: evaluation.loss, accuracy: evaluation.accuracy, unseen: None }
+impl Engine for Agents {
+    fn agents(&self) -> Vec<HeaderAgent> {
+        self.as_dyn().agents()
+    }
+
+    fn gather(&mut self, call: &Call<'_>) -> Result<Gathered<'_>, Error> {
+        self.as_dyn_mut().gather(call)
+    }
+
+    fn assess(&mut self, weights: &[f64]) -> Result<Assessment, Error> {
+        self.as_dyn_mut().assess(weights)
+    }
+
+    fn save(&self) -> Result<Memory, Error> {
+        self.as_dyn().save()
+    }
+
+    fn restore(&mut self, memory: &Memory) -> Result<(), Error> {
+        self.as_dyn_mut().restore(memory)
+    }
+
+    fn abilities(&self) -> Abilities {
+        self.as_dyn().abilities()
+    }
+
+    fn dropped(&mut self, agent: AgentId, why: &str) {
+        self.as_dyn_mut().dropped(agent, why);
+    }
 }
 
-/// The weights agents left with. A [`Watch`].
+/// What the reports gave away, where agents add noise to them. A [`Book`].
+struct Spent {
+    privacy: Privacy,
+    parts: u32,
+}
+
+impl Book for Spent {
+    fn round(&mut self, _: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn enter(&self, summary: &mut Summary) {
+        let reports = summary.agents.iter().map(|agent| agent.reports).max().unwrap_or(0);
+        summary.privacy = Some(self.privacy.budget(reports, self.parts));
+    }
+}
+
+/// The weights agents left with. A [`Book`].
 #[derive(Debug, Default)]
 pub struct Parting(Vec<(u32, Vec<f64>)>);
 
@@ -320,89 +363,25 @@ impl Parting {
     /// Computes a run again, from its start to a round: same experiment, same weights.
     fn again(experiment: Experiment, last: u32) -> Result<Self, SpecError> {
         /// Ends the run when there is nothing more to be learnt from it.
-        struct Until(Parting, u32);
-        impl Watch for Until {
-            fn round(&mut self, view: &fedstay::RoundView<'_>) -> Result<(), Error> {
-                self.0.round(view)?;
-                if view.number < self.1 { Ok(()) } else { Err(Error::Observer(String::new())) }
+        struct Until(u32);
+        impl Book for Until {
+            fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
+                let reached = record.line.round >= self.0;
+                Ok(if reached { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
             }
         }
-        let mut until = Until(Self::default(), last);
-        match Trial::new(experiment)?.run(&mut until) {
-            Ok(_) | Err(Error::Observer(_)) => Ok(until.0),
-            Err(error) => Err(SpecError(error.to_string())),
+        let mut parting = Self::default();
+        let again = Trial::new(experiment)?.run(&mut [&mut parting, &mut Until(last)]);
+        again.map_err(|error| SpecError(error.to_string()))?;
+        Ok(parting)
+    }
+}
+
+impl Book for Parting {
+    fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
+        if !record.line.left.is_empty() {
+            self.0.push((record.line.round, record.received.to_vec()));
         }
-    }
-}
-
-impl Watch for Parting {
-    fn round(&mut self, view: &fedstay::RoundView<'_>) -> Result<(), Error> {
-        if !view.reports.goodbyes().is_empty() {
-            self.0.push((view.number, view.received.to_vec()));
-        }
-        Ok(())
-    }
-}
-
-/// Watches a trial: every round, and the moment after it with a way to take a checkpoint.
-pub trait Watch {
-    /// A round is over.
-    ///
-    /// # Errors
-    /// When it cannot be kept.
-    fn round(&mut self, view: &fedstay::RoundView<'_>) -> Result<(), Error>;
-
-    /// The moment after; `state` makes a checkpoint, when called.
-    ///
-    /// # Errors
-    /// When it cannot be kept.
-    fn between(&mut self, state: &dyn Fn() -> TrialState, last: bool) -> Result<(), Error> {
-        let _ = (state, last);
-        Ok(())
-    }
-}
-
-/// Watches nothing.
-impl Watch for () {
-    fn round(&mut self, _: &fedstay::RoundView<'_>) -> Result<(), Error> {
-        Ok(())
-    }
-}
-
-/// Several watch.
-impl<const N: usize> Watch for [&mut dyn Watch; N] {
-    fn round(&mut self, view: &fedstay::RoundView<'_>) -> Result<(), Error> {
-        self.iter_mut().try_for_each(|watch| watch.round(view))
-    }
-
-    fn between(&mut self, state: &dyn Fn() -> TrialState, last: bool) -> Result<(), Error> {
-        self.iter_mut().try_for_each(|watch| watch.between(state, last))
-    }
-}
-
-/// Keeps the ledger and passes everything on.
-struct Books<'a> {
-    ledger: &'a mut Ledger,
-    consistency: Option<&'a mut Consistency>,
-    watch: &'a mut dyn Watch,
-}
-
-impl Observer for Books<'_> {
-    fn round(&mut self, view: &fedstay::RoundView<'_>) -> Result<(), Error> {
-        let flags = self.consistency.as_mut().map(|consistency| consistency.look(view));
-        let view = fedstay::RoundView { flags: flags.as_deref().unwrap_or(&[]), ..*view };
-        self.ledger.round(&view)?;
-        self.watch.round(&view)
-    }
-
-    fn between_rounds(&mut self, server: &Server, engine: &dyn Engine) -> Result<(), Error> {
-        let ledger = &*self.ledger;
-        let state = || TrialState {
-            server: server.state(),
-            engine: engine.memory(),
-            ledger: ledger.clone(),
-            consistency: self.consistency.as_deref().cloned(),
-        };
-        self.watch.between(&state, ledger.stop().is_some())
+        Ok(ControlFlow::Continue(()))
     }
 }

@@ -2,9 +2,13 @@
 
 use fedstay::record::{RoundLine, Summary};
 use fedstay::verdict::Verdict;
-use fedstay::{AgentId, Call, Engine, Error, Losses, Report, RoundView, StopReason, Vector};
+use fedstay::{
+    AgentId, Book, Broadcast, Call, Engine, Error, Losses, Moment, Report, RoundRecord, StopReason,
+    Vector,
+};
 use fedstay_sim::spec::Experiment;
-use fedstay_sim::trial::{Trial, Watch};
+use fedstay_sim::trial::Trial;
+use std::ops::ControlFlow;
 
 /// Everything a round decides: who left, who was predicted to, and the weights, bit for bit.
 #[derive(Default)]
@@ -13,11 +17,11 @@ struct Trace {
     weights: Vec<Vec<u64>>,
 }
 
-impl Watch for Trace {
-    fn round(&mut self, view: &RoundView<'_>) -> Result<(), Error> {
-        self.lines.push(RoundLine::new(view));
-        self.weights.push(view.received.iter().map(|value| value.to_bits()).collect());
-        Ok(())
+impl Book for Trace {
+    fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
+        self.lines.push(record.line.clone());
+        self.weights.push(record.received.iter().map(|value| value.to_bits()).collect());
+        Ok(ControlFlow::Continue(()))
     }
 }
 
@@ -30,7 +34,7 @@ fn trial(sets: &[(&str, &str)]) -> Trial {
 
 fn play(sets: &[(&str, &str)]) -> (Summary, Trace) {
     let mut trace = Trace::default();
-    let summary = trial(sets).run(&mut trace).unwrap();
+    let summary = trial(sets).run(&mut [&mut trace]).unwrap().unwrap();
     (summary, trace)
 }
 
@@ -65,7 +69,7 @@ fn early_exit_changes_no_decision_and_no_weight() {
             let mut full = trial(&sets);
             full.simulator_mut().unwrap().set_full_losses(true);
             let mut full_trace = Trace::default();
-            let full = full.run(&mut full_trace).unwrap();
+            let full = full.run(&mut [&mut full_trace]).unwrap().unwrap();
             assert_eq!(early_trace.weights, full_trace.weights, "{rule:?}");
             assert_eq!(early.left, full.left, "{rule:?}");
             // What averaging forecasts is for whoever watches, and looks no farther than it must.
@@ -211,7 +215,7 @@ fn a_population_of_devices_is_judged_by_those_held_out() {
 #[test]
 fn diverging_training_is_an_error_that_says_what_to_do() {
     let error = trial(&[("rule.kind", "fedavg"), ("step_size", "1e38"), ("rounds", "50")])
-        .run(&mut ())
+        .run(&mut [])
         .unwrap_err()
         .to_string();
     assert!(!error.is_empty(), "{error}");
@@ -225,7 +229,8 @@ fn loads_change_the_samples_of_those_they_name_and_of_nobody_else() {
         let simulator = trial.simulator_mut().unwrap();
         let weights = simulator.initial_weights();
         let losses = Losses::Exact;
-        let call = Call { round: 2, weights: &weights, step_size: 0.2, losses, loads };
+        let broadcast = Broadcast::new(&weights);
+        let call = Call { round: 2, broadcast, step_size: 0.2, losses, loads };
         let gathered = simulator.gather(&call).unwrap();
         let direction = |report: &Report<'_>| match report.direction {
             Vector::F32(values) => values.to_vec(),
@@ -308,7 +313,7 @@ fn early_exit_changes_nothing_for_agents_that_think() {
         let mut full = trial(sets);
         full.simulator_mut().unwrap().set_full_losses(true);
         let mut full_trace = Trace::default();
-        let full = full.run(&mut full_trace).unwrap();
+        let full = full.run(&mut [&mut full_trace]).unwrap().unwrap();
         assert_eq!(early_trace.weights, full_trace.weights, "{sets:?}");
         assert_eq!((&early.left, &early.returned), (&full.left, &full.returned), "{sets:?}");
         for (early, full) in early_trace.lines.iter().zip(&full_trace.lines) {
@@ -330,22 +335,17 @@ struct Cut {
     state: Option<String>,
 }
 
-impl Watch for Cut {
-    fn round(&mut self, _: &RoundView<'_>) -> Result<(), Error> {
-        Ok(())
+impl Book for Cut {
+    fn round(&mut self, _: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
+        self.after -= 1;
+        Ok(if self.after == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
-    fn between(
-        &mut self,
-        state: &dyn Fn() -> fedstay_sim::trial::TrialState,
-        _: bool,
-    ) -> Result<(), Error> {
-        self.after -= 1;
-        if self.after > 0 {
-            return Ok(());
+    fn between(&mut self, moment: &Moment<'_>) -> Result<(), Error> {
+        if self.after == 0 {
+            self.state = Some(serde_json::to_string(&(moment.state)()?).unwrap());
         }
-        self.state = Some(serde_json::to_string(&state()).unwrap());
-        Err(Error::Observer("cut off".into()))
+        Ok(())
     }
 }
 
@@ -368,14 +368,15 @@ fn what_agents_remember_survives_a_checkpoint_bit_for_bit() {
     let every = THINKING.iter().map(|sets| sets.to_vec()).chain(on_problem);
     for sets in every {
         let mut whole = Trace::default();
-        let expected = new(&sets).run(&mut whole).unwrap();
+        let expected = new(&sets).run(&mut [&mut whole]).unwrap().unwrap();
         for after in [3, 17, 38].into_iter().filter(|after| *after < expected.rounds) {
             let mut cut = Cut { after, state: None };
-            assert!(new(&sets).run(&mut cut).is_err());
+            assert_eq!(new(&sets).run(&mut [&mut cut]).unwrap(), None);
             let mut resumed = new(&sets);
             resumed.resume(serde_json::from_str(&cut.state.unwrap()).unwrap()).unwrap();
             let mut rest = Trace::default();
-            assert_eq!(resumed.run(&mut rest).unwrap(), expected, "{sets:?} after {after}");
+            let summary = resumed.run(&mut [&mut rest]).unwrap().unwrap();
+            assert_eq!(summary, expected, "{sets:?} after {after}");
             assert_eq!(whole.weights[after as usize..], rest.weights, "{sets:?} after {after}");
             assert_eq!(whole.lines[after as usize..], rest.lines, "{sets:?} after {after}");
         }
@@ -437,7 +438,7 @@ fn with_nobody_leaving_only_the_departures_are_gone() {
     let (harmed, _) = play(&sets);
     let whole = |sets: &[(&str, &str)]| {
         let experiment = trial(sets).experiment().clone();
-        Trial::nobody_leaves(experiment).unwrap().counterfactual(&mut ()).unwrap()
+        Trial::nobody_leaves(experiment).unwrap().counterfactual(&mut []).unwrap().unwrap()
     };
     let without = whole(&sets);
     assert!(!harmed.left.is_empty() && without.stop == StopReason::RoundLimit);
@@ -449,8 +450,9 @@ fn with_nobody_leaving_only_the_departures_are_gone() {
     let problem = [("problem.kind", "red-blue"), ("rule.kind", "fedavg")];
     let set: Vec<_> = problem.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect();
     let experiment = Experiment::parse("", &set).unwrap();
-    let harmed = Trial::new(experiment.clone()).unwrap().run(&mut ()).unwrap();
-    let without = Trial::nobody_leaves(experiment).unwrap().counterfactual(&mut ()).unwrap();
+    let harmed = Trial::new(experiment.clone()).unwrap().run(&mut []).unwrap().unwrap();
+    let without =
+        Trial::nobody_leaves(experiment).unwrap().counterfactual(&mut []).unwrap().unwrap();
     assert!(without.loss.max < harmed.loss.max);
 }
 
@@ -459,7 +461,7 @@ fn what_an_agent_ends_with_is_compared_with_what_it_makes_alone() {
     let sets = [("rule.kind", "fedavg"), ("rounds", "120"), ("behaviour.kind", "threshold")];
     let mut parting = fedstay_sim::trial::Parting::default();
     let mut trial = trial(&sets);
-    let mut summary = trial.run(&mut parting).unwrap();
+    let mut summary = trial.run(&mut [&mut parting]).unwrap().unwrap();
     trial.compare_with_alone(&mut summary, &parting, None).unwrap();
     let alone = trial.simulator().unwrap().alone(0.2, summary.rounds).unwrap();
     for (agent, alone) in summary.agents.iter().zip(alone) {
@@ -492,7 +494,7 @@ fn liars_are_flagged_on_a_convex_model_and_honest_agents_are_not() {
         let sets = [("step_size", "0.2"), ("eval_every", "50")];
         let sets = sets.iter().chain(&convex).chain(more);
         let sets: Vec<_> = sets.map(|(k, v)| ((*k).into(), (*v).into())).collect();
-        Trial::new(Experiment::parse("", &sets).unwrap()).unwrap().run(&mut ()).unwrap()
+        Trial::new(Experiment::parse("", &sets).unwrap()).unwrap().run(&mut []).unwrap().unwrap()
     };
     for rule in ["fedavg", "ada-gd", "retain"] {
         let honest = set(&[("rule.kind", rule)]);

@@ -6,8 +6,9 @@
 //! matrices of a run.
 
 use crate::record::GramLine;
-use crate::{AgentId, Error, Observer, RoundView};
+use crate::{AgentId, Book, Error, RoundRecord};
 use serde::Serialize;
+use std::ops::ControlFlow;
 
 /// Angles below this many degrees are called nearly parallel.
 const NARROW: f64 = 5.0;
@@ -72,7 +73,7 @@ pub fn smallest_angle(gram: &[f64], n: usize) -> Option<f64> {
     Some((1.0 / largest.sqrt()).min(1.0).asin())
 }
 
-/// What the rounds of a run show. An [`Observer`], or fed with the lines of a recorded run.
+/// What the rounds of a run show. A [`Book`], or fed with the lines of a recorded run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Diagnosis {
     lipschitz: f64,
@@ -187,13 +188,13 @@ impl Diagnosis {
     }
 }
 
-impl Observer for Diagnosis {
-    fn round(&mut self, view: &RoundView<'_>) -> Result<(), Error> {
-        if view.number == 1 {
-            self.content_at_start(view.reports.goodbyes());
+impl Book for Diagnosis {
+    fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
+        if record.line.round == 1 {
+            self.content_at_start(record.reports.goodbyes());
         }
-        self.add(GramLine::new(view));
-        Ok(())
+        self.add(GramLine::new(record));
+        Ok(ControlFlow::Continue(()))
     }
 }
 

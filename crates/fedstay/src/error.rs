@@ -138,9 +138,19 @@ pub enum Error {
         /// Which number is not finite.
         why: String,
     },
-    /// An observer failed, for instance because the disk is full.
+    /// The rule asks for something that the engine's agents do not do.
+    #[error(
+        "{rule} {what}, and the agents of this engine do not do that; choose another rule, or an engine that does"
+    )]
+    NotApplied {
+        /// The rule or policy.
+        rule: String,
+        /// What it asks for.
+        what: &'static str,
+    },
+    /// A book could not be kept, for instance because the disk is full.
     #[error("{0}")]
-    Observer(String),
+    Book(String),
 }
 
 impl Error {

@@ -31,35 +31,39 @@
 //! # Ok::<(), fedstay::Error>(())
 //! ```
 
+mod agent;
 pub mod aggregate;
-pub mod behaviour;
-pub mod consistency;
+mod broadcast;
 pub mod diagnose;
 mod error;
 pub mod linalg;
 pub mod list;
-mod packed;
+mod memory;
+pub mod packed;
 pub mod policy;
-pub mod privacy;
 pub mod problem;
 pub mod projection;
-pub mod record;
 mod report;
 mod run;
 mod seed;
 mod server;
-pub mod verdict;
 
+pub use agent::{Answer, Participant, ParticipantState, behaviour, privacy};
 pub use aggregate::{
     AdaGd, Afl, Aggregator, Base, Decision, FedFv, FedMgdaPlus, Losses, MaxFl, Mean, MwFed,
     OnSettled, PcGrad, QFedAvg, Retain, Round, Rule, Split, StopReason, Trust,
 };
 pub use behaviour::{Behaviour, Choice, Decide, Evidence, Manner, View};
+pub use broadcast::Broadcast;
 pub use error::Error;
+pub use memory::Memory;
 pub use policy::Policy;
 pub use privacy::Privacy;
 pub use report::{AgentId, Loss, Report, Reports, Standing, Vector, tau};
-pub use run::{Assessment, Call, Engine, Evaluation, Gathered, Observer, RoundView, run};
+pub use run::{
+    Abilities, About, AgentAssessment, Assessment, Book, Call, Engine, Gathered, Moment,
+    RoundRecord, Session, SessionState, consistency, record, verdict,
+};
 pub use seed::Seed;
 pub use server::{Progress, Server, ServerState};
 

@@ -5,9 +5,10 @@ use fedstay::behaviour::{Foresight, Lying, Shirking};
 use fedstay::consistency::{Consistency, Doubt, Flag};
 use fedstay::problem::{Federation, Instance, Problem};
 use fedstay::{
-    AdaGd, AgentId, Behaviour, Engine, Error, Mean, Observer, OnSettled, Retain, RoundView, Rule,
-    Seed, Server, run,
+    About, AdaGd, AgentId, Behaviour, Book, Error, Mean, OnSettled, Retain, RoundRecord, Rule,
+    Seed, Server, Session,
 };
+use std::ops::ControlFlow;
 
 struct Watch {
     consistency: Consistency,
@@ -15,24 +16,24 @@ struct Watch {
     left: usize,
 }
 
-impl Observer for Watch {
-    fn round(&mut self, view: &RoundView<'_>) -> Result<(), Error> {
-        self.flags.extend(self.consistency.look(view));
-        // Nobody can hold who could do without the federation from the start.
-        if view.number > 1 {
-            self.left += view.reports.goodbyes().len();
+impl Book for Watch {
+    fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
+        self.flags.extend(self.consistency.look(record));
+        // Nobody can hold an agent that could do without the federation from the start.
+        if record.line.round > 1 {
+            self.left += record.line.left.len();
         }
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     }
 }
 
 fn play(instance: &Instance, rule: Rule, step: f64, behaviours: Vec<Behaviour>) -> Watch {
     let epsilon = vec![instance.epsilon; instance.oracles.len()];
-    let mut engine = Federation::with_behaviours(instance, &epsilon, behaviours).unwrap();
-    let mut server = Server::new(instance.start.clone(), rule, step).unwrap();
+    let engine = Federation::with_behaviours(instance, &epsilon, behaviours).unwrap();
+    let server = Server::new(instance.start.clone(), rule, step).unwrap();
     let mut watch = Watch { consistency: Consistency::new(true), flags: vec![], left: 0 };
-    run(&mut server, &mut engine, 400, &mut [&mut watch]).unwrap();
-    assert!(!engine.agents().is_empty());
+    let mut session = Session::new(server, engine, 400, About::default()).unwrap();
+    session.run(&mut [&mut watch]).unwrap();
     watch
 }
 

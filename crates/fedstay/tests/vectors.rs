@@ -2,10 +2,11 @@
 
 use fedstay::problem::{Federation, Observation2, Observation3, Problem};
 use fedstay::{
-    AdaGd, AgentId, Behaviour, Error, Mean, Observer, Report, Reports, RoundView, Rule, Seed,
-    Server, Vector, run,
+    About, AdaGd, AgentId, Behaviour, Book, Error, Mean, Report, Reports, RoundRecord, Rule, Seed,
+    Server, Session, Vector,
 };
 use serde_json::Value;
+use std::ops::ControlFlow;
 
 fn load(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
@@ -59,12 +60,13 @@ struct Path {
     left: Vec<(u32, u64)>,
 }
 
-impl Observer for Path {
-    fn round(&mut self, view: &RoundView<'_>) -> Result<(), Error> {
-        self.received.push(view.received.to_vec());
-        self.cases.push(view.decision.case.map(u64::from));
-        self.left.extend(view.reports.goodbyes().iter().map(|agent| (view.number, agent.0)));
-        Ok(())
+impl Book for Path {
+    fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
+        let line = &record.line;
+        self.received.push(record.received.to_vec());
+        self.cases.push(line.case.map(u64::from));
+        self.left.extend(line.left.iter().map(|agent| (line.round, agent.0)));
+        Ok(ControlFlow::Continue(()))
     }
 }
 
@@ -86,11 +88,13 @@ fn every_trajectory_of_the_reference() {
         };
         let instance = problem.build(Seed(0)).unwrap();
         let epsilon = [number("eps"); 2];
-        let mut federation = Federation::new(&instance, &epsilon, &Behaviour::default()).unwrap();
-        let mut server = Server::new(instance.start.clone(), rule, number("eta")).unwrap();
+        let federation = Federation::new(&instance, &epsilon, &Behaviour::default()).unwrap();
+        let server = Server::new(instance.start.clone(), rule, number("eta")).unwrap();
         let mut path = Path::default();
         let rounds = settings["R"].as_u64().unwrap() as u32;
-        let stop = run(&mut server, &mut federation, rounds, &mut [&mut path]).unwrap();
+        let mut session = Session::new(server, federation, rounds, About::default()).unwrap();
+        let stop = session.run(&mut [&mut path]).unwrap().unwrap().stop;
+        let server = session.server();
 
         let status = match stop.name() {
             "everyone-left" => "all left",

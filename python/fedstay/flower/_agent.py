@@ -38,7 +38,7 @@ def _setting(name: str, given: Any, message: Message, context: Context) -> Any:
     return None
 
 
-def _precision(given: float | None, message: Message, context: Context) -> float:
+def _target(given: float | None, message: Message, context: Context) -> float:
     epsilon = _setting("epsilon", given, message, context)
     if epsilon is None:
         raise Error(
@@ -65,24 +65,30 @@ def leaves(
     kept: Any = context.state.get(RECORD, {})
     if kept.get("left"):
         return True
-    decides = _core.Behaviour(_setting("behaviour", behaviour, message, context))
-    if decides.comes_back or decides.repeats:
+    participant = _core.Participant(
+        0,
+        _target(epsilon, message, context),
+        _setting("behaviour", behaviour, message, context),
+    )
+    if participant.comes_back or participant.repeats:
         raise Error(
-            f"agent {agent_name(context)}: `{decides.name}` is for simulations: on Flower who left is "
-            "not asked again, and nobody repeats a report"
+            f"agent {agent_name(context)}: `{participant.behaviour}` is for simulations: on Flower who "
+            "left is not asked again, and nobody repeats a report"
         )
-    decides.recall(kept.get("memory", "null"))
+    if "participant" in kept:
+        participant.restore(kept["participant"])
     sent: Any = message.content.config_records["config"]
     round = int(sent["server-round"])
-    gone = decides.leaves(
-        loss=loss,
-        epsilon=_precision(epsilon, message, context),
-        round=round,
-        step_size=float(sent["step-size"]),
-        descended=descended,
-    )
+    step_size = float(sent["step-size"])
+    answer = participant.answer(loss=loss, round=round, step_size=step_size, descended=descended)
+    gone = answer == "leaves"
     context.state[RECORD] = ConfigRecord(
-        {"left": gone, "memory": decides.memory(), "round": round, "told": decides.told(loss)}
+        {
+            "left": gone,
+            "participant": participant.save(),
+            "round": round,
+            "told": participant.told(loss),
+        }
     )
     return gone
 
@@ -93,7 +99,7 @@ def goodbye(message: Message, context: Context, *, epsilon: float | None = None)
         {
             "agent": agent_name(context),
             "leaves": True,
-            "epsilon": _precision(epsilon, message, context),
+            "epsilon": _target(epsilon, message, context),
         }
     )
     return Message(RecordDict({RECORD: said}), reply_to=message)
@@ -127,7 +133,7 @@ def report(
         "agent": agent_name(context),
         "kind": "direction" if weights is None else "weights",
         "loss": float(loss),
-        "epsilon": _precision(epsilon, message, context),
+        "epsilon": _target(epsilon, message, context),
         "samples": int(samples),
     }
     if reach is not None:

@@ -16,6 +16,7 @@ from flwr.serverapp.strategy import Result as FlowerResult
 from numpy.typing import NDArray
 
 from .._core import Error, Report
+from ..engine import Assessed, Gathered, Member
 from ._replies import Answers
 from ._roll import Roll
 
@@ -49,29 +50,18 @@ class Engine:
     def roll(self) -> Roll:
         return self.strategy.roll
 
-    def agents(self) -> list[tuple[int, float, str | None]]:
-        """Everybody who ever told a precision; nobody knows that of the others."""
+    def agents(self) -> list[Member]:
+        """Everybody who ever told a target loss; nobody knows that of the others."""
         known = sorted(self.roll.members.values(), key=lambda member: member.id)
         return [
-            (m.id, m.epsilon, None if m.name == str(m.id) else m.name)
+            Member(m.id, m.epsilon, None if m.name == str(m.id) else m.name)
             for m in known
             if m.epsilon is not None
         ]
 
-    def behaviours(self) -> list[str]:
-        """Unknown: that is the agents' own affair."""
-        return []
-
     def gather(
-        self, *, round: int, weights: NDArray[np.float64], exact: bool, **_: Any
-    ) -> tuple[
-        list[Report],
-        list[int],
-        list[int],
-        list[tuple[int, str]],
-        list[tuple[int, float, float | None, None]] | None,
-        str | None,
-    ]:
+        self, *, round: int, weights: NDArray[np.float64], step_size: float, exact: bool
+    ) -> Gathered:
         """Asks until enough agents have answered, or patience is over."""
         strategy, roll = self.strategy, self.roll
         log(INFO, "fedstay: [ROUND %d]", round)
@@ -96,7 +86,8 @@ class Engine:
             got = f"{len(answers.reports)} of at least {strategy.min_agents} agents reported in round {round}"
             if strategy.on_few == "stop" or hopeless:
                 faults = self._close(round, answers)
-                return [], sorted(answers.goodbyes), [], faults, None, got
+                log(WARNING, "fedstay: %s; the run ends here", got)
+                return Gathered([], sorted(answers.goodbyes), faults=faults, too_few=True)
             if attempt == strategy.tries:
                 raise Error(
                     f"{got}, after {attempt} more tries{answers.reasons()}. Start the same app again to "
@@ -115,7 +106,7 @@ class Engine:
         self._metrics(round, reports, answers)
         assessment = self._assessment(round, arrays)
         goodbyes = sorted(answers.goodbyes)
-        return reports, goodbyes, sorted(answers.returned), faults, assessment, None
+        return Gathered(reports, goodbyes, sorted(answers.returned), faults, assessment)
 
     def _ask(
         self,
@@ -216,26 +207,22 @@ class Engine:
             self.flower.evaluate_metrics_clientapp[round] = metrics
         return told
 
-    def _assessment(
-        self, round: int, arrays: ArrayRecord
-    ) -> list[tuple[int, float, float | None, None]] | None:
+    def _assessment(self, round: int, arrays: ArrayRecord) -> list[Assessed] | None:
         """How good the model is for everybody in the header, if all of them can be asked."""
         every = self.strategy.evaluate_every
         if not every or (round != 1 and round % every):
             return None
         told = self._evaluate(round, arrays)
-        ids = [agent for agent, _, _ in self.agents()]
+        ids = [member.id for member in self.agents()]
         if any(agent not in told for agent in ids):
             return None
         # A column of accuracies is everybody's or nobody's.
         everybody = all(told[agent][1] is not None for agent in ids)
         return [
-            (agent, told[agent][0], told[agent][1] if everybody else None, None) for agent in ids
+            Assessed(agent, told[agent][0], told[agent][1] if everybody else None) for agent in ids
         ]
 
-    def assess(
-        self, weights: NDArray[np.float64]
-    ) -> list[tuple[int, float, float | None, int | None]]:
+    def assess(self, weights: NDArray[np.float64]) -> list[Assessed]:
         """How good the delivered model is, as far as agents can be asked; else what they last told."""
         strategy = self.strategy
         assert strategy._layout is not None
@@ -246,16 +233,17 @@ class Engine:
         if self.evaluate_fn is not None:
             self._central(self.round, arrays)
         by_id = {member.id: member for member in self.roll.members.values()}
-        result: list[tuple[int, float, float | None, int | None]] = []
-        for agent, epsilon, _ in self.agents():
+        assessed = []
+        for agent, epsilon, *_ in self.agents():
             member = by_id[agent]
             if agent in told:
-                result.append((agent, *told[agent], None))
+                assessed.append(Assessed(agent, *told[agent]))
             else:
-                # Content from the start, it never told a loss: at most its precision, then.
+                # Content from the start, it never told a loss: at most its target, then.
                 loss = member.loss if member.loss is not None else epsilon
-                result.append((agent, loss, None, member.loss_round or member.left or 0))
-        return result
+                as_of = member.loss_round or member.left or 0
+                assessed.append(Assessed(agent, loss, as_of=as_of))
+        return assessed
 
     def dropped(self, agent: int, why: str) -> None:
         """The core could not step with this agent's report, and stepped without it."""
@@ -270,18 +258,18 @@ class Engine:
                 )
                 self.roll.failed(member, self.round)
 
-    def memory(self) -> str:
+    def save(self) -> str:
         """What a restart needs, for the checkpoint."""
         # Nothing that JSON cannot say is ever kept; were it so, this is the place to fail.
         return json.dumps({"round": self.round, **self.roll.memory()}, allow_nan=False)
 
-    def recall(self, memory: str) -> None:
-        """Takes up what `memory` gave."""
-        saved = json.loads(memory)
-        if not isinstance(saved, dict) or not {"round", "members"} <= set(saved):
+    def restore(self, saved: str) -> None:
+        """Takes up what `save` gave."""
+        state = json.loads(saved)
+        if not isinstance(state, dict) or not {"round", "members"} <= set(state):
             raise Error(
                 "the checkpoint does not say who takes part, so this run cannot be resumed; start it "
                 "anew in another folder"
             )
-        self.round = saved["round"]
-        self.roll.recall(saved)
+        self.round = state["round"]
+        self.roll.recall(state)

@@ -3,12 +3,11 @@
 use super::{Source, Usage};
 use crate::progress::Progress;
 use anyhow::Result;
+use fedstay::Seed;
 use fedstay::diagnose::{Diagnosis, Findings, Known};
-use fedstay::record::Header;
-use fedstay::{Error, Observer, RoundView, Seed};
 use fedstay_sim::observe::{read_gram, read_rounds};
 use fedstay_sim::spec::Experiment;
-use fedstay_sim::trial::{Trial, Watch};
+use fedstay_sim::trial::Trial;
 use std::io::Write;
 use std::path::Path;
 
@@ -30,26 +29,17 @@ pub struct Check {
     json: bool,
 }
 
-/// A diagnosis that watches a trial.
-struct Watching(Diagnosis);
-
-impl Watch for Watching {
-    fn round(&mut self, view: &RoundView<'_>) -> Result<(), Error> {
-        self.0.round(view)
-    }
-}
-
 impl Check {
     pub(super) fn run(self) -> Result<()> {
         let findings = match &self.source.file {
             Some(path) if path.is_dir() => recorded(path)?,
             _ => {
                 let mut trial = Trial::new(self.source.experiment()?)?;
-                let mut watching = Watching(Diagnosis::default());
+                let mut diagnosis = Diagnosis::default();
                 let mut progress = Progress::new(&trial);
-                trial.run(&mut [&mut watching as &mut dyn Watch, &mut progress])?;
+                trial.run(&mut [&mut diagnosis, &mut progress])?;
                 progress.finish();
-                watching.0.findings(known(trial.experiment()))
+                diagnosis.findings(known(trial.experiment()))
             }
         };
         let mut out = std::io::stdout().lock();
@@ -73,7 +63,6 @@ fn recorded(folder: &Path) -> Result<Findings> {
     if let Some(first) = recorded.rounds.first() {
         diagnosis.content_at_start(&first.left);
     }
-    let Header { .. } = recorded.header;
     Ok(diagnosis.findings(known(&experiment)))
 }
 

@@ -1,15 +1,14 @@
 //! `fedstay compare`: the same federation under several rules.
 
-use super::{Source, Threads};
+use super::{INTERRUPTED, Source, Threads};
 use crate::label::under;
 use crate::progress::Progress;
 use crate::{picture, story, table};
-use anyhow::Result;
+use anyhow::{Context, Result};
 use fedstay::record::{Header, RoundLine, Summary};
-use fedstay::{Error, RoundView};
 use fedstay_sim::spec::{DEFAULT, Experiment, SpecError};
 use fedstay_sim::text::printable;
-use fedstay_sim::trial::{Trial, Watch};
+use fedstay_sim::trial::Trial;
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
@@ -66,17 +65,6 @@ pub struct Compared {
     pub header: Header,
 }
 
-/// Keeps every round.
-#[derive(Default)]
-struct Keep(Vec<RoundLine>);
-
-impl Watch for Keep {
-    fn round(&mut self, view: &RoundView<'_>) -> Result<(), Error> {
-        self.0.push(RoundLine::new(view));
-        Ok(())
-    }
-}
-
 impl Compare {
     pub(super) fn run(self) -> Result<()> {
         self.threads.start()?;
@@ -95,13 +83,15 @@ impl Compare {
         for (label, experiment) in experiments {
             let mut trial = Trial::new(experiment.clone())?;
             let mut progress = Progress::named(&trial, &label);
-            let mut keep = Keep::default();
-            let mut summary = trial.run(&mut [&mut progress as &mut dyn Watch, &mut keep])?;
+            let mut rounds: Vec<RoundLine> = Vec::new();
+            let summary = trial.run(&mut [&mut progress, &mut rounds])?;
+            let mut summary = summary.context(INTERRUPTED)?;
             progress.finish();
             if self.counterfactual && !summary.left.is_empty() {
                 summary.counterfactual = Some(super::run::counterfactual(experiment)?);
             }
-            compared.push(Compared { label, summary, rounds: keep.0, header: trial.header() });
+            let header = trial.header().clone();
+            compared.push(Compared { label, summary, rounds, header });
         }
         self.print(&compared)
     }

@@ -71,6 +71,9 @@ impl Command {
     }
 }
 
+/// What is said about a run that was ended before its end.
+const INTERRUPTED: &str = "interrupted";
+
 /// The caller asked for something that cannot be: exit code 2.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]

@@ -1,14 +1,15 @@
 //! `fedstay run`: one experiment, watched and kept.
 
-use super::{Source, Threads, Usage};
+use super::{INTERRUPTED, Source, Threads, Usage};
 use crate::progress::Progress;
 use crate::{picture, story, table};
 use anyhow::{Context, Result};
+use fedstay::Book;
 use fedstay::record::{Counterfactual, Summary};
 use fedstay_sim::observe::{Asked, Folder, FolderError, TensorBoard};
 use fedstay_sim::spec::Experiment;
 use fedstay_sim::text::printable;
-use fedstay_sim::trial::{Parting, Trial, Watch};
+use fedstay_sim::trial::{Parting, Trial};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -61,16 +62,10 @@ impl Run {
         let mut progress = Progress::new(&trial);
         let mut parting = Parting::default();
         let mut board = self.board(&trial)?;
-        let board: &mut dyn Watch = match &mut board {
-            Some(board) => board,
-            None => &mut (),
-        };
-        let watch = &mut [&mut progress as &mut dyn Watch, &mut parting, board];
-        let mut summary = match &mut folder {
-            // The folder first: what it keeps does not depend on anything else.
-            Some(folder) => trial.run(&mut [folder as &mut dyn Watch, watch])?,
-            None => trial.run(watch)?,
-        };
+        // The folder first: what it keeps does not depend on anything else.
+        let books: &mut [&mut dyn Book] =
+            &mut [&mut folder, &mut progress, &mut parting, &mut board];
+        let mut summary = trial.run(books)?.context(INTERRUPTED)?;
         progress.finish();
         let asked = folder.as_ref().map_or(self.asked(), Folder::asked);
         if asked.counterfactual {
@@ -85,7 +80,7 @@ impl Run {
                 .context("the run is kept; its picture failed")?;
             let page = picture::report::write(folder.path(), Some(&summary));
             pictures.push(page.context("the run is kept; its report failed")?);
-            folder.finish(&trial, &summary)?;
+            trial.close(folder, &summary)?;
         }
         self.print(&summary, asked, folder.as_ref().map(Folder::path), &pictures)
     }
@@ -105,13 +100,13 @@ impl Run {
     fn open(&self) -> Result<(Trial, Option<Folder>)> {
         let told = |error: FolderError| Usage(error.to_string());
         if let Some(path) = &self.resume {
-            let (mut folder, trial) = Folder::resume(path).map_err(told)?;
+            let (mut folder, trial) = Trial::resume_in(path).map_err(told)?;
             folder.ask(self.asked());
             return Ok((trial, Some(folder)));
         }
         let trial = Trial::new(self.source.experiment()?)?;
         let folder = match &self.out {
-            Some(path) => Folder::create(path, &trial, self.asked()),
+            Some(path) => trial.keep_in(path, self.asked()),
             None if self.json => return Ok((trial, None)),
             None => in_unused_folder(&trial, self.asked()),
         };
@@ -148,9 +143,9 @@ impl Run {
 pub(super) fn counterfactual(experiment: Experiment) -> Result<Counterfactual> {
     let trial = Trial::nobody_leaves(experiment)?;
     let mut progress = Progress::named(&trial, "nobody leaves");
-    let found = trial.counterfactual(&mut progress)?;
+    let found = trial.counterfactual(&mut [&mut progress])?;
     progress.finish();
-    Ok(found)
+    found.context(INTERRUPTED)
 }
 
 /// `runs/digits-ada-gd-s0`, or the next number that is free, also where another process is looking
@@ -162,7 +157,7 @@ fn in_unused_folder(trial: &Trial, asked: Asked) -> Result<Folder, FolderError> 
     let mut number = 1u32;
     loop {
         if !path.exists() {
-            match Folder::create(&path, trial, asked) {
+            match trial.keep_in(&path, asked) {
                 Err(FolderError::Taken(_)) => {}
                 done => return done,
             }

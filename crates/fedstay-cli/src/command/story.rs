@@ -1,11 +1,11 @@
 //! `fedstay story`: what became of every agent of a run, in plain words.
 
-use super::Threads;
+use super::{INTERRUPTED, Threads};
 use crate::progress::Progress;
 use crate::story;
 use anyhow::{Context, Result};
 use fedstay_sim::text::printable;
-use fedstay_sim::trial::{Parting, Trial, Watch};
+use fedstay_sim::trial::{Parting, Trial};
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -38,7 +38,7 @@ impl Story {
         let mut trial = Trial::new(experiment.clone())?;
         let mut progress = Progress::named(&trial, "as it was");
         let mut parting = Parting::default();
-        let mut summary = trial.run(&mut [&mut progress as &mut dyn Watch, &mut parting])?;
+        let mut summary = trial.run(&mut [&mut progress, &mut parting])?.context(INTERRUPTED)?;
         progress.finish();
         trial.compare_with_alone(&mut summary, &parting, None)?;
         summary.counterfactual = Some(super::run::counterfactual(experiment)?);

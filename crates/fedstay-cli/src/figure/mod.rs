@@ -233,7 +233,7 @@ mod tests {
                     true => Plan::read(&path, &set).unwrap().runs[0].experiment.clone(),
                     false => Experiment::parse(&text, &set).unwrap(),
                 };
-                let summary = Trial::new(experiment).unwrap().run(&mut ()).unwrap();
+                let summary = Trial::new(experiment).unwrap().run(&mut []).unwrap().unwrap();
                 assert!((1..=3).contains(&summary.rounds), "{}", path.display());
                 texts.push(text);
             }

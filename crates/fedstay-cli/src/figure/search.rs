@@ -8,10 +8,11 @@
 use super::training::{Arm, Asked};
 use crate::progress::Progress;
 use anyhow::Result;
-use fedstay::{Error, RoundView};
+use fedstay::{Book, Error, RoundRecord};
 use fedstay_sim::spec::Experiment;
-use fedstay_sim::trial::{Trial, Watch};
+use fedstay_sim::trial::Trial;
 use serde_json::{Value, json};
+use std::ops::ControlFlow;
 
 /// The search ends when the unsafe step size is at most this factor above the safe one.
 pub(super) const TOLERANCE: f64 = 1.02;
@@ -124,22 +125,18 @@ fn somebody_leaves(experiment: Experiment) -> Result<bool> {
         format!("looking for a safe step: {:e}, seed {},", experiment.step_size, experiment.seed);
     let mut trial = Trial::new(experiment)?;
     let mut progress = Progress::named(&trial, &name);
-    let ended = trial.run(&mut [&mut UntilSomebodyLeaves as &mut dyn Watch, &mut progress]);
+    let ended = trial.run(&mut [&mut UntilSomebodyLeaves, &mut progress]);
     progress.finish();
-    Ok(ended.is_err())
+    Ok(!matches!(ended, Ok(Some(_))))
 }
 
 struct UntilSomebodyLeaves;
 
-impl Watch for UntilSomebodyLeaves {
-    fn round(&mut self, view: &RoundView<'_>) -> Result<(), Error> {
-        match view.reports.goodbyes() {
-            [] => Ok(()),
-            [agent, ..] => {
-                let why = format!("agent {agent} left, which is all there was to know");
-                Err(Error::Engine { round: view.number, why })
-            }
-        }
+impl Book for UntilSomebodyLeaves {
+    fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
+        // That is all there was to know.
+        let left = !record.line.left.is_empty();
+        Ok(if left { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 }
 

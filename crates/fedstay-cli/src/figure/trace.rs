@@ -1,13 +1,15 @@
 //! A run on a problem with two weights, kept whole: what a picture of it needs.
 
 use crate::draw::Point;
+use anyhow::Context;
 use fedstay::problem::{Federation, Instance};
 use fedstay::record::Summary;
-use fedstay::verdict::{About, Ledger};
 use fedstay::{
-    AdaGd, AgentId, Behaviour, Error, Mean, Observer, RoundView, Rule, Server, StopReason, run,
+    About, AdaGd, AgentId, Behaviour, Book, Error, Mean, RoundRecord, Rule, Server, Session,
+    StopReason,
 };
 use serde_json::{Value, json};
+use std::ops::ControlFlow;
 
 /// How a run is made.
 #[derive(Debug, Clone)]
@@ -64,13 +66,12 @@ struct Walk {
     left: Vec<Left>,
 }
 
-impl Observer for Walk {
-    fn round(&mut self, view: &RoundView<'_>) -> Result<(), Error> {
-        let at = (view.received[0], view.received[1]);
+impl Book for Walk {
+    fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
+        let (at, round) = ((record.received[0], record.received[1]), record.line.round);
         self.path.push(at);
-        let goodbyes = view.reports.goodbyes().iter();
-        self.left.extend(goodbyes.map(|agent| Left { agent: *agent, round: view.number, at }));
-        Ok(())
+        self.left.extend(record.line.left.iter().map(|agent| Left { agent: *agent, round, at }));
+        Ok(ControlFlow::Continue(()))
     }
 }
 
@@ -78,24 +79,19 @@ impl Observer for Walk {
 pub(super) fn trace(on: &str, instance: &Instance, setting: Setting) -> anyhow::Result<Trace> {
     anyhow::ensure!(instance.dimension() == 2, "{on} has {} weights, not 2", instance.dimension());
     let epsilon = vec![instance.epsilon; instance.oracles.len()];
-    let mut federation = Federation::new(instance, &epsilon, &setting.behaviour)?;
-    let mut server = Server::new(instance.start.clone(), setting.rule.clone(), setting.step_size)?;
-    let (mut walk, mut ledger) = (Walk::default(), Ledger::default());
-    let stop = run(&mut server, &mut federation, setting.rounds, &mut [&mut walk, &mut ledger])?;
-    let about = About {
-        rule: setting.rule.name().into(),
-        policy: server.policy().name().into(),
-        behaviour: setting.behaviour.name().into(),
-        on: on.into(),
-        seed: 0,
-        notes: Vec::new(),
-    };
-    let summary = ledger.summary(&server, &mut federation, stop, about)?;
+    let federation = Federation::new(instance, &epsilon, &setting.behaviour)?;
+    let server = Server::new(instance.start.clone(), setting.rule.clone(), setting.step_size)?;
+    let about =
+        About { behaviour: setting.behaviour.name().into(), on: on.into(), ..About::default() };
+    let mut session = Session::new(server, federation, setting.rounds, about)?;
+    let mut walk = Walk::default();
+    let summary = session.run(&mut [&mut walk])?.context("interrupted")?;
+    let server = session.server();
     let end = (server.delivered()[0], server.delivered()[1]);
     if walk.path.last() != Some(&end) {
         walk.path.push(end);
     }
-    Ok(Trace { path: walk.path, left: walk.left, stop, summary, setting })
+    Ok(Trace { path: walk.path, left: walk.left, stop: summary.stop, summary, setting })
 }
 
 impl Trace {

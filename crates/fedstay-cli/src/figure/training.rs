@@ -5,10 +5,11 @@ use crate::label::under;
 use crate::progress::Progress;
 use anyhow::{Context, Result};
 use fedstay::record::RoundLine;
-use fedstay::{Error, RoundView};
+use fedstay::{Book, Error, RoundRecord};
 use fedstay_sim::spec::{Experiment, SpecError};
-use fedstay_sim::trial::{Trial, Watch};
+use fedstay_sim::trial::Trial;
 use serde_json::{Value, json};
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use toml::Table;
 
@@ -143,21 +144,24 @@ pub(super) fn run(experiment: Experiment, bar: &str) -> Result<Result<Run, Error
     let mut trial = Trial::new(experiment)?;
     let mut progress = Progress::named(&trial, bar);
     let mut keep = Keep::default();
-    let summary = trial.run(&mut [&mut progress as &mut dyn Watch, &mut keep]);
+    let summary = trial.run(&mut [&mut progress, &mut keep]);
     progress.finish();
-    Ok(summary.map(|summary| Run::new(&keep.0, &summary)))
+    match summary {
+        Ok(summary) => Ok(Ok(Run::new(&keep.0, &summary.context("interrupted")?))),
+        Err(error) => Ok(Err(error)),
+    }
 }
 
 /// Keeps the rounds that looked.
 #[derive(Default)]
 struct Keep(Vec<RoundLine>);
 
-impl Watch for Keep {
-    fn round(&mut self, view: &RoundView<'_>) -> Result<(), Error> {
-        if view.assessment.is_some() {
-            self.0.push(RoundLine::new(view));
+impl Book for Keep {
+    fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
+        if record.assessment.is_some() {
+            self.0.push(record.line.clone());
         }
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     }
 }
 

@@ -189,26 +189,17 @@ mod tests {
     use super::super::delivered::tests::ends;
     use super::*;
     use fedstay_sim::spec::Experiment;
-    use fedstay_sim::trial::{Trial, Watch};
-
-    #[derive(Default)]
-    struct Keep(Vec<RoundLine>);
-
-    impl Watch for Keep {
-        fn round(&mut self, view: &fedstay::RoundView<'_>) -> Result<(), fedstay::Error> {
-            self.0.push(RoundLine::new(view));
-            Ok(())
-        }
-    }
+    use fedstay_sim::trial::Trial;
 
     #[test]
     fn every_run_ends_in_what_it_delivered() {
         let play = |rule: &str| {
             let text = format!("[rule]\nkind = \"{rule}\"\n[problem]\nkind = \"observation-3\"\n");
             let mut trial = Trial::new(Experiment::parse(&text, &[]).unwrap()).unwrap();
-            let mut keep = Keep::default();
-            let summary = trial.run(&mut keep).unwrap();
-            Compared { label: rule.to_owned(), summary, rounds: keep.0, header: trial.header() }
+            let mut rounds: Vec<RoundLine> = Vec::new();
+            let summary = trial.run(&mut [&mut rounds]).unwrap().unwrap();
+            let header = trial.header().clone();
+            Compared { label: rule.to_owned(), summary, rounds, header }
         };
         let compared = [play("ada-gd"), play("fedavg")];
         assert_eq!(Curve::of(&compared), Curve::Loss);

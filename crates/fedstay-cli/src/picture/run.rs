@@ -277,23 +277,14 @@ mod tests {
     use crate::draw::Layer;
     use fedstay::record::RoundLine;
     use fedstay_sim::spec::Experiment;
-    use fedstay_sim::trial::{Trial, Watch};
-
-    #[derive(Default)]
-    struct Keep(Vec<RoundLine>);
-
-    impl Watch for Keep {
-        fn round(&mut self, view: &fedstay::RoundView<'_>) -> Result<(), fedstay::Error> {
-            self.0.push(RoundLine::new(view));
-            Ok(())
-        }
-    }
+    use fedstay_sim::trial::Trial;
 
     fn play(text: &str) -> (Recorded, Summary) {
         let mut trial = Trial::new(Experiment::parse(text, &[]).unwrap()).unwrap();
-        let mut keep = Keep::default();
-        let summary = trial.run(&mut keep).unwrap();
-        let recorded = Recorded { header: trial.header(), rounds: keep.0, unreadable: Vec::new() };
+        let mut rounds: Vec<RoundLine> = Vec::new();
+        let summary = trial.run(&mut [&mut rounds]).unwrap().unwrap();
+        let header = trial.header().clone();
+        let recorded = Recorded { header, rounds, unreadable: Vec::new() };
         (recorded, summary)
     }
 

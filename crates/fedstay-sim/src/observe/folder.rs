@@ -17,13 +17,12 @@ use super::checkpoint::{Asked, Checkpoint, hash_of};
 use super::disk::{named, sync_folder_of, write_whole};
 use super::journal::{Journal, to_line};
 use super::lock::RunLock;
-use crate::spec::{Experiment, SpecError};
-use crate::trial::{Trial, TrialState, Watch};
+use super::model::{Layout, model_bytes};
+use crate::spec::SpecError;
 use fedstay::record::{GramLine, Header, RoundLine, Summary};
-use fedstay::{Error, RoundView};
-use safetensors::tensor::{Dtype, TensorView};
-use std::collections::HashMap;
+use fedstay::{Book, Error, Moment, RoundRecord, SessionState};
 use std::io;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -53,34 +52,117 @@ pub enum FolderError {
     /// Its experiment cannot be used.
     #[error(transparent)]
     Spec(#[from] SpecError),
+    /// Its run cannot be saved or taken up.
+    #[error(transparent)]
+    Run(#[from] Error),
 }
 
-/// The folder of a run that is being written. A [`Watch`].
+/// Who makes a run, and so how it is continued: what error messages say depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Driver {
+    /// The command line, whose agents are computed here.
+    Command,
+    /// A program in Python that has the agents, Flower's for instance. They may join late.
+    Python,
+}
+
+impl Driver {
+    fn to_continue(self, path: &Path) -> String {
+        match self {
+            Self::Command => format!("continue it with `fedstay run --resume {}`", path.display()),
+            Self::Python => "continue it with resume=True".to_owned(),
+        }
+    }
+
+    fn elsewhere(self) -> &'static str {
+        match self {
+            Self::Command => "choose another --out",
+            Self::Python => "choose another folder",
+        }
+    }
+
+    fn anew(self, path: &Path) -> String {
+        match self {
+            Self::Command => {
+                let config = path.join("config.toml");
+                format!("begin anew with `fedstay run {} --out ANOTHER`", config.display())
+            }
+            Self::Python => "begin anew in another folder".to_owned(),
+        }
+    }
+
+    /// The error about a checkpoint that is not one of this run.
+    pub fn changed(self, path: &Path, error: &Error) -> FolderError {
+        let how = format!("does not fit the experiment: {error}");
+        self.told(path, FolderError::Changed { file: path.join("checkpoint"), how })
+    }
+
+    /// An error with what can be done about it.
+    fn told(self, path: &Path, error: FolderError) -> FolderError {
+        match error {
+            FolderError::Changed { file, how } => FolderError::Content(format!(
+                "{} {how}; put the file back as it was, or {}",
+                file.display(),
+                self.anew(path)
+            )),
+            other => other,
+        }
+    }
+}
+
+/// What a run begins with.
+#[derive(Debug, Clone, Copy)]
+pub struct Start<'a> {
+    /// The text of `config.toml`.
+    pub config: &'a str,
+    /// The first line of `rounds.jsonl`.
+    pub header: &'a Header,
+    /// Whether the agents' Gram matrices are kept, too.
+    pub gram: bool,
+    /// What a resumed run must do too.
+    pub asked: Asked,
+}
+
+/// A run that was cut off.
+#[derive(Debug)]
+pub struct CutOff {
+    /// Its folder, cut back to the last checkpoint.
+    pub folder: Folder,
+    /// The text of its `config.toml`.
+    pub config: String,
+    /// Where it stood; nowhere before its first round.
+    pub state: Option<SessionState>,
+}
+
+/// The folder of a run that is being written. A [`Book`].
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
+    driver: Driver,
     config: String,
     rounds: Journal,
     gram: Option<Journal>,
     asked: Asked,
+    between_checkpoints: Duration,
     last_checkpoint: Option<Instant>,
     /// Last, so that it is given back when everything else is closed.
     _lock: RunLock,
 }
 
 impl Folder {
-    /// A new folder for a trial that has not begun. `asked` is what a resumed run must do too.
+    /// A new folder for a run that has not begun.
     ///
     /// # Errors
     /// When there is a run in it already, another process is making one, or it cannot be written to.
-    pub fn create(path: &Path, trial: &Trial, asked: Asked) -> Result<Self, FolderError> {
+    pub fn create(path: &Path, start: &Start<'_>, driver: Driver) -> Result<Self, FolderError> {
         let config = path.join("config.toml");
         let vacant = || match config.exists() {
             false => Ok(()),
             true => Err(FolderError::Taken(format!(
-                "{0} holds a run already; continue it with `fedstay run --resume {0}`, or choose \
-                 another --out",
-                path.display()
+                "{} holds a run already; {}, or {}",
+                path.display(),
+                driver.to_continue(path),
+                driver.elsewhere()
             ))),
         };
         // Before the lock too, so that a run that is over keeps its folder as it is.
@@ -90,33 +172,31 @@ impl Folder {
         vacant()?;
         sync_folder_of(path)?;
         let gram = serde_json::json!({ "schema": GramLine::SCHEMA });
-        let gram = trial
-            .experiment()
-            .record_gram
-            .then(|| Journal::create(&path.join("gram.jsonl"), &gram))
-            .transpose()?;
-        let text = config_text(trial.experiment())?;
+        let gram =
+            start.gram.then(|| Journal::create(&path.join("gram.jsonl"), &gram)).transpose()?;
         let mut folder = Self {
             path: path.to_owned(),
-            config: hash_of(&text),
-            rounds: Journal::create(&path.join("rounds.jsonl"), &trial.header())?,
+            driver,
+            config: hash_of(start.config),
+            rounds: Journal::create(&path.join("rounds.jsonl"), start.header)?,
             gram,
-            asked,
+            asked: start.asked,
+            between_checkpoints: BETWEEN_CHECKPOINTS,
             last_checkpoint: None,
             _lock: lock,
         };
         folder.checkpoint(None)?;
         // Last, because a folder with a config.toml is a run that can be resumed.
-        write_whole(&config, text.as_bytes())?;
+        write_whole(&config, start.config.as_bytes())?;
         Ok(folder)
     }
 
-    /// The folder of a run that was cut off, and its trial where it stood at the last checkpoint.
+    /// The folder of a run that was cut off, as it was at the last checkpoint.
     ///
     /// # Errors
     /// When there is no run, it is over, another process is writing it, or one of its files was
     /// changed since.
-    pub fn resume(path: &Path) -> Result<(Self, Trial), FolderError> {
+    pub fn resume(path: &Path, driver: Driver) -> Result<CutOff, FolderError> {
         let config = path.join("config.toml");
         let read = || {
             std::fs::read_to_string(&config).map_err(|error| {
@@ -130,12 +210,14 @@ impl Folder {
         let unfinished = || match path.join("summary.json").exists() {
             false => Ok(()),
             true => Err(FolderError::Content(format!(
-                "the run in {} is over: its result is in summary.json",
-                path.display()
+                "the run in {} is over: its result is in summary.json{}",
+                path.display(),
+                if driver == Driver::Python { "; choose another folder" } else { "" }
             ))),
         };
         // Nothing is touched, not even by the lock, where there is nothing to resume.
-        if let Some(on) = made_in_python(&read()?) {
+        let text = read()?;
+        if let (Driver::Command, Some(on)) = (driver, made_in_python(&text)) {
             return Err(FolderError::Content(format!(
                 "the agents of the run in {} are in Python ({on}): start the same program again, it \
                  continues where it was",
@@ -145,39 +227,43 @@ impl Folder {
         unfinished()?;
         let lock = RunLock::take(path)?;
         unfinished()?;
-        Self::take_up(path, &read()?, lock).map_err(|error| match error {
-            FolderError::Changed { file, how } => FolderError::Content(format!(
-                "{} {how}; put the file back as it was, or begin anew with `fedstay run {} --out \
-                 ANOTHER`",
-                file.display(),
-                config.display()
-            )),
-            other => other,
-        })
+        Self::take_up(path, read()?, driver, lock).map_err(|error| driver.told(path, error))
     }
 
-    fn take_up(path: &Path, text: &str, lock: RunLock) -> Result<(Self, Trial), FolderError> {
-        let saved: Checkpoint<TrialState> = Checkpoint::read(path)?;
-        saved.check_config(path, text)?;
-        let mut trial = Trial::new(Experiment::parse(text, &[])?)?;
-        let journal = |name: &str, mark| Journal::resume(&path.join(name), mark);
-        let gram = saved.gram.as_ref().map(|mark| journal("gram.jsonl", mark)).transpose()?;
+    fn take_up(
+        path: &Path,
+        config: String,
+        driver: Driver,
+        lock: RunLock,
+    ) -> Result<CutOff, FolderError> {
+        let saved: Checkpoint<SessionState> = Checkpoint::read(path)?;
+        saved.check_config(path, &config)?;
+        let rounds = path.join("rounds.jsonl");
+        let rounds = match driver {
+            Driver::Command => Journal::resume(&rounds, &saved.rounds)?,
+            // Somebody may have joined in a round that was lost: the next one writes the header anew.
+            Driver::Python => Journal::resume_under_any_header(&rounds, &saved.rounds)?,
+        };
+        let gram = saved.gram.as_ref();
+        let gram = gram.map(|mark| Journal::resume(&path.join("gram.jsonl"), mark)).transpose()?;
         let folder = Self {
             path: path.to_owned(),
+            driver,
             config: saved.config,
-            rounds: journal("rounds.jsonl", &saved.rounds)?,
+            rounds,
             gram,
             asked: saved.asked,
+            between_checkpoints: BETWEEN_CHECKPOINTS,
             last_checkpoint: None,
             _lock: lock,
         };
-        if let Some(state) = saved.state {
-            trial.resume(state).map_err(|error| FolderError::Changed {
-                file: path.join("checkpoint"),
-                how: format!("does not fit the experiment: {error}"),
-            })?;
-        }
-        Ok((folder, trial))
+        Ok(CutOff { folder, config, state: saved.state })
+    }
+
+    /// The same folder with another pause between two checkpoints.
+    #[must_use]
+    pub fn with_pause(self, between_checkpoints: Duration) -> Self {
+        Self { between_checkpoints, ..self }
     }
 
     /// Where it is.
@@ -200,15 +286,21 @@ impl Folder {
     ///
     /// # Errors
     /// When the disk is full; resuming then ends the run again.
-    pub fn finish(&mut self, trial: &Trial, summary: &Summary) -> Result<(), FolderError> {
+    pub fn finish(
+        &mut self,
+        state: SessionState,
+        weights: &[f64],
+        layout: &Layout,
+        summary: &Summary,
+    ) -> Result<(), FolderError> {
         // When a checkpoint was due is a matter of time; the last one is not.
-        self.checkpoint(Some(trial.state()))?;
-        let model = model_bytes(trial).map_err(FolderError::Content)?;
+        self.checkpoint(Some(state))?;
+        let model = model_bytes(weights, layout).map_err(FolderError::Content)?;
         write_whole(&self.path.join("model.safetensors"), &model)?;
         Ok(write_whole(&self.path.join("summary.json"), &summary_text(summary)?)?)
     }
 
-    fn checkpoint(&mut self, state: Option<TrialState>) -> io::Result<()> {
+    fn checkpoint(&mut self, state: Option<SessionState>) -> io::Result<()> {
         let checkpoint = Checkpoint {
             config: self.config.clone(),
             rounds: self.rounds.mark()?,
@@ -218,33 +310,41 @@ impl Folder {
         };
         checkpoint.write(&self.path)
     }
-}
 
-impl Watch for Folder {
-    fn round(&mut self, view: &RoundView<'_>) -> Result<(), Error> {
-        let path = &self.path;
-        let failed = |name: &'static str| {
-            move |error: io::Error| {
-                Error::Observer(format!(
-                    "{}: {error}; all rounds before {} are kept: make room, then continue with \
-                     `fedstay run --resume {}`",
-                    path.join(name).display(),
-                    view.number,
-                    path.display()
-                ))
-            }
-        };
-        self.rounds.append(&RoundLine::new(view)).map_err(failed("rounds.jsonl"))?;
+    /// Writes what a round leaves behind; says which file failed.
+    fn append(&mut self, record: &RoundRecord<'_>) -> Result<(), (&'static str, io::Error)> {
+        let failed = |name: &'static str| move |error: io::Error| (name, error);
+        if record.header_changed {
+            // Agents that joined late stand in the header too.
+            self.rounds.replace_first(record.header).map_err(failed("rounds.jsonl"))?;
+        }
+        self.rounds.append(&record.line).map_err(failed("rounds.jsonl"))?;
         if let Some(gram) = &mut self.gram {
-            gram.append(&GramLine::new(view)).map_err(failed("gram.jsonl"))?;
+            gram.append(&GramLine::new(record)).map_err(failed("gram.jsonl"))?;
         }
         Ok(())
     }
+}
 
-    fn between(&mut self, state: &dyn Fn() -> TrialState, last: bool) -> Result<(), Error> {
-        let due = self.last_checkpoint.is_none_or(|last| last.elapsed() >= BETWEEN_CHECKPOINTS);
-        if due || last {
-            self.checkpoint(Some(state())).map_err(|error| Error::Observer(error.to_string()))?;
+impl Book for Folder {
+    fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
+        self.append(record).map_err(|(name, error)| {
+            Error::Book(format!(
+                "{}: {error}; all rounds before {} are kept: make room, then {}",
+                self.path.join(name).display(),
+                record.line.round,
+                self.driver.to_continue(&self.path)
+            ))
+        })?;
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn between(&mut self, moment: &Moment<'_>) -> Result<(), Error> {
+        let due =
+            self.last_checkpoint.is_none_or(|last| last.elapsed() >= self.between_checkpoints);
+        if due || moment.over {
+            let state = (moment.state)()?;
+            self.checkpoint(Some(state)).map_err(|error| Error::Book(error.to_string()))?;
             self.last_checkpoint = Some(Instant::now());
         }
         Ok(())
@@ -258,11 +358,11 @@ fn summary_text(summary: &Summary) -> Result<Vec<u8>, FolderError> {
     Ok(text)
 }
 
-/// Writes the folder of a run that is over and known only by its records. Not for keeping: nothing
-/// waits for the disk.
+/// Writes the folder of a run that is over and known only by its records. Temporary: it is
+/// not synced to disk.
 pub(crate) fn write_folder(
     path: &Path,
-    experiment: &Experiment,
+    config: &str,
     header: &Header,
     lines: &[RoundLine],
     summary: &Summary,
@@ -277,7 +377,7 @@ pub(crate) fn write_folder(
         std::fs::write(&path, bytes).map_err(named(&path))
     };
     write("summary.json", &summary_text(summary)?)?;
-    write("config.toml", config_text(experiment)?.as_bytes())?;
+    write("config.toml", config.as_bytes())?;
     // Last, because a folder with rounds in it is one to look at.
     Ok(write("rounds.jsonl", &rounds)?)
 }
@@ -290,45 +390,11 @@ pub fn made_in_python(config: &str) -> Option<String> {
     Some(format!("on = {}", table.get("on")?))
 }
 
-fn config_text(experiment: &Experiment) -> Result<String, FolderError> {
-    let version = env!("CARGO_PKG_VERSION");
-    Ok(format!(
-        "# fedstay {version}, schema fedstay.config/1. Run it again: fedstay run config.toml\n\n{}",
-        experiment.to_toml()?
-    ))
-}
-
-/// The delivered weights as safetensors: `f32` layers for a net, one `f64` vector for a problem.
-fn model_bytes(trial: &Trial) -> Result<Vec<u8>, String> {
-    let weights = trial.server().delivered();
-    let mut tensors: Vec<(String, Dtype, Vec<usize>, Vec<u8>)> = Vec::new();
-    match trial.simulator() {
-        Some(simulator) => {
-            for tensor in simulator.network().layout().tensors() {
-                let values = &weights[tensor.range.clone()];
-                let bytes = values.iter().flat_map(|value| (*value as f32).to_le_bytes()).collect();
-                tensors.push((tensor.name.clone(), Dtype::F32, tensor.shape.clone(), bytes));
-            }
-        }
-        None => {
-            let bytes = weights.iter().flat_map(|value| value.to_le_bytes()).collect();
-            tensors.push(("weights".into(), Dtype::F64, vec![weights.len()], bytes));
-        }
-    }
-    let views: Result<Vec<(&str, TensorView<'_>)>, _> = tensors
-        .iter()
-        .map(|(name, dtype, shape, bytes)| {
-            TensorView::new(*dtype, shape.clone(), bytes).map(|view| (name.as_str(), view))
-        })
-        .collect();
-    let views = views.map_err(|error| error.to_string())?;
-    let about = HashMap::from([("schema".to_owned(), "fedstay.model/1".to_owned())]);
-    safetensors::serialize(views, Some(about)).map_err(|error| error.to_string())
-}
-
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
+    use crate::spec::Experiment;
+    use crate::trial::Trial;
 
     fn trial() -> Trial {
         let set = [("problem.kind", "observation-3"), ("rule.kind", "fedavg")];
@@ -342,40 +408,40 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let whole = folder.path().join("whole");
         let mut first = trial();
-        let mut kept = Folder::create(&whole, &first, Asked::default()).unwrap();
-        let summary = first.run(&mut kept).unwrap();
-        kept.finish(&first, &summary).unwrap();
+        let mut kept = first.keep_in(&whole, Asked::default()).unwrap();
+        let summary = first.run(&mut [&mut kept]).unwrap().unwrap();
+        first.close(&mut kept, &summary).unwrap();
 
         /// Lets some rounds through; then the disk is full.
         struct Filling {
             folder: Folder,
             room: u32,
         }
-        impl Watch for Filling {
-            fn round(&mut self, view: &RoundView<'_>) -> Result<(), Error> {
-                if view.number > self.room {
+        impl Book for Filling {
+            fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
+                if record.line.round > self.room {
                     let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
                     self.folder.rounds.file = full.unwrap();
                 }
-                self.folder.round(view)
+                self.folder.round(record)
             }
-            fn between(&mut self, state: &dyn Fn() -> TrialState, last: bool) -> Result<(), Error> {
-                self.folder.between(state, last)
+            fn between(&mut self, moment: &Moment<'_>) -> Result<(), Error> {
+                self.folder.between(moment)
             }
         }
         let path = folder.path().join("full");
         let mut second = trial();
-        let new = Folder::create(&path, &second, Asked::default()).unwrap();
+        let new = second.keep_in(&path, Asked::default()).unwrap();
         let mut filling = Filling { folder: new, room: 20 };
-        let error = second.run(&mut filling).unwrap_err().to_string();
+        let error = second.run(&mut [&mut filling]).unwrap_err().to_string();
         assert!(error.contains("rounds.jsonl") && error.contains("--resume"), "{error}");
         let read = |run: &Path, file: &str| std::fs::read(run.join(file)).unwrap();
         assert_eq!(read(&path, "rounds.jsonl").split(|byte| *byte == b'\n').count(), 22);
 
         drop(filling);
-        let (mut resumed, mut trial) = Folder::resume(&path).unwrap();
-        let summary = trial.run(&mut resumed).unwrap();
-        resumed.finish(&trial, &summary).unwrap();
+        let (mut resumed, mut trial) = Trial::resume_in(&path).unwrap();
+        let summary = trial.run(&mut [&mut resumed]).unwrap().unwrap();
+        trial.close(&mut resumed, &summary).unwrap();
         for file in ["rounds.jsonl", "summary.json", "checkpoint", "model.safetensors"] {
             assert_eq!(read(&whole, file), read(&path, file), "{file}");
         }
@@ -383,7 +449,7 @@ mod tests {
 
     #[test]
     fn a_folder_that_cannot_be_made_is_named() {
-        let error = Folder::create(Path::new("/proc/nowhere"), &trial(), Asked::default());
+        let error = trial().keep_in(Path::new("/proc/nowhere"), Asked::default());
         let error = error.unwrap_err().to_string();
         assert!(error.contains("/proc/nowhere"), "{error}");
     }

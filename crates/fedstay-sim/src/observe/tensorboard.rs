@@ -1,4 +1,4 @@
-//! TensorBoard's event files, for people who live there.
+//! TensorBoard's event files, for those who use it.
 //!
 //! A file is a row of records: length (u64), a checksum of it (u32), the bytes, a checksum of those
 //! (u32), all little-endian; the checksum is CRC-32C, rotated and offset so that a checksum of data
@@ -6,18 +6,18 @@
 //! `Summary` of named scalars inside. Sources: TensorFlow, `core/lib/io/record_writer.h`,
 //! `core/lib/hash/crc32c.h`, `core/util/event.proto`, `core/framework/summary.proto`.
 
-use crate::trial::Watch;
 use fedstay::record::{RoundLine, Spread};
-use fedstay::{Error, RoundView};
+use fedstay::{Book, Error, RoundRecord};
 use std::fs::File;
 use std::io::{self, Write};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Agents that get a curve of their own; TensorBoard draws no more than that well.
 const AGENTS: usize = 50;
 
-/// Writes scalars of every round into an event file. A [`Watch`].
+/// Writes scalars of every round into an event file. A [`Book`].
 #[derive(Debug)]
 pub struct TensorBoard {
     path: PathBuf,
@@ -116,25 +116,23 @@ impl TensorBoard {
     }
 }
 
-impl Watch for TensorBoard {
-    fn round(&mut self, view: &RoundView<'_>) -> Result<(), Error> {
-        let line = RoundLine::new(view);
+impl Book for TensorBoard {
+    fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
+        let line = &record.line;
         let mut summary = Vec::new();
-        for (tag, value) in self.scalars(&line) {
+        for (tag, value) in self.scalars(line) {
             let mut scalar = Vec::new();
             bytes(&mut scalar, 1, tag.as_bytes());
             scalar.push(2 << 3 | 5);
             scalar.extend((value as f32).to_le_bytes());
             bytes(&mut summary, 1, &scalar);
         }
-        let mut record = event(now(), i64::from(line.round));
-        bytes(&mut record, 5, &summary);
-        self.write(&record).map_err(|error| {
-            Error::Observer(format!(
-                "{}: {error}; go on without --tensorboard",
-                self.path.display()
-            ))
-        })
+        let mut event = event(now(), i64::from(line.round));
+        bytes(&mut event, 5, &summary);
+        self.write(&event).map_err(|error| {
+            Error::Book(format!("{}: {error}; continue without --tensorboard", self.path.display()))
+        })?;
+        Ok(ControlFlow::Continue(()))
     }
 }
 

@@ -16,13 +16,12 @@ use crate::spec::{Epsilon, Experiment, SpecError};
 use crate::trial::about;
 use fedstay::aggregate::carries;
 use fedstay::linalg::dot;
-use fedstay::record::RoundLine;
-use fedstay::verdict::Ledger;
+use fedstay::record::{RoundLine, few};
+use fedstay::verdict::{Ended, Ledger};
 use fedstay::{
-    AgentId, Assessment, Behaviour, Call, Engine, Error, Gathered, Loss, Losses, Report, Reports,
-    RoundView, Server, Split, Standing, StopReason, Vector,
+    AgentId, Behaviour, Broadcast, Call, Engine, Error, Gathered, Loss, Losses, Report, Reports,
+    Server, Split, Standing, StopReason, Vector,
 };
-use serde_json::Value;
 use std::sync::Arc;
 
 /// One run on a shared trajectory.
@@ -133,7 +132,7 @@ impl Branch {
         let losses = server.losses();
         let gathered = simulator.gather(&Call {
             round: server.round() + 1,
-            weights: server.weights(),
+            broadcast: Broadcast::new(server.weights()),
             step_size: server.step_size(),
             losses,
             loads: None,
@@ -249,23 +248,13 @@ impl Seen<'_> {
         let reports =
             Reports::with_goodbyes(server.weights().len(), reports, group.leaving.clone())?
                 .with_absent(self.present - self.gathered.reports.len());
-        let received: Vec<f64> = match server.weights().len() {
-            small if small <= fedstay::record::SMALL => server.weights().to_vec(),
-            // Lines hold weights only where they are few; this one is long for nothing.
-            _ => vec![0.0; fedstay::record::SMALL + 1],
-        };
+        let received = few(server.weights());
         let decision = server.step(&reports)?;
-        let view = RoundView {
-            number: server.round(),
-            received: &received,
-            step: server.displacement(),
-            reports: &reports,
-            faults: &self.gathered.faults,
-            flags: &[],
-            decision: &decision,
-            assessment: self.gathered.assessment.as_ref(),
-        };
-        let line = RoundLine::new(&view);
+        let Gathered { faults, assessment, .. } = self.gathered;
+        let (round, step) = (server.round(), server.displacement());
+        let mut line =
+            RoundLine::new(round, &reports, faults, &decision, step, assessment.as_ref());
+        line.weights = received;
         let mut slopes =
             Slopes { staying: &staying, step: server.displacement(), known: Vec::new() };
         for (index, lane) in group.lanes.iter_mut().enumerate() {
@@ -355,54 +344,20 @@ fn finish(
     simulator: &mut Simulator,
 ) -> Result<Vec<Finished>, Error> {
     let assessment = simulator.assess(server.delivered())?;
-    let failed = |error: SpecError| Error::Observer(error.to_string());
+    let failed = |error: SpecError| Error::Book(error.to_string());
     let sum_up = |lane: Lane| {
         let experiment = &lane.run.experiment;
-        let behaviour = experiment.behaviour.name();
-        let epsilon = &lane.epsilon;
-        let mut measured = Measured { epsilon, behaviour, assessment: &assessment };
-        let summary = lane.ledger.summary(server, &mut measured, stop, about(experiment))?;
+        // Everything but ε is the same in every lane.
+        let mut assessment = assessment.clone();
+        for (agent, epsilon) in assessment.agents.iter_mut().zip(&lane.epsilon) {
+            agent.epsilon = *epsilon;
+        }
+        let ended = Ended { server, assessment: &assessment, stop, proves: false };
+        let summary = lane.ledger.summary(&ended, &about(experiment));
         let outcome = Outcome::Finished(Box::new(summary));
         Finished::new(experiment, outcome, lane.recorder.finish()).map_err(failed)
     };
     lanes.into_iter().map(sum_up).collect()
-}
-
-/// Agents whose losses have been measured: all that a summary asks for.
-struct Measured<'a> {
-    epsilon: &'a [f64],
-    behaviour: &'a str,
-    assessment: &'a Assessment,
-}
-
-impl Engine for Measured<'_> {
-    fn agents(&self) -> Vec<(AgentId, f64)> {
-        self.epsilon
-            .iter()
-            .enumerate()
-            .map(|(id, epsilon)| (AgentId(id as u64), *epsilon))
-            .collect()
-    }
-
-    fn gather(&mut self, call: &Call<'_>) -> Result<Gathered<'_>, Error> {
-        Err(Error::Engine { round: call.round, why: "the run is over".into() })
-    }
-
-    fn assess(&mut self, _: &[f64]) -> Result<Assessment, Error> {
-        Ok(self.assessment.clone())
-    }
-
-    fn behaviours(&self) -> Vec<String> {
-        vec![self.behaviour.to_owned(); self.epsilon.len()]
-    }
-
-    fn memory(&self) -> Value {
-        Value::Null
-    }
-
-    fn recall(&mut self, _: &Value) -> Result<(), Error> {
-        Ok(())
-    }
 }
 
 /// A simulator for a family, over data that may be shared with others.

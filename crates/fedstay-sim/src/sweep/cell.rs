@@ -1,24 +1,23 @@
 //! One run by itself.
 
 use super::series::Recorder;
-use super::{Finished, Outcome, SweepError, Watch, key};
+use super::{Finished, Outcome, SweepError, SweepWatch, key};
 use crate::population::Population;
 use crate::spec::Experiment;
-use crate::trial::{self, Trial};
-use fedstay::record::RoundLine;
-use fedstay::{Error, RoundView};
+use crate::trial::Trial;
+use fedstay::{Book, Error, RoundRecord};
+use std::ops::ControlFlow;
 
 struct Keep<'a> {
     recorder: Recorder,
-    watch: &'a dyn Watch,
-    stopped: bool,
+    watch: &'a dyn SweepWatch,
 }
 
-impl trial::Watch for Keep<'_> {
-    fn round(&mut self, view: &RoundView<'_>) -> Result<(), Error> {
-        self.recorder.add(&RoundLine::new(view));
-        self.stopped = self.watch.stopped();
-        if self.stopped { Err(Error::Observer("stopped".into())) } else { Ok(()) }
+impl Book for Keep<'_> {
+    fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
+        self.recorder.add(&record.line);
+        let stopped = self.watch.stopped();
+        Ok(if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 }
 
@@ -27,7 +26,7 @@ pub(super) fn alone(
     experiment: &Experiment,
     population: Option<Population>,
     full_losses: bool,
-    watch: &dyn Watch,
+    watch: &dyn SweepWatch,
 ) -> Result<Finished, SweepError> {
     let experiment = Experiment { record_gram: false, ..experiment.clone() };
     let mut trial = Trial::on(experiment.clone(), population)?;
@@ -35,10 +34,10 @@ pub(super) fn alone(
         simulator.set_full_losses(true);
     }
     let recorder = Recorder::new(&experiment, trial.header().agents.len());
-    let mut keep = Keep { recorder, watch, stopped: false };
-    let outcome = match trial.run(&mut keep) {
-        Ok(summary) => Outcome::Finished(Box::new(summary)),
-        Err(_) if keep.stopped => return Err(SweepError::Stopped),
+    let mut keep = Keep { recorder, watch };
+    let outcome = match trial.run(&mut [&mut keep]) {
+        Ok(Some(summary)) => Outcome::Finished(Box::new(summary)),
+        Ok(None) => return Err(SweepError::Stopped),
         Err(error) => failed(&experiment, &error)?,
     };
     Ok(Finished::new(&experiment, outcome, keep.recorder.finish())?)
@@ -81,7 +80,7 @@ mod tests {
             assert!(matches!(failed(&experiment, &error), Ok(Outcome::Diverged(_))), "{error}");
         }
         let failures = [
-            Error::Observer("the disk is full".into()),
+            Error::Book("the disk is full".into()),
             Error::Engine { round: 3, why: "the data are gone".into() },
             Error::bad_parameter("rule.delta", -1, "0 or more"),
             Error::NeedsExactLoss { agent, rule: "retain", instead: "a lower bound" },

@@ -4,7 +4,7 @@ use super::family::Family;
 use super::{Planned, families};
 use crate::simulator::Simulator;
 use crate::spec::{Experiment, SpecError};
-use fedstay::{Call, Engine, Server};
+use fedstay::{Broadcast, Call, Engine, Server};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -82,7 +82,7 @@ fn run_seconds(experiment: &Experiment) -> Result<f64, SpecError> {
 fn measure(experiment: &Experiment) -> Result<f64, SpecError> {
     let broken = |error: fedstay::Error| SpecError(error.to_string());
     let mut simulator = Simulator::new(experiment)?;
-    let epsilon: Vec<f64> = simulator.agents().iter().map(|(_, epsilon)| *epsilon).collect();
+    let epsilon: Vec<f64> = simulator.agents().iter().map(|agent| agent.epsilon).collect();
     simulator.steer(&vec![None; epsilon.len()], &epsilon);
     let start = simulator.initial_weights();
     let mut server = Server::new(start, experiment.rule.clone(), experiment.step_size)
@@ -100,7 +100,7 @@ fn measure(experiment: &Experiment) -> Result<f64, SpecError> {
         let loads = server.loads();
         let gathered = simulator.gather(&Call {
             round: server.round() + 1,
-            weights: server.weights(),
+            broadcast: Broadcast::new(server.weights()),
             step_size: server.step_size(),
             losses: server.losses(),
             loads: loads.as_deref(),

@@ -49,4 +49,4 @@ pub use plan::{Axis, Plan, Planned};
 pub use series::{Point, Series};
 pub use sketch::sketch;
 pub use store::{Store, StoreError, Work, usual_store};
-pub use work::{Options, SweepError, Tally, Watch, missing, run};
+pub use work::{Options, SweepError, SweepWatch, Tally, missing, run};

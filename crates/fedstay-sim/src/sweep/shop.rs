@@ -7,7 +7,7 @@ use super::cell::alone;
 use super::claim::{BEAT, Owner};
 use super::family::{Family, steps};
 use super::means::{Pools, Populations};
-use super::{Finished, Options, Planned, Store, SweepError, Tally, Watch, Work};
+use super::{Finished, Options, Planned, Store, SweepError, SweepWatch, Tally, Work};
 use crate::population::Population;
 use crate::spec::Experiment;
 use std::collections::VecDeque;
@@ -60,7 +60,7 @@ struct Books {
 pub(super) struct Shop<'a> {
     options: Options,
     owner: Owner,
-    watch: &'a dyn Watch,
+    watch: &'a dyn SweepWatch,
     path: PathBuf,
     books: Mutex<Books>,
     queue: Mutex<Queue>,
@@ -99,7 +99,7 @@ impl<'a> Shop<'a> {
         families: Vec<Family>,
         (planned, there): (usize, usize),
         options: &Options,
-        watch: &'a dyn Watch,
+        watch: &'a dyn SweepWatch,
     ) -> Self {
         let total: u64 = families.iter().map(Family::steps).sum();
         let share = if total == 0 { 1.0 } else { 0.0 };

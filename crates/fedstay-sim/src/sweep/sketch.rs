@@ -4,6 +4,7 @@
 
 use super::{Finished, Planned, Point};
 use crate::observe::{FolderError, write_folder};
+use crate::trial::{about, config_text};
 use fedstay::AgentId;
 use fedstay::record::{
     AssessmentLine, Header, HeaderAgent, Population, RoundLine, Spread, Summary,
@@ -11,7 +12,8 @@ use fedstay::record::{
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Writes the folder; no, if the run diverged: nothing is known about its agents then.
+/// Writes the folder, unless the run diverged: nothing is known about its agents then. Tells whether
+/// it was written.
 ///
 /// # Errors
 /// When it cannot be written to.
@@ -22,18 +24,14 @@ pub fn sketch(run: &Planned, finished: &Finished, path: &Path) -> Result<bool, F
         epsilon: agent.epsilon,
         name: None,
     };
+    let agents = summary.agents.iter().map(agent).collect();
     let header = Header {
-        schema: Header::SCHEMA.to_owned(),
         version: summary.version.clone(),
-        rule: run.experiment.rule_label(),
-        on: summary.on.clone(),
-        seed: summary.seed,
-        rounds: run.experiment.rounds,
-        agents: summary.agents.iter().map(agent).collect(),
         sketch: true,
-        own: run.experiment.decides_on_own(),
+        ..Header::new(&about(&run.experiment), run.experiment.rounds, agents)
     };
-    write_folder(path, &run.experiment, &header, &lines(summary, &finished.series.0), summary)?;
+    let config = config_text(&run.experiment)?;
+    write_folder(path, &config, &header, &lines(summary, &finished.series.0), summary)?;
     Ok(true)
 }
 

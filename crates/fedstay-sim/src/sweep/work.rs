@@ -46,7 +46,7 @@ pub enum SweepError {
         /// Why.
         why: String,
     },
-    /// Somebody asked for it ([`Watch::stopped`]).
+    /// Somebody asked for it ([`SweepWatch::stopped`]).
     #[error("stopped; what was finished is kept, and the same command goes on")]
     Stopped,
 }
@@ -71,7 +71,7 @@ pub struct Tally {
 }
 
 /// Watches a sweep. Called from several threads.
-pub trait Watch: Sync {
+pub trait SweepWatch: Sync {
     /// Rounds were computed.
     fn advanced(&self, tally: &Tally) {
         let _ = tally;
@@ -88,7 +88,7 @@ pub trait Watch: Sync {
     }
 }
 
-impl Watch for () {}
+impl SweepWatch for () {}
 
 /// Computes what is missing of a plan and keeps it in the store at `path`.
 ///
@@ -102,7 +102,7 @@ pub fn run(
     plan: &Plan,
     path: &Path,
     options: &Options,
-    watch: &dyn Watch,
+    watch: &dyn SweepWatch,
 ) -> Result<Tally, SweepError> {
     let store = Store::open(path)?;
     let damaged = store.forget_damaged()?;

@@ -160,6 +160,11 @@ impl Decision {
             missed: None,
         }
     }
+
+    /// Nothing moves and the run ends, for a reason outside of the rule.
+    pub(crate) fn stopping(stop: StopReason, step_size: f64) -> Self {
+        Self { stop: Some(stop), ..Self::standing(step_size) }
+    }
 }
 
 /// An agent whose loss came out below its prediction by more than the room it had: the dangerous

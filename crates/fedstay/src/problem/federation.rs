@@ -1,25 +1,23 @@
 //! The engine for named problems: agents with exact oracles, in this process, one after the other.
 
 use super::{Instance, Oracle};
-use crate::record::Score;
+use crate::record::{HeaderAgent, Score};
 use crate::{
-    AgentId, Assessment, Behaviour, Call, Choice, Decide, Engine, Error, Evaluation, Evidence,
-    Gathered, Manner, Privacy, Report, Reports, Seed, Standing, Vector, View, packed,
+    Abilities, AgentAssessment, AgentId, Answer, Assessment, Behaviour, Call, Decide, Engine,
+    Error, Evidence, Gathered, Memory, Participant, ParticipantState, Privacy, Report, Reports,
+    Seed, Standing, Vector, packed,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 struct Member {
-    id: AgentId,
-    epsilon: f64,
+    participant: Participant,
     oracle: Arc<dyn Oracle>,
-    behaviour: Behaviour,
     /// What it reports: the last gradient it worked for.
     gradient: Vec<f64>,
     /// The same with noise, where there is noise.
     blurred: Vec<f64>,
-    left: Option<u32>,
     /// Its loss at the weights it last looked at.
     loss: f64,
 }
@@ -65,13 +63,13 @@ impl Evidence for Sight<'_> {
     }
 }
 
-/// What a member remembers besides whether it left.
+/// What must survive a restart of a member.
 #[derive(Serialize, Deserialize)]
-struct Memory {
-    left: Option<u32>,
-    behaviour: Value,
+struct MemberState {
+    #[serde(flatten)]
+    participant: ParticipantState,
     /// Empty unless it may be repeated.
-    #[serde(with = "packed")]
+    #[serde(default, with = "packed", skip_serializing_if = "Vec::is_empty")]
     gradient: Vec<f64>,
 }
 
@@ -101,37 +99,27 @@ impl Federation {
         let dimension = instance.dimension();
         let agents = instance.oracles.iter().zip(epsilon).zip(behaviours).enumerate();
         let members = agents.map(|(id, ((oracle, epsilon), behaviour))| Member {
-            id: AgentId(id as u64),
-            epsilon: *epsilon,
+            participant: Participant::new(AgentId(id as u64), *epsilon, behaviour),
             oracle: Arc::clone(oracle),
-            behaviour,
             gradient: vec![0.0; dimension],
             blurred: Vec::new(),
-            left: None,
             loss: f64::NAN,
         });
         Ok(Self { members: members.collect(), dimension, nobody_leaves: false, privacy: None })
     }
 
     /// How good a model every agent makes alone, by as many gradient steps from `start`.
-    pub fn alone(&self, start: &[f64], step_size: f64, rounds: u32) -> Vec<Evaluation> {
+    pub fn alone(&self, start: &[f64], step_size: f64, rounds: u32) -> Vec<Score> {
         let alone = |member: &Member| {
-            let oracle = member.oracle.as_ref();
-            let model = descended(oracle, start, rounds, step_size);
-            let (loss, accuracy) = (oracle.loss(&model), oracle.accuracy(&model));
-            Evaluation { agent: member.id, loss, accuracy }
+            let model = descended(member.oracle.as_ref(), start, rounds, step_size);
+            member.score(&model)
         };
         self.members.iter().map(alone).collect()
     }
 
-    /// How good weights are for every agent: one vector of weights an agent.
+    /// How good weights are for every agent: one vector of weights per agent.
     pub fn scores(&self, weights: &[&[f64]]) -> Vec<Score> {
-        let score = |(member, weights): (&Member, &&[f64])| Score {
-            loss: member.oracle.loss(weights),
-            accuracy: member.oracle.accuracy(weights),
-            unseen: None,
-        };
-        self.members.iter().zip(weights).map(score).collect()
+        self.members.iter().zip(weights).map(|(member, weights)| member.score(weights)).collect()
     }
 
     /// Makes everybody clip their reports and add noise to them.
@@ -145,111 +133,80 @@ impl Federation {
     }
 }
 
-/// What a member does with a broadcast.
-enum Answer {
-    Reports { loss: f64, returned: bool },
-    Leaves,
-    StaysAway,
-}
-
 impl Member {
     fn answer(&mut self, call: &Call<'_>, fresh: &mut Vec<f64>, must_stay: bool) -> Answer {
-        if self.left.is_some() && !self.behaviour.comes_back() {
+        if !self.participant.looks() {
             return Answer::StaysAway;
         }
-        let loss = self.oracle.loss_and_gradient(call.weights, fresh);
-        self.loss = loss;
-        let mut sight = Sight {
-            oracle: self.oracle.as_ref(),
-            weights: call.weights,
-            step_size: call.step_size,
-            loss,
-        };
-        let choice = self.behaviour.decide(&mut View {
-            agent: self.id,
-            round: call.round,
-            epsilon: self.epsilon,
-            present: self.left.is_none(),
-            evidence: &mut sight,
-        });
-        match (choice, self.left) {
-            (Choice::Leave, None) if !must_stay => {
-                self.left = Some(call.round);
-                Answer::Leaves
-            }
-            (Choice::Leave, Some(_)) => Answer::StaysAway,
-            (_, before) => {
-                self.left = None;
-                let manner: Manner = self.behaviour.manner();
-                if manner.works {
-                    std::mem::swap(&mut self.gradient, fresh);
-                }
-                Answer::Reports { loss: manner.told(loss), returned: before.is_some() }
-            }
+        let weights = call.broadcast.to(self.participant.id);
+        self.loss = self.oracle.loss_and_gradient(weights, fresh);
+        let (oracle, step_size, loss) = (self.oracle.as_ref(), call.step_size, self.loss);
+        let mut sight = Sight { oracle, weights, step_size, loss };
+        let answer = self.participant.answer(call.round, &mut sight, must_stay);
+        if answer.reports() && self.participant.manner().works {
+            std::mem::swap(&mut self.gradient, fresh);
+        }
+        answer
+    }
+
+    fn score(&self, weights: &[f64]) -> Score {
+        let (loss, accuracy) = (self.oracle.loss(weights), self.oracle.accuracy(weights));
+        Score { loss, accuracy, unseen: None }
+    }
+
+    /// How good weights are for it. `loss` is its loss there, where it has been computed already.
+    fn assess(&self, weights: &[f64], loss: Option<f64>) -> AgentAssessment {
+        AgentAssessment {
+            id: self.participant.id,
+            epsilon: self.participant.epsilon,
+            behaviour: Some(Cow::Borrowed(self.participant.behaviour().name())),
+            loss: loss.unwrap_or_else(|| self.oracle.loss(weights)),
+            accuracy: self.oracle.accuracy(weights),
+            as_of: None,
         }
     }
 
-    /// How good the weights of a call are for it, whatever it answered. One that stayed away did not
-    /// look at them.
-    fn evaluation(&self, weights: &[f64], stayed_away: bool) -> Evaluation {
-        let loss = if stayed_away { self.oracle.loss(weights) } else { self.loss };
-        Evaluation { agent: self.id, loss, accuracy: self.oracle.accuracy(weights) }
-    }
-
-    fn report(&mut self, loss: f64, round: u32, privacy: Option<(Privacy, Seed)>) -> Report<'_> {
+    fn report(&mut self, round: u32, privacy: Option<(Privacy, Seed)>) -> Report<'_> {
+        let Participant { id, epsilon, .. } = self.participant;
+        let loss = self.participant.manner().told(self.loss);
         let Some((privacy, seed)) = privacy else {
-            return Report::new(self.id, loss, self.epsilon, Vector::F64(&self.gradient));
+            return Report::new(id, loss, epsilon, Vector::F64(&self.gradient));
         };
-        let mut rng = seed.stream("privacy", u64::from(round), self.id.0);
+        let mut rng = seed.stream("privacy", u64::from(round), id.0);
         self.blurred.clone_from(&self.gradient);
         privacy.blur(&mut self.blurred, &mut rng);
         let loss = privacy.blur_loss(loss, &mut rng);
-        let standing = Standing::Open { loss, epsilon: self.epsilon };
-        let direction = Vector::F64(&self.blurred);
-        Report { standing, ..Report::new(self.id, 0.0, self.epsilon, direction) }
+        let standing = Standing::Open { loss, epsilon };
+        Report { standing, ..Report::new(id, 0.0, epsilon, Vector::F64(&self.blurred)) }
     }
 
-    fn memory(&self) -> Value {
-        let (behaviour, repeats) = (self.behaviour.memory(), self.behaviour.repeats());
-        if behaviour.is_null() && !repeats {
-            return json!(self.left);
-        }
+    fn save(&self) -> MemberState {
+        let repeats = self.participant.behaviour().repeats();
         let gradient = if repeats { self.gradient.clone() } else { Vec::new() };
-        let memory = Memory { left: self.left, behaviour, gradient };
-        serde_json::to_value(memory).unwrap_or(Value::Null)
+        MemberState { participant: self.participant.save(), gradient }
     }
 
-    fn recall(&mut self, memory: &Value) -> Result<(), Error> {
-        let bad = |why: String| Error::BadState { why };
-        if !memory.is_object() {
-            self.left = Deserialize::deserialize(memory).map_err(|e| bad(e.to_string()))?;
-            return self.behaviour.recall(&Value::Null);
-        }
-        let memory = Memory::deserialize(memory).map_err(|error| bad(error.to_string()))?;
-        if self.behaviour.repeats() {
-            let (got, expected) = (memory.gradient.len(), self.gradient.len());
+    fn restore(&mut self, state: MemberState) -> Result<(), Error> {
+        if self.participant.behaviour().repeats() {
+            let (got, expected) = (state.gradient.len(), self.gradient.len());
             if got != expected {
-                return Err(bad(format!("its gradients have {got} components, not {expected}")));
+                let why = format!("its gradients have {got} components, not {expected}");
+                return Err(Error::BadState { why });
             }
-            self.gradient = memory.gradient;
+            self.gradient = state.gradient;
         }
-        self.behaviour.recall(&memory.behaviour)?;
-        self.left = memory.left;
-        Ok(())
+        self.participant.restore(state.participant)
     }
 }
 
 impl Engine for Federation {
-    fn proves(&self) -> bool {
-        // Every named problem is convex, with exact oracles.
-        let plain = |member: &Member| {
-            matches!(member.behaviour, Behaviour::Threshold(_) | Behaviour::Never(_))
+    fn agents(&self) -> Vec<HeaderAgent> {
+        let listed = |member: &Member| HeaderAgent {
+            id: member.participant.id,
+            epsilon: member.participant.epsilon,
+            name: None,
         };
-        self.privacy.is_none() && self.members.iter().all(plain)
-    }
-
-    fn agents(&self) -> Vec<(AgentId, f64)> {
-        self.members.iter().map(|member| (member.id, member.epsilon)).collect()
+        self.members.iter().map(listed).collect()
     }
 
     fn gather(&mut self, call: &Call<'_>) -> Result<Gathered<'_>, Error> {
@@ -259,52 +216,53 @@ impl Engine for Federation {
         let mut fresh = vec![0.0; self.dimension];
         for member in &mut self.members {
             let answer = member.answer(call, &mut fresh, self.nobody_leaves);
-            agents.push(member.evaluation(call.weights, matches!(answer, Answer::StaysAway)));
+            let id = member.participant.id;
+            let looked = answer != Answer::StaysAway && call.broadcast.personal(id).is_none();
+            agents.push(member.assess(call.broadcast.shared(), looked.then_some(member.loss)));
             match answer {
                 Answer::StaysAway => {}
-                Answer::Leaves => goodbyes.push(member.id),
-                Answer::Reports { loss, returned: back } => {
-                    if back {
-                        returned.push(member.id);
-                    }
-                    reports.push(member.report(loss, call.round, self.privacy));
+                Answer::Leaves => goodbyes.push(id),
+                Answer::Returns => {
+                    returned.push(id);
+                    reports.push(member.report(call.round, self.privacy));
                 }
+                Answer::Reports => reports.push(member.report(call.round, self.privacy)),
             }
         }
         let reports =
             Reports::with_goodbyes(self.dimension, reports, goodbyes)?.with_returned(returned)?;
         let assessment = Some(Assessment { agents, population: None });
-        Ok(Gathered { reports, faults: Vec::new(), assessment })
+        Ok(Gathered { assessment, ..Gathered::new(reports) })
     }
 
     fn assess(&mut self, weights: &[f64]) -> Result<Assessment, Error> {
-        let evaluate = |member: &Member| Evaluation {
-            agent: member.id,
-            loss: member.oracle.loss(weights),
-            accuracy: member.oracle.accuracy(weights),
-        };
-        let agents = self.members.iter().map(evaluate).collect();
+        let agents = self.members.iter().map(|member| member.assess(weights, None)).collect();
         Ok(Assessment { agents, population: None })
     }
 
-    fn behaviours(&self) -> Vec<String> {
-        self.members.iter().map(|member| member.behaviour.name().to_owned()).collect()
+    fn save(&self) -> Result<Memory, Error> {
+        Memory::of(&self.members.iter().map(Member::save).collect::<Vec<_>>())
     }
 
-    fn memory(&self) -> Value {
-        json!(self.members.iter().map(Member::memory).collect::<Vec<_>>())
-    }
-
-    fn recall(&mut self, memory: &Value) -> Result<(), Error> {
-        let bad = |why: String| Error::BadState { why };
-        let memories = memory.as_array().ok_or_else(|| bad("it lists no agents".into()))?;
-        if memories.len() != self.members.len() {
-            let why =
-                format!("it has {} agents, the problem {}", memories.len(), self.members.len());
-            return Err(bad(why));
+    fn restore(&mut self, memory: &Memory) -> Result<(), Error> {
+        let states: Vec<MemberState> = memory.read()?;
+        if states.len() != self.members.len() {
+            let (got, expected) = (states.len(), self.members.len());
+            let why = format!("it has {got} agents, the problem {expected}");
+            return Err(Error::BadState { why });
         }
-        let mut members = self.members.iter_mut().zip(memories);
-        members.try_for_each(|(member, memory)| member.recall(memory))
+        let mut members = self.members.iter_mut().zip(states);
+        members.try_for_each(|(member, state)| member.restore(state))
+    }
+
+    fn abilities(&self) -> Abilities {
+        // Every named problem is convex, with exact oracles.
+        let plain = |member: &Member| {
+            let behaviour = member.participant.behaviour();
+            matches!(behaviour, Behaviour::Threshold(_) | Behaviour::Never(_))
+        };
+        let proves = self.privacy.is_none() && self.members.iter().all(plain);
+        Abilities { personal: true, proves, ..Abilities::default() }
     }
 }
 
@@ -313,29 +271,26 @@ mod tests {
     use super::*;
     use crate::problem::{Observation3, Problem};
     use crate::record::RoundLine;
-    use crate::{Mean, Observer, RoundView, Server, run};
+    use crate::{About, Broadcast, Losses, Mean, Server, Session};
 
-    #[derive(Default)]
-    struct Lines(Vec<(Vec<f64>, RoundLine)>);
-
-    impl Observer for Lines {
-        fn round(&mut self, view: &RoundView<'_>) -> Result<(), Error> {
-            self.0.push((view.received.to_vec(), RoundLine::new(view)));
-            Ok(())
-        }
+    fn observation_3() -> (Instance, Federation) {
+        let instance = Problem::Observation3(Observation3::default()).build(Seed(0)).unwrap();
+        let epsilon = vec![instance.epsilon; instance.oracles.len()];
+        let engine = Federation::new(&instance, &epsilon, &Behaviour::default()).unwrap();
+        (instance, engine)
     }
 
     #[test]
     fn everybody_is_measured_in_every_round_those_who_left_included() {
-        let instance = Problem::Observation3(Observation3::default()).build(Seed(0)).unwrap();
-        let epsilon = vec![instance.epsilon; instance.oracles.len()];
-        let mut engine = Federation::new(&instance, &epsilon, &Behaviour::default()).unwrap();
+        let (instance, engine) = observation_3();
         let start = instance.start.clone();
-        let mut server = Server::new(start, Mean::default(), instance.step_size).unwrap();
-        let mut lines = Lines::default();
-        run(&mut server, &mut engine, 500, &mut [&mut lines]).unwrap();
+        let server = Server::new(start, Mean::default(), instance.step_size).unwrap();
+        let mut lines: Vec<RoundLine> = Vec::new();
+        let mut session = Session::new(server, engine, 500, About::default()).unwrap();
+        session.run(&mut [&mut lines]).unwrap();
         let mut alone = 0;
-        for (weights, line) in &lines.0 {
+        for line in &lines {
+            let weights = line.weights.as_ref().unwrap();
             let measured = &line.assessment.as_ref().unwrap().loss;
             let true_losses: Vec<f64> =
                 instance.oracles.iter().map(|oracle| oracle.loss(weights)).collect();
@@ -346,5 +301,27 @@ mod tests {
             alone += usize::from(line.agents.len() == 1);
         }
         assert!(alone > 0, "the test needs rounds in which somebody has left");
+    }
+
+    #[test]
+    fn an_agent_that_is_shown_weights_of_its_own_answers_about_those() {
+        let (instance, mut engine) = observation_3();
+        let shared = instance.start.clone();
+        let own = vec![(AgentId(1), shared.iter().map(|w| w + 1.0).collect::<Vec<f64>>())];
+        let call = Call {
+            round: 1,
+            broadcast: Broadcast::new(&shared).with_personal(&own),
+            step_size: 0.1,
+            losses: Losses::Exact,
+            loads: None,
+        };
+        let gathered = engine.gather(&call).unwrap();
+        let told: Vec<f64> =
+            gathered.reports.iter().map(|report| report.exact_loss("").unwrap()).collect();
+        let expected = [instance.oracles[0].loss(&shared), instance.oracles[1].loss(&own[0].1)];
+        assert_eq!(told, expected);
+        // The assessment is one of the server's own weights, whatever anybody was shown.
+        let assessed = &gathered.assessment.unwrap().agents[1];
+        assert_eq!(assessed.loss, instance.oracles[1].loss(&shared));
     }
 }

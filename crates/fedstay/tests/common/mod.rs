@@ -4,8 +4,8 @@
 use fedstay::diagnose::Diagnosis;
 use fedstay::problem::{Federation, Instance};
 use fedstay::record::Summary;
-use fedstay::verdict::{About, Ledger};
-use fedstay::{Behaviour, Error, Observer, Policy, RoundView, Rule, Server, run};
+use fedstay::{About, Behaviour, Book, Error, Policy, RoundRecord, Rule, Server, Session};
+use std::ops::ControlFlow;
 
 /// Counts the rounds by case, adds up the lengths of the steps, and looks at the angles.
 #[derive(Default)]
@@ -15,15 +15,15 @@ pub struct Moves {
     pub last: Diagnosis,
 }
 
-impl Observer for Moves {
-    fn round(&mut self, view: &RoundView<'_>) -> Result<(), Error> {
-        let length = view.step.iter().map(|s| s * s).sum::<f64>().sqrt();
+impl Book for Moves {
+    fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
+        let length = record.line.step_norm;
         self.moved += length;
-        if view.decision.stop.is_some() {
-            self.last.round(view)?;
+        self.case_1 += u32::from(record.line.case == Some(1) && length > 0.0);
+        match record.line.stop {
+            Some(_) => self.last.round(record),
+            None => Ok(ControlFlow::Continue(())),
         }
-        self.case_1 += u32::from(view.decision.case == Some(1) && length > 0.0);
-        Ok(())
     }
 }
 
@@ -39,21 +39,13 @@ pub struct Setting {
 
 pub fn play(instance: &Instance, setting: Setting) -> (Summary, Moves) {
     let epsilon = vec![setting.epsilon; instance.oracles.len()];
-    let mut federation = Federation::new(instance, &epsilon, &setting.behaviour).unwrap();
-    let mut server = Server::new(instance.start.clone(), setting.rule.clone(), setting.step_size)
+    let federation = Federation::new(instance, &epsilon, &setting.behaviour).unwrap();
+    let server = Server::new(instance.start.clone(), setting.rule.clone(), setting.step_size)
         .unwrap()
         .with_policy(setting.policy)
         .unwrap();
-    let (mut ledger, mut moves) = (Ledger::default(), Moves::default());
-    let stop =
-        run(&mut server, &mut federation, setting.rounds, &mut [&mut ledger, &mut moves]).unwrap();
-    let about = About {
-        rule: setting.rule.name().into(),
-        policy: String::new(),
-        behaviour: setting.behaviour.name().into(),
-        on: String::new(),
-        seed: 0,
-        notes: vec![],
-    };
-    (ledger.summary(&server, &mut federation, stop, about).unwrap(), moves)
+    let about = About { behaviour: setting.behaviour.name().into(), ..About::default() };
+    let mut session = Session::new(server, federation, setting.rounds, about).unwrap();
+    let mut moves = Moves::default();
+    (session.run(&mut [&mut moves]).unwrap().unwrap(), moves)
 }

@@ -8,10 +8,10 @@ use crate::command::Usage;
 use crate::picture;
 use crate::progress::Progress;
 use anyhow::{Context, Result};
-use fedstay_sim::observe::{Asked, Folder};
+use fedstay_sim::observe::Asked;
 use fedstay_sim::sweep::{Outcome, Plan, Planned, Store, same_value};
 use fedstay_sim::text::printable;
-use fedstay_sim::trial::{Trial, Watch};
+use fedstay_sim::trial::Trial;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -89,16 +89,16 @@ fn extract(run: &Planned, store: &Store, out: &Path) -> Result<()> {
         Usage(format!("run {} is not computed yet; `fedstay sweep` does it", run.key))
     })?;
     let mut trial = Trial::new(run.experiment.clone())?;
-    let folder = Folder::create(out, &trial, Asked::default());
+    let folder = trial.keep_in(out, Asked::default());
     let mut folder = folder.map_err(|error| Usage(error.to_string()))?;
     let mut progress = Progress::new(&trial);
-    let summary = trial.run(&mut [&mut progress as &mut dyn Watch, &mut folder]);
+    let summary = trial.run(&mut [&mut progress, &mut folder]);
     progress.finish();
     let summary = match (summary, &stored.outcome) {
         (Err(error), Outcome::Diverged(_)) => {
             return Err(error).context("the run ends here, as it did before");
         }
-        (Ok(summary), Outcome::Finished(known)) if summary == **known => summary,
+        (Ok(Some(summary)), Outcome::Finished(known)) if summary == **known => summary,
         _ => anyhow::bail!(
             "run {} does not come out as it is stored in {}: another machine's arithmetic, or a \
              damaged store",
@@ -109,7 +109,7 @@ fn extract(run: &Planned, store: &Store, out: &Path) -> Result<()> {
     picture::run::write(folder.path(), Some(&summary))
         .context("the run is kept; its picture failed")?;
     picture::report::write(folder.path(), Some(&summary))?;
-    folder.finish(&trial, &summary)?;
+    trial.close(&mut folder, &summary)?;
     say(&format!("run {}, the same as stored, in {}", run.key, out.display()))
 }
 

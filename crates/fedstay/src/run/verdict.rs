@@ -1,10 +1,11 @@
 //! The verdict: what the departures of a run did, and how well they were foreseen.
 
-use crate::aggregate::Landing;
-use crate::record::{
-    AgentSummary, Departure, Guarantee, Prediction, Return, RoundLine, Spread, Summary,
+use super::record::{
+    AgentSummary, Departure, Guarantee, Prediction, Return, RoundLine, Spread, Summary, few,
 };
-use crate::{AgentId, Engine, Error, Evaluation, Observer, Policy, RoundView, Server, StopReason};
+use super::{About, Assessment};
+use crate::aggregate::Landing;
+use crate::{AgentId, Policy, Server, StopReason};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,7 +51,7 @@ impl Verdict {
 /// moved.
 const HARDLY: f64 = 0.1;
 
-/// Keeps the books of a run: who left when, who was predicted to. An [`Observer`].
+/// Keeps the books of a run: who left when, who was predicted to.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ledger {
     rounds: u32,
@@ -84,21 +85,17 @@ pub struct Ledger {
     start: Option<f64>,
 }
 
-/// What a summary says about a run besides what the ledger knows.
-#[derive(Debug, Clone)]
-pub struct About {
-    /// The rule's name.
-    pub rule: String,
-    /// The policy's name.
-    pub policy: String,
-    /// The behaviour's name.
-    pub behaviour: String,
-    /// The problem's or the data set's name.
-    pub on: String,
-    /// The seed.
-    pub seed: u64,
-    /// How the data were dealt out, and the like.
-    pub notes: Vec<String>,
+/// How a run ended: what the ledger needs beside its rounds to sum it up.
+#[derive(Debug, Clone, Copy)]
+pub struct Ended<'a> {
+    /// The server after its last round.
+    pub server: &'a Server,
+    /// How good its delivered weights are.
+    pub assessment: &'a Assessment,
+    /// Why the run ended.
+    pub stop: StopReason,
+    /// Whether first-order statements about the agents are proofs.
+    pub proves: bool,
 }
 
 impl Ledger {
@@ -159,36 +156,31 @@ impl Ledger {
         back.is_none_or(|back| back.round < left).then_some(left)
     }
 
-    /// Evaluates what the server delivers and sums the run up.
-    pub fn summary(
-        &self,
-        server: &Server,
-        engine: &mut dyn Engine,
-        stop: StopReason,
-        about: About,
-    ) -> Result<Summary, Error> {
-        let delivered = server.delivered().to_vec();
-        let assessment = engine.assess(&delivered)?;
-        let mut behaviours = engine.behaviours().into_iter();
-        let unasked: BTreeMap<AgentId, u32> = engine.unasked().into_iter().collect();
-        let agents: Vec<AgentSummary> = engine
-            .agents()
+    /// Sums the run up.
+    pub fn summary(&self, ended: &Ended<'_>, about: &About) -> Summary {
+        let Ended { server, assessment, stop, proves } = *ended;
+        let agents: Vec<AgentSummary> = assessment
+            .agents
             .iter()
-            .zip(&assessment.agents)
-            .map(|((id, epsilon), Evaluation { loss, accuracy, .. })| AgentSummary {
-                id: *id,
-                epsilon: *epsilon,
-                loss: *loss,
-                loss_of_round: unasked.get(id).copied(),
-                accuracy: *accuracy,
-                left: self.gone(*id),
-                rounds_in_d: self.rounds_in_d.get(id).copied().unwrap_or(0),
-                behaviour: behaviours.next(),
-                reports: self.reports.get(id).copied().unwrap_or(0),
-                first_in_d: self.first_in_d.get(id).copied(),
+            .map(|agent| AgentSummary {
+                id: agent.id,
+                epsilon: agent.epsilon,
+                loss: agent.loss,
+                loss_of_round: agent.as_of,
+                accuracy: agent.accuracy,
+                left: self.gone(agent.id),
+                rounds_in_d: self.rounds_in_d.get(&agent.id).copied().unwrap_or(0),
+                behaviour: agent.behaviour.as_ref().map(ToString::to_string),
+                reports: self.reports.get(&agent.id).copied().unwrap_or(0),
+                first_in_d: self.first_in_d.get(&agent.id).copied(),
                 ends_with: None,
                 alone: None,
             })
+            .collect();
+        let unasked: Vec<String> = agents
+            .iter()
+            .filter(|agent| agent.loss_of_round.is_some())
+            .map(|agent| agent.id.to_string())
             .collect();
         let asked = agents.iter().filter(|agent| agent.loss_of_round.is_none()).count();
         let content = agents.iter().filter(|agent| agent.is_content()).count();
@@ -203,8 +195,7 @@ impl Ledger {
         let mut warnings = Vec::new();
         warnings.extend(self.hardly_moved(&agents));
         if !unasked.is_empty() {
-            let who: Vec<String> = unasked.keys().map(ToString::to_string).collect();
-            let who = who.join(", ");
+            let who = unasked.join(", ");
             warnings.push(format!(
                 "not asked about the delivered model, so their losses are those they last told: \
                  agent {who}"
@@ -218,14 +209,15 @@ impl Ledger {
                  an agent that is content from the start, so choose another start or a smaller epsilon"
             ));
         }
+        warnings.extend(about.warnings.iter().cloned());
         let nothing = Spread { min: 0.0, mean: 0.0, max: 0.0 };
-        Ok(Summary {
+        Summary {
             schema: Summary::SCHEMA.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            rule: about.rule,
-            policy: about.policy,
-            behaviour: about.behaviour,
-            on: about.on,
+            rule: server.rule().name().to_owned(),
+            policy: server.policy().name().to_owned(),
+            behaviour: about.behaviour.clone(),
+            on: about.on.clone(),
             seed: about.seed,
             rounds: self.rounds,
             stop,
@@ -238,7 +230,7 @@ impl Ledger {
             accuracy: Spread::of(agents.iter().filter_map(|agent| agent.accuracy)),
             population: assessment.population,
             landed: self.landed,
-            guarantee: self.kept.map(|kept| match kept && engine.proves() {
+            guarantee: self.kept.map(|kept| match kept && proves {
                 true => Guarantee::Certified,
                 false => Guarantee::Estimated,
             }),
@@ -248,12 +240,12 @@ impl Ledger {
             prediction: self.prediction(),
             counterfactual: None,
             privacy: None,
-            notes: about.notes,
+            notes: about.notes.clone(),
             flagged: Vec::new(),
             warnings,
-            weights: (delivered.len() <= crate::record::SMALL).then_some(delivered),
+            weights: few(server.delivered()),
             agents,
-        })
+        }
     }
 
     /// A sentence, where the delivered weights are hardly better than the first ones: a step size
@@ -294,12 +286,5 @@ impl Ledger {
             in_d: self.rounds_in_d.len() as u32,
             in_d_left: self.rounds_in_d.keys().filter(left).count() as u32,
         }
-    }
-}
-
-impl Observer for Ledger {
-    fn round(&mut self, view: &RoundView<'_>) -> Result<(), Error> {
-        self.add(&RoundLine::new(view));
-        Ok(())
     }
 }

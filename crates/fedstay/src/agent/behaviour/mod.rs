@@ -1,7 +1,8 @@
 //! Behaviours: how an agent decides whether to go on taking part, and what it tells.
 //!
 //! Leaving lives on the agent's side: the server sees only who reported and who said goodbye. One
-//! file a behaviour; [`Behaviour`] is the list. `docs/behaviours.md` has them in plain words, with
+//! file per behaviour; [`Behaviour`] is the list. A behaviour is its parameters together with what it
+//! remembers, so saving an agent is saving this value. `docs/behaviours.md` has them in plain words, with
 //! what can be done about each.
 
 mod foresight;
@@ -26,7 +27,6 @@ pub use utility::Utility;
 
 use crate::{AgentId, Error, Seed};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 /// Stay for another round, or leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -133,21 +133,6 @@ pub trait Decide {
     /// Checks the parameters, once, before the first round.
     fn check(&self) -> Result<(), Error> {
         Ok(())
-    }
-
-    /// What it remembers between rounds; null if nothing.
-    fn memory(&self) -> Value {
-        Value::Null
-    }
-
-    /// Takes up what [`memory`](Self::memory) gave.
-    fn recall(&mut self, memory: &Value) -> Result<(), Error> {
-        match memory {
-            Value::Null => Ok(()),
-            _ => Err(Error::BadState {
-                why: "this behaviour remembers nothing, but a memory came".into(),
-            }),
-        }
     }
 }
 
@@ -309,14 +294,6 @@ impl Decide for Behaviour {
     fn check(&self) -> Result<(), Error> {
         self.inner().check()
     }
-
-    fn memory(&self) -> Value {
-        self.inner().memory()
-    }
-
-    fn recall(&mut self, memory: &Value) -> Result<(), Error> {
-        self.inner_mut().recall(memory)
-    }
 }
 
 /// Checks a parameter that is a number, zero or more.
@@ -337,17 +314,9 @@ fn check_patience(patience: u32) -> Result<(), Error> {
     }
 }
 
-/// A list as a memory; null if it is empty.
-fn remember(list: &std::collections::VecDeque<f64>) -> Value {
-    if list.is_empty() { Value::Null } else { serde_json::json!(list) }
-}
-
-/// What was made a memory.
-fn recollect<'a, T: Default + Deserialize<'a>>(memory: &'a Value) -> Result<T, Error> {
-    match memory {
-        Value::Null => Ok(T::default()),
-        _ => T::deserialize(memory).map_err(|error| Error::BadState { why: error.to_string() }),
-    }
+/// Whether a memory is still empty: then there is nothing to write down.
+fn is_default<T: Default + PartialEq>(memory: &T) -> bool {
+    *memory == T::default()
 }
 
 #[cfg(test)]
@@ -412,23 +381,22 @@ mod tests {
     }
 
     #[test]
-    fn a_memory_goes_on_as_if_nothing_had_happened() {
+    fn one_that_was_saved_continues_as_if_nothing_had_happened() {
         let losses: Vec<f64> = (0..120).map(|r| 0.3 + 0.7 * (-0.1 * f64::from(r)).exp()).collect();
         for behaviour in every_behaviour() {
             for cut in [1, 7, 30, 51, 80] {
                 let mut whole = behaviour.clone();
                 choices_into(&mut whole, &losses[..cut]);
-                let text = serde_json::to_string(&whole.memory()).unwrap();
-                let mut resumed = behaviour.clone();
-                resumed.recall(&serde_json::from_str(&text).unwrap()).unwrap();
+                let text = serde_json::to_string(&whole).unwrap();
+                let mut resumed: Behaviour = serde_json::from_str(&text).unwrap();
                 for loss in &losses[cut..] {
                     assert_eq!(choice(&mut whole, *loss), choice(&mut resumed, *loss));
                     assert_eq!(whole.manner(), resumed.manner(), "{}", behaviour.name());
                 }
-                assert_eq!(whole.memory(), resumed.memory(), "{}", behaviour.name());
+                assert_eq!(whole, resumed);
             }
-            let mut other = behaviour.clone();
-            assert!(other.recall(&serde_json::json!("nonsense")).is_err(), "{}", behaviour.name());
+            let fresh = serde_json::to_value(&behaviour).unwrap();
+            assert!(fresh.get("memory").is_none(), "{fresh}: a configuration has no memory");
         }
     }
 

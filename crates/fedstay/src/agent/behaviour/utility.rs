@@ -15,10 +15,9 @@
 //! Reference: the utilities of arXiv 2311.16459, Section 2, without its assumption that any cost is
 //! worth paying until the model is good enough.
 
-use super::{Choice, Decide, View, recollect};
+use super::{Choice, Decide, View};
 use crate::Error;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use std::collections::VecDeque;
 
 /// Stays while the expected gain pays.
@@ -32,13 +31,13 @@ pub struct Utility {
     /// The rounds over which progress is judged; also how long it stays without any.
     pub patience: u32,
     /// The best loss after each of the last `patience` rounds.
-    #[serde(skip)]
-    best: VecDeque<f64>,
+    #[serde(skip_serializing_if = "super::is_default")]
+    memory: VecDeque<f64>,
 }
 
 impl Default for Utility {
     fn default() -> Self {
-        Self { value: 1.0, cost: 0.001, patience: 50, best: VecDeque::new() }
+        Self { value: 1.0, cost: 0.001, patience: 50, memory: VecDeque::new() }
     }
 }
 
@@ -48,12 +47,12 @@ impl Decide for Utility {
         if loss <= view.epsilon {
             return Choice::Leave;
         }
-        let best = self.best.back().map_or(loss, |best| best.min(loss));
-        self.best.push_back(best);
-        if self.best.len() <= self.patience as usize {
+        let best = self.memory.back().map_or(loss, |best| best.min(loss));
+        self.memory.push_back(best);
+        if self.memory.len() <= self.patience as usize {
             return Choice::Stay;
         }
-        let before = self.best.pop_front().unwrap_or(best);
+        let before = self.memory.pop_front().unwrap_or(best);
         let progress = (before - best) / f64::from(self.patience);
         // Compared without the division, so that no progress is no special case.
         let pays = self.cost * (best - view.epsilon) <= self.value * progress;
@@ -64,15 +63,6 @@ impl Decide for Utility {
         super::check_not_negative("behaviour.value", self.value)?;
         super::check_not_negative("behaviour.cost", self.cost)?;
         super::check_patience(self.patience)
-    }
-
-    fn memory(&self) -> Value {
-        super::remember(&self.best)
-    }
-
-    fn recall(&mut self, memory: &Value) -> Result<(), Error> {
-        self.best = recollect(memory)?;
-        Ok(())
     }
 }
 

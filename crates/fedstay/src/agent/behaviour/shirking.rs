@@ -11,10 +11,8 @@
 //! Reference: this project; free riders in federated learning are surveyed by Fraboni, Vidal, Lorenzi,
 //! *Free-rider Attacks on Model Aggregation in Federated Learning*, AISTATS 2021.
 
-use super::{Choice, Decide, Manner, View, recollect};
-use crate::Error;
+use super::{Choice, Decide, Manner, View};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 /// Stays, but stops working once content.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -22,7 +20,7 @@ use serde_json::Value;
 pub struct Shirking {
     /// Every how many rounds it works all the same; 0: never again.
     pub refresh: u32,
-    #[serde(skip)]
+    #[serde(skip_serializing_if = "super::is_default")]
     memory: Memory,
 }
 
@@ -61,18 +59,6 @@ impl Decide for Shirking {
 
     fn idle_rounds(&self) -> u32 {
         self.memory.idle
-    }
-
-    fn memory(&self) -> Value {
-        match self.memory.since {
-            Some(_) => serde_json::to_value(self.memory).unwrap_or(Value::Null),
-            None => Value::Null,
-        }
-    }
-
-    fn recall(&mut self, memory: &Value) -> Result<(), Error> {
-        self.memory = recollect(memory)?;
-        Ok(())
     }
 }
 

@@ -4,15 +4,21 @@
 //! These files are the interface of everything that looks at a run: drawings, the live view,
 //! Python. Every file names its schema; a field may be added under the same schema, never changed.
 
-use crate::aggregate::{Landing, Miss};
-use crate::consistency::Flag;
+use super::consistency::Flag;
+use super::verdict::Verdict;
+use super::{About, Assessment, RoundRecord};
+use crate::aggregate::{Decision, Landing, Miss};
 use crate::privacy::Budget;
-use crate::verdict::Verdict;
-use crate::{AgentId, Loss, RoundView, StopReason, Vector, linalg};
+use crate::{AgentId, Loss, Reports, StopReason, Vector, linalg};
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// Weights of at most this many components are written out, for drawings and for people.
-pub const SMALL: usize = 16;
+const SMALL: usize = 16;
+
+/// Weights as a line holds them: only where they are few.
+pub fn few(weights: &[f64]) -> Option<Vec<f64>> {
+    (weights.len() <= SMALL).then(|| weights.to_vec())
+}
 
 /// The first line of `rounds.jsonl`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -43,9 +49,24 @@ pub struct Header {
 impl Header {
     /// The schema of `rounds.jsonl`.
     pub const SCHEMA: &'static str = "fedstay.rounds/1";
+
+    /// The header of a run.
+    pub fn new(about: &About, rounds: u32, agents: Vec<HeaderAgent>) -> Self {
+        Self {
+            schema: Self::SCHEMA.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            rule: about.label.clone(),
+            on: about.on.clone(),
+            seed: about.seed,
+            rounds,
+            agents,
+            sketch: false,
+            own: about.own,
+        }
+    }
 }
 
-/// One agent, in the header.
+/// One agent that takes part, as the header lists it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HeaderAgent {
     /// Its id.
@@ -53,7 +74,7 @@ pub struct HeaderAgent {
     /// Its precision.
     #[serde(default = "unknown", deserialize_with = "or_unknown")]
     pub epsilon: f64,
-    /// The name it goes by, where it has another than its number.
+    /// Its display name, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
@@ -135,36 +156,42 @@ pub struct RoundLine {
 }
 
 impl RoundLine {
-    /// The line for a round.
-    pub fn new(view: &RoundView<'_>) -> Self {
-        let reports = view.reports;
+    /// The line of a round, without its weights.
+    pub fn new(
+        round: u32,
+        reports: &Reports<'_>,
+        faults: &[(AgentId, String)],
+        decision: &Decision,
+        step: &[f64],
+        assessment: Option<&Assessment>,
+    ) -> Self {
         let bounded = |report: &&crate::Report<'_>| matches!(report.loss(), Some(Loss::AtLeast(_)));
         Self {
-            round: view.number,
+            round,
             agents: reports.iter().map(|report| report.agent).collect(),
             loss: reports.iter().map(|report| report.loss().map(Loss::value)).collect(),
             at_least: reports.iter().filter(bounded).map(|report| report.agent).collect(),
-            d: view.decision.split.d.clone(),
-            case: view.decision.case,
+            d: decision.split.d.clone(),
+            case: decision.case,
             left: reports.goodbyes().to_vec(),
             returned: reports.returned().to_vec(),
-            faults: view.faults.to_vec(),
-            flags: view.flags.to_vec(),
-            step_size: view.decision.step_size,
-            step_norm: linalg::norm(Vector::F64(view.step)),
-            rank: view.decision.projection.map(|projection| (projection.rank, projection.of)),
-            stop: view.decision.stop,
-            landed: view.decision.landed,
-            kept: view.decision.kept,
-            guarded: view.decision.guarded,
-            missed: view.decision.missed.clone(),
-            assessment: view.assessment.map(|assessment| AssessmentLine {
+            faults: faults.to_vec(),
+            flags: Vec::new(),
+            step_size: decision.step_size,
+            step_norm: linalg::norm(Vector::F64(step)),
+            rank: decision.projection.map(|projection| (projection.rank, projection.of)),
+            stop: decision.stop,
+            landed: decision.landed,
+            kept: decision.kept,
+            guarded: decision.guarded,
+            missed: decision.missed.clone(),
+            assessment: assessment.map(|assessment| AssessmentLine {
                 loss: assessment.agents.iter().map(|agent| agent.loss).collect(),
                 accuracy: assessment.agents.iter().filter_map(|agent| agent.accuracy).collect(),
                 population: assessment.population,
                 over: None,
             }),
-            weights: (view.received.len() <= SMALL).then(|| view.received.to_vec()),
+            weights: None,
         }
     }
 
@@ -236,16 +263,16 @@ impl GramLine {
         }
     }
 
-    /// The line for a round.
-    pub fn new(view: &RoundView<'_>) -> Self {
-        let slopes: Vec<Vector<'_>> = view.reports.iter().map(|report| report.slope()).collect();
+    /// The line of a round.
+    pub fn new(record: &RoundRecord<'_>) -> Self {
+        let slopes: Vec<Vector<'_>> = record.reports.iter().map(|report| report.slope()).collect();
         let full = linalg::gram(&slopes);
         let n = slopes.len();
-        let step = Vector::F64(view.step);
+        let step = Vector::F64(record.step);
         Self {
-            round: view.number,
-            agents: view.reports.iter().map(|report| report.agent).collect(),
-            loss: view.reports.iter().map(|report| report.exact_loss("").ok()).collect(),
+            round: record.line.round,
+            agents: record.reports.iter().map(|report| report.agent).collect(),
+            loss: record.reports.iter().map(|report| report.exact_loss("").ok()).collect(),
             gram: (0..n).flat_map(|row| full[row * n..=row * n + row].to_vec()).collect(),
             slope: slopes.iter().map(|slope| linalg::dot(*slope, step)).collect(),
             step_norm: linalg::norm(step),

@@ -19,9 +19,12 @@
 //! For nets and sampled gradients all of this is a rule of thumb: losses bend both ways, so only
 //! gross violations, far above what the others show in the same round, are flagged. A hint, no proof.
 
-use crate::{AgentId, Error, Loss, RoundView, Vector, linalg, packed};
+use super::record::Summary;
+use super::{Book, RoundRecord};
+use crate::{AgentId, Error, Loss, Memory, Vector, linalg, packed};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 /// An agent's implied distance is implausible above so many times everybody else's.
 const IMPLAUSIBLE: f64 = 100.0;
@@ -114,13 +117,13 @@ impl Consistency {
     }
 
     /// Adds a round and says whom it casts doubt on, by agent.
-    pub fn look(&mut self, view: &RoundView<'_>) -> Vec<Flag> {
-        let mut flags = self.tangents(view);
-        flags.extend(self.plausible(view));
+    pub fn look(&mut self, record: &RoundRecord<'_>) -> Vec<Flag> {
+        let mut flags = self.tangents(record);
+        flags.extend(self.plausible(record));
         flags.sort_by_key(|flag| flag.agent);
         for flag in &flags {
             let doubted = self.doubted.entry(flag.agent).or_insert(Doubted {
-                first: view.number,
+                first: record.line.round,
                 times: 0,
                 doubt: flag.doubt,
                 most: 0.0,
@@ -128,15 +131,15 @@ impl Consistency {
             doubted.times += 1;
             doubted.most = doubted.most.max(flag.by);
         }
-        self.remember(view);
+        self.remember(record);
         flags
     }
 
-    fn tangents(&self, view: &RoundView<'_>) -> Vec<Flag> {
+    fn tangents(&self, record: &RoundRecord<'_>) -> Vec<Flag> {
         let step = Vector::F64(&self.step);
-        let moved = linalg::norm(step) + linalg::norm(Vector::F64(view.received));
+        let moved = linalg::norm(step) + linalg::norm(Vector::F64(record.received));
         let mut misses = Vec::new();
-        for (report, norm) in view.reports.iter().zip(view.reports.norms()) {
+        for (report, norm) in record.reports.iter().zip(record.reports.norms()) {
             let (Some(before), Some(loss)) = (self.said.get(&report.agent), report.loss()) else {
                 continue;
             };
@@ -166,9 +169,9 @@ impl Consistency {
         flagged.map(|miss| Flag { agent: miss.agent, doubt: miss.doubt, by: miss.by }).collect()
     }
 
-    fn plausible(&mut self, view: &RoundView<'_>) -> Vec<Flag> {
+    fn plausible(&mut self, record: &RoundRecord<'_>) -> Vec<Flag> {
         let mut far = Vec::new();
-        for (report, norm) in view.reports.iter().zip(view.reports.norms()) {
+        for (report, norm) in record.reports.iter().zip(record.reports.norms()) {
             let (Some(Loss::Exact(loss)), Some(epsilon)) = (report.loss(), report.epsilon()) else {
                 continue;
             };
@@ -194,13 +197,13 @@ impl Consistency {
         flags
     }
 
-    fn remember(&mut self, view: &RoundView<'_>) {
+    fn remember(&mut self, record: &RoundRecord<'_>) {
         self.said.clear();
         self.step.clear();
-        self.step.extend_from_slice(view.step);
-        let step = Vector::F64(view.step);
+        self.step.extend_from_slice(record.step);
+        let step = Vector::F64(record.step);
         self.travelled += linalg::norm(step);
-        for (report, norm) in view.reports.iter().zip(view.reports.norms()) {
+        for (report, norm) in record.reports.iter().zip(record.reports.norms()) {
             let (loss, exact) = match report.loss() {
                 Some(Loss::Exact(loss)) => (loss, true),
                 Some(Loss::AtLeast(loss)) => (loss, false),
@@ -247,9 +250,30 @@ fn median(mut values: Vec<f64>) -> f64 {
     *values.select_nth_unstable_by(middle, f64::total_cmp).1
 }
 
-impl crate::Observer for Consistency {
-    fn round(&mut self, view: &RoundView<'_>) -> Result<(), Error> {
-        self.look(view);
+impl Book for Consistency {
+    fn annotate(&mut self, record: &mut RoundRecord<'_>) {
+        record.line.flags = self.look(record);
+    }
+
+    fn round(&mut self, _: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn section(&self) -> Option<&'static str> {
+        Some("consistency")
+    }
+
+    fn save(&self) -> Result<Memory, Error> {
+        Memory::of(self)
+    }
+
+    fn restore(&mut self, memory: &Memory) -> Result<(), Error> {
+        *self = memory.read()?;
         Ok(())
+    }
+
+    fn enter(&self, summary: &mut Summary) {
+        summary.flagged = self.flagged();
+        summary.warnings.extend(self.warnings());
     }
 }

@@ -10,10 +10,9 @@
 //! Participation constraints of this kind are what MaxFL (Cho et al., TMLR 2024) counts as a model's
 //! appeal: whether it is better than the agent's own.
 
-use super::{Choice, Decide, View, recollect};
+use super::{Choice, Decide, View};
 use crate::Error;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 /// Each of these rounds costs as much as one of the run, and all fall in its first round.
 const MOST_ALONE: u32 = 100_000;
@@ -26,7 +25,7 @@ pub struct TwoSided {
     pub patience: u32,
     /// How many rounds of local work its own model had.
     pub alone: u32,
-    #[serde(skip)]
+    #[serde(skip_serializing_if = "super::is_default")]
     memory: Memory,
 }
 
@@ -66,18 +65,6 @@ impl Decide for TwoSided {
             return Err(Error::bad_parameter("behaviour.alone", self.alone, must));
         }
         super::check_patience(self.patience)
-    }
-
-    fn memory(&self) -> Value {
-        match self.memory.own {
-            Some(_) => serde_json::to_value(self.memory).unwrap_or(Value::Null),
-            None => Value::Null,
-        }
-    }
-
-    fn recall(&mut self, memory: &Value) -> Result<(), Error> {
-        self.memory = recollect(memory)?;
-        Ok(())
     }
 }
 

@@ -1,0 +1,108 @@
+//! Books: whatever watches a run and keeps something of it.
+
+use super::record::{Header, RoundLine, Summary};
+use super::session::SessionState;
+use super::{Assessment, Decision};
+use crate::{Error, Memory, Reports};
+use std::ops::ControlFlow;
+
+/// One finished round: the line that is kept of it, and what the line was made from.
+#[derive(Debug)]
+pub struct RoundRecord<'a> {
+    /// The line of `rounds.jsonl`.
+    pub line: RoundLine,
+    /// What the run is, with everybody who takes part.
+    pub header: &'a Header,
+    /// Whether the header is another one than in the round before: somebody joined.
+    pub header_changed: bool,
+    /// The server's weights at the start of the round.
+    pub received: &'a [f64],
+    /// What was added to them; empty in a round that took no step.
+    pub step: &'a [f64],
+    /// What the agents said.
+    pub reports: &'a Reports<'a>,
+    /// What the server decided.
+    pub decision: &'a Decision,
+    /// How good the server's weights are, in rounds in which the engine looks.
+    pub assessment: Option<&'a Assessment>,
+}
+
+/// The moment between two rounds, in which a whole run can be saved.
+pub struct Moment<'a> {
+    /// Makes the state of the run, when called.
+    pub state: &'a dyn Fn() -> Result<SessionState, Error>,
+    /// Whether no further round follows.
+    pub over: bool,
+}
+
+/// Watches a run and keeps something of it: a ledger, a progress bar, a folder.
+///
+/// A book reads and never steers; it can end the run early and it can fail, when the disk is full.
+pub trait Book {
+    /// A round is over. `Break` ends the run after this round, as an interruption and not as a result.
+    fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error>;
+
+    /// Adds what it finds to a round's line, before any book keeps the line.
+    fn annotate(&mut self, record: &mut RoundRecord<'_>) {
+        let _ = record;
+    }
+
+    /// The moment after a round, in which the run can be saved.
+    fn between(&mut self, moment: &Moment<'_>) -> Result<(), Error> {
+        let _ = moment;
+        Ok(())
+    }
+
+    /// Its name in a checkpoint, for a book that belongs to the session and must survive a restart.
+    fn section(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Saves what it knows; asked only of a book with a [`section`](Self::section).
+    fn save(&self) -> Result<Memory, Error> {
+        Ok(Memory::default())
+    }
+
+    /// Takes up what [`save`](Self::save) gave.
+    fn restore(&mut self, memory: &Memory) -> Result<(), Error> {
+        let _ = memory;
+        Ok(())
+    }
+
+    /// Enters its section of the summary, once the run is over.
+    fn enter(&self, summary: &mut Summary) {
+        let _ = summary;
+    }
+}
+
+/// Watches nothing.
+impl Book for () {
+    fn round(&mut self, _: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+/// Watches where there is something to watch with.
+impl<B: Book> Book for Option<B> {
+    fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
+        self.as_mut().map_or(Ok(ControlFlow::Continue(())), |book| book.round(record))
+    }
+
+    fn annotate(&mut self, record: &mut RoundRecord<'_>) {
+        if let Some(book) = self {
+            book.annotate(record);
+        }
+    }
+
+    fn between(&mut self, moment: &Moment<'_>) -> Result<(), Error> {
+        self.as_mut().map_or(Ok(()), |book| book.between(moment))
+    }
+}
+
+/// Keeps the line of every round.
+impl Book for Vec<RoundLine> {
+    fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
+        self.push(record.line.clone());
+        Ok(ControlFlow::Continue(()))
+    }
+}

@@ -1,0 +1,145 @@
+//! What reaches the agents: a simulator in this process, a network, objects in another language.
+
+use super::record::{HeaderAgent, Population};
+use crate::aggregate::Losses;
+use crate::{AgentId, Broadcast, Error, Memory, Reports, StopReason};
+use std::borrow::Cow;
+
+/// What the server sends out.
+#[derive(Debug, Clone, Copy)]
+pub struct Call<'a> {
+    /// The round, from 1.
+    pub round: u32,
+    /// The weights, for each agent.
+    pub broadcast: Broadcast<'a>,
+    /// The server's step size.
+    pub step_size: f64,
+    /// Which losses must be exact, because rule or policy compute with them.
+    pub losses: Losses,
+    /// The share of the usual work for each agent listed, where the rule sets loads.
+    pub loads: Option<&'a [(AgentId, f64)]>,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub struct Gathered<'a> {
+    /// The reports, with who said goodbye.
+    pub reports: Reports<'a>,
+    /// Who should have answered and did not, and why. A fault is not a departure.
+    pub faults: Vec<(AgentId, String)>,
+    /// How good the server's own weights are, in rounds in which the engine looks.
+    pub assessment: Option<Assessment>,
+    /// Everybody who takes part, in rounds in which that changed.
+    pub roster: Option<Vec<HeaderAgent>>,
+    /// Why the run ends here, where the engine says so: too few answered. No step is taken then.
+    pub stop: Option<StopReason>,
+}
+
+impl<'a> Gathered<'a> {
+    /// An ordinary round: these reports, and nothing else to tell.
+    pub fn new(reports: Reports<'a>) -> Self {
+        Self { reports, faults: Vec::new(), assessment: None, roster: None, stop: None }
+    }
+}
+
+/// How good weights are for every agent, those who left included, and beyond.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Assessment {
+    /// Every agent, by id.
+    pub agents: Vec<AgentAssessment>,
+    /// Loss and accuracy on the population, where there is one.
+    pub population: Option<Population>,
+}
+
+/// How good weights are for one agent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentAssessment {
+    /// The agent's id.
+    pub id: AgentId,
+    /// Its target loss.
+    pub epsilon: f64,
+    /// How it behaves, as a configuration names it, where that is known.
+    pub behaviour: Option<Cow<'static, str>>,
+    /// Its loss on its full local data.
+    pub loss: f64,
+    /// Its share of correct predictions, where that means something.
+    pub accuracy: Option<f64>,
+    /// The round in which it told this loss, where it could not be asked about these weights: nobody
+    /// can make an agent that left answer.
+    pub as_of: Option<u32>,
+}
+
+/// What an engine can do, and what may be concluded from its reports.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Abilities {
+    /// Its agents do as much work as a rule tells them to ([`Call::loads`]).
+    pub loads: bool,
+    /// Its agents can each receive weights of their own ([`Broadcast::personal`]).
+    pub personal: bool,
+    /// First-order statements about its agents are proofs: convex losses, exact losses and gradients,
+    /// and agents that leave at their target loss and not before.
+    pub proves: bool,
+    /// Its agents are strangers: a report that no step can be taken with costs its agent the round,
+    /// and not everybody the run. In a simulation such a report means that training diverged, which
+    /// is the result.
+    pub strangers: bool,
+}
+
+/// Whatever reaches the agents.
+pub trait Engine {
+    /// Everybody who takes part, by id.
+    fn agents(&self) -> Vec<HeaderAgent>;
+
+    /// Sends the weights to the agents that are still in and collects their answers.
+    fn gather(&mut self, call: &Call<'_>) -> Result<Gathered<'_>, Error>;
+
+    /// Tells how good weights are for every agent, those who left included.
+    fn assess(&mut self, weights: &[f64]) -> Result<Assessment, Error>;
+
+    /// Saves what the agents remember between rounds, who has left for instance.
+    fn save(&self) -> Result<Memory, Error>;
+
+    /// Takes up what [`save`](Self::save) gave.
+    fn restore(&mut self, memory: &Memory) -> Result<(), Error>;
+
+    /// What it can do. A session refuses a rule that needs more.
+    fn abilities(&self) -> Abilities {
+        Abilities::default()
+    }
+
+    /// Hears that an agent's report of the round just stepped was dropped, and why.
+    fn dropped(&mut self, agent: AgentId, why: &str) {
+        let _ = (agent, why);
+    }
+}
+
+/// A borrowed engine is an engine.
+impl<E: Engine + ?Sized> Engine for &mut E {
+    fn agents(&self) -> Vec<HeaderAgent> {
+        (**self).agents()
+    }
+
+    fn gather(&mut self, call: &Call<'_>) -> Result<Gathered<'_>, Error> {
+        (**self).gather(call)
+    }
+
+    fn assess(&mut self, weights: &[f64]) -> Result<Assessment, Error> {
+        (**self).assess(weights)
+    }
+
+    fn save(&self) -> Result<Memory, Error> {
+        (**self).save()
+    }
+
+    fn restore(&mut self, memory: &Memory) -> Result<(), Error> {
+        (**self).restore(memory)
+    }
+
+    fn abilities(&self) -> Abilities {
+        (**self).abilities()
+    }
+
+    fn dropped(&mut self, agent: AgentId, why: &str) {
+        (**self).dropped(agent, why);
+    }
+}

@@ -1,0 +1,13 @@
+//! A run around the server's steps: engine, session, books, and what is left behind as data.
+
+mod book;
+pub mod consistency;
+mod engine;
+pub mod record;
+mod session;
+pub mod verdict;
+
+use crate::Decision;
+pub use book::{Book, Moment, RoundRecord};
+pub use engine::{Abilities, AgentAssessment, Assessment, Call, Engine, Gathered};
+pub use session::{About, Session, SessionState};

@@ -1,0 +1,287 @@
+//! The loop and its books. It exists once: the simulator, agents in Python, Flower, the figures and
+//! the tests all run through it.
+
+use super::record::{Header, RoundLine, Summary};
+use super::verdict::{Ended, Ledger};
+use super::{Assessment, Book, Call, Decision, Engine, Gathered, Moment, RoundRecord};
+use crate::{AgentId, Broadcast, Error, Memory, Server, ServerState, StopReason};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+/// What a run is, in words, for its header and its summary.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct About {
+    /// The rule with its variant, its policy and the behaviour, as people call it.
+    pub label: String,
+    /// The behaviour's name.
+    pub behaviour: String,
+    /// What is trained: the problem's or the data set's name.
+    pub on: String,
+    /// The seed.
+    pub seed: u64,
+    /// Whether agents decide on, and report, the loss of their own model after their local work.
+    pub own: bool,
+    /// How the data were dealt out, and the like.
+    pub notes: Vec<String>,
+    /// What a reader should know before believing the results.
+    pub warnings: Vec<String>,
+}
+
+/// A run: a server, an engine that reaches the agents, and the books.
+pub struct Session<E> {
+    server: Server,
+    engine: E,
+    rounds: u32,
+    about: About,
+    header: Header,
+    ledger: Ledger,
+    books: Vec<Box<dyn Book>>,
+}
+
+/// What a session is between two rounds, for a checkpoint.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SessionState {
+    server: ServerState,
+    engine: Memory,
+    ledger: Ledger,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    books: BTreeMap<String, Memory>,
+}
+
+impl<E: Engine> Session<E> {
+    /// A run of at most `rounds` rounds, before its first.
+    ///
+    /// # Errors
+    /// When the rule asks for something that the engine's agents do not do.
+    pub fn new(server: Server, engine: E, rounds: u32, about: About) -> Result<Self, Error> {
+        if server.loads().is_some() && !engine.abilities().loads {
+            return Err(Error::NotApplied {
+                rule: server.rule().name().to_owned(),
+                what: "tells every agent how much to work",
+            });
+        }
+        let header = Header::new(&about, rounds, engine.agents());
+        let (ledger, books) = (Ledger::default(), Vec::new());
+        Ok(Self { server, engine, rounds, about, header, ledger, books })
+    }
+
+    /// The same session with one more book, which is saved with it and enters its summary.
+    #[must_use]
+    pub fn with_book(mut self, book: impl Book + 'static) -> Self {
+        self.books.push(Box::new(book));
+        self
+    }
+
+    /// The server.
+    pub fn server(&self) -> &Server {
+        &self.server
+    }
+
+    /// What reaches the agents.
+    pub fn engine(&self) -> &E {
+        &self.engine
+    }
+
+    /// What reaches the agents, to change how it computes.
+    pub fn engine_mut(&mut self) -> &mut E {
+        &mut self.engine
+    }
+
+    /// The first line of `rounds.jsonl`, with everybody who takes part so far.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Runs rounds until the rule stops, nobody is left, or the rounds are over, and sums up. A session
+    /// that was resumed continues with its next round, and one whose last round had been gathered is
+    /// only summed up. `None` if a book ended it early.
+    ///
+    /// # Errors
+    /// When the engine or a book fails; all rounds until then are in the books.
+    pub fn run(&mut self, watching: &mut [&mut dyn Book]) -> Result<Option<Summary>, Error> {
+        let stop = match self.ledger.stop() {
+            Some(stop) => stop,
+            None => match self.play(watching)? {
+                ControlFlow::Continue(stop) => stop,
+                ControlFlow::Break(()) => return Ok(None),
+            },
+        };
+        self.summary(stop).map(Some)
+    }
+
+    fn play(
+        &mut self,
+        watching: &mut [&mut dyn Book],
+    ) -> Result<ControlFlow<(), StopReason>, Error> {
+        let mut received = Vec::new();
+        while self.server.round() < self.rounds {
+            let (flow, stop) = self.round(&mut received, watching)?;
+            match (flow, stop) {
+                (ControlFlow::Break(()), _) => return Ok(ControlFlow::Break(())),
+                (_, Some(stop)) => return Ok(ControlFlow::Continue(stop)),
+                (_, None) => {}
+            }
+        }
+        Ok(ControlFlow::Continue(StopReason::RoundLimit))
+    }
+
+    /// One round: gather, step, enter it into the books.
+    fn round(
+        &mut self,
+        received: &mut Vec<f64>,
+        watching: &mut [&mut dyn Book],
+    ) -> Result<(ControlFlow<()>, Option<StopReason>), Error> {
+        let Self { server, engine, header, ledger, books, .. } = self;
+        let strangers = engine.abilities().strangers;
+        let number = server.round() + 1;
+        let loads = server.loads();
+        let mut gathered = engine.gather(&Call {
+            round: number,
+            broadcast: Broadcast::new(server.weights()),
+            step_size: server.step_size(),
+            losses: server.losses(),
+            loads: loads.as_deref(),
+        })?;
+        received.clear();
+        received.extend_from_slice(server.weights());
+        let (decision, dropped) = match gathered.stop {
+            Some(stop) => (Decision::stopping(stop, server.step_size()), Vec::new()),
+            None if strangers => step_with_the_usable(&mut gathered, server)?,
+            None => (server.step(&gathered.reports)?, Vec::new()),
+        };
+        let roster = gathered.roster.take();
+        let header_changed = roster.is_some();
+        if let Some(agents) = roster {
+            header.agents = agents;
+        }
+        let step = if gathered.stop.is_some() { &[] } else { server.displacement() };
+        let Gathered { reports, faults, assessment, .. } = &gathered;
+        let assessment: Option<&Assessment> = assessment.as_ref();
+        let mut line = RoundLine::new(number, reports, faults, &decision, step, assessment);
+        line.weights = super::record::few(received);
+        let mut record = RoundRecord {
+            line,
+            header,
+            header_changed,
+            received,
+            step,
+            reports,
+            decision: &decision,
+            assessment,
+        };
+        books.iter_mut().for_each(|book| book.annotate(&mut record));
+        watching.iter_mut().for_each(|book| book.annotate(&mut record));
+        ledger.add(&record.line);
+        let mut flow = ControlFlow::Continue(());
+        let own = books.iter_mut().map(|book| book.as_mut() as &mut dyn Book);
+        for book in own.chain(watching.iter_mut().map(|book| &mut **book as &mut dyn Book)) {
+            if book.round(&record)?.is_break() {
+                flow = ControlFlow::Break(());
+            }
+        }
+        drop(record);
+        drop(gathered);
+        for (agent, why) in &dropped {
+            self.engine.dropped(*agent, why);
+        }
+        let over = decision.stop.is_some();
+        for book in watching.iter_mut() {
+            book.between(&Moment { state: &|| self.state(), over })?;
+        }
+        Ok((flow, decision.stop))
+    }
+
+    /// Evaluates what the server delivers and sums the run up.
+    fn summary(&mut self, stop: StopReason) -> Result<Summary, Error> {
+        let assessment = self.engine.assess(self.server.delivered())?;
+        self.header.agents = self.engine.agents();
+        let proves = self.engine.abilities().proves;
+        let ended = Ended { server: &self.server, assessment: &assessment, stop, proves };
+        let mut summary = self.ledger.summary(&ended, &self.about);
+        self.books.iter().for_each(|book| book.enter(&mut summary));
+        Ok(summary)
+    }
+
+    /// Everything it is now, for a checkpoint.
+    ///
+    /// # Errors
+    /// When the engine, the rule or a book cannot be saved.
+    pub fn state(&self) -> Result<SessionState, Error> {
+        let mut books = BTreeMap::new();
+        for book in &self.books {
+            if let Some(section) = book.section() {
+                books.insert(section.to_owned(), book.save()?);
+            }
+        }
+        Ok(SessionState {
+            server: self.server.state(),
+            engine: self.engine.save()?,
+            ledger: self.ledger.clone(),
+            books,
+        })
+    }
+
+    /// Continues from a checkpoint.
+    ///
+    /// # Errors
+    /// When the state is another run's.
+    pub fn resume(&mut self, state: SessionState) -> Result<(), Error> {
+        let server = Server::from_state(state.server)?;
+        let expected = (self.server.weights().len(), self.server.rule().name());
+        let got = (server.weights().len(), server.rule().name());
+        if expected != got {
+            let why = format!("it is of {got:?} (weights, rule), the run of {expected:?}");
+            return Err(Error::BadState { why });
+        }
+        self.engine.restore(&state.engine)?;
+        for book in &mut self.books {
+            let memory = book.section().and_then(|section| state.books.get(section));
+            memory.map_or(Ok(()), |memory| book.restore(memory))?;
+        }
+        self.server = server;
+        self.ledger = state.ledger;
+        // Whoever joined before the checkpoint belongs into the header of the rest.
+        self.header.agents = self.engine.agents();
+        Ok(())
+    }
+}
+
+/// Steps; where that fails because of one report, drops it as its agent's fault and steps again with
+/// the others. Tells whose reports were dropped, and why.
+fn step_with_the_usable(
+    gathered: &mut Gathered<'_>,
+    server: &mut Server,
+) -> Result<(Decision, Vec<(AgentId, String)>), Error> {
+    let mut dropped = Vec::new();
+    loop {
+        let error = match server.step(&gathered.reports) {
+            Ok(decision) => {
+                gathered.faults.extend(dropped.iter().cloned());
+                gathered.faults.sort_by_key(|(agent, _)| *agent);
+                return Ok((decision, dropped));
+            }
+            Err(error) => error,
+        };
+        let blamed = match &error {
+            Error::StepOverflow { .. } => longest(gathered, server.step_size()),
+            error => error.agent(),
+        };
+        match blamed {
+            Some(agent) => {
+                gathered.reports.remove(agent);
+                dropped.push((agent, error.to_string()));
+            }
+            None => return Err(error),
+        }
+    }
+}
+
+/// Whose report would move the weights farthest.
+fn longest(gathered: &Gathered<'_>, step_size: f64) -> Option<AgentId> {
+    let moves = gathered.reports.iter().map(|report| {
+        let reach = report.reach.unwrap_or(step_size);
+        (report.agent, reach * crate::linalg::norm(report.direction))
+    });
+    moves.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(agent, _)| agent)
+}

@@ -1,0 +1,83 @@
+"""What reaches the agents of a run, for engines written in Python.
+
+`fedstay.simulate` has one for objects in this process and `fedstay.flower` one for Flower's nodes. An
+engine for another framework implements `Engine` and is driven by `fedstay._core.drive`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ._core import Report
+
+__all__ = ["Assessed", "Engine", "Gathered", "Member"]
+
+
+class Member(NamedTuple):
+    """One agent that takes part."""
+
+    id: int
+    #: Its target loss.
+    epsilon: float
+    #: Its display name, if it has one.
+    name: str | None = None
+    #: How it behaves, as a configuration names it, where that is known.
+    behaviour: str | None = None
+
+
+class Assessed(NamedTuple):
+    """How good weights are for one agent."""
+
+    agent: int
+    loss: float
+    accuracy: float | None = None
+    #: The round in which it told this loss, where it could not be asked about these weights.
+    as_of: int | None = None
+
+
+class Gathered(NamedTuple):
+    """What came back in a round."""
+
+    reports: list[Report]
+    #: Who said goodbye.
+    goodbyes: list[int]
+    #: Who had left and came back.
+    returned: list[int] = []  # noqa: RUF012
+    #: Who should have answered and did not, and why.
+    faults: list[tuple[int, str]] = []  # noqa: RUF012
+    #: How good the weights are for every agent, in rounds in which the engine looks.
+    assessment: list[Assessed] | None = None
+    #: Whether too few answered: then no step is taken, and the run ends.
+    too_few: bool = False
+
+
+class Engine(Protocol):
+    """Whatever reaches the agents.
+
+    An engine whose agents are strangers also has `dropped(agent, why)`: it hears that a report could
+    not be used, and the round goes on without it. Without that method such a report ends the run.
+    """
+
+    def agents(self) -> list[Member]:
+        """Everybody who takes part, by number. Agents may join in any round."""
+
+    def gather(
+        self, *, round: int, weights: NDArray[np.float64], step_size: float, exact: bool
+    ) -> Gathered:
+        """Sends the weights to those still in and collects their answers.
+
+        exact : whether the rule computes with losses, so that a report must carry one.
+        """
+
+    def assess(self, weights: NDArray[np.float64]) -> list[Assessed]:
+        """How good weights are for every agent, those who left included."""
+
+    def save(self) -> str:
+        """What a restart needs, as JSON."""
+
+    def restore(self, saved: str) -> Any:
+        """Takes up what `save` gave."""
