@@ -60,7 +60,7 @@ pub use policy::Policy;
 pub use privacy::Privacy;
 pub use report::{AgentId, Loss, Report, Reports, Standing, Vector, tau};
 pub use run::{Assessment, Call, Engine, Evaluation, Gathered, Observer, RoundView, run};
-pub use seed::Seed;
+pub use seed::{Seed, fingerprint};
 pub use server::{Progress, Server, ServerState};
 
 /// The README's example, compiled and run.
