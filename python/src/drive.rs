@@ -103,7 +103,7 @@ pub(crate) fn drive(
     if let Some(folder) = &mut books.folder {
         let state =
             State { server: server.state(), engine: engine.memory(), ledger: books.ledger.clone() };
-        folder.finish(&summary, &server, &layout, state)?;
+        folder.finish(&books.header, &books.lines, &summary, &server, &layout, state)?;
     }
     Outcome::new(&books.header, &books.lines, &summary, server.delivered())
 }

@@ -5,13 +5,13 @@
 //! the checkpoint with its hashes are the simulator's.
 
 use crate::engine::Roll;
-use crate::error::error;
+use crate::error::{error, with_sources};
 use fedstay::record::{Header, RoundLine, Summary};
 use fedstay::verdict::Ledger;
 use fedstay::{Engine, Error, Observer, RoundView, Server, ServerState};
-use fedstay_cli::picture;
+use fedstay_draw::picture::{self, Subject};
 use fedstay_sim::observe::{
-    Asked, Checkpoint, FolderError, Journal, RunLock, hash_of, read_rounds, write_whole,
+    Asked, Checkpoint, FolderError, Journal, Recorded, RunLock, hash_of, read_rounds, write_whole,
 };
 use pyo3::PyResult;
 use safetensors::tensor::{Dtype, TensorView};
@@ -147,15 +147,19 @@ impl Folder {
     /// Draws, and writes the model and the summary; the run is then over.
     pub(crate) fn finish(
         &mut self,
+        header: &Header,
+        lines: &[RoundLine],
         summary: &Summary,
         server: &Server,
         layout: &Layout,
         state: State,
     ) -> PyResult<()> {
         self.checkpoint(Some(state))?;
-        picture::run::write(&self.path, Some(summary)).map_err(|why| error(format!("{why:#}")))?;
-        picture::report::write(&self.path, Some(summary))
-            .map_err(|why| error(format!("{why:#}")))?;
+        let recorded =
+            Recorded { header: header.clone(), rounds: lines.to_vec(), unreadable: Vec::new() };
+        let subject = Subject::ending(&self.path, recorded, summary.clone());
+        picture::run::write(&subject).map_err(|why| error(with_sources(&why)))?;
+        picture::report::write(&subject)?;
         let model = model_bytes(server.delivered(), layout).map_err(error)?;
         write_whole(&self.path.join("model.safetensors"), &model)?;
         let mut text = serde_json::to_vec_pretty(summary).map_err(error)?;

@@ -11,6 +11,7 @@ mod folder;
 mod lists;
 mod native;
 mod outcome;
+mod progress;
 mod report;
 mod server;
 mod sweep;

@@ -1,12 +1,12 @@
 //! The native simulator, from Python.
 
-use crate::error::error;
+use crate::error::{error, with_sources};
 use crate::outcome::Outcome;
+use crate::progress::Progress;
 use fedstay::record::RoundLine;
 use fedstay::{Error, RoundView};
-use fedstay_cli::picture;
-use fedstay_cli::progress::Progress;
-use fedstay_sim::observe::{Asked, Folder, read_rounds};
+use fedstay_draw::picture::{self, Subject};
+use fedstay_sim::observe::{Asked, Folder, Recorded, read_rounds};
 use fedstay_sim::spec::{DEFAULT, Experiment, check_threads, default_under};
 use fedstay_sim::trial::{Parting, Trial, TrialState, Watch};
 use pyo3::prelude::*;
@@ -113,6 +113,8 @@ fn run(
     progress.finish();
     *interrupt = lines.interrupt.take();
     let mut summary = summary.map_err(|why| why.to_string())?;
+    let mut recorded =
+        Recorded { header: trial.header(), rounds: lines.rounds, unreadable: Vec::new() };
     if let Some(folder) = &mut kept.0 {
         // What the command line had asked for when the run was begun there.
         if folder.asked().counterfactual {
@@ -124,11 +126,13 @@ fn run(
             let told = trial.compare_with_alone(&mut summary, &Parting::default(), None);
             told.map_err(|why| why.to_string())?;
         }
-        picture::run::write(folder.path(), Some(&summary)).map_err(|why| format!("{why:#}"))?;
-        picture::report::write(folder.path(), Some(&summary)).map_err(|why| format!("{why:#}"))?;
+        let subject = Subject::ending(folder.path(), recorded, summary.clone());
+        picture::run::write(&subject).map_err(|why| with_sources(&why))?;
+        picture::report::write(&subject).map_err(|why| why.to_string())?;
+        recorded = subject.recorded;
         folder.finish(&trial, &summary).map_err(|why| why.to_string())?;
     }
-    let outcome =
-        Outcome::new(&trial.header(), &lines.rounds, &summary, trial.server().delivered());
+    let Recorded { header, rounds, .. } = &recorded;
+    let outcome = Outcome::new(header, rounds, &summary, trial.server().delivered());
     outcome.map_err(|why| why.to_string())
 }

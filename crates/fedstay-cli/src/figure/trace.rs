@@ -1,12 +1,12 @@
 //! A run on a problem with two weights, kept whole: what a picture of it needs.
 
-use crate::draw::Point;
 use fedstay::problem::{Federation, Instance};
 use fedstay::record::Summary;
 use fedstay::verdict::{About, Ledger};
 use fedstay::{
     AdaGd, AgentId, Behaviour, Error, Mean, Observer, RoundView, Rule, Server, StopReason, run,
 };
+use fedstay_draw::plot::Point;
 use serde_json::{Value, json};
 
 /// How a run is made.

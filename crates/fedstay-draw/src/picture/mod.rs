@@ -1,31 +1,28 @@
-//! Pictures of runs: one file a picture.
+//! Pictures of runs: one file per picture.
+//!
+//! A picture is a function of what is in memory: a [`Recorded`](fedstay_sim::observe::Recorded) run,
+//! its summary, a [`Subject`] that has both with the configuration. Whoever has only a folder reads it
+//! once, with [`Subject::read`].
 
 pub mod compare;
 mod delivered;
+mod files;
+pub mod landscape;
 mod map;
 pub mod report;
 pub mod run;
+mod subject;
 pub mod tournament;
 
-use crate::draw::{Figure, png};
-use anyhow::{Context, Result};
-use fedstay_sim::observe::write_whole;
-use fedstay_sim::simulator::DecidesOn;
-use std::path::{Path, PathBuf};
+#[cfg(test)]
+mod played;
+
+pub use compare::Compared;
+pub use files::{PNG_SCALE, PictureError, write_figure};
+pub use subject::Subject;
 
 /// Points a curve is drawn with at most; more would not be seen.
 const POINTS: usize = 600;
-
-/// Writes NAME.svg and NAME.png into a folder.
-fn write(figure: &Figure, folder: &Path, name: &str) -> Result<Vec<PathBuf>> {
-    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let svg = figure.to_svg();
-    let picture = png(&svg, 2.0)?;
-    let (vector, raster) = (folder.join(format!("{name}.svg")), folder.join(format!("{name}.png")));
-    write_whole(&vector, svg.as_bytes())?;
-    write_whole(&raster, &picture)?;
-    Ok(vec![vector, raster])
-}
 
 /// Every n-th element so that at most `POINTS` are left, always with the last.
 fn thinned<T: Copy>(points: &[T]) -> Vec<T> {
@@ -35,12 +32,4 @@ fn thinned<T: Copy>(points: &[T]) -> Vec<T> {
         thinned.push(*last);
     }
     thinned
-}
-
-/// On which loss the agents of a run decide, by its configuration.
-fn decides_on(config: Option<&str>) -> DecidesOn {
-    let table: Option<toml::Table> = config.and_then(|text| toml::from_str(text).ok());
-    let own = table
-        .is_some_and(|table| table.get("decides_on").and_then(toml::Value::as_str) == Some("own"));
-    if own { DecidesOn::Own } else { DecidesOn::Received }
 }
