@@ -2,13 +2,13 @@
 
 use crate::convert::Numbers;
 use crate::engine::PyEngine;
-use crate::error::{error, from_core};
+use crate::error::{error, from_core, with_sources};
 use crate::lists::Behaviour;
 use crate::outcome::Outcome;
 use fedstay::record::{Header, RoundLine};
 use fedstay::{About, Server, Session};
-use fedstay_cli::picture;
-use fedstay_sim::observe::{Asked, Driver, Folder, Start, read_rounds};
+use fedstay_draw::picture::{self, Subject};
+use fedstay_sim::observe::{Asked, Driver, Folder, Recorded, Start, read_rounds};
 use fedstay_sim::spec::rule_label;
 use pyo3::prelude::*;
 use serde_json::Value;
@@ -74,9 +74,12 @@ pub(crate) fn drive(
     let summary = ended.map_err(|why| session.engine().exception(why))?;
     let summary = summary.ok_or_else(|| error("interrupted"))?;
     if let Some(folder) = &mut folder {
-        picture::run::write(folder.path(), Some(&summary))
-            .and_then(|_| picture::report::write(folder.path(), Some(&summary)))
-            .map_err(|why| error(format!("{why:#}")))?;
+        let (header, rounds) = (session.header().clone(), std::mem::take(&mut lines));
+        let recorded = Recorded { header, rounds, unreadable: Vec::new() };
+        let subject = Subject::ending(folder.path(), recorded, summary.clone());
+        picture::run::write(&subject).map_err(|why| error(with_sources(&why)))?;
+        picture::report::write(&subject)?;
+        lines = subject.recorded.rounds;
         let state = session.state().map_err(|why| session.engine().exception(why))?;
         folder.finish(state, session.server().delivered(), &layout, &summary).map_err(error)?;
     }

@@ -33,3 +33,9 @@ pub(crate) fn from_core(error: fedstay::Error) -> PyErr {
     let agent = error.agent();
     blame(error, agent)
 }
+
+/// What went wrong, and why.
+pub(crate) fn with_sources(error: &dyn std::error::Error) -> String {
+    let sources = std::iter::successors(error.source(), |cause| cause.source());
+    sources.fold(error.to_string(), |told, cause| format!("{told}: {cause}"))
+}

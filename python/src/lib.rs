@@ -11,6 +11,7 @@ mod lists;
 mod native;
 mod outcome;
 mod participant;
+mod progress;
 mod report;
 mod server;
 mod sweep;

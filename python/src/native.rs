@@ -1,12 +1,12 @@
 //! The native simulator, from Python.
 
-use crate::error::error;
+use crate::error::{error, with_sources};
 use crate::outcome::Outcome;
+use crate::progress::Progress;
 use fedstay::record::RoundLine;
 use fedstay::{Book, Error, RoundRecord};
-use fedstay_cli::picture;
-use fedstay_cli::progress::Progress;
-use fedstay_sim::observe::{Asked, read_rounds};
+use fedstay_draw::picture::{self, Subject};
+use fedstay_sim::observe::{Asked, Recorded, read_rounds};
 use fedstay_sim::spec::{DEFAULT, Experiment, check_threads, default_under};
 use fedstay_sim::trial::{Parting, Trial};
 use pyo3::prelude::*;
@@ -100,6 +100,8 @@ fn run(
     progress.finish();
     *interrupt = lines.interrupt.take();
     let mut summary = summary.map_err(|why| why.to_string())?.ok_or("interrupted")?;
+    let (header, rounds) = (trial.header().clone(), lines.rounds);
+    let mut recorded = Recorded { header, rounds, unreadable: Vec::new() };
     if let Some(folder) = &mut folder {
         // What the command line had asked for when the run was begun there.
         if folder.asked().counterfactual {
@@ -111,10 +113,13 @@ fn run(
             let told = trial.compare_with_alone(&mut summary, &Parting::default(), None);
             told.map_err(|why| why.to_string())?;
         }
-        picture::run::write(folder.path(), Some(&summary)).map_err(|why| format!("{why:#}"))?;
-        picture::report::write(folder.path(), Some(&summary)).map_err(|why| format!("{why:#}"))?;
+        let subject = Subject::ending(folder.path(), recorded, summary.clone());
+        picture::run::write(&subject).map_err(|why| with_sources(&why))?;
+        picture::report::write(&subject).map_err(|why| why.to_string())?;
+        recorded = subject.recorded;
         trial.close(folder, &summary).map_err(|why| why.to_string())?;
     }
-    let outcome = Outcome::new(trial.header(), &lines.rounds, &summary, trial.server().delivered());
+    let Recorded { header, rounds, .. } = &recorded;
+    let outcome = Outcome::new(header, rounds, &summary, trial.server().delivered());
     outcome.map_err(|why| why.to_string())
 }

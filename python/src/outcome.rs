@@ -2,8 +2,8 @@
 
 use crate::error::error;
 use fedstay::record::{Header, RoundLine, Summary};
-use fedstay_cli::draw::png;
-use fedstay_cli::picture;
+use fedstay_draw::picture::{self, PNG_SCALE};
+use fedstay_draw::plot::png;
 use fedstay_sim::observe::{Recorded, read_rounds};
 use fedstay_sim::simulator::DecidesOn;
 use numpy::{PyArray1, ToPyArray};
@@ -96,7 +96,7 @@ pub(crate) fn draw<'py>(
         let svg = figure.to_svg();
         match form {
             "svg" => Ok(svg.into_bytes()),
-            "png" => png(&svg, 2.0).map_err(|why| why.to_string()),
+            "png" => png(&svg, PNG_SCALE).map_err(|why| why.to_string()),
             _ => Err(format!("a picture is \"svg\" or \"png\", not \"{form}\"")),
         }
     });

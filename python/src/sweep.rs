@@ -1,7 +1,7 @@
 //! Sweeps, from Python: the plan and its store, and what a worker on another machine computes.
 
 use crate::error::error;
-use fedstay_cli::progress::SweepProgress;
+use crate::progress::SweepProgress;
 use fedstay_sim::spec::{Experiment, check_threads};
 use fedstay_sim::sweep::{
     self, Finished, Frame, Options, Parcel, Plan, Store, SweepError, SweepWatch, Tally, Values,

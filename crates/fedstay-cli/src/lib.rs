@@ -1,12 +1,8 @@
-//! The `fedstay` command, as a library: drawings and figures are used by others too.
+//! The `fedstay` command, as a library: tests and fuzz targets call it without a process.
 
 pub mod command;
-pub mod draw;
 pub mod figure;
-mod label;
-pub mod picture;
-pub mod progress;
+mod progress;
 mod spreadsheet;
-mod story;
 mod table;
 pub mod tournament;

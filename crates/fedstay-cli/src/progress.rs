@@ -1,8 +1,8 @@
 //! Progress bars: of a run, with the last measured loss, who is near leaving and who left, and of a
-//! sweep. Quiet when standard error is no terminal.
+//! sweep. Quiet when standard error is not a terminal.
 
-use fedstay::record::{RoundLine, Spread};
-use fedstay::{AgentId, Book, Error, RoundRecord};
+use fedstay::{Book, Error, RoundRecord};
+use fedstay_draw::words::{RunProgress, duration};
 use fedstay_sim::sweep;
 use fedstay_sim::trial::Trial;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -13,54 +13,21 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// A run's progress bar. A [`Book`].
-pub struct Progress {
+pub(crate) struct Progress {
     bar: ProgressBar,
     since: Instant,
     last: Option<Instant>,
-    seen: Seen,
-}
-
-/// What the bar says beside the round.
-#[derive(Debug, Default)]
-struct Seen {
-    left: usize,
-    /// The mean loss over all agents when it was last measured, and in which round. Reports would be
-    /// there every round, but many of them are lower bounds, and a mean of those is no loss.
-    measured: Option<(u32, f64)>,
-}
-
-impl Seen {
-    fn add(&mut self, line: &RoundLine) {
-        self.left += line.left.len();
-        self.left = self.left.saturating_sub(line.returned.len());
-        let losses = line.assessment.as_ref().map(|all| all.loss.iter().copied());
-        if let Some(spread) = losses.and_then(Spread::of) {
-            self.measured = Some((line.round, spread.mean));
-        }
-    }
-
-    fn message(&self, near: &[AgentId]) -> String {
-        let measured = self.measured.map_or(String::new(), |(round, loss)| {
-            format!("measured loss {loss:.3} at round {round} · ")
-        });
-        let named: Vec<String> = near.iter().take(6).map(ToString::to_string).collect();
-        let more = if near.len() > 6 { ", …" } else { "" };
-        let near = match named.is_empty() {
-            true => "nobody near leaving".to_owned(),
-            false => format!("near leaving: {}{more}", named.join(", ")),
-        };
-        format!("{measured}{near} · left: {}", self.left)
-    }
+    seen: RunProgress,
 }
 
 impl Progress {
     /// The bar of a trial.
-    pub fn new(trial: &Trial) -> Self {
+    pub(crate) fn new(trial: &Trial) -> Self {
         Self::named(trial, "")
     }
 
     /// A bar with a name in front, for one of several runs.
-    pub fn named(trial: &Trial, name: &str) -> Self {
+    pub(crate) fn named(trial: &Trial, name: &str) -> Self {
         let bar = ProgressBar::new(u64::from(trial.experiment().rounds));
         let template = "{prefix} round {pos}/{len} {bar:24} {eta:>4}  {msg}";
         if let Ok(style) = ProgressStyle::with_template(template) {
@@ -68,11 +35,11 @@ impl Progress {
         }
         bar.set_prefix(name.to_owned());
         bar.set_position(u64::from(trial.server().round()));
-        Self { bar, since: Instant::now(), last: None, seen: Seen::default() }
+        Self { bar, since: Instant::now(), last: None, seen: RunProgress::default() }
     }
 
     /// Takes the bar away.
-    pub fn finish(self) {
+    pub(crate) fn finish(self) {
         self.bar.finish_and_clear();
     }
 }
@@ -91,21 +58,15 @@ impl Book for Progress {
     }
 }
 
-/// The progress bar of a sweep: runs, throughput, time left. Quiet when there is no terminal.
-pub struct SweepProgress(ProgressBar, Instant);
+/// The progress bar of a sweep: runs, throughput, time left. Quiet when there is not a terminal.
+pub(crate) struct SweepProgress(ProgressBar, Instant);
 
 /// Positions of the bar: finer than anybody sees.
 const FINE: f64 = 10_000.0;
 
-impl Default for SweepProgress {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl SweepProgress {
     /// The bar of a sweep that starts now.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let bar = ProgressBar::new(FINE as u64);
         if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent:>3}%  {msg}") {
             bar.set_style(style);
@@ -114,7 +75,7 @@ impl SweepProgress {
     }
 
     /// Takes the bar away.
-    pub fn finish(self) {
+    pub(crate) fn finish(self) {
         self.0.finish_and_clear();
     }
 }
@@ -137,44 +98,6 @@ impl sweep::SweepWatch for SweepProgress {
     fn finished(&self, run: &sweep::Finished) {
         if let (sweep::Outcome::Diverged(why), false) = (&run.outcome, self.0.is_hidden()) {
             self.0.println(format!("run {} diverged: {why}", run.key));
-        }
-    }
-}
-
-/// `1 h 12 min`, `3 min 20 s`, `4.2 s`.
-pub(crate) fn duration(seconds: f64) -> String {
-    let whole = seconds.round() as u64;
-    match whole {
-        0..=9 => format!("{seconds:.1} s"),
-        10..=99 => format!("{whole} s"),
-        100..=5999 => format!("{} min {} s", whole / 60, whole % 60),
-        _ => format!("{} h {} min", whole / 3600, whole % 3600 / 60),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use fedstay_sim::spec::Experiment;
-
-    #[test]
-    fn the_bar_shows_the_last_measured_loss_and_no_mean_of_lower_bounds() {
-        let text = "rounds = 12\nstep_size = 0.01\nepsilon = 0.2\neval_every = 5\n\
-                    [rule]\nkind = \"fedavg\"\n[data]\nper_agent = 40\n";
-        let mut trial = Trial::new(Experiment::parse(text, &[]).unwrap()).unwrap();
-        let mut lines: Vec<RoundLine> = Vec::new();
-        trial.run(&mut [&mut lines]).unwrap();
-        let bounded = &lines[7];
-        assert_eq!(bounded.at_least.len(), bounded.agents.len(), "the test needs bounds");
-        let measured = lines[4].assessment.as_ref().unwrap();
-        let mean = Spread::of(measured.loss.iter().copied()).unwrap().mean;
-        let wanted = format!("measured loss {mean:.3} at round 5 · nobody near leaving · left: 0");
-        let mut seen = Seen::default();
-        for line in &lines {
-            seen.add(line);
-            if (5..10).contains(&line.round) {
-                assert_eq!(seen.message(&line.d), wanted);
-            }
         }
     }
 }

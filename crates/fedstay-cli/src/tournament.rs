@@ -6,10 +6,11 @@
 //! by its own steps since, and counts 1. Every round in which it worked costs 0.001.
 
 use crate::spreadsheet::cell;
-use crate::story::better_than_alone;
 use crate::table;
 use anyhow::{Context, Result};
 use fedstay::record::{AgentSummary, Score, Summary};
+use fedstay_draw::picture::tournament as picture;
+use fedstay_draw::words::{better_than_alone, percent, whole_percent};
 use fedstay_sim::observe::write_whole;
 use fedstay_sim::simulator::Simulator;
 use fedstay_sim::spec::Experiment;
@@ -62,11 +63,7 @@ impl Bout {
         experiment: Experiment,
     ) -> Result<Self> {
         let text = format!("results {RESULTS} {}", experiment.to_toml()?);
-        // FNV-1a.
-        let setting = text.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        });
-        let setting = format!("{setting:016x}");
+        let setting = format!("{:016x}", fedstay::fingerprint(text));
         Ok(Self { rule: rule.into(), behaviour: behaviour.into(), seed, setting, experiment })
     }
 }
@@ -301,6 +298,16 @@ pub struct Averaged {
     pub better_than_alone: f64,
 }
 
+/// What the picture shows of them.
+pub(crate) fn drawn(lines: &[Averaged]) -> Vec<picture::Bout> {
+    let bout = |line: &Averaged| picture::Bout {
+        rule: line.rule.clone(),
+        behaviour: line.behaviour.clone(),
+        result: (line.verdict != "failed").then_some((line.accuracy_worst, line.left)),
+    };
+    lines.iter().map(bout).collect()
+}
+
 /// The means over the seeds, in the order of the outcomes.
 pub(crate) fn averaged(outcomes: &[Outcome]) -> Vec<Averaged> {
     let mut groups: Vec<Vec<&Outcome>> = Vec::new();
@@ -367,10 +374,10 @@ fn cells(line: &Averaged) -> Vec<String> {
         format!("{:.1}{back}", line.left),
         line.verdict.clone(),
         format!("{:.0}", line.rounds),
-        table::percent(Some(line.accuracy_mean)),
-        table::percent(Some(line.accuracy_worst)),
+        percent(line.accuracy_mean),
+        percent(line.accuracy_worst),
         format!("{:.2}", line.welfare),
-        format!("{:.0}%", 100.0 * line.better_than_alone),
+        whole_percent(line.better_than_alone),
     ]
 }
 

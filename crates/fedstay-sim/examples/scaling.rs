@@ -57,8 +57,7 @@ fn main() -> Outcome<()> {
     let mut laps = Laps(Vec::new());
     let mut session = Session::new(server, simulator, rounds, About::default())?;
     session.run(&mut [&mut laps])?;
-    let seconds: Vec<f64> =
-        laps.0.windows(2).map(|lap| (lap[1] - lap[0]).as_secs_f64()).collect();
+    let seconds: Vec<f64> = laps.0.windows(2).map(|lap| (lap[1] - lap[0]).as_secs_f64()).collect();
     let peak = peak_megabytes()?;
     println!(
         "{{\"agents\": {agents}, \"seconds\": {seconds:?}, \"written\": {before}, \"loaded\": {loaded}, \"peak\": {peak}}}"

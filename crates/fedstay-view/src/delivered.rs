@@ -4,6 +4,7 @@
 //! past. So once there is a summary, everything that says how a run ended takes it from here.
 //! Summaries are read leniently: older ones lack fields, and other engines write them too.
 
+use fedstay_draw::words::Counts;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap};
@@ -16,15 +17,8 @@ pub(crate) struct Delivered {
     accuracy_mean: Option<f64>,
     accuracy_worst: Option<f64>,
     accuracy_population: Option<f64>,
-    /// Agents that are content with it, of how many.
-    pub(crate) content: usize,
-    pub(crate) agents: usize,
-    /// Agents that left at some time, each counted once.
-    pub(crate) left: usize,
-    /// Agents that were asked about it and are not content.
-    pub(crate) failed: usize,
-    /// Agents that could not be asked about it.
-    pub(crate) unasked: usize,
+    #[serde(flatten)]
+    pub(crate) counts: Counts,
 }
 
 impl Delivered {
@@ -40,18 +34,15 @@ impl Delivered {
             accuracy_mean: summary["accuracy"]["mean"].as_f64(),
             accuracy_worst: summary["accuracy"]["min"].as_f64(),
             accuracy_population: summary["population"]["accuracy"].as_f64(),
-            // Older summaries do not count them.
-            content: summary["content"].as_u64().map_or(counted, |content| content as usize),
-            agents: agents.len(),
-            left: left.len(),
-            failed: judged.iter().filter(|content| **content == Some(false)).count(),
-            unasked: agents.iter().filter(|agent| !agent["loss_of_round"].is_null()).count(),
+            counts: Counts {
+                // Older summaries do not count them.
+                content: summary["content"].as_u64().map_or(counted, |content| content as usize),
+                agents: agents.len(),
+                left: left.len(),
+                failed: judged.iter().filter(|content| **content == Some(false)).count(),
+                unasked: agents.iter().filter(|agent| !agent["loss_of_round"].is_null()).count(),
+            },
         }
-    }
-
-    /// `7 of 10 content`, as every verdict says.
-    pub(crate) fn content_words(&self) -> String {
-        format!("{} of {} content", self.content, self.agents)
     }
 }
 
@@ -113,10 +104,10 @@ mod tests {
             { "id": 3, "epsilon": null, "loss": 0.1 },
         ], "left": [{ "agent": 1, "round": 2 }, { "agent": 1, "round": 5 }], "loss": { "max": 0.6 } });
         let told = Delivered::of(&summary);
-        assert_eq!((told.content, told.agents, told.left), (1, 4, 1));
-        assert_eq!((told.failed, told.unasked, told.loss_worst), (1, 1, Some(0.6)));
+        let wanted = Counts { agents: 4, left: 1, content: 1, failed: 1, unasked: 1 };
+        assert_eq!((told.counts, told.loss_worst), (wanted, Some(0.6)));
         summary["content"] = json!(2);
-        assert_eq!(Delivered::of(&summary).content, 2);
+        assert_eq!(Delivered::of(&summary).counts.content, 2);
         assert_eq!(Delivered::of(&json!(null)), Delivered::default());
     }
 }

@@ -3,6 +3,7 @@
 
 use fedstay::AgentId;
 use fedstay::record::{AssessmentLine, Header, RoundLine, Spread};
+use fedstay_draw::words::State;
 use serde::Serialize;
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -12,20 +13,6 @@ const MOST_CELLS: usize = 64_000_000;
 pub(crate) const MOST_LISTED: usize = 1000;
 /// The rounds from whose losses an agent's pace is taken.
 const PACE: usize = 12;
-
-/// What an agent is in a round. Of several rounds the largest is shown.
-pub(crate) mod state {
-    /// It was not asked, or is not known yet.
-    pub(crate) const ABSENT: u8 = 0;
-    /// It takes part.
-    pub(crate) const FREE: u8 = 1;
-    /// It is predicted to leave.
-    pub(crate) const IN_D: u8 = 2;
-    /// It should have answered and did not.
-    pub(crate) const FAULT: u8 = 3;
-    /// It has left.
-    pub(crate) const LEFT: u8 = 4;
-}
 
 /// Where a loss comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -40,7 +27,7 @@ pub(crate) enum Source {
 }
 
 /// One agent, as far as the run has come.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone)]
 pub(crate) struct Agent {
     pub(crate) id: AgentId,
     /// The name it goes by, where it has one.
@@ -50,7 +37,7 @@ pub(crate) struct Agent {
     /// The last loss that is known, from where, and of which round.
     pub(crate) loss: Option<(f64, Source, u32)>,
     /// What it was in the last round.
-    pub(crate) state: u8,
+    pub(crate) state: State,
     /// The round in which it first was predicted to leave.
     pub(crate) entered: Option<u32>,
     /// The rounds in which it was predicted to leave, all in all.
@@ -69,7 +56,6 @@ pub(crate) struct Agent {
     pub(crate) faults: u32,
     pub(crate) fault: Option<String>,
     /// The last exact losses, for its pace.
-    #[serde(skip)]
     recent: VecDeque<(u32, f64)>,
 }
 
@@ -80,7 +66,7 @@ impl Agent {
             name: None,
             epsilon: Some(epsilon).filter(|epsilon| epsilon.is_finite()),
             loss: None,
-            state: state::ABSENT,
+            state: State::Absent,
             entered: None,
             waited: 0,
             left: None,
@@ -179,7 +165,7 @@ pub(crate) struct History {
     pub(crate) losses: Vec<Track>,
     /// The measured loss of the model it received, where that is another; else empty.
     pub(crate) received: Vec<Track>,
-    pub(crate) states: Vec<Vec<u8>>,
+    pub(crate) states: Vec<Vec<State>>,
     pub(crate) tracks: Tracks,
     pub(crate) left: Vec<Left>,
     /// Predictions that missed, for rules that rest on them.
@@ -227,7 +213,7 @@ impl History {
         if self.own {
             self.received.push(vec![f32::NAN; self.rounds.len()]);
         }
-        self.states.push(vec![state::ABSENT; self.rounds.len()]);
+        self.states.push(vec![State::Absent; self.rounds.len()]);
         self.index.insert(id, index);
         index
     }
@@ -294,25 +280,25 @@ impl History {
 
     fn note_states(&mut self, line: &RoundLine) {
         for agent in &mut self.agents {
-            agent.state = state::ABSENT;
+            agent.state = State::Absent;
         }
         let in_d: HashSet<AgentId> = line.d.iter().copied().collect();
         for id in &line.agents {
             let agent = &mut self.agents[self.index[id]];
-            agent.state = state::FREE;
+            agent.state = State::Free;
             agent.reported += 1;
             agent.moved += u32::from(line.case.is_none() || !in_d.contains(id));
         }
         for id in &in_d {
             let agent = &mut self.agents[self.index[id]];
-            agent.state = state::IN_D;
+            agent.state = State::InD;
             agent.waited += 1;
             agent.entered.get_or_insert(line.round);
         }
         for (id, why) in &line.faults {
             if let Some(place) = self.index.get(id) {
                 let agent = &mut self.agents[*place];
-                agent.state = state::FAULT;
+                agent.state = State::Fault;
                 agent.faults += 1;
                 agent.fault = Some(why.chars().take(200).collect());
             }
@@ -337,7 +323,7 @@ impl History {
         }
         for (agent, column) in self.agents.iter_mut().zip(&mut self.states) {
             if agent.left.is_some() {
-                agent.state = state::LEFT;
+                agent.state = State::Left;
             }
             column.push(agent.state);
         }
@@ -402,9 +388,9 @@ mod tests {
             history.add(line(text)).unwrap();
         }
         assert_eq!(history.rounds, [1, 2, 4]);
-        assert_eq!(history.states[0], [state::FREE, state::IN_D, state::LEFT]);
-        assert_eq!(history.states[1], [state::FREE, state::FAULT, state::ABSENT]);
-        assert_eq!(history.states[2], [state::ABSENT, state::ABSENT, state::FREE], "came later");
+        assert_eq!(history.states[0], [State::Free, State::InD, State::Left]);
+        assert_eq!(history.states[1], [State::Free, State::Fault, State::Absent]);
+        assert_eq!(history.states[2], [State::Absent, State::Absent, State::Free], "came later");
         let first = &history.agents[0];
         assert_eq!(
             (first.entered, first.left, first.reported, first.moved),

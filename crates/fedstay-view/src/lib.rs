@@ -14,6 +14,7 @@ mod history;
 mod inside;
 mod landscape;
 mod library;
+mod look;
 mod run;
 mod series;
 mod server;
@@ -22,17 +23,7 @@ mod words;
 
 pub use server::View;
 
-use serde::Serialize;
 use std::net::SocketAddr;
-
-/// How a rule's line looks: the same here as in every drawing.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Look {
-    /// `#rrggbb`, on white.
-    pub colour: String,
-    /// Lengths of dashes and gaps in multiples of the line's width; empty for an unbroken line.
-    pub dash: Vec<f64>,
-}
 
 /// Why nothing can be shown.
 #[derive(Debug, thiserror::Error)]

@@ -1,13 +1,14 @@
 //! The runs under the folders given: found, listed, and followed while somebody looks.
 
-use crate::Look;
 use crate::delivered::{Delivered, to_agents};
-use crate::history::{Source, state};
+use crate::history::Source;
 use crate::inside::Place;
 use crate::landscape::{Landscape, landscape};
+use crate::look::Look;
 use crate::run::{Run, Status, header};
 use crate::series::{self, Have};
 use crate::words::{self, Brief};
+use fedstay_draw::words::State;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -30,7 +31,6 @@ const MOST_ROWS: usize = 500;
 /// All runs.
 pub(crate) struct Library {
     roots: Vec<PathBuf>,
-    look: fn(&str) -> Look,
     found: Mutex<BTreeMap<String, Found>>,
     events: broadcast::Sender<String>,
 }
@@ -75,7 +75,7 @@ impl Library {
     ///
     /// # Errors
     /// When one of them is no folder.
-    pub(crate) fn new(roots: &[PathBuf], look: fn(&str) -> Look) -> Result<Self, String> {
+    pub(crate) fn new(roots: &[PathBuf]) -> Result<Self, String> {
         let folder = |root: &PathBuf| match root.canonicalize() {
             Ok(whole) if whole.is_dir() => Ok(whole),
             Ok(_) => Err(format!("{} is no folder; give the folder of a run", root.display())),
@@ -83,7 +83,7 @@ impl Library {
         };
         let roots = roots.iter().map(folder).collect::<Result<_, _>>()?;
         let (events, _) = broadcast::channel(256);
-        let library = Self { roots, look, found: Mutex::default(), events };
+        let library = Self { roots, found: Mutex::default(), events };
         library.scan();
         Ok(library)
     }
@@ -189,12 +189,12 @@ impl Library {
             rounds: last_round(place).unwrap_or(0),
             status: status(place),
             brief: words::brief(None, status(place)),
-            look: (self.look)(""),
+            look: Look::of(""),
             why: None,
         };
         match first_line(place).and_then(|line| header(&line)) {
             Ok(header) => {
-                listing.look = (self.look)(&header.rule);
+                listing.look = Look::of(&header.rule);
                 listing.agents = header.agents.len();
                 (listing.rule, listing.on) = (Some(header.rule), Some(header.on));
                 (listing.seed, listing.asked) = (Some(header.seed), header.rounds);
@@ -307,6 +307,7 @@ fn detail(listing: &Listing, run: &Run) -> Value {
         "trouble": run.trouble().take(50).collect::<Vec<_>>(),
         "troubles": run.troubles + run.trouble().filter(|trouble| trouble.line.is_none()).count(),
         "theory": run.theory.told(),
+        "states": words::states(),
         "rounds": 0,
         "agents": [],
     });
@@ -323,7 +324,7 @@ fn detail(listing: &Listing, run: &Run) -> Value {
             let loss = agent.loss.filter(|(loss, ..)| loss.is_finite());
             json!({
                 "id": agent.id, "name": agent.name, "epsilon": agent.epsilon, "loss": loss.map(|(loss, ..)| loss),
-                "source": loss.map(|(_, source, _): (f64, Source, u32)| source), "state": agent.state,
+                "source": loss.map(|(_, source, _): (f64, Source, u32)| source), "state": agent.state as u8,
                 "entered": agent.entered, "waited": agent.waited, "left": agent.left,
                 "reported": agent.reported, "moved": agent.moved, "faults": agent.faults,
                 "fault": agent.fault, "returned": agent.returned, "flags": agent.flags,
@@ -332,12 +333,12 @@ fn detail(listing: &Listing, run: &Run) -> Value {
             })
         })
         .collect();
-    let count = |wanted: u8| history.agents.iter().filter(|agent| agent.state == wanted).count();
+    let count = |wanted: State| history.agents.iter().filter(|agent| agent.state == wanted).count();
     told["agents"] = json!(agents);
     told["agents_all"] = json!(history.agents.len());
     told["counts"] = json!({
-        "left": count(state::LEFT), "in_d": count(state::IN_D), "fault": count(state::FAULT),
-        "absent": count(state::ABSENT), "free": count(state::FREE),
+        "left": count(State::Left), "in_d": count(State::InD), "fault": count(State::Fault),
+        "absent": count(State::Absent), "free": count(State::Free),
     });
     told["left"] = json!(history.left);
     told["rounds"] = json!(history.rounds.len());
@@ -350,8 +351,10 @@ fn detail(listing: &Listing, run: &Run) -> Value {
             && !history.path.is_empty()
     );
     let last = history.last.as_ref();
+    let landed = last.and_then(|line| line.landed);
+    told["landing"] = json!(words::landing(run.summary.as_ref(), landed));
     told["last"] = json!({
-        "case": last.and_then(|line| line.case), "landed": last.and_then(|line| line.landed),
+        "case": last.and_then(|line| line.case),
         "kept": last.and_then(|line| line.kept), "misses": history.misses,
         "stop": last.and_then(|line| line.stop), "rank": last.and_then(|line| line.rank),
         "step_size": last.map(|line| line.step_size), "step_norm": last.map(|line| line.step_norm),
@@ -387,13 +390,9 @@ fn search(root: &Path, folder: &Path, deep: usize, left: &mut usize, places: &mu
     }
 }
 
-/// A name for a run that says nothing about where it is. FNV-1a: it only has to be stable.
+/// A name for a run that says nothing about where it is.
 fn id(folder: &Path) -> String {
-    let bytes = folder.as_os_str().as_encoded_bytes();
-    let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
-    format!("{hash:016x}")
+    format!("{:016x}", fedstay::fingerprint(folder.as_os_str().as_encoded_bytes()))
 }
 
 fn stamp(place: &Place, name: &str) -> Option<(SystemTime, u64)> {

@@ -111,7 +111,9 @@ pub(crate) fn encode(history: &History, revision: u64, have: Have) -> Vec<u8> {
     }
     for column in &history.states[..agents] {
         let buckets = column[from * bucket..].chunks(bucket);
-        bytes.extend(buckets.map(|chunk| chunk.iter().copied().max().unwrap_or(0)));
+        bytes.extend(
+            buckets.map(|chunk| chunk.iter().copied().max().map_or(0, |state| state as u8)),
+        );
     }
     bytes
 }

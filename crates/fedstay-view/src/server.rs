@@ -4,7 +4,7 @@ use crate::connections::{self, Limits};
 use crate::guard::{Access, guard, new_token};
 use crate::library::Library;
 use crate::series::Have;
-use crate::{Look, ViewError, assets};
+use crate::{ViewError, assets};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, Query, State};
@@ -30,8 +30,6 @@ pub struct View {
     pub host: IpAddr,
     /// The port; 0 takes any that is free.
     pub port: u16,
-    /// How a rule's line looks.
-    pub look: fn(&str) -> Look,
 }
 
 impl View {
@@ -40,7 +38,7 @@ impl View {
     /// # Errors
     /// When a folder is not there or the port is taken.
     pub fn serve(self, ready: impl FnOnce(&str)) -> Result<(), ViewError> {
-        let library = Arc::new(Library::new(&self.folders, self.look).map_err(ViewError::Folder)?);
+        let library = Arc::new(Library::new(&self.folders).map_err(ViewError::Folder)?);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()

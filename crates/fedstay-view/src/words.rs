@@ -1,29 +1,15 @@
-//! What a run's verdict, end and state are called: here once, for the list and for the page, which
-//! both receive words. Every variant must have them, or this does not compile.
+//! What the list and the page say of a run: both receive words, which are those of every drawing and
+//! report (`fedstay_draw::words`).
 
 use crate::delivered::Delivered;
-use crate::history::{History, state};
+use crate::history::History;
 use crate::run::Status;
 use fedstay::StopReason;
+use fedstay::aggregate::Landing;
 use fedstay::verdict::Verdict;
+use fedstay_draw::words::{self, State, Tone, VerdictWords};
 use serde::Serialize;
 use serde_json::Value;
-
-/// The colour in which something is said. Each verdict has its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Tone {
-    /// Green: as it should be.
-    Good,
-    /// Blue: not as wished for, and harmless.
-    Fair,
-    /// Amber: something is amiss.
-    Warn,
-    /// Red: somebody is harmed.
-    Bad,
-    /// Grey: nobody can say.
-    Open,
-}
 
 /// What became of a run, or becomes of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -44,52 +30,6 @@ pub(crate) struct Brief {
     text: String,
 }
 
-/// Tone, badge, and a sentence that always says how many are content.
-fn verdict(verdict: Verdict, told: &Delivered) -> (Tone, &'static str, String) {
-    let Delivered { left, agents, failed, .. } = told;
-    let content = told.content_words();
-    match verdict {
-        Verdict::Retained => (Tone::Good, "Retained", format!("All stayed; {content}.")),
-        Verdict::Unsatisfied => (
-            Tone::Warn,
-            "Unsatisfied",
-            format!("All stayed, but the model satisfies nobody; {content}."),
-        ),
-        Verdict::Benign => {
-            let text = format!("{left} of {agents} left, and it harmed nobody; {content}.");
-            (Tone::Fair, "Benign", text)
-        }
-        Verdict::Harmful => {
-            let whom = if *failed == 1 { "1 agent".to_owned() } else { format!("{failed} agents") };
-            let text = format!("{left} of {agents} left, and the model fails {whom}; {content}.");
-            (Tone::Bad, "Harmful", text)
-        }
-        Verdict::Unknown => {
-            let text = format!(
-                "{left} of {agents} left; {} could not be asked about the model, which satisfies all \
-                 others; {content}.",
-                told.unasked
-            );
-            (Tone::Open, "Unknown", text)
-        }
-    }
-}
-
-/// Why a run ended.
-fn stop(reason: StopReason) -> &'static str {
-    match reason {
-        StopReason::Settled => "it stopped: everybody is within reach of their target loss",
-        StopReason::Landed => "it landed: everybody was brought under their target loss at once",
-        StopReason::Stalled => {
-            "it stalled: no direction helps somebody and leaves those about to leave alone"
-        }
-        StopReason::EveryoneLeft => "it ended because everyone had left",
-        StopReason::EarlyStop => "it stopped before a predicted departure",
-        StopReason::RoundLimit => "it ended after the rounds asked for",
-        StopReason::TooFew => "it stopped: fewer agents answered than it was told to continue with",
-    }
-}
-
 /// A value of ours by its name in JSON; none for a name that only another version knows.
 fn named<T: serde::de::DeserializeOwned>(value: &Value) -> Option<T> {
     serde_json::from_value(value.clone()).ok()
@@ -97,23 +37,50 @@ fn named<T: serde::de::DeserializeOwned>(value: &Value) -> Option<T> {
 
 fn stop_of(value: &Value) -> Option<String> {
     let name = value.as_str()?;
-    Some(named(value).map_or_else(|| format!("it ended: {name}"), |reason| stop(reason).to_owned()))
+    let words = named::<StopReason>(value).map(words::stop);
+    Some(words.map_or_else(|| format!("it ended: {name}"), ToOwned::to_owned))
+}
+
+/// Whether a run landed, by its summary or, before there is one, by its last round.
+pub(crate) fn landing(summary: Option<&Value>, last: Option<Landing>) -> Option<&'static str> {
+    let landed = summary.and_then(|summary| named::<Landing>(&summary["landed"])).or(last);
+    landed.map(words::landing)
+}
+
+/// What a state is called on the page.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(crate) struct StateWords {
+    name: &'static str,
+    brief: &'static str,
+    text: &'static str,
+}
+
+/// Every state's words, at the place of the number that the series have for it.
+pub(crate) fn states() -> [StateWords; State::ALL.len()] {
+    State::ALL.map(|state| StateWords {
+        name: state.name(),
+        brief: state.brief(),
+        text: state.text(),
+    })
 }
 
 /// About a run that is over.
 pub(crate) fn of_summary(summary: &Value) -> Words {
     let told = Delivered::of(summary);
-    let (tone, head, text) = match named::<Verdict>(&summary["verdict"]) {
-        Some(known) => verdict(known, &told),
-        None => (Tone::Open, "Finished", format!("{}.", told.content_words())),
+    let VerdictWords { tone, head, text } = match named::<Verdict>(&summary["verdict"]) {
+        Some(known) => words::verdict(known, &told.counts),
+        None => {
+            let text = format!("{}.", told.counts.content_words());
+            VerdictWords { tone: Tone::Open, head: "Finished", text }
+        }
     };
     Words { tone, head: head.to_owned(), text, stop: stop_of(&summary["stop"]) }
 }
 
 /// About a run that is not over, or has no summary.
 pub(crate) fn of_history(history: &History, status: Status) -> Words {
-    let count = |wanted: u8| history.agents.iter().filter(|agent| agent.state == wanted).count();
-    let (left, near, faults) = (count(state::LEFT), count(state::IN_D), count(state::FAULT));
+    let count = |wanted: State| history.agents.iter().filter(|agent| agent.state == wanted).count();
+    let (left, near, faults) = (count(State::Left), count(State::InD), count(State::Fault));
     let near_words = match near {
         0 => "Nobody is about to leave".to_owned(),
         1 => "1 agent is about to leave".to_owned(),
@@ -138,7 +105,7 @@ pub(crate) fn of_history(history: &History, status: Status) -> Words {
         tone,
         head: status_words(status).to_owned(),
         text: format!("{near_words}; {left_words}{fault_words}."),
-        stop: last.map(|reason| stop(reason).to_owned()),
+        stop: last.map(|reason| words::stop(reason).to_owned()),
     }
 }
 
@@ -156,7 +123,7 @@ pub(crate) fn brief(summary: Option<&Value>, status: Status) -> Brief {
         return Brief { tone: Tone::Open, text: status_words(status).to_lowercase() };
     };
     let words = of_summary(summary);
-    let content = Delivered::of(summary).content_words();
+    let content = Delivered::of(summary).counts.content_words();
     Brief { tone: words.tone, text: format!("{}, {content}", words.head.to_lowercase()) }
 }
 
@@ -164,7 +131,6 @@ pub(crate) fn brief(summary: Option<&Value>, status: Status) -> Brief {
 mod tests {
     use super::*;
     use serde_json::json;
-    use std::collections::HashSet;
 
     fn summary(verdict: &str, stop: &str) -> Value {
         json!({ "verdict": verdict, "stop": stop, "agents": [
@@ -172,30 +138,34 @@ mod tests {
     }
 
     #[test]
-    fn every_verdict_has_its_own_word_and_colour_and_says_how_many_are_content() {
-        let all = Verdict::ALL.map(|verdict| of_summary(&summary(verdict.name(), "settled")));
-        let heads: HashSet<&str> = all.iter().map(|words| words.head.as_str()).collect();
-        let tones: HashSet<Tone> = all.iter().map(|words| words.tone).collect();
-        assert_eq!((heads.len(), tones.len()), (all.len(), all.len()), "{all:?}");
-        assert!(!heads.contains("Finished"), "{heads:?}");
-        for (words, verdict) in all.iter().zip(Verdict::ALL.map(Verdict::name)) {
+    fn every_verdict_and_stop_reason_is_known_by_its_name_in_json() {
+        for verdict in Verdict::ALL.map(Verdict::name) {
+            let words = of_summary(&summary(verdict, "settled"));
             assert_eq!(words.head.to_lowercase(), verdict);
-            assert!(words.text.contains("1 of 2 content"), "{verdict}: {}", words.text);
-            assert!(!words.text.to_lowercase().contains("nobody left"), "{}", words.text);
             let brief = brief(Some(&summary(verdict, "settled")), Status::Finished);
             assert_eq!(brief.text, format!("{verdict}, 1 of 2 content"));
         }
+        let stop = |name: &str| of_summary(&summary("retained", name)).stop.unwrap();
+        for reason in StopReason::ALL {
+            assert_eq!(stop(reason.name()), words::stop(reason));
+        }
+        assert_eq!(stop("nobody-left"), stop("everyone-left"), "the old name is still read");
     }
 
     #[test]
-    fn every_stop_reason_has_words() {
-        let words = |stop: &str| of_summary(&summary("retained", stop)).stop.unwrap();
-        let said: HashSet<String> =
-            StopReason::ALL.iter().map(|reason| words(reason.name())).collect();
-        assert_eq!(said.len(), StopReason::ALL.len(), "each its own: {said:?}");
-        assert!(said.iter().all(|words| !words.contains("it ended: ")), "{said:?}");
-        assert_eq!(words("nobody-left"), words("everyone-left"), "the old name is still read");
-        assert!(words("everyone-left").contains("everyone had left"));
+    fn a_summary_says_whether_it_landed_and_before_it_the_last_round_does() {
+        let over = json!({ "landed": "certified" });
+        let said = landing(Some(&over), Some(Landing::No));
+        assert_eq!(said, Some(words::landing(Landing::Certified)));
+        assert_eq!(landing(None, Some(Landing::No)), Some(words::landing(Landing::No)));
+        assert_eq!(landing(Some(&json!({ "landed": null })), None), None);
+    }
+
+    #[test]
+    fn the_words_of_a_state_are_at_its_number() {
+        for state in State::ALL {
+            assert_eq!(states()[state as usize].name, state.name());
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The server as a stranger on the network meets it: raw requests over a socket.
 
-use fedstay_view::{Look, View};
+use fedstay_view::View;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -25,8 +25,7 @@ fn run(folder: &Path, lines: &[&str]) {
 
 /// Starts a server; it ends with the test's process.
 fn serve(folders: Vec<PathBuf>, host: &str) -> (SocketAddr, String) {
-    let look = |_: &str| Look { colour: "#0072b2".into(), dash: vec![] };
-    let view = View { folders, host: host.parse::<IpAddr>().unwrap(), port: 0, look };
+    let view = View { folders, host: host.parse::<IpAddr>().unwrap(), port: 0 };
     let (tell, told) = mpsc::channel();
     std::thread::spawn(move || view.serve(move |url| tell.send(url.to_owned()).unwrap()));
     let url = told.recv_timeout(Duration::from_secs(10)).unwrap();
@@ -327,9 +326,8 @@ fn a_run_that_grows_and_one_that_begins_are_told() {
 
 #[test]
 fn a_folder_that_is_not_there_is_named() {
-    let look = |_: &str| Look { colour: String::new(), dash: vec![] };
     let folders = vec![PathBuf::from("/nowhere/at/all")];
-    let view = View { folders, host: "127.0.0.1".parse().unwrap(), port: 0, look };
+    let view = View { folders, host: "127.0.0.1".parse().unwrap(), port: 0 };
     let error = view.serve(|_| ()).unwrap_err().to_string();
     assert!(error.contains("/nowhere/at/all"), "{error}");
 }

@@ -64,7 +64,7 @@ pub use run::{
     Abilities, About, AgentAssessment, Assessment, Book, Call, Engine, Gathered, Moment,
     RoundRecord, Session, SessionState, consistency, record, verdict,
 };
-pub use seed::Seed;
+pub use seed::{Seed, fingerprint};
 pub use server::{Progress, Server, ServerState};
 
 /// The README's example, compiled and run.

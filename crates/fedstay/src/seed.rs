@@ -25,17 +25,23 @@ impl Seed {
     pub fn stream(self, purpose: &str, round: u64, agent: u64) -> ChaCha8Rng {
         let mut key = [0u8; 32];
         key[..8].copy_from_slice(&self.0.to_le_bytes());
-        key[8..16].copy_from_slice(&fnv1a(purpose).to_le_bytes());
+        key[8..16].copy_from_slice(&fingerprint(purpose).to_le_bytes());
         key[16..24].copy_from_slice(&round.to_le_bytes());
         key[24..].copy_from_slice(&agent.to_le_bytes());
         ChaCha8Rng::from_seed(key)
     }
 }
 
-/// FNV-1a: a purpose's name as a number. The cipher behind the stream does the mixing.
-fn fnv1a(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+/// A short name for some bytes, by 64-bit FNV-1a: the same on every platform and in every version,
+/// which the standard library does not promise of its hasher. It is not a cryptographic hash, so it
+/// is for texts of our own and not for anything that somebody might want to forge.
+///
+/// ```
+/// assert_eq!(fedstay::fingerprint("a"), 0xaf63_dc4c_8601_ec8c);
+/// ```
+pub fn fingerprint(bytes: impl AsRef<[u8]>) -> u64 {
+    bytes.as_ref().iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })
 }
 

@@ -1,11 +1,13 @@
 //! `fedstay compare`: the same federation under several rules.
 
 use super::{INTERRUPTED, Source, Threads};
-use crate::label::under;
 use crate::progress::Progress;
-use crate::{picture, story, table};
+use crate::table;
 use anyhow::{Context, Result};
-use fedstay::record::{Header, RoundLine, Summary};
+use fedstay::record::{RoundLine, Summary};
+use fedstay_draw::picture::{self, Compared};
+use fedstay_draw::words::{departures, harm, percent, under};
+use fedstay_sim::observe::Recorded;
 use fedstay_sim::spec::{DEFAULT, Experiment, SpecError};
 use fedstay_sim::text::printable;
 use fedstay_sim::trial::Trial;
@@ -52,19 +54,6 @@ pub struct Compare {
     threads: Threads,
 }
 
-/// One rule's run.
-#[derive(Debug, Clone)]
-pub struct Compared {
-    /// The rule as it was asked for.
-    pub label: String,
-    /// What came of it.
-    pub summary: Summary,
-    /// Every round.
-    pub rounds: Vec<RoundLine>,
-    /// Who took part.
-    pub header: Header,
-}
-
 impl Compare {
     pub(super) fn run(self) -> Result<()> {
         self.threads.start()?;
@@ -91,7 +80,8 @@ impl Compare {
                 summary.counterfactual = Some(super::run::counterfactual(experiment)?);
             }
             let header = trial.header().clone();
-            compared.push(Compared { label, summary, rounds, header });
+            let recorded = Recorded { header, rounds, unreadable: Vec::new() };
+            compared.push(Compared { label, recorded, summary });
         }
         self.print(&compared)
     }
@@ -125,7 +115,7 @@ impl Compare {
             writeln!(out, "\n{sentence}")?;
         }
         for run in compared {
-            if let Some(harm) = story::harm(&run.summary) {
+            if let Some(harm) = harm(&run.summary) {
                 writeln!(out, "\n{}. {harm}", run.label)?;
             }
         }
@@ -152,7 +142,7 @@ fn comparison(compared: &[Compared]) -> String {
         .map(|Compared { label, summary, .. }| {
             let mut row = vec![
                 label.clone(),
-                table::departures(summary),
+                departures(summary),
                 summary.verdict.name().to_owned(),
                 format!("{} of {}", summary.satisfied(), summary.agents.len()),
                 summary.stop.name().to_owned(),
@@ -161,11 +151,11 @@ fn comparison(compared: &[Compared]) -> String {
                 format!("{:.3}", summary.loss.max),
             ];
             if accuracy {
-                row.push(table::percent(summary.accuracy.map(|accuracy| accuracy.mean)));
-                row.push(table::percent(summary.accuracy.map(|accuracy| accuracy.min)));
+                row.push(percent(summary.accuracy.map(|accuracy| accuracy.mean)));
+                row.push(percent(summary.accuracy.map(|accuracy| accuracy.min)));
             }
             if population {
-                row.push(table::percent(summary.population.and_then(|score| score.accuracy)));
+                row.push(percent(summary.population.and_then(|score| score.accuracy)));
             }
             row
         })

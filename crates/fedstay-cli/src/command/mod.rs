@@ -1,7 +1,7 @@
 //! One file a subcommand; [`Command`] is the list.
 
 mod check;
-pub mod compare;
+mod compare;
 mod data;
 mod figure;
 mod list;

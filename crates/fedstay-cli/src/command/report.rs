@@ -1,8 +1,9 @@
 //! `fedstay report`: runs as one page to pass on.
 
 use super::Usage;
-use crate::picture::report::{Subject, page};
 use anyhow::Result;
+use fedstay_draw::picture::Subject;
+use fedstay_draw::picture::report::page;
 use fedstay_sim::observe::write_whole;
 use std::io::Write;
 use std::path::PathBuf;
@@ -32,7 +33,7 @@ impl Report {
     pub(super) fn run(self) -> Result<()> {
         let mut subjects = Vec::new();
         for folder in &self.folders {
-            let read = Subject::read(folder, None);
+            let read = Subject::read(folder);
             subjects.push(read.map_err(|why| {
                 Usage(format!("{why}; give the folder of a run, such as runs/digits-ada-gd-s0"))
             })?);

@@ -2,11 +2,13 @@
 
 use super::{INTERRUPTED, Source, Threads, Usage};
 use crate::progress::Progress;
-use crate::{picture, story, table};
+use crate::table;
 use anyhow::{Context, Result};
 use fedstay::Book;
 use fedstay::record::{Counterfactual, Summary};
-use fedstay_sim::observe::{Asked, Folder, FolderError, TensorBoard};
+use fedstay_draw::picture::{self, Subject};
+use fedstay_draw::words;
+use fedstay_sim::observe::{Asked, Folder, FolderError, TensorBoard, read_rounds};
 use fedstay_sim::spec::Experiment;
 use fedstay_sim::text::printable;
 use fedstay_sim::trial::{Parting, Trial};
@@ -76,10 +78,7 @@ impl Run {
         }
         let mut pictures = Vec::new();
         if let Some(folder) = &mut folder {
-            pictures = picture::run::write(folder.path(), Some(&summary))
-                .context("the run is kept; its picture failed")?;
-            let page = picture::report::write(folder.path(), Some(&summary));
-            pictures.push(page.context("the run is kept; its report failed")?);
+            pictures = draw(folder.path(), &summary)?;
             trial.close(folder, &summary)?;
         }
         self.print(&summary, asked, folder.as_ref().map(Folder::path), &pictures)
@@ -127,7 +126,7 @@ impl Run {
         }
         write!(out, "{}", printable(&table::summary(summary)))?;
         if asked.story {
-            write!(out, "\n{}", printable(&story::story(summary)))?;
+            write!(out, "\n{}", printable(&words::story(summary)))?;
         }
         if let Some(folder) = folder {
             writeln!(out, "\nkept in {}", folder.display())?;
@@ -137,6 +136,16 @@ impl Run {
         }
         Ok(())
     }
+}
+
+/// Draws a run that is just ending, and writes its report.
+pub(super) fn draw(folder: &Path, summary: &Summary) -> Result<Vec<PathBuf>> {
+    let recorded = read_rounds(&folder.join("rounds.jsonl")).map_err(anyhow::Error::msg)?;
+    let subject = Subject::ending(folder, recorded, summary.clone());
+    let mut files = picture::run::write(&subject).context("the run is kept; its picture failed")?;
+    let page = picture::report::write(&subject).context("the run is kept; its report failed")?;
+    files.push(page);
+    Ok(files)
 }
 
 /// What would have come of an experiment with nobody leaving.

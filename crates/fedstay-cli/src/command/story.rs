@@ -2,8 +2,8 @@
 
 use super::{INTERRUPTED, Threads};
 use crate::progress::Progress;
-use crate::story;
 use anyhow::{Context, Result};
+use fedstay_draw::words::{harm, story};
 use fedstay_sim::text::printable;
 use fedstay_sim::trial::{Parting, Trial};
 use std::io::Write;
@@ -46,8 +46,8 @@ impl Story {
         if self.json {
             return Ok(writeln!(out, "{}", serde_json::to_string_pretty(&summary)?)?);
         }
-        write!(out, "{}", printable(&story::story(&summary)))?;
-        if let Some(harm) = story::harm(&summary) {
+        write!(out, "{}", printable(&story(&summary)))?;
+        if let Some(harm) = harm(&summary) {
             writeln!(out, "\n{harm}")?;
         }
         out.flush().context("cannot print")

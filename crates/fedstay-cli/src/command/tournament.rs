@@ -1,11 +1,12 @@
 //! `fedstay tournament`: every rule against every behaviour.
 
 use super::{Source, Threads, Usage};
-use crate::label::under;
+use crate::tournament;
 use crate::tournament::{Bout, Outcome, Standings};
-use crate::{picture, tournament};
 use anyhow::{Context, Result};
 use fedstay::Behaviour;
+use fedstay_draw::picture;
+use fedstay_draw::words::under;
 use fedstay_sim::spec::{DEFAULT, Experiment, SpecError, differences};
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
@@ -164,7 +165,7 @@ impl Tournament {
         let markdown = self.out.join("tournament.md");
         fedstay_sim::observe::write_whole(&markdown, tournament::markdown(&lines).as_bytes())?;
         writeln!(out, "\ntable {} and {}", path.display(), markdown.display())?;
-        for file in picture::tournament::write(&lines, &self.out)? {
+        for file in picture::tournament::write(&tournament::drawn(&lines), &self.out)? {
             writeln!(out, "picture {}", file.display())?;
         }
         Ok(())

@@ -2,10 +2,9 @@
 
 use super::Usage;
 use super::sweep::Study;
-use crate::draw::Style;
 use anyhow::{Context, Result};
 use fedstay_sim::sweep::{Plan, Store, StoreError, sketch};
-use fedstay_view::{Look, ViewError};
+use fedstay_view::ViewError;
 use std::collections::HashSet;
 use std::io::Write;
 use std::net::IpAddr;
@@ -77,7 +76,7 @@ impl View {
                 _ => folders.push(place),
             }
         }
-        let view = fedstay_view::View { folders, host, port, look };
+        let view = fedstay_view::View { folders, host, port };
         let served = view.serve(|url| {
             let mut out = std::io::stdout().lock();
             // Somebody who closed standard output can still look.
@@ -170,10 +169,4 @@ fn look_again(
         let _ = writeln!(std::io::stderr(), "run {} is not shown: {why}", plan.label(run));
     }
     Ok(())
-}
-
-/// A rule looks on the page as it does in every drawing.
-fn look(rule: &str) -> Look {
-    let style = Style::of(rule);
-    Look { colour: style.colour.hex(), dash: style.dash.lengths().to_vec() }
 }

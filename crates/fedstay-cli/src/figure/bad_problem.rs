@@ -7,13 +7,14 @@
 //! Reference: arXiv 2311.16459, Observation 4 and its figure.
 
 use super::Drawing;
-use super::landscape::{Landscape, Run, set_name, stops, subscript};
+use super::landscape::{Run, paths, set_name, stops};
 use super::trace::{Setting, Trace, named, trace};
-use crate::draw::{
-    Colour, Contours, Dash, Figure, Fill, Layer, Marker, Note, Point, Points, Region, Style,
-};
 use fedstay::Seed;
 use fedstay::problem::{Instance, Observation4, Problem};
+use fedstay_draw::picture::landscape::{Landscape, subscript};
+use fedstay_draw::plot::{
+    Colour, Contours, Dash, Figure, Fill, Layer, Marker, Note, Point, Points, Region, Style,
+};
 use serde_json::json;
 
 /// Averaging and ADA-GD, with the problem's own step size.
@@ -85,10 +86,13 @@ pub(super) fn make() -> anyhow::Result<Drawing> {
     let mut panel = land.panel("");
     panel.layers.extend(levels(&land, 0));
     panel.layers.extend(levels(&land, 1));
-    panel.layers.extend(land.paths(&[
-        Run { name: "FedAvg", trace: &averaging, nudge: (3.0, 2.0) },
-        Run { name: "ADA-GD", trace: &ada_gd, nudge: (-3.0, -2.0) },
-    ]));
+    panel.layers.extend(paths(
+        &land,
+        &[
+            Run { name: "FedAvg", trace: &averaging, nudge: (3.0, 2.0) },
+            Run { name: "ADA-GD", trace: &ada_gd, nudge: (-3.0, -2.0) },
+        ],
+    ));
     let (first, last) = (averaging.departure(0)?, averaging.departure(1)?);
     panel = panel
         .with(stops("ADA-GD stalls", "ADA-GD", vec![ada_gd.end()]))

@@ -11,10 +11,11 @@
 
 use super::Drawing;
 use super::trace::{Setting, Trace, trace};
-use crate::draw::{Colour, Dash, Figure, Line, Marker, Panel, Point, Style};
 use fedstay::Seed;
 use fedstay::behaviour::{Behaviour, Never};
 use fedstay::problem::{Device, Oracle, Problem, RedBlue};
+use fedstay_draw::plot::{Colour, Dash, Figure, Line, Marker, Panel, Point, Style};
+use fedstay_draw::words::whole_percent;
 use serde_json::json;
 
 /// The panels reach so far from the origin, the separators nearly.
@@ -56,10 +57,6 @@ fn max_margin(device: &Device) -> Point {
 /// The share of a device's points that a separator gets wrong.
 fn error(device: &Device, normal: Point) -> f64 {
     1.0 - device.accuracy(&[normal.0, normal.1]).unwrap_or(f64::NAN)
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.0}%", 100.0 * share)
 }
 
 /// A device's points as plus and minus signs, on a white rim that keeps them off the lines.
@@ -152,7 +149,11 @@ fn combined(devices: &[Device; 2], runs: &Runs) -> Panel {
         let name = if mean == 0.0 {
             format!("{name}: no errors")
         } else {
-            format!("{name}: {} wrong on red, {} on average", percent(on_red), percent(mean))
+            format!(
+                "{name}: {} wrong on red, {} on average",
+                whole_percent(on_red),
+                whole_percent(mean)
+            )
         };
         panel = panel.with(separator(&name, run.end(), Style::of(rule)));
     }
@@ -174,7 +175,7 @@ pub(super) fn make() -> anyhow::Result<Drawing> {
     let own = [max_margin(&devices[0]), max_margin(&devices[1])];
     let alone = |index: usize, title: &str, style: Style| {
         let (name, other) = [("red", "blue"), ("blue", "red")][index];
-        let wrong = percent(error(&devices[1 - index], own[index]));
+        let wrong = whole_percent(error(&devices[1 - index], own[index]));
         let name = format!("{name}'s max-margin separator: {wrong} wrong on {other}");
         let line = separator(&name, own[index], Style { dash: Dash::Long, ..style });
         with_signs(panel(title).with(line), &devices[index], style)
@@ -197,19 +198,19 @@ pub(super) fn make() -> anyhow::Result<Drawing> {
         format!(
             "FedAvg: red leaves in round {}, and the separator ends {} wrong on red and {} on blue, {} on average.",
             red_leaves.round,
-            percent(on_red),
-            percent(on_blue),
-            percent(mean)
+            whole_percent(on_red),
+            whole_percent(on_blue),
+            whole_percent(mean)
         ),
         format!(
             "When nobody ever leaves, {} of the points are wrong; under ADA-GD, which loses nobody, {}.",
-            percent(errors(&runs.together).1),
-            percent(errors(&runs.ada_gd).1)
+            whole_percent(errors(&runs.together).1),
+            whole_percent(errors(&runs.ada_gd).1)
         ),
         format!(
             "Red's own max-margin separator is {} wrong on blue, blue's is {} wrong on red.",
-            percent(error(&devices[1], own[0])),
-            percent(error(&devices[0], own[1]))
+            whole_percent(error(&devices[1], own[0])),
+            whole_percent(error(&devices[0], own[1]))
         ),
     ];
     let separator = |index: usize| {

@@ -7,10 +7,10 @@
 
 use super::swept::{Curve, Swept, setting, style};
 use super::training::Asked;
-use super::words::percent;
 use super::{Drawing, setting as words};
-use crate::draw::{Colour, Dash, Figure, Marker, Panel, Style};
 use anyhow::Result;
+use fedstay_draw::plot::{Colour, Dash, Figure, Marker, Panel, Style};
+use fedstay_draw::words::percent;
 use fedstay_sim::sweep::Frame;
 use serde_json::{Value, json};
 
@@ -171,7 +171,7 @@ fn caption(swept: &Swept) -> String {
     format!(
         "{} K local {local}, η = {}. {} {}",
         words::federation_dealt(&swept.experiment, dealt),
-        super::words::list(&etas),
+        fedstay_draw::words::list(&etas),
         words::decision(&swept.experiment),
         swept.about(),
     )
@@ -236,7 +236,7 @@ fn notes(swept: &Swept) -> Vec<String> {
         ),
         format!(
             "Between the best and the worst agent, K = {steps}, ε = {large}: {}.",
-            super::words::list(&spreads)
+            fedstay_draw::words::list(&spreads)
         ),
         swept.about(),
     ]

@@ -23,11 +23,12 @@
 //! Reference: arXiv 2311.16459, Definition 1, Observations 2 and 3, Figure 4.
 
 use super::Drawing;
-use super::landscape::{Landscape, Run, set_name, stops};
+use super::landscape::{Run, paths, set_name, stops};
 use super::trace::{Setting, Trace, named, trace};
-use crate::draw::{Colour, Figure, Marker, Note, Panel, Point, Points, Region};
 use fedstay::Seed;
 use fedstay::problem::{Instance, Observation2, Observation3, Problem};
+use fedstay_draw::picture::landscape::Landscape;
+use fedstay_draw::plot::{Colour, Figure, Marker, Note, Panel, Point, Points, Region};
 use serde_json::json;
 
 /// Where both losses of Observation 2 are zero.
@@ -84,7 +85,7 @@ fn observation_2(pair: &Pair) -> anyhow::Result<Panel> {
     let mut panel = land.panel("(a) Observation 2: a bad start");
     panel.layers = land.content(&[0.4, 0.8, 1.2]);
     panel = panel.with(Region::dotted("bad region", bad, 0.0, Colour(0x55, 0x55, 0x55)));
-    panel.layers.extend(land.paths(&pair.runs([(-4.5, 0.0), (4.5, 0.0)])));
+    panel.layers.extend(paths(&land, &pair.runs([(-4.5, 0.0), (4.5, 0.0)])));
     let first = pair.averaging.departure(1)?;
     let last = pair.averaging.departure(0)?;
     let (end, stop) = (pair.averaging.end(), pair.ada_gd.end());
@@ -121,7 +122,7 @@ fn observation_3(pair: &Pair, alpha: f64) -> anyhow::Result<Panel> {
     let mut panel = land.panel(&format!("(b) Observation 3, α = {alpha}: ADA-GD turns in time"));
     panel.layers = land.content(&[0.5, 1.0, 1.5, 2.0, 2.5]);
     panel = panel.with(Region::dotted("bad region", bad, 0.0, Colour(0x55, 0x55, 0x55)));
-    panel.layers.extend(land.paths(&pair.runs([(0.0, 4.5), (0.0, -4.5)])));
+    panel.layers.extend(paths(&land, &pair.runs([(0.0, 4.5), (0.0, -4.5)])));
     let first = pair.averaging.departure(1)?;
     let last = pair.averaging.departure(0)?;
     let stop = pair.ada_gd.end();

@@ -91,7 +91,11 @@ fn against(safe: &Done, ada_gd: &Done) -> String {
             format!("{:+.1}", 100.0 * (ada_gd.end.agents.mean - safe.end.agents.mean))
         })
         .collect();
-    format!(" {}; ADA-GD against that: {} points.", words::outcome(safe), words::list(&points))
+    format!(
+        " {}; ADA-GD against that: {} points.",
+        words::outcome(safe),
+        fedstay_draw::words::list(&points)
+    )
 }
 
 #[cfg(test)]

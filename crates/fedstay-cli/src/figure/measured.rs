@@ -1,8 +1,8 @@
 //! What a training run measured: accuracies over the rounds, and who left when.
 
-use crate::draw::Point;
 use fedstay::StopReason;
 use fedstay::record::{RoundLine, Spread, Summary};
+use fedstay_draw::plot::Point;
 use serde_json::{Value, json};
 
 /// How good the weights that were sent out in a round are.

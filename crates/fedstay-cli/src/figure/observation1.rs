@@ -6,12 +6,13 @@
 //! Reference: arXiv 2311.16459, Observation 1.
 
 use super::Drawing;
-use super::landscape::{Landscape, Run, set_name, stops};
+use super::landscape::{Run, paths, set_name, stops};
 use super::trace::{Setting, Trace, named, trace};
-use crate::draw::{Arrows, Figure, Layer, Note, Point};
 use fedstay::problem::{Instance, Observation1, Problem};
 use fedstay::verdict::Verdict;
 use fedstay::{Seed, StopReason};
+use fedstay_draw::picture::landscape::Landscape;
+use fedstay_draw::plot::{Arrows, Figure, Layer, Note, Point};
 use serde_json::json;
 
 /// Where the runs begin; the first is the problem's own start, on the axis.
@@ -73,7 +74,7 @@ pub(super) fn make() -> anyhow::Result<Drawing> {
         drawn.push(Run { name: "FedAvg", trace: averaging, nudge: (0.0, 4.0) });
         drawn.push(Run { name: "ADA-GD", trace: ada_gd, nudge: (0.0, -4.0) });
     }
-    panel.layers.extend(land.paths(&drawn));
+    panel.layers.extend(paths(&land, &drawn));
     let ends = runs.iter().map(|[_, ada_gd]| ada_gd.end()).collect();
     panel = panel.with(stops("ADA-GD stalls", "ADA-GD", ends));
     let [averaging, ada_gd] = &runs[0];

@@ -4,7 +4,7 @@
 use super::measured::{Run, Sample};
 use super::setting;
 use super::training::Done;
-use crate::draw::{
+use fedstay_draw::plot::{
     BarSeries, Bars, Colour, Dash, Figure, Fill, Guide, Line, Marker, Panel, Pattern, Point,
     Points, Style,
 };

@@ -36,7 +36,7 @@ impl Found {
         let tried = self.tried.len();
         let seeds: Vec<String> = seeds.iter().map(u64::to_string).collect();
         let plural = if seeds.len() == 1 { "" } else { "s" };
-        let on = format!("seed{plural} {}", super::words::list(&seeds));
+        let on = format!("seed{plural} {}", fedstay_draw::words::list(&seeds));
         let percent = (100.0 * (TOLERANCE - 1.0)).round();
         match (self.safe, self.unsafe_above) {
             (Some(safe), Some(lost)) => format!(

@@ -1,10 +1,10 @@
 //! Figures drawn from a sweep's store: cells with their means and 95% bands.
 
 use super::training::Asked;
-use super::words::list;
 use crate::command::sweep::Study;
-use crate::draw::{Band, Line, Panel, Point, Points, Style};
 use anyhow::{Context, Result};
+use fedstay_draw::plot::{Band, Line, Panel, Point, Points, Style};
+use fedstay_draw::words::list;
 use fedstay_sim::spec::Experiment;
 use fedstay_sim::sweep::stats::Mean;
 use fedstay_sim::sweep::{Frame, Plan, Store};

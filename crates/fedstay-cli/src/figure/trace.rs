@@ -1,6 +1,5 @@
 //! A run on a problem with two weights, kept whole: what a picture of it needs.
 
-use crate::draw::Point;
 use anyhow::Context;
 use fedstay::problem::{Federation, Instance};
 use fedstay::record::Summary;
@@ -8,6 +7,7 @@ use fedstay::{
     About, AdaGd, AgentId, Behaviour, Book, Error, Mean, RoundRecord, Rule, Server, Session,
     StopReason,
 };
+use fedstay_draw::plot::Point;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 

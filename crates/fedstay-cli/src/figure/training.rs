@@ -1,11 +1,11 @@
 //! Training runs behind a figure: one experiment under several rules, step sizes and seeds.
 
 use super::measured::Run;
-use crate::label::under;
 use crate::progress::Progress;
 use anyhow::{Context, Result};
 use fedstay::record::RoundLine;
 use fedstay::{Book, Error, RoundRecord};
+use fedstay_draw::words::under;
 use fedstay_sim::spec::{Experiment, SpecError};
 use fedstay_sim::trial::Trial;
 use serde_json::{Value, json};

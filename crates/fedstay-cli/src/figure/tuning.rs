@@ -6,10 +6,10 @@
 
 use super::swept::Swept;
 use super::training::{Arm, Asked, run};
-use super::words::list;
 use super::{Drawing, setting};
-use crate::draw::{Colour, Figure, Line, Marker, Panel, Point, Points, Scale, Style};
 use anyhow::{Context, Result};
+use fedstay_draw::plot::{Colour, Figure, Line, Marker, Panel, Point, Points, Scale, Style};
+use fedstay_draw::words::list;
 use fedstay_sim::spec::Experiment;
 use fedstay_sim::sweep::stats::Mean;
 use serde_json::{Value, json};

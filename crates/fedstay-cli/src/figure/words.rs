@@ -2,20 +2,7 @@
 
 use super::measured::{Run, Sample};
 use super::training::Done;
-
-/// `46.1%`.
-pub(super) fn percent(share: f64) -> String {
-    format!("{:.1}%", 100.0 * share)
-}
-
-/// `a`, `a and b`, `a, b and c`.
-pub(super) fn list(items: &[String]) -> String {
-    match items {
-        [] => "none".to_owned(),
-        [one] => one.clone(),
-        [rest @ .., last] => format!("{} and {last}", rest.join(", ")),
-    }
-}
+use fedstay_draw::words::{list, percent};
 
 fn each(runs: &[Run], of: impl Fn(&Run) -> String) -> String {
     list(&runs.iter().map(of).collect::<Vec<_>>())
@@ -98,6 +85,5 @@ mod tests {
     fn ends_say_who_was_lost() {
         let done = done(vec![fake()]);
         assert_eq!(ends(&[&done]), "FedAvg 30.0% (one leaves in round 7)");
-        assert_eq!(list(&[]), "none");
     }
 }

@@ -8,7 +8,6 @@ import { agentName, el, number, percent, several, short } from "./words.js";
 // Up to here every agent has a colour of its own; with more, colour says what they are doing.
 const COLOURED = 12;
 
-export const STATES = ["not asked", "free", "about to leave (in D)", "did not answer", "left"];
 const STATE_COLOURS = [null, "free", "held", "fault", "left"];
 
 export function swatch(kind) {
@@ -390,7 +389,7 @@ export class Losses {
     const parts = [this.plot.rounds(index)];
     if (shown !== null && series.losses[shown]) {
       const loss = series.losses[shown].low[index];
-      parts.push(`${agentName(this.agents[shown])}: ${loss === loss ? `loss ${number(loss)}` : "loss not told"}, ${STATES[series.states[shown][index]]}`);
+      parts.push(`${agentName(this.agents[shown])}: ${loss === loss ? `loss ${number(loss)}` : "loss not told"}, ${this.run.detail.states[series.states[shown][index]].text}`);
       const received = series.received[shown] && series.received[shown].low[index];
       if (Number.isFinite(received)) parts.push(`${number(received)} at the model it received`);
     } else if (losses.length) {
@@ -515,8 +514,8 @@ export class Strip {
     for (const own of series.states) counts[own[index]] += 1;
     const parts = [this.plot.rounds(index)];
     const shown = this.highlight.shown();
-    if (shown !== null && series.states[shown]) parts.push(`${agentName(this.run.detail.agents[shown])}: ${STATES[series.states[shown][index]]}`);
-    parts.push([1, 2, 4, 3, 0].filter((state) => counts[state]).map((state) => `${counts[state]} ${STATES[state]}`).join(", "));
+    if (shown !== null && series.states[shown]) parts.push(`${agentName(this.run.detail.agents[shown])}: ${this.run.detail.states[series.states[shown][index]].text}`);
+    parts.push([1, 2, 4, 3, 0].filter((state) => counts[state]).map((state) => `${counts[state]} ${this.run.detail.states[state].text}`).join(", "));
     return parts.join(" · ");
   }
 }

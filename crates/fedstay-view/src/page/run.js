@@ -179,8 +179,6 @@ export class RunView {
     const sizes = now === null || now === first ? [["step size η", size(first)]]
       : [["step size η at the start", size(first)], [`step size η in round ${detail.round}`, size(now)]];
     const slack = theory.delta !== null;
-    const landed = (detail.summary && detail.summary.landed) || (detail.last && detail.last.landed);
-    const landing = { certified: "yes, certified: provably under every precision at once", estimated: "yes, as far as can be predicted", no: "not yet" }[landed];
     const angle = found && found.smallest_angle !== null ? `${number(found.smallest_angle, 2)}° in round ${found.smallest_angle_round} (90° is best)` : null;
     const kept = detail.last ? detail.last.kept : null;
     const sure = { certified: "certified: proved for these losses and agents", estimated: "estimated: predicted from gradients" }[detail.summary && detail.summary.guarantee]
@@ -198,7 +196,7 @@ export class RunView {
       ["independent gradients held clear of", rank ? `${rank[0]} of ${rank[1]}` : NONE],
       ["keeping everybody", sure],
       ["predictions that missed", misses === null || misses === undefined ? "this rule rests on none" : misses === 0 ? "none" : `${misses}: a loss came out below its prediction by more than the agent’s room`],
-      ["landed", landing || "this rule does not try"],
+      ["landed", detail.landing || "this rule does not try"],
     ];
     const wanted = JSON.stringify([facts, found && found.advice]);
     if (this.theory.dataset.wanted === wanted) return;

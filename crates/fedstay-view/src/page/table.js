@@ -1,10 +1,7 @@
 // The agents as a table that can be sorted; a row's button keeps its agent highlighted.
 
-import { STATES, swatch } from "./charts.js";
+import { swatch } from "./charts.js";
 import { NONE, agentName, el, number, percent } from "./words.js";
-
-const KINDS = ["absent", "free", "held", "fault", "left"];
-const WORDS = ["not asked", "free", "about to leave", "did not answer", "left"];
 
 function margin(agent) {
   return agent.loss === null || agent.epsilon === null ? null : agent.loss - agent.epsilon;
@@ -153,12 +150,13 @@ export class AgentTable {
     const kind = `${agent.state}${agent.fault || ""}${agent.returned}${agent.flags}`;
     if (cell.dataset.kind === kind) return;
     cell.dataset.kind = kind;
-    const why = agent.state === 3 && agent.fault ? agent.fault : STATES[agent.state];
+    const state = this.run.detail.states[agent.state];
+    const why = agent.state === 3 && agent.fault ? agent.fault : state.text;
     const more = [
       agent.returned !== null && agent.left === null ? ` · back since ${agent.returned}` : "",
       agent.flags ? ` · contradicts itself ${agent.flags}×` : "",
     ];
-    cell.replaceChildren(swatch(KINDS[agent.state]), el("span", { title: why }, WORDS[agent.state] + more.join("")));
+    cell.replaceChildren(swatch(state.name), el("span", { title: why }, state.brief + more.join("")));
   }
 
   text(cell, value) {

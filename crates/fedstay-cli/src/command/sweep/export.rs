@@ -1,7 +1,6 @@
 //! `fedstay sweep export`: results for other programs.
 
 use super::Study;
-#[cfg(feature = "parquet")]
 use super::parquet;
 use crate::command::Usage;
 use crate::spreadsheet::cell;
@@ -35,14 +34,7 @@ impl Export {
         let ending = self.out.extension().and_then(|ending| ending.to_str());
         let bytes = match ending {
             Some("csv") => csv_bytes(&columns)?,
-            #[cfg(feature = "parquet")]
             Some("parquet") => parquet::bytes(&columns)?,
-            #[cfg(not(feature = "parquet"))]
-            Some("parquet") => {
-                let why = "this fedstay was built without Parquet: end --out in .csv, or build it \
-                           with the feature `parquet`";
-                return Err(Usage(why.into()).into());
-            }
             _ => {
                 let why = format!("--out {}: end it in .csv or .parquet", self.out.display());
                 return Err(Usage(why).into());

@@ -5,7 +5,6 @@
 
 use super::{Study, wheres};
 use crate::command::Usage;
-use crate::picture;
 use crate::progress::Progress;
 use anyhow::{Context, Result};
 use fedstay_sim::observe::Asked;
@@ -106,9 +105,7 @@ fn extract(run: &Planned, store: &Store, out: &Path) -> Result<()> {
             store.path().display()
         ),
     };
-    picture::run::write(folder.path(), Some(&summary))
-        .context("the run is kept; its picture failed")?;
-    picture::report::write(folder.path(), Some(&summary))?;
+    crate::command::run::draw(folder.path(), &summary)?;
     trial.close(&mut folder, &summary)?;
     say(&format!("run {}, the same as stored, in {}", run.key, out.display()))
 }

@@ -4,7 +4,6 @@
 mod export;
 mod extract;
 mod new;
-#[cfg(feature = "parquet")]
 mod parquet;
 mod query;
 mod run;

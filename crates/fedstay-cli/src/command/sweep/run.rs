@@ -1,8 +1,9 @@
 //! `fedstay sweep FILE`: computes what is missing.
 
 use super::{Study, Threads, told};
-use crate::progress::{SweepProgress, duration};
+use crate::progress::SweepProgress;
 use anyhow::Result;
+use fedstay_draw::words::duration;
 use fedstay_sim::sweep::{Options, Plan, Store, Tally, estimate, families, run};
 use indicatif::ProgressBar;
 use std::io::Write;

@@ -1,9 +1,9 @@
 //! `fedstay sweep status`: how much is done.
 
 use super::Study;
-use crate::progress::duration;
 use crate::table;
 use anyhow::Result;
+use fedstay_draw::words::duration;
 use fedstay_sim::sweep::{Frame, Outcome};
 use fedstay_sim::text::printable;
 use std::io::Write;

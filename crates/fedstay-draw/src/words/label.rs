@@ -1,15 +1,18 @@
 //! Labels: a rule with what is changed about it, such as `ada-gd+halve` or `fedavg+early-stop`.
 
-use crate::command::Usage;
 use fedstay::{Behaviour, Rule};
+use fedstay_sim::spec::SpecError;
 use toml::{Table, Value};
 
 /// The experiment under another rule: `ada-gd+halve`, `fedavg+early-stop`. What the file says about
 /// the rule is kept where it is the same one.
-pub(crate) fn under(mut table: Table, label: &str) -> Result<Table, Usage> {
+///
+/// # Errors
+/// When the label carries something that a rule cannot.
+pub fn under(mut table: Table, label: &str) -> Result<Table, SpecError> {
     let (kind, changes) = rule_of(label);
     let entry = table.entry("rule").or_insert_with(|| Value::Table(Table::new()));
-    let rule = entry.as_table_mut().ok_or_else(|| Usage("`rule` must be a table".into()))?;
+    let rule = entry.as_table_mut().ok_or_else(|| SpecError("`rule` must be a table".into()))?;
     let delta = rule.get("delta").cloned();
     if rule.get("kind").and_then(Value::as_str) != Some(kind) {
         rule.clear();
@@ -36,7 +39,7 @@ pub(crate) fn under(mut table: Table, label: &str) -> Result<Table, Usage> {
             "halve" | "stop" | "no-projection" | "horizon" => continue,
             _ => {
                 let behaviours: Vec<String> = behaviours().map(|name| format!("+{name}")).collect();
-                return Err(Usage(format!(
+                return Err(SpecError(format!(
                     "`{label}`: a rule can carry +halve, +stop, +no-projection, +horizon, \
                      +early-stop, +keep-best, +guard or a behaviour ({}), not +{change}",
                     behaviours.join(", ")

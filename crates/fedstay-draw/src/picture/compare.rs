@@ -2,19 +2,29 @@
 //! for whom it is at the end.
 
 use super::delivered::with_end;
-use super::{thinned, write as write_figure};
-use crate::command::compare::Compared;
-use crate::draw::{BarSeries, Bars, Colour, Figure, Fill, Guide, Line, Panel, Pattern, Style};
-use anyhow::Result;
+use super::{PictureError, thinned, write_figure};
+use crate::plot::{BarSeries, Bars, Colour, Figure, Fill, Guide, Line, Panel, Pattern, Style};
 use fedstay::record::{RoundLine, Spread, Summary};
 use fedstay::verdict::Verdict;
+use fedstay_sim::observe::Recorded;
 use std::path::{Path, PathBuf};
+
+/// One of several runs.
+#[derive(Debug, Clone)]
+pub struct Compared {
+    /// The rule as it was asked for.
+    pub label: String,
+    /// Its rounds.
+    pub recorded: Recorded,
+    /// What came of it.
+    pub summary: Summary,
+}
 
 /// Draws `compare.svg` and `compare.png`.
 ///
 /// # Errors
 /// When the folder cannot be written to.
-pub fn write(compared: &[Compared], folder: &Path) -> Result<Vec<PathBuf>> {
+pub fn write(compared: &[Compared], folder: &Path) -> Result<Vec<PathBuf>, PictureError> {
     write_figure(&figure(compared), folder, "compare")
 }
 
@@ -46,8 +56,9 @@ enum Curve {
 impl Curve {
     /// The best there is for all runs alike: curves of different things are not compared.
     fn of(compared: &[Compared]) -> Self {
-        let each =
-            |has: fn(&RoundLine) -> bool| compared.iter().all(|run| run.rounds.iter().any(has));
+        let each = |has: fn(&RoundLine) -> bool| {
+            compared.iter().all(|run| run.recorded.rounds.iter().any(has))
+        };
         let measured = |line: &RoundLine| line.assessment.is_some();
         let accuracy =
             |line: &RoundLine| line.assessment.as_ref().is_some_and(|all| !all.accuracy.is_empty());
@@ -96,7 +107,7 @@ fn curves(compared: &[Compared]) -> Panel {
     order.sort_by_key(|(run, _)| run.summary.policy == "none" && run.summary.behaviour != "never");
     for (run, style) in order {
         let value = |line: &RoundLine| Some((f64::from(line.round), curve.value(line)?));
-        let points: Vec<(f64, f64)> = run.rounds.iter().filter_map(value).collect();
+        let points: Vec<(f64, f64)> = run.recorded.rounds.iter().filter_map(value).collect();
         let last = points.last().copied();
         let line = Line::new(run.label.clone(), thinned(&points), *style);
         panel = panel.with(Line { width: 2.2, ..line });
@@ -187,19 +198,15 @@ pub fn sentences(compared: &[Compared]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::super::delivered::tests::ends;
+    use super::super::played;
     use super::*;
-    use fedstay_sim::spec::Experiment;
-    use fedstay_sim::trial::Trial;
 
     #[test]
     fn every_run_ends_in_what_it_delivered() {
         let play = |rule: &str| {
             let text = format!("[rule]\nkind = \"{rule}\"\n[problem]\nkind = \"observation-3\"\n");
-            let mut trial = Trial::new(Experiment::parse(&text, &[]).unwrap()).unwrap();
-            let mut rounds: Vec<RoundLine> = Vec::new();
-            let summary = trial.run(&mut [&mut rounds]).unwrap().unwrap();
-            let header = trial.header().clone();
-            Compared { label: rule.to_owned(), summary, rounds, header }
+            let (recorded, summary) = played::play(&text);
+            Compared { label: rule.to_owned(), recorded, summary }
         };
         let compared = [play("ada-gd"), play("fedavg")];
         assert_eq!(Curve::of(&compared), Curve::Loss);

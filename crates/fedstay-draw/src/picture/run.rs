@@ -2,30 +2,29 @@
 //! model was for everybody.
 
 use super::delivered::with_end;
-use super::{decides_on, thinned, write as write_figure};
-use crate::draw::{
-    Category, Cells, Colour, Figure, Fill, Guide, Line, Marker, Panel, Points, Scale, Style,
+use super::{PictureError, Subject, thinned, write_figure};
+use crate::plot::{
+    Category, Cells, Colour, Figure, Fill, Guide, Line, Marker, Panel, Pattern, Points, Scale,
+    Style,
 };
-use anyhow::Result;
+use crate::words::State;
 use fedstay::record::{AssessmentLine, Spread, Summary};
-use fedstay_sim::observe::{Recorded, read_rounds};
+use fedstay_sim::observe::Recorded;
 use fedstay_sim::simulator::DecidesOn;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Agents that are drawn one by one; with more, the picture says how many are left out.
 const AGENTS: usize = 40;
 /// Rounds of the retention strip; longer runs are thinned.
 const COLUMNS: usize = 500;
 
-/// Draws `run.svg` and `run.png` into the folder of a run. One that is just ending brings its summary
-/// along.
+/// Draws `run.svg` and `run.png` into the folder of a run.
 ///
 /// # Errors
-/// When the rounds cannot be read or the picture cannot be written.
-pub fn write(folder: &Path, summary: Option<&Summary>) -> Result<Vec<PathBuf>> {
-    let recorded = read_rounds(&folder.join("rounds.jsonl")).map_err(anyhow::Error::msg)?;
-    let config = std::fs::read_to_string(folder.join("config.toml")).ok();
-    let drawing = figure(&recorded, summary, decides_on(config.as_deref()));
+/// When the picture cannot be written.
+pub fn write(subject: &Subject) -> Result<Vec<PathBuf>, PictureError> {
+    let Subject { recorded, summary, folder, .. } = subject;
+    let drawing = figure(recorded, summary.as_ref(), subject.decides_on());
     write_figure(&drawing, folder, "run")
 }
 
@@ -146,6 +145,22 @@ fn way(recorded: &Recorded, index: usize, on: DecidesOn) -> Way {
     way
 }
 
+/// The states of the strip. Light, middle, hatched: three greys too.
+fn categories() -> Vec<Category> {
+    let hatched = Fill {
+        ink: Colour(0xa0, 0xa0, 0xa0),
+        pattern: Pattern::Hatch,
+        ..Fill::tint(Colour(0xee, 0xee, 0xee), 1.0)
+    };
+    let fills = [
+        (State::Free, Fill::tint(Colour::SKY, 0.4)),
+        (State::InD, Fill::tint(Colour::BLUE, 1.0)),
+        (State::Left, hatched),
+        (State::Fault, Fill::tint(Colour::VERMILLION, 1.0)),
+    ];
+    fills.map(|(state, fill)| Category { name: state.legend().to_owned(), fill }).to_vec()
+}
+
 fn strip(recorded: &Recorded) -> Panel {
     let every = recorded.rounds.len().div_ceil(COLUMNS).max(1);
     let agents: Vec<_> = recorded.header.agents.iter().take(AGENTS).collect();
@@ -167,10 +182,9 @@ fn strip(recorded: &Recorded) -> Panel {
             states.chunks(every).map(|states| states.iter().copied().max().unwrap_or(0)).collect()
         })
         .collect();
-    let mut categories = Category::retention();
-    if recorded.rounds.iter().any(|line| !line.faults.is_empty()) {
-        let fill = Fill::tint(Colour::VERMILLION, 1.0);
-        categories.push(Category { name: "did not answer".into(), fill });
+    let mut categories = categories();
+    if recorded.rounds.iter().all(|line| line.faults.is_empty()) {
+        categories.pop();
     }
     Panel {
         y_categories: agents.iter().map(|agent| agent.id.to_string()).collect(),
@@ -273,20 +287,9 @@ fn steps(recorded: &Recorded) -> Option<Panel> {
 #[cfg(test)]
 mod tests {
     use super::super::delivered::tests::ends;
+    use super::super::played::play;
     use super::*;
-    use crate::draw::Layer;
-    use fedstay::record::RoundLine;
-    use fedstay_sim::spec::Experiment;
-    use fedstay_sim::trial::Trial;
-
-    fn play(text: &str) -> (Recorded, Summary) {
-        let mut trial = Trial::new(Experiment::parse(text, &[]).unwrap()).unwrap();
-        let mut rounds: Vec<RoundLine> = Vec::new();
-        let summary = trial.run(&mut [&mut rounds]).unwrap().unwrap();
-        let header = trial.header().clone();
-        let recorded = Recorded { header, rounds, unreadable: Vec::new() };
-        (recorded, summary)
-    }
+    use crate::plot::Layer;
 
     #[test]
     fn the_last_value_plotted_is_the_delivered_models() {

@@ -1,9 +1,8 @@
-//! A tournament as one picture: a row a rule, a column a behaviour.
+//! A tournament as one picture: one row per rule, one column per behaviour.
 
-use super::write as write_figure;
-use crate::draw::{Category, Cells, Colour, Figure, Fill, Panel};
-use crate::tournament::Averaged;
-use anyhow::Result;
+use super::{PictureError, write_figure};
+use crate::plot::{Category, Cells, Colour, Figure, Fill, Panel};
+use crate::words::whole_percent;
 use std::path::{Path, PathBuf};
 
 /// From which worst-agent accuracy on a cell has which shade.
@@ -15,32 +14,44 @@ const BANDS: [(f64, &str, f64); 5] = [
     (f64::NEG_INFINITY, "below", 0.0),
 ];
 
+/// What came of a rule against a behaviour, as means over the seeds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bout {
+    /// The rule.
+    pub rule: String,
+    /// The behaviour.
+    pub behaviour: String,
+    /// The worst agent's accuracy under the delivered model, and how many agents left; none where
+    /// every run failed.
+    pub result: Option<(f64, f64)>,
+}
+
 /// Draws `tournament.svg` and `tournament.png`.
 ///
 /// # Errors
 /// When the folder cannot be written to.
-pub fn write(lines: &[Averaged], folder: &Path) -> Result<Vec<PathBuf>> {
-    write_figure(&figure(lines), folder, "tournament")
+pub fn write(bouts: &[Bout], folder: &Path) -> Result<Vec<PathBuf>, PictureError> {
+    write_figure(&figure(bouts), folder, "tournament")
 }
 
 /// The picture.
-pub fn figure(lines: &[Averaged]) -> Figure {
-    let distinct = |of: fn(&Averaged) -> &String| {
+pub fn figure(bouts: &[Bout]) -> Figure {
+    let distinct = |of: fn(&Bout) -> &String| {
         let mut names: Vec<String> = Vec::new();
-        for line in lines {
-            if !names.contains(of(line)) {
-                names.push(of(line).clone());
+        for bout in bouts {
+            if !names.contains(of(bout)) {
+                names.push(of(bout).clone());
             }
         }
         names
     };
-    let (rules, behaviours) = (distinct(|line| &line.rule), distinct(|line| &line.behaviour));
+    let (rules, behaviours) = (distinct(|bout| &bout.rule), distinct(|bout| &bout.behaviour));
     let (mut rows, mut texts) = (Vec::new(), Vec::new());
     for rule in &rules {
         let cell = |behaviour: &String| {
-            lines.iter().find(|line| (&line.rule, &line.behaviour) == (rule, behaviour))
+            bouts.iter().find(|bout| (&bout.rule, &bout.behaviour) == (rule, behaviour))
         };
-        let cells: Vec<Option<&Averaged>> = behaviours.iter().map(cell).collect();
+        let cells: Vec<Option<&Bout>> = behaviours.iter().map(cell).collect();
         rows.push(cells.iter().map(|cell| cell.map_or(usize::MAX, band)).collect());
         texts.push(cells.iter().map(|cell| cell.map_or(String::new(), said)).collect());
     }
@@ -62,19 +73,19 @@ pub fn figure(lines: &[Averaged]) -> Figure {
     figure.with(panel.with(cells))
 }
 
-fn band(line: &Averaged) -> usize {
-    BANDS.iter().position(|(from, ..)| line.accuracy_worst >= *from).unwrap_or(BANDS.len() - 1)
+fn band(bout: &Bout) -> usize {
+    // A rule that failed has failed its worst agent too.
+    let worst = bout.result.map_or(0.0, |(worst, _)| worst);
+    BANDS.iter().position(|(from, ..)| worst >= *from).unwrap_or(BANDS.len() - 1)
 }
 
-fn said(line: &Averaged) -> String {
-    if line.verdict == "failed" {
-        return "failed".to_owned();
-    }
-    let left = match line.left {
+fn said(bout: &Bout) -> String {
+    let Some((worst, left)) = bout.result else { return "failed".to_owned() };
+    let left = match left {
         0.0 => "nobody left".to_owned(),
         left => format!("{} left", (10.0 * left).round() / 10.0),
     };
-    format!("{:.0}%\n{left}", 100.0 * line.accuracy_worst)
+    format!("{}\n{left}", whole_percent(worst))
 }
 
 fn categories() -> Vec<Category> {

@@ -3,7 +3,7 @@
 use fedstay::record::{AgentSummary, Counterfactual, Score, Summary};
 
 /// One sentence or two for every agent.
-pub(crate) fn story(summary: &Summary) -> String {
+pub fn story(summary: &Summary) -> String {
     let mut text = String::from("Every agent's story\n\n");
     for agent in &summary.agents {
         text.push_str(&format!("  {}\n", of(agent, summary)));
@@ -21,7 +21,7 @@ pub(crate) fn story(summary: &Summary) -> String {
 }
 
 /// Whether what an agent ends with is better than what it would have made alone.
-pub(crate) fn better_than_alone(agent: &AgentSummary) -> Option<bool> {
+pub fn better_than_alone(agent: &AgentSummary) -> Option<bool> {
     Some(agent.ends_with?.beats(&agent.alone?))
 }
 
@@ -77,7 +77,7 @@ fn gain(ends: &Score, alone: &Score) -> String {
 }
 
 /// What the departures cost, in words; nothing where it was not asked for.
-pub(crate) fn harm(summary: &Summary) -> Option<String> {
+pub fn harm(summary: &Summary) -> Option<String> {
     let without = summary.counterfactual.as_ref()?;
     if summary.left.is_empty() {
         return Some("Nobody left, so departures cost nothing.".to_owned());

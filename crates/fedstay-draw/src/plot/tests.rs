@@ -2,6 +2,13 @@
 
 use super::*;
 
+/// A plain and two textured categories.
+fn categories() -> Vec<Category> {
+    let patterns = [Pattern::Plain, Pattern::Hatch, Pattern::Dots];
+    let fill = |pattern| Fill::texture(pattern, Colour::INK);
+    patterns.map(|pattern| Category { name: format!("{pattern:?}"), fill: fill(pattern) }).to_vec()
+}
+
 /// Every kind of layer, fed with `v` wherever a number goes.
 fn every_layer(v: f64) -> Vec<Layer> {
     let style = Style::of("fedavg");
@@ -19,7 +26,7 @@ fn every_layer(v: f64) -> Vec<Layer> {
         Region::dotted("bad region", grid(), 0.5, Colour::INK).into(),
         Contours::new("levels", grid(), vec![v, 0.5], style).into(),
         Arrows::new("flow", vec![((v, 1.0), (1.0, v)), ((1.0, 1.0), (0.0, 0.0))]).into(),
-        Cells::new(vec![vec![0, 0, 1, 2, 9], vec![]], Category::retention(), v).into(),
+        Cells::new(vec![vec![0, 0, 1, 2, 9], vec![]], categories(), v).into(),
         Bars::new(vec![BarSeries {
             errors: vec![v],
             ..BarSeries::new("bars", vec![v, 2.0], Colour::GREEN)

@@ -132,7 +132,7 @@ impl Places {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::draw::scale::Scale;
+    use crate::plot::scale::Scale;
 
     const AREA: Rect = Rect { x: 10.0, y: 20.0, width: 100.0, height: 50.0 };
 

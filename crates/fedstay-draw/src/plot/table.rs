@@ -1,6 +1,6 @@
 //! Layers that show tables: strips of categories, and bars.
 
-use super::palette::{Colour, Fill, Pattern};
+use super::palette::{Colour, Fill};
 
 /// A category of a [`Cells`] layer.
 #[derive(Clone, Debug)]
@@ -9,26 +9,6 @@ pub struct Category {
     pub name: String,
     /// How its cells are filled.
     pub fill: Fill,
-}
-
-impl Category {
-    /// What an agent can be in a round: free (its direction counts in full), held (the server
-    /// keeps it from crossing its threshold) or left. Light, middle, hatched: three greys too.
-    pub fn retention() -> Vec<Self> {
-        let category = |name: &str, fill| Self { name: name.into(), fill };
-        vec![
-            category("free", Fill::tint(Colour::SKY, 0.4)),
-            category("held", Fill::tint(Colour::BLUE, 1.0)),
-            category(
-                "left",
-                Fill {
-                    ink: Colour(0xa0, 0xa0, 0xa0),
-                    pattern: Pattern::Hatch,
-                    ..Fill::tint(Colour(0xee, 0xee, 0xee), 1.0)
-                },
-            ),
-        ]
-    }
 }
 
 /// Rows of categories, the first row on top: agents by rounds.

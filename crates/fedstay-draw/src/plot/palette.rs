@@ -185,7 +185,6 @@ const KNOWN: &[(&str, Colour, Dash, Marker)] = &[
     ("earlystop", Colour::ORANGE, Dash::DashDot, Marker::Triangle),
     ("keepbest", Colour::PURPLE, Dash::Long, Marker::TriangleDown),
     ("never", Colour::GREY, Dash::Dotted, Marker::Ring),
-    ("localonly", Colour::INK, Dash::Dotted, Marker::Cross),
     ("mwfed", Colour::SKY, Dash::Solid, Marker::Triangle),
     ("maxfl", Colour::PURPLE, Dash::Solid, Marker::Square),
     ("qfedavg", Colour::ORANGE, Dash::Solid, Marker::TriangleDown),
@@ -193,7 +192,6 @@ const KNOWN: &[(&str, Colour, Dash, Marker)] = &[
     ("fedmgda", Colour::GREEN, Dash::Dashed, Marker::Star),
     ("fedfv", Colour::PURPLE, Dash::Dashed, Marker::Disc),
     ("pcgrad", Colour::ORANGE, Dash::Dashed, Marker::Ring),
-    ("fedprox", Colour::VERMILLION, Dash::DashDot, Marker::Diamond),
 ];
 
 /// Other names for a known rule.
@@ -284,6 +282,7 @@ impl Style {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fedstay::{Behaviour, Policy, Rule};
 
     #[test]
     fn a_rule_keeps_its_look_however_it_is_spelt() {
@@ -291,6 +290,21 @@ mod tests {
         assert_eq!(Style::of("uniform averaging"), Style::of("FedAvg"));
         assert_eq!(Style::of("FedMGDA+").marker, Marker::Star);
         assert_eq!(Style::of("something new"), Style::of("Something New"));
+    }
+
+    #[test]
+    fn every_known_look_belongs_to_something_there_is() {
+        let rules = Rule::LIST.iter().map(|entry| entry.name);
+        let behaviours = Behaviour::LIST.iter().map(|entry| entry.name);
+        let policies = Policy::LIST.iter().map(|entry| entry.name);
+        let names: Vec<String> = rules.chain(behaviours).chain(policies).map(key).collect();
+        for (known, ..) in KNOWN {
+            // A rule may carry what is changed about it, as `ada-gd+halve` does, and FedMGDA+ may be
+            // written without its plus.
+            let belongs =
+                |name: &String| known.starts_with(name.as_str()) || name.starts_with(known);
+            assert!(names.iter().any(belongs), "{known}");
+        }
     }
 
     #[test]

@@ -110,7 +110,7 @@ fn add_bars(x: &mut Extent, y: &mut Extent, bars: &Bars) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::draw::{BarSeries, Category, Cells, Colour, Line, Style};
+    use crate::plot::{BarSeries, Cells, Colour, Line, Style};
 
     const LINEAR: (Scale, Scale) = (Scale::Linear, Scale::Linear);
 
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn strips_list_their_rows_from_the_top() {
-        let layers = [Cells::new(vec![vec![0; 500]; 10], Category::retention(), 1.0).into()];
+        let layers = [Cells::new(vec![vec![0; 500]; 10], Vec::new(), 1.0).into()];
         assert_eq!(fit(&layers, LINEAR), ((0.5, 500.5), (9.5, -0.5)));
     }
 

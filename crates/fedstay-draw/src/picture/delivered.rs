@@ -1,7 +1,7 @@
 //! The delivered model in a drawing: no round has it, so it stands behind the last one, as a diamond
 //! with a dotted line to it.
 
-use crate::draw::{Colour, Dash, Line, Marker, Panel, Points, Style};
+use crate::plot::{Colour, Dash, Line, Marker, Panel, Points, Style};
 use fedstay::record::{AgentSummary, Summary};
 
 /// What the diamonds are called.
@@ -33,7 +33,7 @@ pub(super) fn content_of(summary: &Summary) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::draw::Layer;
+    use crate::plot::Layer;
 
     /// The values of a panel's diamonds, which must be where its dotted lines end.
     pub(in crate::picture) fn ends(panel: &Panel) -> Vec<f64> {

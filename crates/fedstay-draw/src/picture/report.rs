@@ -4,17 +4,17 @@
 
 use super::delivered::{content, content_of};
 use super::run::figure;
-use super::{compare, decides_on, map};
-use crate::command::compare::Compared;
-use crate::draw::Figure;
-use crate::{story, table};
-use anyhow::Result;
+use super::{Compared, Subject, compare, map};
+use crate::markup::escape;
+use crate::plot::Figure;
+use crate::words::{self, departures, percent, sentence};
 use fedstay::Rule;
 use fedstay::diagnose::{Diagnosis, Findings, Known};
 use fedstay::record::{AgentSummary, Summary};
-use fedstay_sim::observe::{Recorded, read_gram, read_rounds, write_whole};
+use fedstay_sim::observe::write_whole;
 use serde::Deserialize;
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
 
 /// Nothing may be loaded and nothing may run, whatever the text of a run says.
 const HEAD: &str = "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
@@ -23,38 +23,7 @@ const HEAD: &str = "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf
 /// Rows of the table of agents; a page is no database.
 const AGENTS: usize = 200;
 
-/// A run to write about.
-#[derive(Debug)]
-pub struct Subject {
-    /// Where it is.
-    pub folder: PathBuf,
-    /// Its rounds.
-    pub recorded: Recorded,
-    summary: Option<Summary>,
-    /// What is wrong with its summary.
-    unusable: Option<String>,
-    config: Option<String>,
-}
-
 impl Subject {
-    /// Reads a run's folder. A run that is just ending brings its summary along.
-    ///
-    /// # Errors
-    /// When there is no run in the folder.
-    pub fn read(folder: &Path, summary: Option<&Summary>) -> Result<Self, String> {
-        let recorded = read_rounds(&folder.join("rounds.jsonl"))?;
-        let kept = std::fs::read(folder.join("summary.json")).ok();
-        let parsed = kept.map(|bytes| serde_json::from_slice::<Summary>(&bytes));
-        let (read, unusable) = match parsed {
-            Some(Ok(summary)) => (Some(summary), None),
-            Some(Err(error)) => (None, Some(format!("summary.json: {error}"))),
-            None => (None, None),
-        };
-        let config = std::fs::read_to_string(folder.join("config.toml")).ok();
-        let summary = summary.cloned().or(read);
-        Ok(Self { folder: folder.to_owned(), recorded, summary, unusable, config })
-    }
-
     fn title(&self) -> String {
         let header = &self.recorded.header;
         format!("{} on {}, seed {}", header.rule, header.on, header.seed)
@@ -63,7 +32,7 @@ impl Subject {
     /// What became of it, and the kind of verdict that is.
     fn verdict(&self) -> (&'static str, String) {
         match &self.summary {
-            Some(summary) => (summary.verdict.name(), sentence(&table::verdict(summary))),
+            Some(summary) => (summary.verdict.name(), sentence(&words::verdict_sentence(summary))),
             None => {
                 let rounds = self.recorded.rounds.last().map_or(0, |line| line.round);
                 let left: usize = self.recorded.rounds.iter().map(|line| line.left.len()).sum();
@@ -80,12 +49,12 @@ impl Subject {
 
     /// From the Gram matrices, where they are recorded.
     fn findings(&self) -> Option<Findings> {
-        let lines = read_gram(&self.folder.join("gram.jsonl")).ok()?;
-        let config: toml::Table = toml::from_str(self.config.as_deref()?).ok()?;
+        let lines = self.gram.as_ref()?;
+        let config = self.config_table()?;
         let number = |value: Option<&toml::Value>| value.and_then(toml::Value::as_float);
         let instance = map::instance(self.config.as_deref()?);
         let mut diagnosis = Diagnosis::default();
-        lines.into_iter().for_each(|line| diagnosis.add(line));
+        lines.iter().for_each(|line| diagnosis.add(line.clone()));
         if let Some(first) = self.recorded.rounds.first() {
             diagnosis.content_at_start(&first.left);
         }
@@ -106,11 +75,10 @@ fn slack(rule: &toml::Value) -> Option<f64> {
 /// Writes `report.html` into the folder of a run.
 ///
 /// # Errors
-/// When the folder's files cannot be read or written.
-pub fn write(folder: &Path, summary: Option<&Summary>) -> Result<PathBuf> {
-    let subject = Subject::read(folder, summary).map_err(anyhow::Error::msg)?;
-    let path = folder.join("report.html");
-    write_whole(&path, page(&[subject]).as_bytes())?;
+/// When the page cannot be written.
+pub fn write(subject: &Subject) -> io::Result<PathBuf> {
+    let path = subject.folder.join("report.html");
+    write_whole(&path, page(std::slice::from_ref(subject)).as_bytes())?;
     Ok(path)
 }
 
@@ -165,14 +133,14 @@ fn comparison(title: &str, subjects: &[Subject]) -> String {
         let header = &subject.recorded.header;
         vec![
             header.rule.clone(),
-            summary.map_or("–".into(), table::departures),
+            summary.map_or("–".into(), departures),
             subject.verdict().0.to_owned(),
             summary.map_or("–".into(), content_of),
             subject.recorded.rounds.last().map_or(0, |line| line.round).to_string(),
             loss(|summary| summary.loss.mean),
             loss(|summary| summary.loss.max),
-            table::percent(accuracy.map(|accuracy| accuracy.mean)),
-            table::percent(accuracy.map(|accuracy| accuracy.min)),
+            percent(accuracy.map(|accuracy| accuracy.mean)),
+            percent(accuracy.map(|accuracy| accuracy.min)),
             subject.folder.display().to_string(),
         ]
     });
@@ -184,9 +152,8 @@ fn comparison(title: &str, subjects: &[Subject]) -> String {
 fn compared(subject: &Subject) -> Option<Compared> {
     Some(Compared {
         label: subject.recorded.header.rule.clone(),
+        recorded: subject.recorded.clone(),
         summary: subject.summary.clone()?,
-        rounds: subject.recorded.rounds.clone(),
-        header: subject.recorded.header.clone(),
     })
 }
 
@@ -199,13 +166,12 @@ fn section(subject: &Subject, among_others: bool) -> String {
     html.push_str(&troubles(subject));
     if let Some(summary) = &subject.summary {
         html.push_str(&result(summary));
-        if let Some(harm) = story::harm(summary) {
+        if let Some(harm) = words::harm(summary) {
             html.push_str(&paragraph("", &harm));
         }
     }
     // The page has the title already.
-    let on = decides_on(subject.config.as_deref());
-    let drawing = figure(&subject.recorded, subject.summary.as_ref(), on);
+    let drawing = figure(&subject.recorded, subject.summary.as_ref(), subject.decides_on());
     html.push_str(&Figure { title: String::new(), ..drawing }.to_svg());
     let map = subject
         .config
@@ -217,7 +183,7 @@ fn section(subject: &Subject, among_others: bool) -> String {
     if let Some(summary) = &subject.summary {
         html.push_str(&agents(summary));
         if summary.agents.iter().any(|agent| agent.alone.is_some()) {
-            html.push_str(&format!("<pre>{}</pre>\n", escape(&story::story(summary))));
+            html.push_str(&format!("<pre>{}</pre>\n", escape(&words::story(summary))));
         }
     }
     html.push_str(&theory(subject));
@@ -249,12 +215,11 @@ fn result(summary: &Summary) -> String {
         summary.loss.max
     )];
     if let Some(accuracy) = &summary.accuracy {
-        let (mean, worst) =
-            (table::percent(Some(accuracy.mean)), table::percent(Some(accuracy.min)));
+        let (mean, worst) = (percent(accuracy.mean), percent(accuracy.min));
         words.push(format!("Accuracy: mean {mean}, worst agent {worst}."));
     }
     if let Some(accuracy) = summary.population.and_then(|score| score.accuracy) {
-        words.push(format!("On the population: {}.", table::percent(Some(accuracy))));
+        words.push(format!("On the population: {}.", percent(accuracy)));
     }
     let prediction = &summary.prediction;
     if prediction.in_d > 0 || prediction.left > 0 {
@@ -283,10 +248,10 @@ fn agents(summary: &Summary) -> String {
     let row = |agent: &AgentSummary| {
         vec![
             format!("agent {}", agent.id),
-            number(agent.epsilon),
-            number(agent.loss),
-            number(agent.loss - agent.epsilon),
-            table::percent(agent.accuracy),
+            decimal(agent.epsilon),
+            decimal(agent.loss),
+            decimal(agent.loss - agent.epsilon),
+            percent(agent.accuracy),
             content(agent).map_or("not asked", |yes| if yes { "yes" } else { "no" }).to_owned(),
             agent.left.map_or("stayed".to_owned(), |round| round.to_string()),
             agent.rounds_in_d.to_string(),
@@ -321,7 +286,7 @@ fn theory(subject: &Subject) -> String {
             html.push_str("</ul>\n");
         }
     }
-    let sure = subject.summary.as_ref().and_then(table::guarantee);
+    let sure = subject.summary.as_ref().and_then(words::guarantee);
     html.extend(sure.map(|text| paragraph("", &sentence(&text))));
     html.extend(landed.map(|text| paragraph("", &text)));
     html
@@ -393,21 +358,9 @@ fn name_of(value: &impl serde::Serialize) -> String {
         .unwrap_or_default()
 }
 
-fn number(value: f64) -> String {
+/// Four digits behind the point, with a true minus sign.
+fn decimal(value: f64) -> String {
     if value.is_finite() { format!("{value:.4}").replace('-', "−") } else { "–".to_owned() }
-}
-
-/// With a capital and a full stop.
-fn sentence(text: &str) -> String {
-    let mut letters = text.chars();
-    let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
-    let rest = letters.as_str().trim_end_matches('.');
-    format!("{first}{rest}.")
-}
-
-fn escape(text: &str) -> String {
-    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    text.replace('"', "&quot;").replace('\'', "&#39;")
 }
 
 #[cfg(test)]
@@ -432,7 +385,7 @@ mod tests {
         let folder = folder(&[
             r#"{"round":1,"agents":[0,1],"loss":[1.0,2.0],"step_size":0.1,"step_norm":0.1}"#,
         ]);
-        let page = page(&[Subject::read(folder.path(), None).unwrap()]);
+        let page = page(&[Subject::read(folder.path()).unwrap()]);
         assert!(!page.contains("<script") && page.contains("&lt;script&gt;alert(1)"));
         assert!(
             !page.contains("http:")
@@ -463,9 +416,9 @@ mod tests {
             agent(1, 0.4375, "null")
         );
         std::fs::write(folder.path().join("summary.json"), summary).unwrap();
-        let subject = Subject::read(folder.path(), None).unwrap();
+        let subject = Subject::read(folder.path()).unwrap();
         assert_eq!(subject.unusable, None);
-        let drawn = figure(&subject.recorded, subject.summary.as_ref(), decides_on(None));
+        let drawn = figure(&subject.recorded, subject.summary.as_ref(), subject.decides_on());
         assert_eq!(crate::picture::delivered::tests::ends(&drawn.panels[0]), [3.4375, 0.4375]);
         let page = page(&[subject]);
         let row = "<td>3.4375</td><td>2.9375</td><td>25.0%</td><td>no</td><td>2</td>";
@@ -482,7 +435,7 @@ mod tests {
             r#"{"round":3,"agents":[0,1],"loss":[1.0]}"#,
         ];
         let folder = folder(&lines);
-        let page = page(&[Subject::read(folder.path(), None).unwrap()]);
+        let page = page(&[Subject::read(folder.path()).unwrap()]);
         assert!(
             page.contains("line 3 could not be read") && page.contains("line 4 could not be read")
         );

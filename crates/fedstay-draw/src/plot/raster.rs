@@ -79,7 +79,7 @@ fn fonts() -> Arc<Database> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::draw::svg::{Label, Svg};
+    use crate::plot::svg::{Label, Svg};
 
     /// The share of pixels that are not white.
     fn ink(png: &[u8]) -> f64 {

@@ -1,8 +1,8 @@
 //! For problems with two weights: the way of a run on a map of the losses.
 
 use super::delivered::with_end;
-use crate::draw::{Colour, Figure, Line, Marker, Points, Style};
-use crate::figure::landscape::Landscape;
+use super::landscape::Landscape;
+use crate::plot::{Colour, Figure, Line, Marker, Points, Style};
 use fedstay::Seed;
 use fedstay::problem::Instance;
 use fedstay::record::Summary;

@@ -199,7 +199,7 @@ fn draw_key(svg: &mut Svg, key: &Key, area: &Rect) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::draw::{Band, Line, Note};
+    use crate::plot::{Band, Line, Note};
 
     #[test]
     fn equal_names_share_an_entry_and_nameless_layers_have_none() {

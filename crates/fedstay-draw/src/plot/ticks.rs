@@ -127,7 +127,7 @@ impl Ticks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::draw::scale::Scale;
+    use crate::plot::scale::Scale;
 
     #[test]
     fn narrow_axes_have_fewer_ticks() {

@@ -1,0 +1,35 @@
+//! Pictures of runs: one file per picture.
+//!
+//! A picture is a function of what is in memory: a [`Recorded`](fedstay_sim::observe::Recorded) run,
+//! its summary, a [`Subject`] that has both with the configuration. Whoever has only a folder reads it
+//! once, with [`Subject::read`].
+
+pub mod compare;
+mod delivered;
+mod files;
+pub mod landscape;
+mod map;
+pub mod report;
+pub mod run;
+mod subject;
+pub mod tournament;
+
+#[cfg(test)]
+mod played;
+
+pub use compare::Compared;
+pub use files::{PNG_SCALE, PictureError, write_figure};
+pub use subject::Subject;
+
+/// Points a curve is drawn with at most; more would not be seen.
+const POINTS: usize = 600;
+
+/// Every n-th element so that at most `POINTS` are left, always with the last.
+fn thinned<T: Copy>(points: &[T]) -> Vec<T> {
+    let every = points.len().div_ceil(POINTS).max(1);
+    let mut thinned: Vec<T> = points.iter().copied().step_by(every).collect();
+    if let (true, Some(last)) = (!(points.len().max(1) - 1).is_multiple_of(every), points.last()) {
+        thinned.push(*last);
+    }
+    thinned
+}

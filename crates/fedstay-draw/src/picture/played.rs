@@ -1,0 +1,15 @@
+//! Runs for the tests of pictures.
+
+use fedstay::record::{RoundLine, Summary};
+use fedstay_sim::observe::Recorded;
+use fedstay_sim::spec::Experiment;
+use fedstay_sim::trial::Trial;
+
+/// Runs an experiment and keeps every round.
+pub(super) fn play(text: &str) -> (Recorded, Summary) {
+    let mut trial = Trial::new(Experiment::parse(text, &[]).unwrap()).unwrap();
+    let mut rounds: Vec<RoundLine> = Vec::new();
+    let summary = trial.run(&mut [&mut rounds]).unwrap().unwrap();
+    let recorded = Recorded { header: trial.header().clone(), rounds, unreadable: Vec::new() };
+    (recorded, summary)
+}

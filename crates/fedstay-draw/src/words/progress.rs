@@ -1,0 +1,67 @@
+//! What a progress display says beside the number of the round.
+
+use fedstay::AgentId;
+use fedstay::record::{RoundLine, Spread};
+
+/// What a run has shown so far: the last measured loss and how many have left.
+#[derive(Debug, Default)]
+pub struct RunProgress {
+    left: usize,
+    /// The mean loss over all agents when it was last measured, and in which round. Reports would be
+    /// there every round, but many of them are lower bounds, and a mean of those is not a loss.
+    measured: Option<(u32, f64)>,
+}
+
+impl RunProgress {
+    /// Takes a round in.
+    pub fn add(&mut self, line: &RoundLine) {
+        self.left += line.left.len();
+        self.left = self.left.saturating_sub(line.returned.len());
+        let losses = line.assessment.as_ref().map(|all| all.loss.iter().copied());
+        if let Some(spread) = losses.and_then(Spread::of) {
+            self.measured = Some((line.round, spread.mean));
+        }
+    }
+
+    /// The last measured loss, who is near leaving, and how many have left.
+    pub fn message(&self, near: &[AgentId]) -> String {
+        let measured = self.measured.map_or(String::new(), |(round, loss)| {
+            format!("measured loss {loss:.3} at round {round} · ")
+        });
+        let named: Vec<String> = near.iter().take(6).map(ToString::to_string).collect();
+        let more = if near.len() > 6 { ", …" } else { "" };
+        let near = match named.is_empty() {
+            true => "nobody near leaving".to_owned(),
+            false => format!("near leaving: {}{more}", named.join(", ")),
+        };
+        format!("{measured}{near} · left: {}", self.left)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fedstay_sim::spec::Experiment;
+    use fedstay_sim::trial::Trial;
+
+    #[test]
+    fn the_last_measured_loss_is_shown_and_no_mean_of_lower_bounds() {
+        let text = "rounds = 12\nstep_size = 0.01\nepsilon = 0.2\neval_every = 5\n\
+                    [rule]\nkind = \"fedavg\"\n[data]\nper_agent = 40\n";
+        let mut trial = Trial::new(Experiment::parse(text, &[]).unwrap()).unwrap();
+        let mut lines: Vec<RoundLine> = Vec::new();
+        trial.run(&mut [&mut lines]).unwrap();
+        let bounded = &lines[7];
+        assert_eq!(bounded.at_least.len(), bounded.agents.len(), "the test needs bounds");
+        let measured = lines[4].assessment.as_ref().unwrap();
+        let mean = Spread::of(measured.loss.iter().copied()).unwrap().mean;
+        let wanted = format!("measured loss {mean:.3} at round 5 · nobody near leaving · left: 0");
+        let mut seen = RunProgress::default();
+        for line in &lines {
+            seen.add(line);
+            if (5..10).contains(&line.round) {
+                assert_eq!(seen.message(&line.d), wanted);
+            }
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Verdicts, stop reasons and landings.
+
+use fedstay::StopReason;
+use fedstay::aggregate::Landing;
+use fedstay::record::Summary;
+use fedstay::verdict::Verdict;
+use serde::Serialize;
+
+/// The colour in which something is said. Each verdict has its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tone {
+    /// Green: as it should be.
+    Good,
+    /// Blue: not as wished for, and harmless.
+    Fair,
+    /// Amber: something is amiss.
+    Warn,
+    /// Red: somebody is harmed.
+    Bad,
+    /// Grey: nobody can say.
+    Open,
+}
+
+/// How many agents left a run and how many the delivered model satisfies.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// All agents.
+    pub agents: usize,
+    /// Agents that left at some time, each counted once.
+    pub left: usize,
+    /// Agents that are content with the delivered model.
+    pub content: usize,
+    /// Agents that were asked about it and are not content.
+    pub failed: usize,
+    /// Agents that could not be asked about it.
+    pub unasked: usize,
+}
+
+impl Counts {
+    /// The counts of a summary.
+    pub fn of(summary: &Summary) -> Self {
+        let (asked, unasked): (Vec<_>, Vec<_>) =
+            summary.agents.iter().partition(|agent| agent.loss_of_round.is_none());
+        Self {
+            agents: summary.agents.len(),
+            left: summary.leavers(),
+            content: summary.satisfied(),
+            failed: asked.iter().filter(|agent| !agent.is_content()).count(),
+            unasked: unasked.len(),
+        }
+    }
+
+    /// `7 of 10 content`, as every verdict says.
+    pub fn content_words(&self) -> String {
+        format!("{} of {} content", self.content, self.agents)
+    }
+
+    /// `1 agent`, `3 agents`: those whom the model fails.
+    pub(super) fn failed_words(&self) -> String {
+        format!("{} agent{}", self.failed, if self.failed == 1 { "" } else { "s" })
+    }
+}
+
+/// What a verdict says.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct VerdictWords {
+    /// The colour in which it is said.
+    pub tone: Tone,
+    /// One word, for a badge.
+    pub head: &'static str,
+    /// One sentence, which always says how many are content.
+    pub text: String,
+}
+
+/// What a verdict says of a run with these counts.
+pub fn verdict(verdict: Verdict, counts: &Counts) -> VerdictWords {
+    let Counts { left, agents, unasked, .. } = counts;
+    let (content, failed) = (counts.content_words(), counts.failed_words());
+    let (tone, head, text) = match verdict {
+        Verdict::Retained => (Tone::Good, "Retained", format!("All stayed; {content}.")),
+        Verdict::Unsatisfied => (
+            Tone::Warn,
+            "Unsatisfied",
+            format!("All stayed, but the model satisfies nobody; {content}."),
+        ),
+        Verdict::Benign => {
+            let text = format!("{left} of {agents} left, and it harmed nobody; {content}.");
+            (Tone::Fair, "Benign", text)
+        }
+        Verdict::Harmful => {
+            let text = format!("{left} of {agents} left, and the model fails {failed}; {content}.");
+            (Tone::Bad, "Harmful", text)
+        }
+        Verdict::Unknown => {
+            let text = format!(
+                "{left} of {agents} left; {unasked} could not be asked about the model, which \
+                 satisfies all others; {content}."
+            );
+            (Tone::Open, "Unknown", text)
+        }
+    };
+    VerdictWords { tone, head, text }
+}
+
+/// Why a run ended: a clause that begins with "it".
+pub fn stop(reason: StopReason) -> &'static str {
+    match reason {
+        StopReason::Settled => "it stopped: everybody is within reach of their target loss",
+        StopReason::Landed => "it landed: everybody was brought under their target loss at once",
+        StopReason::Stalled => {
+            "it stalled: no direction helps somebody and leaves those about to leave alone"
+        }
+        StopReason::EveryoneLeft => "it ended because everyone had left",
+        StopReason::EarlyStop => "it stopped before a predicted departure",
+        StopReason::RoundLimit => "it ended after the rounds asked for",
+        StopReason::TooFew => "it stopped: fewer agents answered than it was told to continue with",
+    }
+}
+
+/// Whether everybody was brought under their target loss at once.
+pub fn landing(landing: Landing) -> &'static str {
+    match landing {
+        Landing::Certified => "yes, certified: provably under every target loss at once",
+        Landing::Estimated => "yes, as far as can be predicted",
+        Landing::No => "not yet",
+    }
+}

@@ -1,0 +1,21 @@
+//! How a rule's line looks on the page: the same as in every drawing.
+
+use fedstay_draw::plot::Style;
+use serde::Serialize;
+
+/// How a rule's line looks.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Look {
+    /// `#rrggbb`, on white.
+    colour: String,
+    /// Lengths of dashes and gaps in multiples of the line's width; empty for an unbroken line.
+    dash: Vec<f64>,
+}
+
+impl Look {
+    /// The look of a rule, by the label that a run's header has.
+    pub(crate) fn of(rule: &str) -> Self {
+        let style = Style::of(rule);
+        Self { colour: style.colour.hex(), dash: style.dash.lengths().to_vec() }
+    }
+}
