@@ -36,17 +36,15 @@ pub mod behaviour;
 pub mod consistency;
 pub mod diagnose;
 mod error;
-pub mod linalg;
 pub mod list;
+pub mod numerics;
 mod packed;
 pub mod policy;
 pub mod privacy;
 pub mod problem;
-pub mod projection;
 pub mod record;
 mod report;
 mod run;
-mod seed;
 mod server;
 pub mod verdict;
 
@@ -56,11 +54,11 @@ pub use aggregate::{
 };
 pub use behaviour::{Behaviour, Choice, Decide, Evidence, Manner, View};
 pub use error::Error;
+pub use numerics::{Seed, linalg, projection};
 pub use policy::Policy;
 pub use privacy::Privacy;
 pub use report::{AgentId, Loss, Report, Reports, Standing, Vector, tau};
 pub use run::{Assessment, Call, Engine, Evaluation, Gathered, Observer, RoundView, run};
-pub use seed::Seed;
 pub use server::{Progress, Server, ServerState};
 
 /// The README's example, compiled and run.

@@ -20,7 +20,8 @@
 //! Reference: Mehryar Mohri, Gary Sivek, Ananda Theertha Suresh, *Agnostic Federated Learning*, ICML
 //! 2019, the algorithm Stochastic-AFL.
 
-use super::{Aggregator, Decision, Round, descend, simplex, watched};
+use super::{Aggregator, Decision, Round, descend, watched};
+use crate::numerics::simplex;
 use crate::{AgentId, Error};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

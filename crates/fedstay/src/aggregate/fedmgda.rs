@@ -23,7 +23,8 @@
 //! Multi-Objective Optimization*, IEEE Transactions on Network Science and Engineering 9(4), 2022;
 //! arXiv 2006.11489 (2020).
 
-use super::{Aggregator, Decision, Losses, Round, descend, simplex, watched};
+use super::{Aggregator, Decision, Losses, Round, descend, watched};
+use crate::numerics::simplex;
 use crate::{Error, Vector, linalg};
 use serde::{Deserialize, Serialize};
 

@@ -10,7 +10,6 @@ mod conflict;
 mod fedfv;
 mod fedmgda;
 pub(crate) mod floors;
-mod half_space;
 mod maxfl;
 mod mean;
 mod mw_fed;
@@ -18,7 +17,6 @@ mod pcgrad;
 mod q_fedavg;
 mod retain;
 pub(crate) mod safety;
-mod simplex;
 
 pub use ada_gd::{AdaGd, OnSettled};
 pub use afl::Afl;
