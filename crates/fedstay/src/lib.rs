@@ -37,6 +37,7 @@ pub mod consistency;
 pub mod diagnose;
 mod error;
 pub mod list;
+mod memory;
 pub mod numerics;
 mod packed;
 pub mod policy;
@@ -48,10 +49,8 @@ mod run;
 mod server;
 pub mod verdict;
 
-pub use aggregate::{
-    AdaGd, Afl, Aggregator, Base, Decision, FedFv, FedMgdaPlus, Losses, MaxFl, Mean, MwFed,
-    OnSettled, PcGrad, QFedAvg, Retain, Round, Rule, Split, StopReason, Trust,
-};
+pub use aggregate::rules::*;
+pub use aggregate::{Aggregator, Decision, Facts, Losses, Round, Rule, Split, StopReason};
 pub use behaviour::{Behaviour, Choice, Decide, Evidence, Manner, View};
 pub use error::Error;
 pub use numerics::{Seed, linalg, projection};
