@@ -3,9 +3,8 @@
 use crate::convert::described;
 use crate::error::{error, from_core};
 use crate::participant::Sight;
-use fedstay::aggregate::Variant;
 use fedstay::list::Entry;
-use fedstay::{AgentId, Aggregator, Choice, Decide, MwFed, Policy, Rule, View};
+use fedstay::{AgentId, Aggregator, Choice, Decide, Policy, Rule, View};
 use pyo3::prelude::*;
 
 /// What there is of `what` ("rules", "policies" or "behaviours"): name, one sentence, reference.
@@ -37,10 +36,8 @@ pub(crate) fn complete_rule(rule: &Bound<'_, PyAny>) -> PyResult<String> {
 /// Refuses a rule that sets loads where nobody applies them: such a run would be another rule's.
 #[pyfunction]
 pub(crate) fn refuse_loads(rule: &Bound<'_, PyAny>, place: &str) -> PyResult<()> {
-    match crate::server::rule(rule)? {
-        Rule::MwFed(MwFed { variant: Variant::Load, .. }) => Err(error(no_loads("mw-fed", place))),
-        _ => Ok(()),
-    }
+    let rule = crate::server::rule(rule)?;
+    if rule.facts().sets_loads { Err(error(no_loads(rule.name(), place))) } else { Ok(()) }
 }
 
 /// Why a rule's loads cannot be applied, and what to use instead.

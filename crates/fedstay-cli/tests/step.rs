@@ -64,6 +64,19 @@ fn state_carries_what_a_rule_remembers() {
     let second = answer(&input);
     // The halved step size is in the state: the second step is no longer than the first.
     assert_eq!(first["step"], second["step"]);
+    input["rule"] = json!({ "kind": "afl", "gamma": 0.1 });
+    input["state"] = Value::Null;
+    let first = answer(&input);
+    let unaware = answer(&input);
+    assert_eq!(first["step"], unaware["step"]);
+    input["state"] = first["state"].clone();
+    assert_ne!(answer(&input)["step"], first["step"], "the mixture is in the state");
+    input["rule"]["memory"] = json!([[0, 1.0]]);
+    let refused = step(input.to_string().as_bytes());
+    assert_eq!(refused.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(said.contains("rule.memory"), "{said}");
+    input["rule"].as_object_mut().unwrap().remove("memory");
     input["state"] = "nonsense".into();
     assert_eq!(step(input.to_string().as_bytes()).status.code(), Some(2));
 }

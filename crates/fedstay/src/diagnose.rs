@@ -5,6 +5,7 @@
 //! most `min(δ/L, √(δ/2H), 1/(MH))`. All of this can be seen, or estimated from below, in the Gram
 //! matrices of a run.
 
+use crate::numerics::Cholesky;
 use crate::record::GramLine;
 use crate::{AgentId, Book, Error, RoundRecord};
 use serde::Serialize;
@@ -41,35 +42,11 @@ pub fn smallest_angle(gram: &[f64], n: usize) -> Option<f64> {
         let (i, j) = (seen[i], seen[j]);
         gram[i * n + j] / (gram[i * n + i] * gram[j * n + j]).sqrt()
     };
-    // Cholesky of the normalised Gram matrix, then the diagonal of its inverse: the sine of the
-    // angle between vector m and the others' span is 1/√(inverse_mm).
-    let mut lower = vec![0.0; k * k];
-    for i in 0..k {
-        for j in 0..=i {
-            let known: f64 = (0..j).map(|c| lower[i * k + c] * lower[j * k + c]).sum();
-            let value = cosine(i, j) - known;
-            if i == j {
-                if value <= 1e-15 * k as f64 {
-                    return Some(0.0);
-                }
-                lower[i * k + i] = value.sqrt();
-            } else {
-                lower[i * k + j] = value / lower[j * k + j];
-            }
-        }
-    }
-    let mut inverse_diagonal = vec![0.0; k];
-    let mut column = vec![0.0; k];
-    for start in 0..k {
-        column.fill(0.0);
-        for row in start..k {
-            let known: f64 = (start..row).map(|c| lower[row * k + c] * column[c]).sum();
-            let unit = if row == start { 1.0 } else { 0.0 };
-            column[row] = (unit - known) / lower[row * k + row];
-        }
-        inverse_diagonal[start] = column[start..].iter().map(|value| value * value).sum();
-    }
-    let largest = inverse_diagonal.into_iter().fold(1.0, f64::max);
+    // The sine of the angle between vector m and the others' span is 1/√(inverse_mm).
+    let dependent = 1e-15 * k as f64;
+    let pivot = |left: f64| if left <= dependent { None } else { Some(left) };
+    let Some(factor) = Cholesky::new(k, cosine, pivot) else { return Some(0.0) };
+    let largest = factor.inverse_diagonal().into_iter().fold(1.0, f64::max);
     Some((1.0 / largest.sqrt()).min(1.0).asin())
 }
 
@@ -281,8 +258,7 @@ mod tests {
     #[test]
     fn the_smallest_angle_of_known_vectors() {
         // Two vectors at 30°.
-        let (s, c) = 30f64.to_radians().sin_cos();
-        let _ = s;
+        let c = 30f64.to_radians().cos();
         let angle = smallest_angle(&[1.0, 2.0 * c, 2.0 * c, 4.0], 2).unwrap();
         assert!((angle.to_degrees() - 30.0).abs() < 1e-9);
         // Orthogonal: 90°; parallel: 0; one alone: nothing to compare.

@@ -122,6 +122,9 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
+    /// A server whose rule does not say how it is saved.
+    #[error("a server with this rule cannot be saved: implement `Aggregator::save` and `restore`")]
+    CannotSave,
     /// An engine could not gather a round.
     #[error("round {round}: {why}")]
     Engine {

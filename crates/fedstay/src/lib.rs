@@ -36,27 +36,25 @@ pub mod aggregate;
 mod broadcast;
 pub mod diagnose;
 mod error;
-pub mod linalg;
 pub mod list;
 mod memory;
+pub mod numerics;
 pub mod packed;
 pub mod policy;
 pub mod problem;
-pub mod projection;
 mod report;
 mod run;
-mod seed;
+mod saved;
 mod server;
 
 pub use agent::{Answer, Participant, ParticipantState, behaviour, privacy};
-pub use aggregate::{
-    AdaGd, Afl, Aggregator, Base, Decision, FedFv, FedMgdaPlus, Losses, MaxFl, Mean, MwFed,
-    OnSettled, PcGrad, QFedAvg, Retain, Round, Rule, Split, StopReason, Trust,
-};
+pub use aggregate::rules::*;
+pub use aggregate::{Aggregator, Decision, Facts, Losses, Round, Rule, Split, StopReason};
 pub use behaviour::{Behaviour, Choice, Decide, Evidence, Manner, View};
 pub use broadcast::Broadcast;
 pub use error::Error;
 pub use memory::Memory;
+pub use numerics::{Seed, fingerprint, linalg, projection};
 pub use policy::Policy;
 pub use privacy::Privacy;
 pub use report::{AgentId, Loss, Report, Reports, Standing, Vector, tau};
@@ -64,7 +62,6 @@ pub use run::{
     Abilities, About, AgentAssessment, Assessment, Book, Call, Engine, Gathered, Moment,
     RoundRecord, Session, SessionState, consistency, record, verdict,
 };
-pub use seed::{Seed, fingerprint};
 pub use server::{Progress, Server, ServerState};
 
 /// The README's example, compiled and run.

@@ -1,11 +1,12 @@
 //! Server policies that wrap any rule: what a server without a better idea would do about
-//! departures. Both belong in every comparison.
+//! departures. They belong in every comparison.
 
 use crate::aggregate::floors::Floors;
 use crate::aggregate::{Decision, Round, Split, StopReason, forecast, safety};
-use crate::{Error, packed};
+use crate::list::Entry;
+use crate::saved::is_default;
+use crate::{AgentId, Error, packed};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 /// Every policy, under the name it has in a configuration.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -29,22 +30,11 @@ pub enum Policy {
 pub struct Guard {
     /// How far above its precision every agent is kept.
     pub delta: f64,
-    #[serde(skip)]
-    acted: u32,
-    #[serde(skip)]
-    rounds: u32,
 }
 
 impl Default for Guard {
     fn default() -> Self {
-        Self { delta: 0.01, acted: 0, rounds: 0 }
-    }
-}
-
-impl Guard {
-    /// The share of the rounds in which it changed the rule's step.
-    pub fn share(&self) -> f64 {
-        f64::from(self.acted) / f64::from(self.rounds.max(1))
+        Self { delta: 0.01 }
     }
 }
 
@@ -64,11 +54,15 @@ pub struct EarlyStop {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct KeepBest {
-    #[serde(skip)]
+    #[serde(skip_serializing_if = "is_default")]
+    memory: Seen,
+}
+
+/// What keep-best remembers: the best weights so far, and what it takes to judge the next.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+struct Seen {
     best: Option<Best>,
-    #[serde(skip)]
-    epsilons: Vec<(u64, f64)>,
-    #[serde(skip)]
+    epsilons: Vec<(AgentId, f64)>,
     somebody_left: bool,
 }
 
@@ -80,28 +74,21 @@ struct Best {
     weights: Vec<f64>,
 }
 
-#[derive(Serialize, Deserialize)]
-struct KeepBestMemory {
-    best: Option<Best>,
-    epsilons: Vec<(u64, f64)>,
-    somebody_left: bool,
-}
-
 impl Policy {
     /// The name in a configuration, and one sentence, of every policy.
-    pub const LIST: &'static [crate::list::Entry] = &[
-        crate::list::Entry { name: "none", about: "follow the rule", reference: "" },
-        crate::list::Entry {
+    pub const LIST: &'static [Entry] = &[
+        Entry { name: "none", about: "follow the rule", reference: "" },
+        Entry {
             name: "early-stop",
             about: "stop instead of taking the first step predicted to make an agent leave",
             reference: "",
         },
-        crate::list::Entry {
+        Entry {
             name: "keep-best",
             about: "follow the rule, but return the best weights seen for everybody",
             reference: "",
         },
-        crate::list::Entry {
+        Entry {
             name: "guard",
             about: "follow the rule as near as keeping every agent above its floor allows",
             reference: "this project",
@@ -124,7 +111,7 @@ impl Policy {
             Self::EarlyStop(EarlyStop { margin }) if !margin.is_finite() => {
                 Err(Error::bad_parameter("policy.margin", margin, "a finite number"))
             }
-            Self::Guard(Guard { delta, .. }) if !(delta.is_finite() && *delta >= 0.0) => {
+            Self::Guard(Guard { delta }) if !(delta.is_finite() && *delta >= 0.0) => {
                 Err(Error::bad_parameter("policy.delta", delta, "a number, zero or more"))
             }
             _ => Ok(()),
@@ -157,7 +144,7 @@ impl Policy {
                     decision.stop = Some(StopReason::EarlyStop);
                 }
             }
-            Self::KeepBest(memory) => memory.consider(round)?,
+            Self::KeepBest(policy) => policy.memory.consider(round)?,
             Self::Guard(guard) => {
                 if decision.stop.is_some() {
                     // Nothing moves, or the rule lands and says itself how sure it is.
@@ -166,18 +153,11 @@ impl Policy {
                 }
                 let floors = Floors::new(round.reports, "guard")?;
                 let held = floors.keep(step, guard.delta);
-                guard.rounds += 1;
                 let share = safety::shorten(round.reports, step, guard.delta);
                 decision.kept = Some(safety::keeps_everybody(round.reports, step, guard.delta));
                 if share < 1.0 || held.multipliers.iter().any(|multiplier| *multiplier > 0.0) {
-                    guard.acted += 1;
                     decision.guarded = true;
-                    decision.split = Split::default();
-                    for (report, multiplier) in round.reports.iter().zip(&held.multipliers) {
-                        let split = &mut decision.split;
-                        let side = if *multiplier > 0.0 { &mut split.d } else { &mut split.nd };
-                        side.push(report.agent);
-                    }
+                    decision.split = Split::by(round.reports, |i| held.multipliers[i] > 0.0);
                 }
                 let stands = step.iter().all(|value| *value == 0.0);
                 if stands && (!held.met || share == 0.0) {
@@ -191,7 +171,7 @@ impl Policy {
     /// A round without reports: its goodbyes still count.
     pub(crate) fn heard_nobody(&mut self, round: &Round<'_>) -> Result<(), Error> {
         match self {
-            Self::KeepBest(memory) => memory.consider(round),
+            Self::KeepBest(policy) => policy.memory.consider(round),
             _ => Ok(()),
         }
     }
@@ -199,46 +179,15 @@ impl Policy {
     /// The weights to deliver at the end, if not the current ones.
     pub(crate) fn deliver(&self) -> Option<&[f64]> {
         match self {
-            Self::KeepBest(KeepBest { best: Some(best), .. }) => Some(&best.weights),
+            Self::KeepBest(policy) => {
+                policy.memory.best.as_ref().map(|best| best.weights.as_slice())
+            }
             _ => None,
         }
     }
-
-    pub(crate) fn memory(&self) -> Value {
-        match self {
-            Self::KeepBest(KeepBest { best, epsilons, somebody_left }) => {
-                let memory = KeepBestMemory {
-                    best: best.clone(),
-                    epsilons: epsilons.clone(),
-                    somebody_left: *somebody_left,
-                };
-                serde_json::to_value(memory).unwrap_or(Value::Null)
-            }
-            Self::Guard(guard) => serde_json::json!([guard.acted, guard.rounds]),
-            _ => Value::Null,
-        }
-    }
-
-    pub(crate) fn recall(&mut self, memory: &Value) -> Result<(), Error> {
-        let bad = |error: serde_json::Error| Error::BadState { why: error.to_string() };
-        match self {
-            _ if memory.is_null() => {}
-            Self::KeepBest(policy) => {
-                let memory = KeepBestMemory::deserialize(memory).map_err(bad)?;
-                policy.best = memory.best;
-                policy.epsilons = memory.epsilons;
-                policy.somebody_left = memory.somebody_left;
-            }
-            Self::Guard(guard) => {
-                (guard.acted, guard.rounds) = <(u32, u32)>::deserialize(memory).map_err(bad)?;
-            }
-            _ => {}
-        }
-        Ok(())
-    }
 }
 
-impl KeepBest {
+impl Seen {
     fn consider(&mut self, round: &Round<'_>) -> Result<(), Error> {
         if self.somebody_left {
             return Ok(());
@@ -250,7 +199,7 @@ impl KeepBest {
             count += 1;
         }
         for (agent, epsilon) in &self.epsilons {
-            if round.reports.goodbyes().iter().any(|left| left.0 == *agent) {
+            if round.reports.goodbyes().contains(agent) {
                 total += epsilon;
                 count += 1;
             }
@@ -258,7 +207,7 @@ impl KeepBest {
         self.epsilons = round
             .reports
             .iter()
-            .filter_map(|report| report.epsilon().map(|epsilon| (report.agent.0, epsilon)))
+            .filter_map(|report| report.epsilon().map(|epsilon| (report.agent, epsilon)))
             .collect();
         self.somebody_left = !round.reports.goodbyes().is_empty();
         let loss = total / count.max(1) as f64;

@@ -1,12 +1,12 @@
 //! The server: weights, a rule, and one pure transition.
 
-use crate::aggregate::{Aggregator, Decision, Losses, Round, Rule, StopReason};
-use crate::{AgentId, Error, Policy, Reports, Vector, linalg, packed};
-use serde::{Deserialize, Serialize};
+use crate::aggregate::{Aggregator, Decision, Losses, Round, Rule, Split, StopReason};
+use crate::{AgentId, Error, Policy, Reports, Vector, linalg, packed, saved};
+use serde::{Deserialize, Serialize, Serializer, ser::Error as _};
 use serde_json::Value;
 
 /// The form of a saved state; raised when an older one can no longer be read.
-const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 2;
 
 /// A server that turns reports into steps.
 ///
@@ -17,6 +17,12 @@ pub struct Server {
     step: Vec<f64>,
     rule: Rule,
     policy: Policy,
+    clock: Clock,
+}
+
+/// How far a server has come.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+struct Clock {
     round: u32,
     step_size: f64,
     initial_step_size: f64,
@@ -24,24 +30,43 @@ pub struct Server {
 }
 
 /// Everything a server is, for a checkpoint.
+///
+/// Serialising it fails for a [custom rule](Server::with_rule) that cannot be
+/// [saved](Aggregator::save).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ServerState {
     schema: u32,
-    rule: Rule,
+    #[serde(flatten)]
+    rule: SavedRule,
     policy: Policy,
     #[serde(flatten)]
-    progress: Progress,
+    clock: Clock,
     #[serde(with = "packed")]
     weights: Vec<f64>,
 }
 
-/// How far a server has come, without its weights: what a stateless caller passes back.
+/// A rule with what it remembers; of a custom one only the latter.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum SavedRule {
+    Rule(Rule),
+    CustomRule {
+        #[serde(serialize_with = "saved")]
+        memory: Option<String>,
+    },
+}
+
+fn saved<S: Serializer>(memory: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
+    let memory = memory.as_ref().ok_or_else(|| S::Error::custom(Error::CannotSave))?;
+    serializer.serialize_str(memory)
+}
+
+/// How far a server has come and what it remembers, without its weights, rule and policy: what a
+/// caller that keeps those itself passes back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
-    round: u32,
-    step_size: f64,
-    initial_step_size: f64,
-    last_step: f64,
+    #[serde(flatten)]
+    clock: Clock,
     #[serde(default)]
     rule_memory: Value,
     #[serde(default)]
@@ -49,9 +74,27 @@ pub struct Progress {
 }
 
 impl Server {
-    /// A server before its first round.
+    /// A server before its first round, with a rule of the list. Neither the rule nor a
+    /// [policy](Self::with_policy) may remember anything yet: [`from_state`](Self::from_state)
+    /// takes up those that do.
     pub fn new(weights: Vec<f64>, rule: impl Into<Rule>, step_size: f64) -> Result<Self, Error> {
         let rule = rule.into();
+        if !matches!(rule, Rule::Custom(_)) {
+            check_fresh("rule", &rule)?;
+        }
+        Self::begin(weights, rule, step_size)
+    }
+
+    /// A server before its first round, with a rule of the caller's own; see [`Aggregator`].
+    pub fn with_rule(
+        weights: Vec<f64>,
+        rule: Box<dyn Aggregator>,
+        step_size: f64,
+    ) -> Result<Self, Error> {
+        Self::begin(weights, rule.into(), step_size)
+    }
+
+    fn begin(weights: Vec<f64>, rule: Rule, step_size: f64) -> Result<Self, Error> {
         rule.check()?;
         if !(step_size.is_finite() && step_size > 0.0) {
             return Err(Error::bad_parameter("step_size", step_size, "a number above zero"));
@@ -65,16 +108,14 @@ impl Server {
             weights,
             rule,
             policy: Policy::None,
-            round: 0,
-            step_size,
-            initial_step_size: step_size,
-            last_step: 0.0,
+            clock: Clock { round: 0, step_size, initial_step_size: step_size, last_step: 0.0 },
         })
     }
 
     /// The same server under a policy.
     pub fn with_policy(mut self, policy: Policy) -> Result<Self, Error> {
         policy.check()?;
+        check_fresh("policy", &policy)?;
         self.policy = policy;
         Ok(self)
     }
@@ -94,20 +135,20 @@ impl Server {
             });
         }
         let round = Round {
-            number: self.round + 1,
-            step_size: self.step_size,
-            initial_step_size: self.initial_step_size,
-            last_step: self.last_step,
+            number: self.clock.round + 1,
+            step_size: self.clock.step_size,
+            initial_step_size: self.clock.initial_step_size,
+            last_step: self.clock.last_step,
             weights: &self.weights,
             reports,
         };
         self.step.fill(0.0);
         if reports.is_empty() {
             self.policy.heard_nobody(&round)?;
-            self.round += 1;
+            self.clock.round += 1;
             return Ok(Decision {
                 stop: (reports.absent() == 0).then_some(StopReason::EveryoneLeft),
-                ..Decision::standing(self.step_size)
+                ..Decision::new(Split::default(), self.clock.step_size)
             });
         }
         // The rule works on a copy of its memory, so that a failure further down costs nothing.
@@ -116,15 +157,15 @@ impl Server {
         let overflow = self.weights.iter().zip(&self.step).position(|(w, s)| !(w + s).is_finite());
         if let Some(index) = overflow {
             let value = self.weights[index] + self.step[index];
-            return Err(Error::StepOverflow { index, value, step_size: self.step_size });
+            return Err(Error::StepOverflow { index, value, step_size: self.clock.step_size });
         }
         self.policy.apply(&round, &mut self.step, &mut decision)?;
 
         linalg::add_scaled(&mut self.weights, 1.0, Vector::F64(&self.step));
         self.rule = rule;
-        self.step_size = decision.step_size;
-        self.last_step = linalg::norm(Vector::F64(&self.step));
-        self.round += 1;
+        self.clock.step_size = decision.step_size;
+        self.clock.last_step = linalg::norm(Vector::F64(&self.step));
+        self.clock.round += 1;
         Ok(decision)
     }
 
@@ -143,19 +184,19 @@ impl Server {
         &self.step
     }
 
-    /// The length of that.
+    /// The length of the last step.
     pub fn last_step(&self) -> f64 {
-        self.last_step
+        self.clock.last_step
     }
 
     /// The rounds so far.
     pub fn round(&self) -> u32 {
-        self.round
+        self.clock.round
     }
 
     /// The step size in force.
     pub fn step_size(&self) -> f64 {
-        self.step_size
+        self.clock.step_size
     }
 
     /// The rule.
@@ -173,7 +214,7 @@ impl Server {
         if self.policy.needs_exact_losses() {
             return Losses::Exact;
         }
-        self.rule.losses(self.step_size, self.last_step)
+        self.rule.losses(self.clock.step_size, self.clock.last_step)
     }
 
     /// The share of the usual work for each agent in the next round, where the rule sets loads.
@@ -183,59 +224,104 @@ impl Server {
 
     /// Everything, for a checkpoint.
     pub fn state(&self) -> ServerState {
+        let rule = match &self.rule {
+            rule @ Rule::Custom(_) => SavedRule::CustomRule { memory: rule.save() },
+            rule => SavedRule::Rule(rule.clone()),
+        };
         ServerState {
             schema: SCHEMA,
-            rule: self.rule.clone(),
+            rule,
             policy: self.policy.clone(),
-            progress: self.progress(),
+            clock: self.clock,
             weights: self.weights.clone(),
         }
     }
 
     /// A server as it was when [`state`](Self::state) was taken.
     pub fn from_state(state: ServerState) -> Result<Self, Error> {
+        match state.rule.clone() {
+            SavedRule::Rule(rule) => Self::take_up(state, rule),
+            SavedRule::CustomRule { .. } => Err(Error::BadState {
+                why: "it is of a custom rule, which `Server::from_state_with` takes up".into(),
+            }),
+        }
+    }
+
+    /// The same for a server with a rule of the caller's own, which
+    /// [restores](Aggregator::restore) what it remembered. Its parameters are the caller's to keep.
+    pub fn from_state_with(
+        state: ServerState,
+        mut rule: Box<dyn Aggregator>,
+    ) -> Result<Self, Error> {
+        match &state.rule {
+            SavedRule::CustomRule { memory: Some(memory) } => rule.restore(memory)?,
+            SavedRule::CustomRule { memory: None } => return Err(Error::CannotSave),
+            SavedRule::Rule(rule) => {
+                let why = format!("it is of {}, not of a custom rule", rule.name());
+                return Err(Error::BadState { why });
+            }
+        }
+        Self::take_up(state, rule.into())
+    }
+
+    fn take_up(state: ServerState, rule: Rule) -> Result<Self, Error> {
         if state.schema != SCHEMA {
             let why = format!("its schema is {}, this version reads {SCHEMA}", state.schema);
             return Err(Error::BadState { why });
         }
-        let mut server = Self::new(state.weights, state.rule, state.progress.step_size)?
-            .with_policy(state.policy)?;
-        server.resume(state.progress)?;
-        Ok(server)
+        state.clock.check()?;
+        state.policy.check()?;
+        let server = Self::begin(state.weights, rule, state.clock.step_size)?;
+        Ok(Self { policy: state.policy, clock: state.clock, ..server })
     }
 
-    /// How far it has come, without the weights.
-    pub fn progress(&self) -> Progress {
-        Progress {
-            round: self.round,
-            step_size: self.step_size,
-            initial_step_size: self.initial_step_size,
-            last_step: self.last_step,
-            rule_memory: self.rule.memory(),
-            policy_memory: self.policy.memory(),
-        }
+    /// How far it has come and what it remembers, without the weights.
+    ///
+    /// # Errors
+    /// For a custom rule that cannot be [saved](Aggregator::save).
+    pub fn progress(&self) -> Result<Progress, Error> {
+        Ok(Progress {
+            clock: self.clock,
+            rule_memory: self.rule.memory()?,
+            policy_memory: saved::of(&self.policy)?,
+        })
     }
 
-    /// Goes on from what [`progress`](Self::progress) gave.
+    /// Continues from what [`progress`](Self::progress) gave.
     pub fn resume(&mut self, progress: Progress) -> Result<(), Error> {
-        if !progress.last_step.is_finite() {
-            return Err(Error::BadState {
-                why: format!("its last step is {}", progress.last_step),
-            });
+        progress.clock.check()?;
+        let (mut rule, mut policy) = (self.rule.clone(), self.policy.clone());
+        rule.recall(progress.rule_memory)?;
+        saved::put(&mut policy, progress.policy_memory)?;
+        (self.rule, self.policy, self.clock) = (rule, policy, progress.clock);
+        Ok(())
+    }
+}
+
+impl Clock {
+    /// Refuses what no server can have come to.
+    fn check(&self) -> Result<(), Error> {
+        if !self.last_step.is_finite() {
+            return Err(Error::BadState { why: format!("its last step is {}", self.last_step) });
         }
-        for step_size in [progress.step_size, progress.initial_step_size] {
+        for step_size in [self.step_size, self.initial_step_size] {
             if !(step_size.is_finite() && step_size > 0.0) {
-                let why = format!("its step size is {step_size}");
-                return Err(Error::BadState { why });
+                return Err(Error::BadState { why: format!("its step size is {step_size}") });
             }
         }
-        self.rule.recall(&progress.rule_memory)?;
-        self.policy.recall(&progress.policy_memory)?;
-        self.round = progress.round;
-        self.step_size = progress.step_size;
-        self.initial_step_size = progress.initial_step_size;
-        self.last_step = progress.last_step;
         Ok(())
+    }
+}
+
+/// Refuses a rule or policy that brings a memory along.
+fn check_fresh(what: &str, whole: &impl Serialize) -> Result<(), Error> {
+    match saved::of(whole)? {
+        Value::Null => Ok(()),
+        _ => Err(Error::bad_parameter(
+            format!("{what}.memory"),
+            "given",
+            "left out: only a saved state has one",
+        )),
     }
 }
 
@@ -326,5 +412,27 @@ mod tests {
         let mut server = Server::from_state(serde_json::from_str(&text).unwrap()).unwrap();
         server.step(&Reports::new(1, vec![report(1, 0.0)]).unwrap()).unwrap();
         assert_eq!(server.delivered(), [-3.0]);
+    }
+
+    #[test]
+    fn a_state_of_an_earlier_version_is_refused_by_its_schema() {
+        let server = Server::new(vec![1.0], Mean::default(), 0.1).unwrap();
+        let text = serde_json::to_string(&server.state()).unwrap();
+        assert!(text.contains("\"schema\":2"), "{text}");
+        let earlier = text.replace("\"schema\":2", "\"schema\":1,\"rule_memory\":null");
+        let error = Server::from_state(serde_json::from_str(&earlier).unwrap()).unwrap_err();
+        assert!(error.to_string().contains("its schema is 1, this version reads 2"), "{error}");
+    }
+
+    #[test]
+    fn what_a_failed_resumption_brought_is_dropped() {
+        let mut server = Server::new(vec![0.0], Mean::default(), 0.1).unwrap();
+        let mut progress = serde_json::to_value(server.progress().unwrap()).unwrap();
+        let before = server.state();
+        progress["round"] = 7.into();
+        progress["rule_memory"] = serde_json::json!([1]);
+        let error = server.resume(serde_json::from_value(progress).unwrap()).unwrap_err();
+        assert!(matches!(error, Error::BadState { .. }), "{error}");
+        assert_eq!(server.state(), before);
     }
 }

@@ -104,8 +104,8 @@ fn decide(text: &[u8]) -> Result<Output, Usage> {
         input.reports.iter().map(InputReport::read).collect();
     let reports = Reports::new(dimension, reports?).map_err(refused)?;
     let decision = server.step(&reports).map_err(refused)?;
-    let state =
-        serde_json::to_string(&server.progress()).map_err(|error| Usage(error.to_string()))?;
+    let progress = server.progress().map_err(refused)?;
+    let state = serde_json::to_string(&progress).map_err(|error| Usage(error.to_string()))?;
     Ok(Output {
         split: decision.split,
         case: decision.case,

@@ -1,6 +1,6 @@
 //! Labels: a rule with what is changed about it, such as `ada-gd+halve` or `fedavg+early-stop`.
 
-use fedstay::{Behaviour, Rule};
+use fedstay::{Aggregator, Behaviour, Policy, Rule};
 use fedstay_sim::spec::SpecError;
 use toml::{Table, Value};
 
@@ -22,27 +22,29 @@ pub fn under(mut table: Table, label: &str) -> Result<Table, SpecError> {
             rule.insert("delta".into(), delta);
         }
     }
-    for change in &changes {
-        match *change {
-            "halve" => rule.insert("on_settled".into(), "halve".into()),
-            "stop" => rule.insert("on_settled".into(), "stop".into()),
-            "no-projection" => rule.insert("projection".into(), false.into()),
-            // Five private steps of 0.02: how far `foresight` looks unless told otherwise.
-            "horizon" => rule.insert("horizon".into(), 0.1.into()),
-            _ => None,
-        };
-    }
+    let own = Rule::named(kind).map_or(&[][..], |rule| rule.facts().changes);
+    let mut others = Vec::new();
     for change in changes {
+        let Some(known) = own.iter().find(|known| known.name == change) else {
+            others.push(change);
+            continue;
+        };
+        let set: Table = toml::from_str(known.set).map_err(|why| SpecError(why.to_string()))?;
+        rule.extend(set);
+    }
+    for change in others {
         let (section, kind) = match change {
-            "early-stop" | "keep-best" | "guard" => ("policy", change),
+            _ if policies().any(|name| name == change) => ("policy", change),
             _ if behaviours().any(|name| name == change) => ("behaviour", change),
-            "halve" | "stop" | "no-projection" | "horizon" => continue,
             _ => {
-                let behaviours: Vec<String> = behaviours().map(|name| format!("+{name}")).collect();
+                let plus = |names: &mut dyn Iterator<Item = &'static str>| {
+                    names.map(|name| format!("+{name}")).collect::<Vec<_>>().join(", ")
+                };
+                let mut known = own.iter().map(|change| change.name).chain(policies());
                 return Err(SpecError(format!(
-                    "`{label}`: a rule can carry +halve, +stop, +no-projection, +horizon, \
-                     +early-stop, +keep-best, +guard or a behaviour ({}), not +{change}",
-                    behaviours.join(", ")
+                    "`{label}`: {kind} can carry {} or a behaviour ({}), not +{change}",
+                    plus(&mut known),
+                    plus(&mut behaviours()),
                 )));
             }
         };
@@ -60,6 +62,11 @@ fn rule_of(label: &str) -> (&str, Vec<&str>) {
     let end = named.map_or_else(|| label.find('+').unwrap_or(label.len()), |alias| alias.len());
     let (kind, rest) = label.split_at(end);
     (kind, rest.split('+').skip(1).collect())
+}
+
+/// The policies a label can carry.
+fn policies() -> impl Iterator<Item = &'static str> {
+    Policy::LIST.iter().map(|entry| entry.name).filter(|name| *name != "none")
 }
 
 /// The behaviours a label can carry: those that need nothing else said.
@@ -109,8 +116,28 @@ mod tests {
     }
 
     #[test]
+    fn what_a_rule_says_a_label_may_change_can_be_changed() {
+        for entry in Rule::LIST {
+            for change in Rule::named(entry.name).unwrap().facts().changes {
+                let label = format!("{}+{}", entry.name, change.name);
+                let changed = under(Table::new(), &label).unwrap();
+                let changed: Rule = changed["rule"].clone().try_into().unwrap();
+                // What is printed is what was asked for; not everything is.
+                let printed = changed.facts().label;
+                assert!(printed.is_empty() || printed == [change.name], "{label}: {printed:?}");
+                assert_eq!(printed.is_empty(), matches!(change.name, "stop" | "horizon"));
+            }
+        }
+    }
+
+    #[test]
     fn what_no_rule_can_carry_is_refused() {
         let error = under(Table::new(), "fedavg+slowly").unwrap_err();
         assert!(error.to_string().contains("not +slowly"), "{error}");
+        let error = under(Table::new(), "retain+halve").unwrap_err().to_string();
+        assert!(error.contains("retain can carry +horizon, +early-stop"), "{error}");
+        let horizon = under(Table::new(), "retain+horizon+guard").unwrap();
+        assert_eq!(horizon["rule"]["horizon"].as_float(), Some(0.1));
+        assert_eq!(horizon["policy"]["kind"].as_str(), Some("guard"));
     }
 }

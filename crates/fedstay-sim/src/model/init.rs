@@ -1,6 +1,6 @@
 //! Where training starts.
 
-use rand::Rng;
+use fedstay::numerics::{normal, uniform};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
@@ -46,17 +46,6 @@ impl Init {
         }
         weights
     }
-}
-
-/// Uniform in [0, 1), 53 bits.
-fn uniform(rng: &mut ChaCha8Rng) -> f64 {
-    (rng.next_u64() >> 11) as f64 * 2f64.powi(-53)
-}
-
-/// Standard normal (Box and Muller; the second of the pair is not used).
-fn normal(rng: &mut ChaCha8Rng) -> f64 {
-    let radius = (-2.0 * (1.0 - uniform(rng)).ln()).sqrt();
-    radius * (std::f64::consts::TAU * uniform(rng)).cos()
 }
 
 #[cfg(test)]

@@ -21,9 +21,8 @@ use crate::model::{Architecture, Model};
 use crate::partition::Partition;
 use crate::simulator::DecidesOn;
 use crate::text::one_line;
-use fedstay::aggregate::Variant;
 use fedstay::problem::{Instance, Problem};
-use fedstay::{Behaviour, Decide, Policy, Privacy, Rule, Seed};
+use fedstay::{Aggregator, Behaviour, Decide, Policy, Privacy, Rule, Seed};
 use keys::check_keys;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
@@ -212,7 +211,7 @@ impl Experiment {
     /// Whether honest agents report exact losses and gradients of convex functions, both at the
     /// weights they received: inequalities between them are then proofs.
     pub fn is_convex(&self) -> bool {
-        let sets_loads = matches!(&self.rule, Rule::MwFed(rule) if rule.variant == Variant::Load);
+        let sets_loads = self.rule.facts().sets_loads;
         let convex = match (&self.problem, &self.training) {
             (Some(problem), _) => problem.is_convex(),
             (None, Some(training)) => {
@@ -246,13 +245,9 @@ impl Experiment {
 /// A rule with what was added to it: `fedavg+early-stop`, `ada-gd+halve`.
 pub fn rule_label(rule: &Rule, policy: &Policy, behaviour: &Behaviour) -> String {
     let mut label = rule.name().to_owned();
-    if let Rule::AdaGd(rule) = rule {
-        if rule.on_settled == fedstay::OnSettled::Halve {
-            label.push_str("+halve");
-        }
-        if !rule.projection {
-            label.push_str("+no-projection");
-        }
+    for change in rule.facts().label {
+        label.push('+');
+        label.push_str(change);
     }
     if *policy != Policy::None {
         label.push('+');
@@ -345,13 +340,7 @@ fn complete_problem(table: &mut Table) -> Result<(), SpecError> {
     default(table, "rounds", 10_000);
     default(table, "step_size", instance.step_size);
     default(table, "epsilon", instance.epsilon);
-    let rule = section(table, "rule")?;
-    if let (Some("retain"), Some(smoothness)) =
-        (rule.get("kind").and_then(Value::as_str), instance.smoothness)
-    {
-        default(rule, "smoothness", smoothness);
-    }
-    complete_rule(table, instance.delta)
+    complete_rule(table, instance.delta, instance.smoothness)
 }
 
 fn complete_training(table: &mut Table) -> Result<(), SpecError> {
@@ -378,14 +367,20 @@ fn complete_training(table: &mut Table) -> Result<(), SpecError> {
             }
         }
     }
-    complete_rule(table, 0.02)
+    complete_rule(table, 0.02, None)
 }
 
-fn complete_rule(table: &mut Table, delta: f64) -> Result<(), SpecError> {
+/// Gives the rule what it takes from the problem unless the file says otherwise.
+fn complete_rule(table: &mut Table, delta: f64, smoothness: Option<f64>) -> Result<(), SpecError> {
     let rule = section(table, "rule")?;
     default(rule, "kind", "ada-gd");
-    if matches!(rule.get("kind").and_then(Value::as_str), Some("ada-gd" | "retain")) {
+    let kind = rule.get("kind").and_then(Value::as_str);
+    let Some(facts) = kind.and_then(Rule::named).map(|rule| rule.facts()) else { return Ok(()) };
+    if facts.slack.is_some() {
         default(rule, "delta", delta);
+    }
+    if let Some(smoothness) = smoothness.filter(|_| facts.takes_smoothness) {
+        default(rule, "smoothness", smoothness);
     }
     Ok(())
 }
@@ -448,6 +443,38 @@ mod tests {
         for experiment in [set(&[]).unwrap(), set(&[("problem.kind", "huber")]).unwrap()] {
             let table = Table::try_from(&experiment).unwrap();
             check_keys(&table).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_configuration_has_no_memory_and_cannot_have_one() {
+        for text in [
+            "[rule]\nkind = \"afl\"\nmemory = []",
+            "[rule]\nkind = \"afl\"\nmemory = [[0, 1.0]]",
+            "[rule]\nkind = \"afl\"\nmemory = {}",
+            "[rule]\nkind = \"retain\"\nmemory = {}",
+            "[rule]\nkind = \"retain\"\nmemory = { radius = 1.0, predicted = [], curvature = 0.0 }",
+            "[policy]\nkind = \"keep-best\"\nmemory = {}",
+            "[policy]\nkind = \"keep-best\"\nmemory = { somebody_left = true, epsilons = [] }",
+            "[rule]\nkind = \"custom\"",
+        ] {
+            assert!(Experiment::parse(text, &[]).is_err(), "{text}");
+        }
+        for entry in Rule::LIST {
+            let text = set(&[("rule.kind", entry.name)]).unwrap().to_toml().unwrap();
+            assert!(!text.contains("memory"), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_a_rule_takes_from_the_problem_is_given_to_it_and_to_no_other() {
+        for entry in Rule::LIST {
+            let pairs = [("problem.kind", "huber"), ("rule.kind", entry.name)];
+            let rule = Table::try_from(set(&pairs).unwrap().rule).unwrap();
+            let facts = Rule::named(entry.name).unwrap().facts();
+            assert_eq!(rule.contains_key("smoothness"), facts.takes_smoothness, "{}", entry.name);
+            let given = rule["delta"].as_float() == Some(0.02);
+            assert_eq!(given, facts.slack.is_some(), "{}", entry.name);
         }
     }
 

@@ -15,7 +15,7 @@
 
 use super::Planned;
 use crate::spec::{Epsilon, Experiment, SpecError};
-use fedstay::{Behaviour, Policy, Rule};
+use fedstay::{Aggregator, Behaviour, Policy, Rule};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -82,15 +82,8 @@ pub(super) fn round_steps(experiment: &Experiment) -> u64 {
 
 /// The slack of the rule's forecast, if its step depends on ε in no way.
 pub(super) fn margin(rule: &Rule) -> Option<f64> {
-    match rule {
-        Rule::FedAvg(rule) | Rule::MinibatchSgd(rule) => Some(rule.delta),
-        Rule::QFedAvg(rule) => Some(rule.delta),
-        Rule::Afl(rule) => Some(rule.delta),
-        Rule::FedMgdaPlus(rule) => Some(rule.delta),
-        Rule::FedFv(rule) => Some(rule.delta),
-        Rule::PcGrad(rule) => Some(rule.delta),
-        _ => None,
-    }
+    let facts = rule.facts();
+    (!facts.reads_epsilon).then_some(facts.margin)
 }
 
 /// Whether runs of this experiment with other ε share its trajectory until somebody leaves.

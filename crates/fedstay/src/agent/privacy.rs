@@ -24,8 +24,8 @@
 //! precision, and how many reports it sent. Nor is the arithmetic hardened: noise in floating point
 //! has holes (Mironov, CCS 2012), so this measures the price of privacy; it does not deploy it.
 
+use crate::numerics::{Number, normals};
 use crate::{Error, Loss};
-use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
@@ -103,47 +103,13 @@ impl Privacy {
         if self.noise == 0.0 { Loss::Exact(mean) } else { Loss::Sampled { mean, standard_error } }
     }
 
-    /// What so many reports of `parts` vectors or numbers each give away.
+    /// What `reports` reports of `parts` vectors or numbers each give away.
     pub fn budget(&self, reports: u32, parts: u32) -> Budget {
         let parts = f64::from(parts) * f64::from(reports);
         let mu = (self.noise > 0.0).then(|| 2.0 / self.noise * parts.sqrt());
         let epsilon = mu.map(|mu| epsilon(mu, self.delta));
         Budget { epsilon, delta: self.delta, mu, reports, privacy: *self }
     }
-}
-
-/// A component of a direction.
-pub trait Number: Copy {
-    /// As `f64`.
-    fn widen(self) -> f64;
-    /// From `f64`.
-    fn narrow(value: f64) -> Self;
-}
-
-impl Number for f32 {
-    fn widen(self) -> f64 {
-        f64::from(self)
-    }
-    fn narrow(value: f64) -> Self {
-        value as f32
-    }
-}
-
-impl Number for f64 {
-    fn widen(self) -> f64 {
-        self
-    }
-    fn narrow(value: f64) -> Self {
-        value
-    }
-}
-
-/// Two independent standard normals (Box and Muller).
-fn normals(rng: &mut ChaCha8Rng) -> [f64; 2] {
-    let mut uniform = || (rng.next_u64() >> 11) as f64 * 2f64.powi(-53);
-    let radius = (-2.0 * (1.0 - uniform()).ln()).sqrt();
-    let (sine, cosine) = (std::f64::consts::TAU * uniform()).sin_cos();
-    [radius * cosine, radius * sine]
 }
 
 /// The smallest ε ≥ 0 with δ(ε) ≤ `delta` for a μ-GDP mechanism.
@@ -183,16 +149,14 @@ fn log_normal_cdf(x: f64) -> f64 {
     -0.5 * x * x - 0.5 * std::f64::consts::TAU.ln() - fraction.ln()
 }
 
-/// The length of a direction, for tests of clipping.
-#[cfg(test)]
-fn length(direction: &[f64]) -> f64 {
-    crate::linalg::norm(crate::Vector::F64(direction))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Seed;
+    use crate::{Seed, Vector, linalg};
+
+    fn length(direction: &[f64]) -> f64 {
+        linalg::norm(Vector::F64(direction))
+    }
 
     #[test]
     fn the_budget_agrees_with_another_implementation() {

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! The server must know: every agent's loss, precision and gradient (or its
-//! [`τ`](crate::Standing::Private) in the place of the first two). It stops when everybody is
+//! [`τ`](crate::Standing::Private) instead of the first two). It stops when everybody is
 //! within reach of their precision (`settled`), or when nothing is left of the direction after the
 //! projection (`stalled`: parallel gradients, or as many agents as dimensions).
 //!
@@ -24,18 +24,31 @@
 //! Reference: Minbiao Han, Kumar Kshitij Patel, Han Shao, Lingxiao Wang, *On the Effect of
 //! Defections in Federated Learning and How to Prevent Them*, arXiv 2311.16459, Algorithm 2.
 
-use super::{Aggregator, Decision, Losses, Round, Split, StopReason, safety};
+use super::{
+    About, Aggregator, Change, Decision, Facts, Losses, NOTHING_LEFT, Round, Split, StopReason,
+    safety,
+};
 use crate::projection::{Projection, project_sum};
 use crate::report::tau;
-use crate::{Error, Loss, Report, Standing, Vector, linalg};
+use crate::{Error, Loss, Report, Standing, linalg};
 use serde::{Deserialize, Serialize};
+
+pub(super) const ABOUT: About = About {
+    what: "predicts who is about to leave and moves only where their losses stay as they are",
+    reference: "Han, Patel, Shao, Wang, On the Effect of Defections in Federated Learning and How to Prevent Them, arXiv 2311.16459",
+};
 
 /// With `on_settled = "halve"`, the step size may fall to this share of the first one.
 const SMALLEST_STEP_SHARE: f64 = 1e-3;
 
-/// What is left of a direction, relative to the gradients it came from, below which it is only
-/// rounding: for gradients in double and in single precision.
-const NOTHING_LEFT: (f64, f64) = (1e-12, 1e-6);
+/// What a label may change about the rule; `horizon` is five private steps of 0.02, which is how far
+/// `foresight` looks unless told otherwise.
+const CHANGES: &[Change] = &[
+    Change { name: "halve", set: "on_settled = \"halve\"" },
+    Change { name: "stop", set: "on_settled = \"stop\"" },
+    Change { name: "no-projection", set: "projection = false" },
+    Change { name: "horizon", set: "horizon = 0.1" },
+];
 
 /// The paper's rule.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -119,27 +132,22 @@ impl Aggregator for AdaGd {
             in_d = self.in_d(round, step_size)?;
         }
 
-        let mut split = Split::default();
         let (mut held, mut moving) = (Vec::new(), Vec::new());
         let mut moving_length = 0.0;
-        let mut single_precision = false;
         for ((report, norm), in_d) in round.reports.iter().zip(round.reports.norms()).zip(&in_d) {
-            single_precision |= matches!(report.slope(), Vector::F32(_));
             if *in_d {
-                split.d.push(report.agent);
                 held.push(report.slope());
             } else {
-                split.nd.push(report.agent);
                 moving.push(report.direction);
                 moving_length += norm;
             }
         }
+        let split = Split::by(round.reports, |index| in_d[index]);
         let case = split.case();
         let mut decision = Decision {
             case: Some(case),
-            split,
             kept: self.projection.then_some(true),
-            ..Decision::standing(step_size)
+            ..Decision::new(split, step_size)
         };
         if case == 3 {
             decision.stop = Some(StopReason::Settled);
@@ -148,7 +156,7 @@ impl Aggregator for AdaGd {
 
         let basis = if self.projection { held.as_slice() } else { &[] };
         let done: Projection = project_sum(&moving, basis, step);
-        let tolerance = if single_precision { NOTHING_LEFT.1 } else { NOTHING_LEFT.0 };
+        let tolerance = NOTHING_LEFT.of(round.reports.iter().map(Report::slope));
         if done.after <= tolerance * moving_length {
             step.fill(0.0);
             decision.stop = Some(StopReason::Stalled);
@@ -172,6 +180,17 @@ impl Aggregator for AdaGd {
         Losses::Near { delta: self.delta + self.margin, step: step_size }
     }
 
+    fn facts(&self) -> Facts {
+        let mut label = Vec::new();
+        if self.on_settled == OnSettled::Halve {
+            label.push("halve");
+        }
+        if !self.projection {
+            label.push("no-projection");
+        }
+        Facts { label, changes: CHANGES, ..Facts::keeping(self.delta) }
+    }
+
     fn check(&self) -> Result<(), Error> {
         super::check_not_negative("rule.margin", self.margin)?;
         super::check_not_negative("rule.horizon", self.horizon)?;
@@ -182,7 +201,7 @@ impl Aggregator for AdaGd {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AgentId, Reports, Server};
+    use crate::{AgentId, Reports, Server, Vector};
 
     fn server(rule: AdaGd, step_size: f64) -> Server {
         Server::new(vec![0.0, 0.0], rule, step_size).unwrap()

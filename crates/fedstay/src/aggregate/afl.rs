@@ -8,7 +8,7 @@
 //! Descent in the weights and ascent in the mixture, both from the same point, on
 //! `min over w, max over λ, of Σ λ_m F_m(w)`. The mixture begins uniform.
 //!
-//! The server must know: every agent's exact loss and its direction. It stops: never by itself. When
+//! The server must know: every agent's exact loss and its direction. It never stops on its own. When
 //! an agent leaves, λ goes to the nearest mixture of the others; one that joins begins with an equal
 //! share. Those who were not asked in a round keep their share, and the others move theirs among
 //! themselves.
@@ -20,11 +20,16 @@
 //! Reference: Mehryar Mohri, Gary Sivek, Ananda Theertha Suresh, *Agnostic Federated Learning*, ICML
 //! 2019, the algorithm Stochastic-AFL.
 
-use super::{Aggregator, Decision, Round, descend, simplex, watched};
-use crate::{AgentId, Error};
+use super::{About, Aggregator, Decision, Facts, Round, descend, watched};
+use crate::numerics::simplex;
+use crate::{AgentId, Error, saved};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use std::collections::BTreeMap;
+
+pub(super) const ABOUT: About = About {
+    what: "the best model for the worst mixture of the agents",
+    reference: "Mohri, Sivek, Suresh, Agnostic Federated Learning, ICML 2019",
+};
 
 /// The best model for the worst mixture of the agents.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -35,7 +40,8 @@ pub struct Afl {
     pub gamma: f64,
     /// Widens the forecast of departures and changes no step.
     pub delta: f64,
-    #[serde(skip)]
+    /// Every agent's share of the mixture.
+    #[serde(rename = "memory", with = "saved::pairs", skip_serializing_if = "BTreeMap::is_empty")]
     mixture: BTreeMap<AgentId, f64>,
 }
 
@@ -94,18 +100,13 @@ impl Aggregator for Afl {
         Ok(watched(round, step, self.delta))
     }
 
+    fn facts(&self) -> Facts {
+        Facts::blind(self.delta)
+    }
+
     fn check(&self) -> Result<(), Error> {
         super::check_not_negative("rule.gamma", self.gamma)?;
         super::check_delta(self.delta)
-    }
-
-    fn memory(&self) -> Value {
-        super::remember(&self.mixture.iter().collect::<Vec<_>>())
-    }
-
-    fn recall(&mut self, memory: &Value) -> Result<(), Error> {
-        self.mixture = super::recollect::<Vec<(AgentId, f64)>>(memory)?.into_iter().collect();
-        Ok(())
     }
 }
 

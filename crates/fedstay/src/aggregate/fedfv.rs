@@ -15,7 +15,7 @@
 //! up, as in the authors' program.
 //!
 //! The server must know: every agent's exact loss and its direction; it remembers the last directions
-//! for τ rounds. It stops: never by itself; where nothing is left of the direction but rounding, the
+//! for τ rounds. It never stops on its own; where nothing is left of the direction but rounding, the
 //! step is zero. An agent that left is absent like one that was not asked: for τ rounds the step does
 //! not undo what its last gradient asked for.
 //!
@@ -26,15 +26,15 @@
 //! *Federated Learning with Fair Averaging*, IJCAI 2021, Algorithms 1 to 3.
 
 use super::conflict::Conflicts;
-use super::{Aggregator, Decision, Round, watched};
+use super::{About, Aggregator, Decision, Facts, NOTHING_LEFT, Round, watched};
 use crate::{AgentId, Error, Vector, linalg, packed};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use std::{collections::BTreeMap, sync::Arc};
 
-/// What is left of the direction, relative to the gradients, below which it is only rounding: for
-/// gradients in double and in single precision.
-const NOTHING_LEFT: (f64, f64) = (1e-12, 1e-6);
+pub(super) const ABOUT: About = About {
+    what: "gradients are turned until they do not conflict; those with large losses give way least",
+    reference: "Wang, Fan, Qi, Wen, Wang, Yu, Federated Learning with Fair Averaging, IJCAI 2021",
+};
 
 /// Fair averaging.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -47,7 +47,7 @@ pub struct FedFv {
     /// Widens the forecast of departures and changes no step.
     pub delta: f64,
     /// The last gradients; shared, because a server copies its rule every round.
-    #[serde(skip)]
+    #[serde(rename = "memory", with = "sent", skip_serializing_if = "BTreeMap::is_empty")]
     last: BTreeMap<AgentId, Arc<Sent>>,
 }
 
@@ -58,6 +58,23 @@ struct Sent {
     round: u32,
     #[serde(with = "packed")]
     direction: Vec<f64>,
+}
+
+/// The last gradients as a list.
+mod sent {
+    use super::{AgentId, Arc, BTreeMap, Sent};
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    type Last = BTreeMap<AgentId, Arc<Sent>>;
+
+    pub(super) fn serialize<S: Serializer>(last: &Last, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(last.values().map(|sent| &**sent))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(source: D) -> Result<Last, D::Error> {
+        let last = Vec::<Sent>::deserialize(source)?.into_iter();
+        Ok(last.map(|sent| (sent.agent, Arc::new(sent))).collect())
+    }
 }
 
 impl Default for FedFv {
@@ -135,17 +152,15 @@ impl Aggregator for FedFv {
         let directions: Vec<Vector<'_>> =
             round.reports.iter().map(|report| report.direction).collect();
         let share = 1.0 / directions.len() as f64;
-        let (mut plain, mut lengths, mut single) = (vec![0.0; step.len()], 0.0, false);
+        let (mut plain, mut lengths) = (vec![0.0; step.len()], 0.0);
         for direction in &directions {
             linalg::add_scaled(&mut plain, share, *direction);
             lengths += share * linalg::norm(*direction);
-            single |= matches!(direction, Vector::F32(_));
         }
         self.resolve(&directions, &losses, step);
         self.spare_absent(round, step);
         let length = linalg::norm(Vector::F64(step));
-        let tolerance = if single { NOTHING_LEFT.1 } else { NOTHING_LEFT.0 };
-        if length <= tolerance * lengths {
+        if length <= NOTHING_LEFT.of(directions) * lengths {
             step.fill(0.0);
         } else {
             let target = linalg::norm(Vector::F64(&plain));
@@ -155,21 +170,15 @@ impl Aggregator for FedFv {
         Ok(watched(round, step, self.delta))
     }
 
+    fn facts(&self) -> Facts {
+        Facts::blind(self.delta)
+    }
+
     fn check(&self) -> Result<(), Error> {
         if !(0.0..=1.0).contains(&self.alpha) {
             return Err(Error::bad_parameter("rule.alpha", self.alpha, "a share, from 0 to 1"));
         }
         super::check_delta(self.delta)
-    }
-
-    fn memory(&self) -> Value {
-        super::remember(&self.last.values().map(|sent| &**sent).collect::<Vec<_>>())
-    }
-
-    fn recall(&mut self, memory: &Value) -> Result<(), Error> {
-        let last: Vec<Sent> = super::recollect(memory)?;
-        self.last = last.into_iter().map(|sent| (sent.agent, Arc::new(sent))).collect();
-        Ok(())
     }
 }
 

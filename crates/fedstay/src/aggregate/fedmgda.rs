@@ -10,22 +10,28 @@
 //! first order nobody's loss rises (multiple-gradient descent); with e = 0 it is the plain mean of
 //! the normalised gradients. Normalising keeps a long gradient from buying influence.
 //!
-//! The server must know: the directions. It stops: never by itself. The length of the step does not
+//! The server must know: the directions. It never stops on its own. The length of the step does not
 //! fall with the gradients, so a fixed η circles around a solution. A zero gradient stays zero: with
 //! e ≥ 1 it takes all the weight and the step is zero, because nothing helps an agent that is at its
 //! minimum.
 //!
 //! Simplified here: the authors normalise the displacement of the agents' local epochs, let the
-//! server's step size decay over the rounds, and prefer weights by sample counts in the place of
+//! server's step size decay over the rounds, and prefer weights by sample counts instead of
 //! 1/M where agents differ in size.
 //!
 //! Reference: Zeou Hu, Kiarash Shaloudegi, Guojun Zhang, Yaoliang Yu, *Federated Learning Meets
 //! Multi-Objective Optimization*, IEEE Transactions on Network Science and Engineering 9(4), 2022;
 //! arXiv 2006.11489 (2020).
 
-use super::{Aggregator, Decision, Losses, Round, descend, simplex, watched};
+use super::{About, Aggregator, Decision, Facts, Losses, Round, descend, watched};
+use crate::numerics::simplex;
 use crate::{Error, Vector, linalg};
 use serde::{Deserialize, Serialize};
+
+pub(super) const ABOUT: About = About {
+    what: "the shortest combination of normalised gradients: helps everybody at once where it can",
+    reference: "Hu, Shaloudegi, Zhang, Yu, Federated Learning Meets Multi-Objective Optimization, IEEE TNSE 2022",
+};
 
 /// A squared length below this is a zero gradient.
 const ZERO: f64 = 1e-200;
@@ -71,6 +77,10 @@ impl Aggregator for FedMgdaPlus {
     /// The step needs none; the forecast those a step about as long as the last could reach.
     fn losses(&self, _: f64, last_step: f64) -> Losses {
         Losses::Near { delta: self.delta, step: 2.0 * last_step }
+    }
+
+    fn facts(&self) -> Facts {
+        Facts::blind(self.delta)
     }
 
     fn check(&self) -> Result<(), Error> {

@@ -1,6 +1,6 @@
 //! Every agent's floor: how low a step may take its predicted loss.
 
-use super::half_space::{Nearest, nearest};
+use crate::numerics::half_space::{Nearest, nearest};
 use crate::{Error, Reports, Standing, Vector, linalg};
 
 /// Softening of constraints that cannot be met together.

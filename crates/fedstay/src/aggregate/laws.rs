@@ -1,7 +1,7 @@
 //! Laws that hold for every rule of the list.
 
 use super::*;
-use crate::{Report, Server};
+use crate::{Loss, Report, Server, Standing, Vector};
 use proptest::prelude::*;
 
 fn every_rule() -> Vec<Rule> {
@@ -15,7 +15,36 @@ fn every_rule() -> Vec<Rule> {
 fn the_list_and_the_enum_are_the_same() {
     for (rule, entry) in every_rule().iter().zip(Rule::LIST) {
         assert_eq!(rule.name(), entry.name);
+        assert_eq!(Rule::named(entry.name).as_ref(), Some(rule));
         rule.check().unwrap();
+    }
+    for alias in Rule::ALIASES {
+        let read: Rule = serde_json::from_value(serde_json::json!({ "kind": alias })).unwrap();
+        assert_eq!(Rule::named(alias), Some(read));
+    }
+    assert_eq!(Rule::named("custom"), None);
+    assert!(serde_json::from_value::<Rule>(serde_json::json!({ "kind": "custom" })).is_err());
+}
+
+/// The rules whose step reads ε, which the law below tests.
+const READ_EPSILON: [&str; 4] = ["ada-gd", "retain", "mw-fed", "maxfl"];
+
+#[test]
+fn the_rules_that_say_they_read_epsilon_do() {
+    let (a, b) = ([1.0, 0.2], [-0.4, 1.0]);
+    let path = |rule: Rule, epsilon: f64| {
+        let report = |id, loss, g| Report::new(AgentId(id), loss, epsilon, Vector::F64(g));
+        let mut server = Server::new(vec![0.0; 2], rule, 0.1).unwrap();
+        for _ in 0..2 {
+            let reports = vec![report(0, 0.5, &a[..]), report(1, 2.0, &b)];
+            server.step(&Reports::new(2, reports).unwrap()).unwrap();
+        }
+        server.weights().to_vec()
+    };
+    for rule in every_rule() {
+        let differs = path(rule.clone(), 0.1) != path(rule.clone(), 0.6);
+        assert_eq!(differs, rule.facts().reads_epsilon, "{}", rule.name());
+        assert_eq!(differs, READ_EPSILON.contains(&rule.name()), "{}", rule.name());
     }
 }
 
@@ -38,6 +67,28 @@ fn reports<'a>(losses: &[f64], directions: &'a [Vec<f64>]) -> Vec<Report<'a>> {
 }
 
 proptest! {
+    #[test]
+    fn a_rule_that_says_it_does_not_read_epsilon_steps_the_same_for_any(
+        (losses, directions) in round(),
+        epsilons in prop::collection::vec(-1.0..4.0f64, 6),
+    ) {
+        let dimension = directions[0].len();
+        for rule in every_rule().into_iter().filter(|rule| !rule.facts().reads_epsilon) {
+            let mut first = Server::new(vec![0.5; dimension], rule, 0.1).unwrap();
+            let mut second = first.clone();
+            let usual = reports(&losses, &directions);
+            let mut other = usual.clone();
+            for (report, (loss, epsilon)) in other.iter_mut().zip(losses.iter().zip(&epsilons)) {
+                report.standing = Standing::Open { loss: Loss::Exact(*loss), epsilon: *epsilon };
+            }
+            for _ in 0..3 {
+                first.step(&Reports::new(dimension, usual.clone()).unwrap()).unwrap();
+                second.step(&Reports::new(dimension, other.clone()).unwrap()).unwrap();
+                prop_assert_eq!(first.weights(), second.weights());
+            }
+        }
+    }
+
     #[test]
     fn steps_are_finite_repeatable_and_blind_to_the_order_of_arrival(
         (losses, directions) in round(),
@@ -86,7 +137,18 @@ proptest! {
             let step = |server: &mut Server| {
                 server.step(&Reports::new(dimension, reports(&losses, &directions)).unwrap()).unwrap();
             };
+            let fresh = server.rule().clone();
+            prop_assert!(!serde_json::to_string(&fresh).unwrap().contains("memory"));
             step(&mut server);
+            if *server.rule() != fresh {
+                // A configuration cannot smuggle a memory in.
+                let used = Server::new(vec![0.0; dimension], server.rule().clone(), 0.1);
+                prop_assert!(used.unwrap_err().to_string().contains("rule.memory"));
+            }
+            let progress = serde_json::to_string(&server.progress().unwrap()).unwrap();
+            let mut stateless = Server::new(server.weights().to_vec(), fresh, 0.1).unwrap();
+            stateless.resume(serde_json::from_str(&progress).unwrap()).unwrap();
+            prop_assert_eq!(stateless.state(), server.state());
             let text = serde_json::to_string(&server.state()).unwrap();
             let mut resumed = Server::from_state(serde_json::from_str(&text).unwrap()).unwrap();
             step(&mut server);

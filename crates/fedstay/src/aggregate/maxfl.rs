@@ -12,7 +12,7 @@
 //! requirement ρ_m is the agent's precision ε_m unless given.
 //!
 //! The server must know: every agent's exact loss, its direction, and its precision where ρ is not
-//! given. It stops: never by itself. Pulling agents across their requirement is its very purpose, so
+//! given. It never stops on its own. Pulling agents across their requirement is its very purpose, so
 //! where agents leave on being content it is expected to lose them.
 //!
 //! Simplified here: the authors' ρ_m is the loss of a model that the agent trained alone (set
@@ -23,9 +23,14 @@
 //! Global Model Appeal in Federated Learning*, TMLR 2024; arXiv 2205.14840 (2022), first titled *To
 //! Federate or Not To Federate: Incentivizing Client Participation in Federated Learning*.
 
-use super::{Aggregator, Decision, Round, descend, watched};
+use super::{About, Aggregator, Decision, Facts, Round, descend, watched};
 use crate::Error;
 use serde::{Deserialize, Serialize};
+
+pub(super) const ABOUT: About = About {
+    what: "as many agents as possible under their requirement; pulls at those who are near it",
+    reference: "Cho, Jhunjhunwala, Li, Smith, Joshi, Maximizing Global Model Appeal in Federated Learning, TMLR 2024",
+};
 
 /// As many agents as possible under their requirement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -87,6 +92,10 @@ impl Aggregator for MaxFl {
         }
         descend(round, &weights, step);
         Ok(watched(round, step, self.delta))
+    }
+
+    fn facts(&self) -> Facts {
+        Facts::watching(self.delta)
     }
 
     fn check(&self) -> Result<(), Error> {

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The two algorithms differ in the agents' local work (along a path, or all gradients at the
-//! received weights), not here. The server must know: the directions. It stops: never by itself.
+//! received weights), not here. The server must know: the directions. It never stops on its own.
 //! The split it returns is a forecast for whoever watches; the step does not depend on it.
 //!
 //! No uniform averaging can prevent harmful departures (Observation 3 of the reference).
@@ -17,9 +17,19 @@
 //! of Deep Networks from Decentralized Data*, AISTATS 2017. Dekel, Gilad-Bachrach, Shamir, Xiao,
 //! *Optimal Distributed Online Prediction Using Mini-Batches*, JMLR 13, 2012.
 
-use super::{Aggregator, Decision, Losses, Round, forecast};
+use super::{About, Aggregator, Decision, Facts, Losses, Round, watched};
 use crate::{Error, linalg};
 use serde::{Deserialize, Serialize};
+
+pub(super) const FEDAVG: About = About {
+    what: "uniform mean of the agents' local models; watches departures, does nothing about them",
+    reference: "McMahan et al., Communication-Efficient Learning of Deep Networks from Decentralized Data, AISTATS 2017",
+};
+
+pub(super) const MINIBATCH_SGD: About = About {
+    what: "uniform mean of gradients that are all taken at the received weights",
+    reference: "Dekel et al., Optimal Distributed Online Prediction Using Mini-Batches, JMLR 2012",
+};
 
 /// The uniform mean of the agents' displacements.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -40,24 +50,18 @@ impl Aggregator for Mean {
         for value in step.iter_mut() {
             *value /= agents;
         }
-        Ok(Decision {
-            stop: None,
-            split: forecast(round.reports, step, self.delta),
-            case: None,
-            step_size: round.step_size,
-            projection: None,
-            landed: None,
-            kept: None,
-            guarded: false,
-            missed: None,
-        })
+        Ok(watched(round, step, self.delta))
     }
 
-    /// The mean itself needs none. The forecast is worth those that a step as long as the last could
-    /// reach at 60° to their gradient; to know everybody whom it might reach at all would cost more
-    /// than half of what the early exit saves.
+    /// The mean needs no losses. For the forecast, exact losses are worth computing only for agents
+    /// that a step as long as the last could reach at 60° to their gradient; to know everybody whom
+    /// it might reach at all would cost more than half of what the early exit saves.
     fn losses(&self, _: f64, last_step: f64) -> Losses {
         Losses::Near { delta: self.delta, step: 0.5 * last_step }
+    }
+
+    fn facts(&self) -> Facts {
+        Facts::blind(self.delta)
     }
 
     fn check(&self) -> Result<(), Error> {

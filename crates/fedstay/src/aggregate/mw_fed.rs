@@ -11,7 +11,7 @@
 //! all it has) and the answers are weighed by the `p` that set the loads, as if the samples had been
 //! pooled; what the answers say about contentment shows in the next round's loads.
 //!
-//! The server must know: the directions, and who is content. It stops: never by itself. When an
+//! The server must know: the directions, and who is content. It never stops on its own. When an
 //! agent leaves, the weights of the others are normalised anew.
 //!
 //! Only *after* an agent is content does MW-FED hold back, and one that leaves on being content is
@@ -29,11 +29,15 @@
 //! are from Avrim Blum, Nika Haghtalab, Ariel Procaccia, Mingda Qiao, *Collaborative PAC Learning*,
 //! NeurIPS 2017.
 
-use super::{Aggregator, Decision, Losses, Round, descend, watched};
-use crate::{AgentId, Error, Loss, Report, Standing};
+use super::{About, Aggregator, Decision, Facts, Losses, Round, descend, watched};
+use crate::{AgentId, Error, Loss, Report, Standing, saved};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use std::collections::BTreeMap;
+
+pub(super) const ABOUT: About = About {
+    what: "multiplicative weights (or loads): more of those who are not content",
+    reference: "Blum, Haghtalab, Phillips, Shao, One for One, or All for All: Equilibria and Optimality of Collaboration in Federated Learning, ICML 2021",
+};
 
 /// Multiplicative weights.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -47,7 +51,7 @@ pub struct MwFed {
     /// Widens the forecast of departures and changes no step.
     pub delta: f64,
     /// In how many rounds each agent was content: `p ∝ c^(−this)`, without drift or underflow.
-    #[serde(skip)]
+    #[serde(rename = "memory", with = "saved::pairs", skip_serializing_if = "BTreeMap::is_empty")]
     content: BTreeMap<AgentId, u32>,
 }
 
@@ -58,7 +62,7 @@ pub enum Variant {
     /// The answers: all agents do the same work.
     #[default]
     Weight,
-    /// The work: an agent sees so many samples. The answers are weighed by it.
+    /// The work: it is how many samples an agent sees. The answers are weighed by it.
     Load,
 }
 
@@ -137,20 +141,15 @@ impl Aggregator for MwFed {
         Some(agents.iter().copied().zip(shares).collect())
     }
 
+    fn facts(&self) -> Facts {
+        Facts { sets_loads: self.variant == Variant::Load, ..Facts::watching(self.delta) }
+    }
+
     fn check(&self) -> Result<(), Error> {
         if !(self.c.is_finite() && self.c >= 1.0) {
             return Err(Error::bad_parameter("rule.c", self.c, "a number, one or more"));
         }
         super::check_delta(self.delta)
-    }
-
-    fn memory(&self) -> Value {
-        super::remember(&self.content.iter().collect::<Vec<_>>())
-    }
-
-    fn recall(&mut self, memory: &Value) -> Result<(), Error> {
-        self.content = super::recollect::<Vec<(AgentId, u32)>>(memory)?.into_iter().collect();
-        Ok(())
     }
 }
 

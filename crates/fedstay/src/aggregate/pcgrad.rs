@@ -9,7 +9,7 @@
 //! Without conflicts it is the plain mean. Each gradient is projected off the *others' own*, not off
 //! what became of them.
 //!
-//! The server must know: the directions. It stops: never by itself. The orders are drawn from the
+//! The server must know: the directions. It never stops on its own. The orders are drawn from the
 //! parameter `seed`, the round and the agent, so there is nothing to remember between rounds.
 //!
 //! Simplified here: the authors sum where this rule takes the mean, which is a matter of the step
@@ -19,10 +19,15 @@
 //! *Gradient Surgery for Multi-Task Learning*, NeurIPS 2020, Algorithm 1.
 
 use super::conflict::Conflicts;
-use super::{Aggregator, Decision, Losses, Round, descend, watched};
+use super::{About, Aggregator, Decision, Facts, Losses, Round, descend, watched};
 use crate::{Error, Seed, Vector};
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
+
+pub(super) const ABOUT: About = About {
+    what: "each gradient is projected off those it conflicts with, in random order",
+    reference: "Yu, Kumar, Gupta, Levine, Hausman, Finn, Gradient Surgery for Multi-Task Learning, NeurIPS 2020",
+};
 
 /// Project conflicting gradients.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -56,6 +61,10 @@ impl Aggregator for PcGrad {
     /// The step needs none; the forecast those a step about as long as the last could reach.
     fn losses(&self, _: f64, last_step: f64) -> Losses {
         Losses::Near { delta: self.delta, step: 2.0 * last_step }
+    }
+
+    fn facts(&self) -> Facts {
+        Facts::blind(self.delta)
     }
 
     fn check(&self) -> Result<(), Error> {

@@ -8,7 +8,7 @@
 //! curvature of that, so η is tuned once, for q = 0, where the rule is FedAvg. A large q comes near
 //! to minimising the largest loss.
 //!
-//! The server must know: every agent's exact loss and its direction. It stops: never by itself. Losses
+//! The server must know: every agent's exact loss and its direction. It never stops on its own. Losses
 //! below 1e-10, negative ones too, count as 1e-10, because `F^(q−1)` grows without bound at zero for
 //! q < 1.
 //!
@@ -19,9 +19,14 @@
 //! Reference: Tian Li, Maziar Sanjabi, Ahmad Beirami, Virginia Smith, *Fair Resource Allocation in
 //! Federated Learning*, ICLR 2020, Algorithms 1 and 2.
 
-use super::{Aggregator, Decision, Round, descend, watched};
+use super::{About, Aggregator, Decision, Facts, Round, descend, watched};
 use crate::{Error, linalg};
 use serde::{Deserialize, Serialize};
+
+pub(super) const ABOUT: About = About {
+    what: "the larger an agent's loss, the more it counts",
+    reference: "Li, Sanjabi, Beirami, Smith, Fair Resource Allocation in Federated Learning, ICLR 2020",
+};
 
 /// Losses below this count as this.
 const LEAST_LOSS: f64 = 1e-10;
@@ -62,6 +67,10 @@ impl Aggregator for QFedAvg {
         weights.iter_mut().for_each(|weight| *weight /= total);
         descend(round, &weights, step);
         Ok(watched(round, step, self.delta))
+    }
+
+    fn facts(&self) -> Facts {
+        Facts::blind(self.delta)
     }
 
     fn check(&self) -> Result<(), Error> {

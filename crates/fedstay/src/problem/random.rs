@@ -2,15 +2,19 @@
 //! with.
 
 use super::{Instance, Oracle};
+use crate::numerics::polar;
 use crate::{Error, Seed};
 use rand::Rng;
 use std::sync::Arc;
 
-/// A standard normal draw (Box and Muller).
+/// A standard normal draw. Unlike [`numerics::normal`](crate::numerics::normal) it puts the uniform
+/// numbers in the middle of their cells: the random problems were drawn so from the start, and other
+/// draws would be other problems.
 pub(super) fn normal(rng: &mut impl Rng) -> f64 {
     let uniform = |bits: u64| ((bits >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
     let (u, v) = (uniform(rng.next_u64()), uniform(rng.next_u64()));
-    (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
+    let (radius, angle) = polar(u, v);
+    radius * angle.cos()
 }
 
 /// A direction, uniform on the sphere.

@@ -21,6 +21,7 @@
 
 use super::record::Summary;
 use super::{Book, RoundRecord};
+use crate::numerics::PerPrecision;
 use crate::{AgentId, Error, Loss, Memory, Vector, linalg, packed};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -28,11 +29,12 @@ use std::ops::ControlFlow;
 
 /// An agent's implied distance is implausible above so many times everybody else's.
 const IMPLAUSIBLE: f64 = 100.0;
-/// For nets: violations below this share of the losses, or so many times the median over the agents
-/// of the round, are bends.
-const BEND: (f64, f64) = (0.25, 10.0);
+/// For nets, violations below this share of the losses are bends.
+const BEND_OF_LOSSES: f64 = 0.25;
+/// For nets, violations below this many times the median over the agents of the round are bends.
+const BEND_OF_MEDIAN: f64 = 10.0;
 /// Rounding, relative to everything that entered, for gradients in double and in single precision.
-const ROUNDING: (f64, f64) = (1e-10, 1e-5);
+const ROUNDING: PerPrecision = PerPrecision { f64: 1e-10, f32: 1e-5 };
 
 /// Why an agent is flagged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -143,10 +145,7 @@ impl Consistency {
             let (Some(before), Some(loss)) = (self.said.get(&report.agent), report.loss()) else {
                 continue;
             };
-            let unit = match report.slope() {
-                Vector::F64(_) => ROUNDING.0,
-                Vector::F32(_) => ROUNDING.1,
-            };
+            let unit = ROUNDING.of([report.slope()]);
             let losses = before.loss.abs().max(loss.value().abs());
             let rounding = unit * (losses + (norm + before.norm) * moved);
             let mut miss = |doubt, by| {
@@ -163,7 +162,11 @@ impl Consistency {
         }
         let median = median(misses.iter().map(|miss| miss.by.abs()).collect());
         let flagged = misses.into_iter().filter(|miss| {
-            let bend = if self.convex { 0.0 } else { BEND.0 * miss.losses + BEND.1 * median };
+            let bend = if self.convex {
+                0.0
+            } else {
+                BEND_OF_LOSSES * miss.losses + BEND_OF_MEDIAN * median
+            };
             miss.by > miss.rounding + bend
         });
         flagged.map(|miss| Flag { agent: miss.agent, doubt: miss.doubt, by: miss.by }).collect()

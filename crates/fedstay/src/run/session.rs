@@ -4,7 +4,7 @@
 use super::record::{Header, RoundLine, Summary};
 use super::verdict::{Ended, Ledger};
 use super::{Assessment, Book, Call, Decision, Engine, Gathered, Moment, RoundRecord};
-use crate::{AgentId, Broadcast, Error, Memory, Server, ServerState, StopReason};
+use crate::{AgentId, Broadcast, Error, Memory, Server, ServerState, Split, StopReason};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -146,7 +146,13 @@ impl<E: Engine> Session<E> {
         received.clear();
         received.extend_from_slice(server.weights());
         let (decision, dropped) = match gathered.stop {
-            Some(stop) => (Decision::stopping(stop, server.step_size()), Vec::new()),
+            Some(stop) => (
+                Decision {
+                    stop: Some(stop),
+                    ..Decision::new(Split::default(), server.step_size())
+                },
+                Vec::new(),
+            ),
             None if strangers => step_with_the_usable(&mut gathered, server)?,
             None => (server.step(&gathered.reports)?, Vec::new()),
         };

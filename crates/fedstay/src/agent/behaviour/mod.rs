@@ -25,6 +25,7 @@ pub use threshold::Threshold;
 pub use two_sided::TwoSided;
 pub use utility::Utility;
 
+use crate::saved::is_default;
 use crate::{AgentId, Error, Seed};
 use serde::{Deserialize, Serialize};
 
@@ -312,11 +313,6 @@ fn check_patience(patience: u32) -> Result<(), Error> {
     } else {
         Err(Error::bad_parameter("behaviour.patience", patience, "1 to 100000 rounds"))
     }
-}
-
-/// Whether a memory is still empty: then there is nothing to write down.
-fn is_default<T: Default + PartialEq>(memory: &T) -> bool {
-    *memory == T::default()
 }
 
 #[cfg(test)]

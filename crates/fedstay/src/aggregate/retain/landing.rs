@@ -5,8 +5,8 @@
 //! ```
 
 use crate::aggregate::floors::Floors;
-use crate::aggregate::half_space::{Nearest, nearest};
 use crate::linalg;
+use crate::numerics::half_space::{Nearest, nearest};
 
 /// Fills `step` with the shortest landing and says so, if the curvature allows one.
 pub(super) fn step(floors: &Floors<'_>, smoothness: f64, step: &mut [f64]) -> bool {

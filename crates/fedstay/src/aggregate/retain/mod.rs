@@ -7,7 +7,7 @@
 //! minimise ½‖s − s0‖²  subject to  F_m + ⟨g_m, s⟩ ≥ ε_m + δ  for every agent m still in
 //! ```
 //!
-//! The dual has one non-negative variable an agent and needs only the Gram matrix (see
+//! The dual has one non-negative variable per agent and needs only the Gram matrix (see
 //! `half_space.rs`), and `s` stays in the span of the reports: still a first-order rule.
 //!
 //! **Where to go** when no floor is in the way, `s0`:
@@ -50,11 +50,19 @@ mod landing;
 mod region;
 
 use super::floors::Floors;
-use super::{Aggregator, Decision, Landing, Losses, Round, Split, StopReason};
+use super::{About, Aggregator, Change, Decision, Facts, Landing, Round, Split, StopReason};
+use crate::saved::is_default;
 use crate::{Error, Vector, linalg};
 use region::Region;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+
+pub(super) const ABOUT: About = About {
+    what: "the shortest step to where all are nearly content that keeps each above its floor; a proof for convex losses",
+    reference: "this project",
+};
+
+/// What a label may change about the rule, as in ADA-GD.
+const CHANGES: &[Change] = &[Change { name: "horizon", set: "horizon = 0.1" }];
 
 /// The level base aims this many δ above everybody's precision: between the floor and where an agent
 /// counts as near.
@@ -86,7 +94,7 @@ pub struct Retain {
     /// A constant H such that every loss is H-smooth, where it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub smoothness: Option<f64>,
-    #[serde(skip)]
+    #[serde(skip_serializing_if = "is_default")]
     memory: Memory,
 }
 
@@ -168,16 +176,12 @@ impl Aggregator for Retain {
         let slack = self.slack();
         let missed = self.memory.region.learn(round, &floors, slack, self.base);
 
+        let everybody = Split::by(round.reports, |_| true);
         let mut decision = Decision {
-            stop: None,
-            split: Split::default(),
-            case: None,
-            step_size: round.step_size,
-            projection: None,
             landed: Some(Landing::No),
             kept: self.floors.then_some(true),
-            guarded: false,
             missed: Some(missed),
+            ..Decision::new(everybody, round.step_size)
         };
         let far = |delta: f64| -> Vec<bool> {
             let agents = floors.loss.iter().zip(&floors.epsilon);
@@ -188,7 +192,6 @@ impl Aggregator for Retain {
             let smoothness = self.smoothness.unwrap_or(self.memory.region.curvature);
             if landing::step(&floors, smoothness, step) {
                 decision.stop = Some(StopReason::Landed);
-                decision.split.d = reports.iter().map(|report| report.agent).collect();
                 decision.landed = Some(match self.smoothness {
                     Some(_) if !trusting => Landing::Certified,
                     _ => Landing::Estimated,
@@ -204,7 +207,6 @@ impl Aggregator for Retain {
         let count = is_far.iter().filter(|far| **far).count() as f64;
         if count == 0.0 {
             decision.stop = Some(StopReason::Settled);
-            decision.split.d = reports.iter().map(|report| report.agent).collect();
             return Ok(decision);
         }
 
@@ -234,16 +236,12 @@ impl Aggregator for Retain {
         }
         decision.kept = self.floors.then(|| floors.nobody_crosses(step));
         self.memory.region.predict(reports, &floors, step);
-        for (report, multiplier) in reports.iter().zip(&multipliers) {
-            let split = &mut decision.split;
-            let side = if *multiplier > 0.0 { &mut split.d } else { &mut split.nd };
-            side.push(report.agent);
-        }
+        decision.split = Split::by(round.reports, |index| multipliers[index] > 0.0);
         Ok(decision)
     }
 
-    fn losses(&self, _: f64, _: f64) -> Losses {
-        Losses::Exact
+    fn facts(&self) -> Facts {
+        Facts { takes_smoothness: true, changes: CHANGES, ..Facts::keeping(self.delta) }
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -253,18 +251,5 @@ impl Aggregator for Retain {
         super::check_not_negative("rule.margin", self.margin)?;
         super::check_not_negative("rule.horizon", self.horizon)?;
         super::check_delta(self.delta)
-    }
-
-    fn memory(&self) -> Value {
-        serde_json::to_value(&self.memory).unwrap_or(Value::Null)
-    }
-
-    fn recall(&mut self, memory: &Value) -> Result<(), Error> {
-        self.memory = match memory {
-            Value::Null => Memory::default(),
-            memory => Memory::deserialize(memory)
-                .map_err(|error| Error::BadState { why: error.to_string() })?,
-        };
-        Ok(())
     }
 }

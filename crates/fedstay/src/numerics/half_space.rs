@@ -5,12 +5,14 @@
 //! ```
 //!
 //! has the solution `s = s0 + Σ λ_m g_m` where `λ ≥ 0` maximises `λᵀb − ½ λᵀGλ`, with the Gram
-//! matrix `G` of the `g_m` and `b_m = need_m − ⟨g_m, s0⟩`. One variable an agent, and nothing of the
+//! matrix `G` of the `g_m` and `b_m = need_m − ⟨g_m, s0⟩`. One variable per agent, and nothing of the
 //! size of the weights. Solved by an active set (Lawson and Hanson's for non-negative least
 //! squares), with the directions in which `G` is singular followed until a variable leaves or the
 //! dual turns out to be unbounded, which is a proof that the half-spaces do not meet.
 //!
 //! Reference: Lawson, Hanson, *Solving Least Squares Problems*, Prentice-Hall 1974, chapter 23.
+
+use super::Cholesky;
 
 /// A gain below this, relative to the problem's scale, is rounding.
 const TOLERANCE: f64 = 1e-12;
@@ -92,12 +94,11 @@ fn enter(
     loop {
         let direction: Vec<(usize, f64)>;
         let full_step: f64;
-        let factor = Cholesky::new(g, n, passive);
+        let factor = factorise(g, n, passive)?;
         match entering {
-            Some(new) if factor.distance(g, n, passive, new) <= DEPENDENT => {
+            Some(new) if distance(&factor, g, n, passive, new) <= DEPENDENT => {
                 // The new vector depends on the passive ones: along d the quadratic part is flat.
-                let column: Vec<f64> = passive.iter().map(|i| g[i * n + new]).collect();
-                let y = factor.solve(&column);
+                let y = factor.solve(passive.iter().map(|i| g[i * n + new]));
                 let mut flat: Vec<(usize, f64)> =
                     passive.iter().copied().zip(y.iter().map(|y| -y)).collect();
                 flat.push((new, 1.0));
@@ -106,9 +107,7 @@ fn enter(
             }
             _ => {
                 passive.extend(entering);
-                let factor = Cholesky::new(g, n, passive);
-                let right: Vec<f64> = passive.iter().map(|i| b[*i]).collect();
-                let z = factor.solve(&right);
+                let z = factorise(g, n, passive)?.solve(passive.iter().map(|i| b[*i]));
                 direction = passive.iter().copied().zip(z).map(|(i, z)| (i, z - x[i])).collect();
                 full_step = 1.0;
             }
@@ -127,7 +126,7 @@ fn enter(
                 for (i, d) in &direction {
                     x[*i] = (x[*i] + step * d).max(0.0);
                 }
-                if step == f64::INFINITY || blocked.is_none() {
+                if blocked.is_none() {
                     return Some(());
                 }
                 if let Some(new) = entering.filter(|new| !passive.contains(new)) {
@@ -143,56 +142,17 @@ fn enter(
     }
 }
 
-/// The Cholesky factor of the rows and columns of a passive set.
-struct Cholesky {
-    lower: Vec<f64>,
-    n: usize,
+/// Factorises the rows and columns of a passive set.
+fn factorise(g: &[f64], n: usize, passive: &[usize]) -> Option<Cholesky> {
+    // Dependent vectors are not let in; what is left of a near one is rounding.
+    let pivot = |left: f64| Some(left.max(DEPENDENT));
+    Cholesky::new(passive.len(), |i, j| g[passive[i] * n + passive[j]], pivot)
 }
 
-impl Cholesky {
-    fn new(g: &[f64], n: usize, passive: &[usize]) -> Self {
-        let k = passive.len();
-        let mut lower = vec![0.0; k * k];
-        for (row, i) in passive.iter().enumerate() {
-            for (column, j) in passive.iter().take(row + 1).enumerate() {
-                let known: f64 =
-                    (0..column).map(|c| lower[row * k + c] * lower[column * k + c]).sum();
-                let value = g[i * n + j] - known;
-                lower[row * k + column] = if row == column {
-                    // Dependent vectors are not let in; what is left of a near one is rounding.
-                    value.max(DEPENDENT).sqrt()
-                } else {
-                    value / lower[column * k + column]
-                };
-            }
-        }
-        Self { lower, n: k }
-    }
-
-    /// The squared distance of a new vector from the span of the passive ones.
-    fn distance(&self, g: &[f64], n: usize, passive: &[usize], new: usize) -> f64 {
-        let column: Vec<f64> = passive.iter().map(|i| g[i * n + new]).collect();
-        g[new * n + new] - self.forward(&column).iter().map(|value| value * value).sum::<f64>()
-    }
-
-    fn forward(&self, right: &[f64]) -> Vec<f64> {
-        let mut y = vec![0.0; self.n];
-        for row in 0..self.n {
-            let known: f64 = (0..row).map(|c| self.lower[row * self.n + c] * y[c]).sum();
-            y[row] = (right[row] - known) / self.lower[row * self.n + row];
-        }
-        y
-    }
-
-    fn solve(&self, right: &[f64]) -> Vec<f64> {
-        let mut y = self.forward(right);
-        for row in (0..self.n).rev() {
-            let known: f64 =
-                (row + 1..self.n).map(|below| self.lower[below * self.n + row] * y[below]).sum();
-            y[row] = (y[row] - known) / self.lower[row * self.n + row];
-        }
-        y
-    }
+/// The squared distance of a new vector from the span of the passive ones.
+fn distance(factor: &Cholesky, g: &[f64], n: usize, passive: &[usize], new: usize) -> f64 {
+    let along = factor.forward(passive.iter().map(|i| g[i * n + new]));
+    g[new * n + new] - along.iter().map(|value| value * value).sum::<f64>()
 }
 
 #[cfg(test)]

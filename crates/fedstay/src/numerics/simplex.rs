@@ -13,7 +13,7 @@ const GAP: f64 = 1e-14;
 ///
 /// Exact: sorted from the largest down, the values above a common threshold stay, less the
 /// threshold. Values may be as low as negative infinity; the largest must be finite.
-pub(super) fn project(values: &mut [f64], total: f64) {
+pub(crate) fn project(values: &mut [f64], total: f64) {
     let largest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     // Adding the same to all changes nothing but the rounding, which is best around zero.
     values.iter_mut().for_each(|value| *value -= largest);
@@ -34,7 +34,7 @@ pub(super) fn project(values: &mut [f64], total: f64) {
 
 /// The weights λ with `Σ λ = 1`, `λ ≥ 0` and `|λ_m − 1/M| ≤ radius` of the shortest
 /// `Σ λ_m u_m`, given the inner products of the `count` vectors.
-pub(super) fn shortest(gram: &[f64], count: usize, radius: f64) -> Vec<f64> {
+pub(crate) fn shortest(gram: &[f64], count: usize, radius: f64) -> Vec<f64> {
     let uniform = 1.0 / count as f64;
     let (low, high) = ((uniform - radius).max(0.0), (uniform + radius).min(1.0));
     let mut search = Search { gram, count, low, high, weights: vec![uniform; count] };
@@ -134,6 +134,9 @@ impl Search<'_> {
 
 /// Solves with a positive semi-definite matrix by elimination; what the matrix does not determine
 /// is zero.
+///
+/// Not by [`Cholesky`](super::Cholesky): the matrix is singular as a rule, and elimination without
+/// square roots passes over a pivot of zero by itself.
 fn solve(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Vec<f64> {
     let size = right.len();
     let least = 1e-13 * (0..size).map(|m| matrix[m][m]).fold(0.0, f64::max);

@@ -9,8 +9,9 @@
 //! Nearly parallel gradients are normal in practice. So `G` is normalised to a unit diagonal, the
 //! Cholesky factorisation pivots, and the rank ends where the largest remaining pivot is noise.
 
+use super::Cholesky;
+use super::linalg::{dispatch, sum_lanes};
 use crate::Vector;
-use crate::linalg::{dispatch, sum_lanes};
 
 /// Columns in a block: a dozen widened rows of it stay in the first-level cache.
 const BLOCK: usize = 512;
@@ -200,14 +201,13 @@ dispatch! {
     }
 }
 
-/// A pivoted Cholesky factorisation of the normalised Gram matrix, cut at its numerical rank.
+/// The Gram matrix of the gradients, normalised, factorised and cut at its numerical rank.
 struct Factor {
     /// The gradients' lengths.
     lengths: Vec<f64>,
-    /// The gradients that span the rest, in pivot order.
+    /// The gradients that span the rest, in the factor's order.
     pivots: Vec<usize>,
-    /// Row `r` holds the factor's first `r + 1` entries of pivot `r`.
-    lower: Vec<Vec<f64>>,
+    cholesky: Cholesky,
 }
 
 impl Factor {
@@ -217,32 +217,9 @@ impl Factor {
             let (row, column) = (i.max(j), i.min(j));
             gram[row * n + column] / (lengths[i] * lengths[j])
         };
-        let mut left: Vec<usize> = (0..n).filter(|i| lengths[*i] > 0.0).collect();
-        // What each candidate still has outside of the span of the pivots so far, and its row.
-        let mut outside = vec![1.0; n];
-        let mut partial: Vec<Vec<f64>> = vec![Vec::new(); n];
-        let (mut pivots, mut lower) = (Vec::new(), Vec::new());
-        let tolerance = PIVOT_TOLERANCE * n as f64;
-        while let Some(position) = position_of_largest(&left, &outside) {
-            let pivot = left[position];
-            if outside[pivot] <= tolerance {
-                break;
-            }
-            left.remove(position);
-            let diagonal = outside[pivot].sqrt();
-            let pivot_row = std::mem::take(&mut partial[pivot]);
-            for &other in &left {
-                let known: f64 = pivot_row.iter().zip(&partial[other]).map(|(a, b)| a * b).sum();
-                let entry = (cosine(pivot, other) - known) / diagonal;
-                outside[other] -= entry * entry;
-                partial[other].push(entry);
-            }
-            let mut row = pivot_row;
-            row.push(diagonal);
-            lower.push(row);
-            pivots.push(pivot);
-        }
-        Self { lengths, pivots, lower }
+        let candidates = (0..n).filter(|i| lengths[*i] > 0.0).collect();
+        let (cholesky, pivots) = Cholesky::pivoted(candidates, cosine, PIVOT_TOLERANCE * n as f64);
+        Self { lengths, pivots, cholesky }
     }
 
     fn rank(&self) -> usize {
@@ -251,19 +228,9 @@ impl Factor {
 
     /// The coefficients of the gradients whose combination has the given inner products with them.
     fn solve(&self, along: &[f64]) -> Vec<f64> {
-        let rank = self.rank();
-        let mut y = vec![0.0; rank];
-        for r in 0..rank {
-            let known: f64 = self.lower[r][..r].iter().zip(&y).map(|(a, b)| a * b).sum();
-            y[r] =
-                (along[self.pivots[r]] / self.lengths[self.pivots[r]] - known) / self.lower[r][r];
-        }
-        for r in (0..rank).rev() {
-            let known: f64 = (r + 1..rank).map(|below| self.lower[below][r] * y[below]).sum();
-            y[r] = (y[r] - known) / self.lower[r][r];
-        }
+        let right = self.pivots.iter().map(|pivot| along[*pivot] / self.lengths[*pivot]);
         let mut coefficients = vec![0.0; self.lengths.len()];
-        for (pivot, value) in self.pivots.iter().zip(y) {
+        for (pivot, value) in self.pivots.iter().zip(self.cholesky.solve(right)) {
             coefficients[*pivot] = value / self.lengths[*pivot];
         }
         coefficients
@@ -278,15 +245,6 @@ impl Factor {
             .map(|pivot| (along[*pivot] / self.lengths[*pivot] / length).abs())
             .fold(0.0, f64::max)
     }
-}
-
-fn position_of_largest(left: &[usize], outside: &[f64]) -> Option<usize> {
-    // The first of equals, so that the order of the agents decides and nothing else.
-    (0..left.len()).reduce(
-        |best, next| {
-            if outside[left[next]] > outside[left[best]] { next } else { best }
-        },
-    )
 }
 
 #[cfg(test)]

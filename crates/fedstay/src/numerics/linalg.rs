@@ -4,6 +4,7 @@
 //! AVX2 and the AVX-512 version of a kernel give the same bits: the instruction set changes how
 //! fast an answer comes, not the answer.
 
+use super::Number;
 use crate::Vector;
 
 /// Independent partial sums of one dot product; enough to hide the latency of an addition.
@@ -46,27 +47,8 @@ macro_rules! dispatch {
 }
 pub(crate) use dispatch;
 
-/// A component type that widens to `f64` without loss.
-trait Widen: Copy {
-    fn widen(self) -> f64;
-}
-
-impl Widen for f32 {
-    #[inline(always)]
-    fn widen(self) -> f64 {
-        f64::from(self)
-    }
-}
-
-impl Widen for f64 {
-    #[inline(always)]
-    fn widen(self) -> f64 {
-        self
-    }
-}
-
 #[inline(always)]
-fn dot_lanes<A: Widen, B: Widen>(a: &[A], b: &[B]) -> f64 {
+fn dot_lanes<A: Number, B: Number>(a: &[A], b: &[B]) -> f64 {
     let mut lanes = [0.0; LANES];
     let (a_chunks, a_rest) = a.as_chunks::<LANES>();
     let (b_chunks, b_rest) = b.as_chunks::<LANES>();

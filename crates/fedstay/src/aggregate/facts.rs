@@ -1,0 +1,66 @@
+//! What others need to know about a rule besides its step.
+
+/// The facts about a rule that configurations, sweeps, drawings and engines ask for.
+///
+/// The default is what is safe to assume about a rule of which nothing is known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Facts {
+    /// The slack δ of a rule that keeps agents by it. The others may know a δ too, but only watch
+    /// with it who would leave, so the theorem has nothing to say about theirs.
+    pub slack: Option<f64>,
+    /// Whether the step depends on the agents' precisions ε. Where it does not, runs that differ only
+    /// in ε are the same run until somebody leaves.
+    pub reads_epsilon: bool,
+    /// How much above its precision an agent's predicted loss may be for it to be in the split, for
+    /// rules whose split is a mere forecast.
+    pub margin: f64,
+    /// Whether the rule sets loads, which not every engine applies.
+    pub sets_loads: bool,
+    /// Whether the rule has a parameter `smoothness` that it takes from the problem unless a
+    /// configuration gives it.
+    pub takes_smoothness: bool,
+    /// What is changed about the rule, in the words of its label: `halve` in `ada-gd+halve`.
+    pub label: Vec<&'static str>,
+    /// What a label may change about the rule.
+    pub changes: &'static [Change],
+}
+
+/// A change to a rule that a label can ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Change {
+    /// The word in the label: `halve` in `ada-gd+halve`.
+    pub name: &'static str,
+    /// What it sets in a configuration's `[rule]`, as TOML.
+    pub set: &'static str,
+}
+
+impl Default for Facts {
+    fn default() -> Self {
+        Self {
+            slack: None,
+            reads_epsilon: true,
+            margin: 0.0,
+            sets_loads: false,
+            takes_smoothness: false,
+            label: Vec::new(),
+            changes: &[],
+        }
+    }
+}
+
+impl Facts {
+    /// The facts about a rule that keeps agents by the slack δ.
+    pub(super) fn keeping(slack: f64) -> Self {
+        Self { slack: Some(slack), ..Self::default() }
+    }
+
+    /// The facts about a rule that computes with ε and only watches departures.
+    pub(super) fn watching(margin: f64) -> Self {
+        Self { margin, ..Self::default() }
+    }
+
+    /// The facts about a rule whose step has nothing to do with ε, and that only watches departures.
+    pub(super) fn blind(margin: f64) -> Self {
+        Self { reads_epsilon: false, ..Self::watching(margin) }
+    }
+}

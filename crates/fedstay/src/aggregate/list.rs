@@ -1,0 +1,91 @@
+//! The macro behind [`Rule`](super::Rule): one line per rule becomes everything that is listed.
+
+/// What a rule's file says about it for the list.
+pub(super) struct About {
+    /// What it does, in half a sentence.
+    pub(super) what: &'static str,
+    /// Where it comes from.
+    pub(super) reference: &'static str,
+}
+
+/// Makes the enum `Rule` of lines such as
+///
+/// ```text
+/// /// What it is.
+/// Variant(Type) = "name" | "another name", file::ABOUT;
+/// ```
+///
+/// A second variant of a type that is in the list already says so: `Variant(Type, again)`.
+macro_rules! rules {
+    ($(
+        $(#[$doc:meta])*
+        $variant:ident($type:ident $(, $again:ident)?) = $name:literal $(| $alias:literal)*,
+        $about:expr;
+    )+) => {
+        /// Every rule, under the name it has in a configuration.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "kind")]
+        pub enum Rule {
+            $(
+                $(#[$doc])*
+                #[serde(rename = $name $(, alias = $alias)*)]
+                $variant($type),
+            )+
+            /// A rule of the caller's own. No configuration can name it, and it is not serialised:
+            /// see [`Aggregator::save`] for how a server with it is.
+            #[serde(skip)]
+            Custom(CustomRule),
+        }
+
+        impl Rule {
+            /// The name in a configuration, one sentence, and the reference of every rule.
+            pub const LIST: &'static [Entry] = &[
+                $(Entry { name: $name, about: $about.what, reference: $about.reference },)+
+            ];
+
+            /// Other names under which a configuration may ask for a rule.
+            pub const ALIASES: &'static [&'static str] = &[$($($alias,)*)+];
+
+            /// The rule with this name, or other name, with its default parameters.
+            pub fn named(name: &str) -> Option<Self> {
+                match name {
+                    $($name $(| $alias)* => Some(Self::$variant($type::default())),)+
+                    _ => None,
+                }
+            }
+
+            /// The name in a configuration; `custom` for a rule of the caller's own.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$variant(_) => $name,)+
+                    Self::Custom(_) => "custom",
+                }
+            }
+
+            fn inner(&self) -> &dyn Aggregator {
+                match self {
+                    $(Self::$variant(rule) => rule,)+
+                    Self::Custom(rule) => &*rule.0,
+                }
+            }
+
+            fn inner_mut(&mut self) -> &mut dyn Aggregator {
+                match self {
+                    $(Self::$variant(rule) => rule,)+
+                    Self::Custom(rule) => &mut *rule.0,
+                }
+            }
+        }
+
+        $(rules!(@from $variant $type $($again)?);)+
+    };
+    (@from $variant:ident $type:ident again) => {};
+    (@from $variant:ident $type:ident) => {
+        impl From<$type> for Rule {
+            fn from(rule: $type) -> Self {
+                Self::$variant(rule)
+            }
+        }
+    };
+}
+pub(super) use rules;

@@ -1,0 +1,195 @@
+//! Cholesky factorisations of small matrices, `A = L Lᵀ`.
+//!
+//! There are two orders of elimination. [`Cholesky::new`] takes the rows as they come, for sets whose
+//! members were tested one by one. [`Cholesky::pivoted`] takes what is farthest from the span of those
+//! before it first and stops at the numerical rank, for gradients of which nothing is known. Neither
+//! can stand in for the other, because another order rounds differently; the substitutions are
+//! shared.
+
+/// The factor `L`: row `r` has `r + 1` entries, one row after the other.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Cholesky {
+    entries: Vec<f64>,
+    size: usize,
+}
+
+impl Cholesky {
+    /// Factorises the matrix with `entry(i, j)` at row `i` and column `j`, of which it asks for the
+    /// lower triangle. `pivot` is shown what is left of every diagonal entry and returns what to use
+    /// in its place, or `None` to give up.
+    pub(crate) fn new(
+        size: usize,
+        entry: impl Fn(usize, usize) -> f64,
+        pivot: impl Fn(f64) -> Option<f64>,
+    ) -> Option<Self> {
+        let mut factor = Self { entries: Vec::with_capacity(size * (size + 1) / 2), size: 0 };
+        for i in 0..size {
+            let mut row: Vec<f64> = Vec::with_capacity(i + 1);
+            for j in 0..i {
+                let above = factor.row(j);
+                let known: f64 = row.iter().zip(above).map(|(a, b)| a * b).sum();
+                row.push((entry(i, j) - known) / above[j]);
+            }
+            let known: f64 = row.iter().map(|a| a * a).sum();
+            row.push(pivot(entry(i, i) - known)?.sqrt());
+            factor.push(&row);
+        }
+        Some(factor)
+    }
+
+    /// Factorises the rows and columns `candidates` of a matrix with a unit diagonal, the one
+    /// farthest from the span of those before first, until none has more than `tolerance` left.
+    /// Returns the rows that are in the factor, in its order.
+    pub(crate) fn pivoted(
+        mut candidates: Vec<usize>,
+        entry: impl Fn(usize, usize) -> f64,
+        tolerance: f64,
+    ) -> (Self, Vec<usize>) {
+        let n = candidates.iter().max().map_or(0, |largest| largest + 1);
+        // What each candidate still has outside of the span of the pivots so far, and its row.
+        let mut outside = vec![1.0; n];
+        let mut partial: Vec<Vec<f64>> = vec![Vec::new(); n];
+        let (mut factor, mut pivots) = (Self::default(), Vec::new());
+        while let Some(position) = position_of_largest(&candidates, &outside) {
+            let pivot = candidates[position];
+            if outside[pivot] <= tolerance {
+                break;
+            }
+            candidates.remove(position);
+            let diagonal = outside[pivot].sqrt();
+            let mut row = std::mem::take(&mut partial[pivot]);
+            for &other in &candidates {
+                let known: f64 = row.iter().zip(&partial[other]).map(|(a, b)| a * b).sum();
+                let entry = (entry(pivot, other) - known) / diagonal;
+                outside[other] -= entry * entry;
+                partial[other].push(entry);
+            }
+            row.push(diagonal);
+            factor.push(&row);
+            pivots.push(pivot);
+        }
+        (factor, pivots)
+    }
+
+    fn push(&mut self, row: &[f64]) {
+        self.entries.extend_from_slice(row);
+        self.size += 1;
+    }
+
+    /// The first `index + 1` entries of a row; the others are zero.
+    fn row(&self, index: usize) -> &[f64] {
+        &self.entries[index * (index + 1) / 2..][..=index]
+    }
+
+    /// Solves `L y = right`.
+    pub(crate) fn forward(&self, right: impl IntoIterator<Item = f64>) -> Vec<f64> {
+        let mut y = Vec::with_capacity(self.size);
+        for (index, right) in right.into_iter().enumerate().take(self.size) {
+            let row = self.row(index);
+            let known: f64 = row[..index].iter().zip(&y).map(|(a, b)| a * b).sum();
+            y.push((right - known) / row[index]);
+        }
+        y
+    }
+
+    /// Solves `L Lᵀ x = right`.
+    pub(crate) fn solve(&self, right: impl IntoIterator<Item = f64>) -> Vec<f64> {
+        let mut x = self.forward(right);
+        for index in (0..self.size).rev() {
+            let below = index + 1..self.size;
+            let known: f64 = below.map(|below| self.row(below)[index] * x[below]).sum();
+            x[index] = (x[index] - known) / self.row(index)[index];
+        }
+        x
+    }
+
+    /// The diagonal of the inverse of `A`.
+    pub(crate) fn inverse_diagonal(&self) -> Vec<f64> {
+        let mut column = vec![0.0; self.size];
+        let mut diagonal = Vec::with_capacity(self.size);
+        for start in 0..self.size {
+            for index in start..self.size {
+                let row = self.row(index);
+                let known: f64 = (start..index).map(|c| row[c] * column[c]).sum();
+                let unit = if index == start { 1.0 } else { 0.0 };
+                column[index] = (unit - known) / row[index];
+            }
+            diagonal.push(column[start..].iter().map(|value| value * value).sum());
+        }
+        diagonal
+    }
+}
+
+fn position_of_largest(candidates: &[usize], outside: &[f64]) -> Option<usize> {
+    // The first of equals, so that the order of the agents decides and nothing else.
+    (0..candidates.len()).reduce(|best, next| {
+        if outside[candidates[next]] > outside[candidates[best]] { next } else { best }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A well-conditioned matrix with a unit diagonal.
+    fn cosines(seeds: &[f64], size: usize) -> Vec<f64> {
+        let mut matrix = vec![0.0; size * size];
+        for row in 0..size {
+            for column in 0..row {
+                let value = seeds[row * 6 + column] / size as f64;
+                matrix[row * size + column] = value;
+                matrix[column * size + row] = value;
+            }
+            matrix[row * size + row] = 1.0;
+        }
+        matrix
+    }
+
+    proptest! {
+        #[test]
+        fn both_orders_solve_the_same_system(
+            size in 1usize..7,
+            seeds in prop::collection::vec(-0.9..0.9f64, 36),
+            right in prop::collection::vec(-2.0..2.0f64, 6),
+        ) {
+            let matrix = cosines(&seeds, size);
+            let entry = |i: usize, j: usize| matrix[i * size + j];
+            let right = &right[..size];
+            let x = Cholesky::new(size, entry, Some).unwrap().solve(right.iter().copied());
+            for i in 0..size {
+                let back: f64 = (0..size).map(|j| entry(i, j) * x[j]).sum();
+                prop_assert!((back - right[i]).abs() < 1e-9, "{back} for {}", right[i]);
+            }
+            let (factor, pivots) = Cholesky::pivoted((0..size).collect(), entry, 1e-13);
+            prop_assert_eq!(pivots.len(), size);
+            let turned = factor.solve(pivots.iter().map(|pivot| right[*pivot]));
+            for (pivot, value) in pivots.iter().zip(turned) {
+                prop_assert!((x[*pivot] - value).abs() < 1e-9);
+            }
+        }
+
+        #[test]
+        fn the_inverse_has_the_diagonal_it_says(
+            size in 1usize..7,
+            seeds in prop::collection::vec(-0.9..0.9f64, 36),
+        ) {
+            let matrix = cosines(&seeds, size);
+            let factor = Cholesky::new(size, |i, j| matrix[i * size + j], Some).unwrap();
+            for (index, value) in factor.inverse_diagonal().into_iter().enumerate() {
+                let unit = (0..size).map(|i| if i == index { 1.0 } else { 0.0 });
+                prop_assert!((factor.solve(unit)[index] - value).abs() < 1e-9);
+            }
+        }
+    }
+
+    #[test]
+    fn a_pivot_may_give_up_or_be_replaced() {
+        let ones = |_, _| 1.0;
+        assert!(Cholesky::new(2, ones, |left| (left > 0.0).then_some(left)).is_none());
+        let patched = Cholesky::new(2, ones, |left| Some(left.max(1e-4))).unwrap();
+        assert_eq!(patched.forward([1.0, 1.0]), [1.0, 0.0]);
+        let (factor, pivots) = Cholesky::pivoted(vec![0, 1], ones, 1e-14);
+        assert_eq!((factor.solve([3.0]), pivots), (vec![3.0], vec![0]));
+    }
+}
