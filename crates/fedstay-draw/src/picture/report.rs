@@ -2,17 +2,19 @@
 //! the configuration and the commands to repeat it. No script, no request; text from files is
 //! escaped.
 
+mod html;
+mod theory;
+
+use self::html::{paragraph, rows_of};
+use self::theory::theory;
 use super::delivered::{content, content_of};
 use super::run::figure;
 use super::{Compared, Subject, compare, map};
 use crate::markup::escape;
 use crate::plot::Figure;
 use crate::words::{self, departures, percent, sentence};
-use fedstay::Rule;
-use fedstay::diagnose::{Diagnosis, Findings, Known};
 use fedstay::record::{AgentSummary, Summary};
 use fedstay_sim::observe::write_whole;
-use serde::Deserialize;
 use std::io;
 use std::path::PathBuf;
 
@@ -46,30 +48,6 @@ impl Subject {
             }
         }
     }
-
-    /// From the Gram matrices, where they are recorded.
-    fn findings(&self) -> Option<Findings> {
-        let lines = self.gram.as_ref()?;
-        let config = self.config_table()?;
-        let number = |value: Option<&toml::Value>| value.and_then(toml::Value::as_float);
-        let instance = map::instance(self.config.as_deref()?);
-        let mut diagnosis = Diagnosis::default();
-        lines.iter().for_each(|line| diagnosis.add(line.clone()));
-        if let Some(first) = self.recorded.rounds.first() {
-            diagnosis.content_at_start(&first.left);
-        }
-        Some(diagnosis.findings(Known {
-            lipschitz: instance.as_ref().and_then(|instance| instance.lipschitz),
-            smoothness: instance.as_ref().and_then(|instance| instance.smoothness),
-            step_size: number(config.get("step_size"))?,
-            delta: slack(config.get("rule")?),
-        }))
-    }
-}
-
-/// The slack of a configured rule, if it keeps agents by one.
-fn slack(rule: &toml::Value) -> Option<f64> {
-    Rule::deserialize(rule.clone()).ok()?.slack()
 }
 
 /// Writes `report.html` into the folder of a run.
@@ -269,51 +247,6 @@ fn agents(summary: &Summary) -> String {
     html
 }
 
-fn theory(subject: &Subject) -> String {
-    let landed = subject.summary.as_ref().and_then(|summary| summary.landed);
-    let landed = landed.map(|landed| format!("Landed: {}.", name_of(&landed)));
-    let mut html = "<h2>What the theory says</h2>\n".to_owned();
-    match subject.findings() {
-        None => html.push_str(&paragraph(
-            "faint",
-            "Gradients were not recorded. With --set record_gram=true a run keeps what is needed to see the \
-             angle between them, and fedstay check tells which of the theorem's assumptions hold.",
-        )),
-        Some(findings) => {
-            html.push_str(&paragraph("", &step_words(subject, &findings)));
-            html.push_str("<ul>");
-            findings.advice.iter().for_each(|advice| html.push_str(&format!("<li>{}</li>", escape(advice))));
-            html.push_str("</ul>\n");
-        }
-    }
-    let sure = subject.summary.as_ref().and_then(words::guarantee);
-    html.extend(sure.map(|text| paragraph("", &sentence(&text))));
-    html.extend(landed.map(|text| paragraph("", &text)));
-    html
-}
-
-/// The step sizes a run had, against the theorem's bound where the rule has one.
-fn step_words(subject: &Subject, findings: &Findings) -> String {
-    let known = findings.lipschitz.is_some() || findings.smoothness.is_some();
-    let bound = match findings.theorem_step {
-        Some(bound) if known => {
-            format!("; the theorem's bound is {bound:.2e}, from known constants")
-        }
-        Some(bound) => format!("; the theorem's bound is about {bound:.2e}, as far as was seen"),
-        None => String::new(),
-    };
-    let last = subject.recorded.rounds.last().filter(|line| line.step_size != findings.step_size);
-    let last = last.map_or(String::new(), |line| {
-        format!(" at the start, {:.2e} in round {}", line.step_size, line.round)
-    });
-    let angle =
-        findings.smallest_angle.map_or("none to see".into(), |angle| format!("{angle:.2}°"));
-    format!(
-        "Step size {}{last}{bound}. Smallest angle between a gradient and the span of the others: {angle}.",
-        findings.step_size
-    )
-}
-
 fn repeat(subject: &Subject) -> String {
     let version = &subject.recorded.header.version;
     let mut html = "<h2>To repeat it</h2>\n".to_owned();
@@ -333,29 +266,6 @@ fn repeat(subject: &Subject) -> String {
         ));
     }
     html
-}
-
-fn rows_of(headings: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
-    let cells = |tag: &str, cells: Vec<String>| -> String {
-        cells.iter().map(|cell| format!("<{tag}>{}</{tag}>", escape(cell))).collect()
-    };
-    let head = cells("th", headings.iter().map(|heading| (*heading).to_owned()).collect());
-    let body: String = rows.map(|row| format!("<tr>{}</tr>\n", cells("td", row))).collect();
-    format!(
-        "<div class=\"wide\"><table><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table></div>\n"
-    )
-}
-
-fn paragraph(class: &str, text: &str) -> String {
-    format!("<p class=\"{class}\">{}</p>\n", escape(text))
-}
-
-/// The name a value has in JSON.
-fn name_of(value: &impl serde::Serialize) -> String {
-    serde_json::to_value(value)
-        .ok()
-        .and_then(|value| Some(value.as_str()?.to_owned()))
-        .unwrap_or_default()
 }
 
 /// Four digits behind the point, with a true minus sign.

@@ -9,6 +9,8 @@ import { agentName, el, number, percent, several, short } from "./words.js";
 const COLOURED = 12;
 
 const STATE_COLOURS = [null, "free", "held", "fault", "left"];
+// The states by their numbers, in the order in which they are listed; the server has the words for them.
+const LEGEND = [1, 2, 4, 3, 0];
 
 export function swatch(kind) {
   return el("span", { class: `swatch ${kind}`, "aria-hidden": "true" });
@@ -155,7 +157,7 @@ export class Losses {
     if (this.few()) {
       keys(this.legend, [...this.agents.map((agent, index) => ["dash", agentName(agent), agentLook(index)]), ["ring", "enters D"], ["cross", "leaves"], ...this.endKeys()]);
     } else {
-      keys(this.legend, [["line-free", "free"], ["line-held", "about to leave (in D)"], ["line-left", "after it left"], ["ring", "first enters D"], ["cross", "leaves"], ...this.endKeys()]);
+      keys(this.legend, [["line-free", detail.states[1].text], ["line-held", detail.states[2].text], ["line-left", "after it left"], ["ring", "first enters D"], ["cross", "leaves"], ...this.endKeys()]);
     }
     this.plot.setSeries(series, endOf(this.run));
   }
@@ -422,7 +424,7 @@ export class Strip {
     this.plot.beside = (context, plot) => this.labels(context, plot);
     const made = card("Who is in, who is about to leave, who has left", "One row an agent. A rule that acts on its prediction holds those about to leave; under averaging they go.", this.plot);
     this.section = made.section;
-    keys(made.legend, [["free", "free"], ["held", "about to leave (in D)"], ["left", "left"], ["fault", "did not answer"], ["absent", "not asked"]]);
+    this.legend = made.legend;
     highlight.listeners.add(() => this.plot.drawCursor());
   }
 
@@ -431,6 +433,8 @@ export class Strip {
   }
 
   update() {
+    const { states } = this.run.detail;
+    keys(this.legend, LEGEND.map((state) => [states[state].name, states[state].text]));
     const rows = this.run.detail.agents_all || 0;
     this.plot.setHeight(Math.max(90, Math.min(340, Math.min(rows, 500) * 16)) + 36);
     this.plot.setSeries(this.run.series, endOf(this.run));
@@ -515,7 +519,7 @@ export class Strip {
     const parts = [this.plot.rounds(index)];
     const shown = this.highlight.shown();
     if (shown !== null && series.states[shown]) parts.push(`${agentName(this.run.detail.agents[shown])}: ${this.run.detail.states[series.states[shown][index]].text}`);
-    parts.push([1, 2, 4, 3, 0].filter((state) => counts[state]).map((state) => `${counts[state]} ${this.run.detail.states[state].text}`).join(", "));
+    parts.push(LEGEND.filter((state) => counts[state]).map((state) => `${counts[state]} ${this.run.detail.states[state].text}`).join(", "));
     return parts.join(" · ");
   }
 }

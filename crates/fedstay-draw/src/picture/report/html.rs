@@ -1,0 +1,20 @@
+//! The few elements a report is made of. All text is escaped here.
+
+use crate::markup::escape;
+
+/// A table.
+pub(super) fn rows_of(headings: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
+    let cells = |tag: &str, cells: Vec<String>| -> String {
+        cells.iter().map(|cell| format!("<{tag}>{}</{tag}>", escape(cell))).collect()
+    };
+    let head = cells("th", headings.iter().map(|heading| (*heading).to_owned()).collect());
+    let body: String = rows.map(|row| format!("<tr>{}</tr>\n", cells("td", row))).collect();
+    format!(
+        "<div class=\"wide\"><table><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table></div>\n"
+    )
+}
+
+/// A paragraph of a class.
+pub(super) fn paragraph(class: &str, text: &str) -> String {
+    format!("<p class=\"{class}\">{}</p>\n", escape(text))
+}
