@@ -12,3 +12,17 @@ pub struct Entry {
     /// Where it comes from.
     pub reference: &'static str,
 }
+
+/// What the file of an entry says about it; the list adds the name.
+pub(crate) struct Origin {
+    /// What it does, in half a sentence.
+    pub(crate) about: &'static str,
+    /// Where it comes from.
+    pub(crate) reference: &'static str,
+}
+
+impl Origin {
+    pub(crate) const fn named(self, name: &'static str) -> Entry {
+        Entry { name, about: self.about, reference: self.reference }
+    }
+}

@@ -1,6 +1,6 @@
-//! What a rule or a policy remembers between rounds, apart from its parameters.
+//! What a rule, a policy or a behaviour remembers between rounds, apart from its parameters.
 //!
-//! Both are serialised whole, with their memory under one key that is left out while there is nothing
+//! All are serialised whole, with their memory under one key that is left out while there is nothing
 //! to remember. A caller that keeps the parameters itself passes only the memory back and forth.
 
 use crate::Error;
@@ -30,6 +30,18 @@ pub(crate) fn put<T: Serialize + DeserializeOwned>(
     };
     *whole = serde_json::from_value(value).map_err(bad)?;
     Ok(())
+}
+
+/// Refuses a configuration that brings a memory along.
+pub(crate) fn check_fresh(what: &str, whole: &impl Serialize) -> Result<(), Error> {
+    match of(whole)? {
+        Value::Null => Ok(()),
+        _ => Err(Error::bad_parameter(
+            format!("{what}.memory"),
+            "given",
+            "left out: only a saved state has one",
+        )),
+    }
 }
 
 fn bad(error: serde_json::Error) -> Error {

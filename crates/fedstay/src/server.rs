@@ -80,7 +80,7 @@ impl Server {
     pub fn new(weights: Vec<f64>, rule: impl Into<Rule>, step_size: f64) -> Result<Self, Error> {
         let rule = rule.into();
         if !matches!(rule, Rule::Custom(_)) {
-            check_fresh("rule", &rule)?;
+            saved::check_fresh("rule", &rule)?;
         }
         Self::begin(weights, rule, step_size)
     }
@@ -115,7 +115,7 @@ impl Server {
     /// The same server under a policy.
     pub fn with_policy(mut self, policy: Policy) -> Result<Self, Error> {
         policy.check()?;
-        check_fresh("policy", &policy)?;
+        saved::check_fresh("policy", &policy)?;
         self.policy = policy;
         Ok(self)
     }
@@ -264,6 +264,14 @@ impl Server {
         Self::take_up(state, rule.into())
     }
 
+    /// The same server as it was when its state was taken, whatever its rule.
+    pub(crate) fn continued(&self, state: ServerState) -> Result<Self, Error> {
+        match &self.rule {
+            Rule::Custom(rule) => Self::from_state_with(state, rule.clone().0),
+            _ => Self::from_state(state),
+        }
+    }
+
     fn take_up(state: ServerState, rule: Rule) -> Result<Self, Error> {
         if state.schema != SCHEMA {
             let why = format!("its schema is {}, this version reads {SCHEMA}", state.schema);
@@ -310,18 +318,6 @@ impl Clock {
             }
         }
         Ok(())
-    }
-}
-
-/// Refuses a rule or policy that brings a memory along.
-fn check_fresh(what: &str, whole: &impl Serialize) -> Result<(), Error> {
-    match saved::of(whole)? {
-        Value::Null => Ok(()),
-        _ => Err(Error::bad_parameter(
-            format!("{what}.memory"),
-            "given",
-            "left out: only a saved state has one",
-        )),
     }
 }
 

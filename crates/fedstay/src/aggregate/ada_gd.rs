@@ -25,7 +25,7 @@
 //! Defections in Federated Learning and How to Prevent Them*, arXiv 2311.16459, Algorithm 2.
 
 use super::{
-    About, Aggregator, Change, Decision, Facts, Losses, NOTHING_LEFT, Round, Split, StopReason,
+    Aggregator, Change, Decision, Facts, Losses, NOTHING_LEFT, Origin, Round, Split, StopReason,
     safety,
 };
 use crate::projection::{Projection, project_sum};
@@ -33,8 +33,8 @@ use crate::report::tau;
 use crate::{Error, Loss, Report, Standing, linalg};
 use serde::{Deserialize, Serialize};
 
-pub(super) const ABOUT: About = About {
-    what: "predicts who is about to leave and moves only where their losses stay as they are",
+pub(super) const ORIGIN: Origin = Origin {
+    about: "predicts who is about to leave and moves only where their losses stay as they are",
     reference: "Han, Patel, Shao, Wang, On the Effect of Defections in Federated Learning and How to Prevent Them, arXiv 2311.16459",
 };
 

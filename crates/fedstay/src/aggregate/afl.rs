@@ -20,14 +20,14 @@
 //! Reference: Mehryar Mohri, Gary Sivek, Ananda Theertha Suresh, *Agnostic Federated Learning*, ICML
 //! 2019, the algorithm Stochastic-AFL.
 
-use super::{About, Aggregator, Decision, Facts, Round, descend, watched};
+use super::{Aggregator, Decision, Facts, Origin, Round, descend, watched};
 use crate::numerics::simplex;
 use crate::{AgentId, Error, saved};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-pub(super) const ABOUT: About = About {
-    what: "the best model for the worst mixture of the agents",
+pub(super) const ORIGIN: Origin = Origin {
+    about: "the best model for the worst mixture of the agents",
     reference: "Mohri, Sivek, Suresh, Agnostic Federated Learning, ICML 2019",
 };
 

@@ -16,7 +16,7 @@ impl<T: Aggregator + Clone + 'static> CloneRule for T {
 }
 
 /// A rule that is not in the list: the caller's own, see [`Server::with_rule`](crate::Server::with_rule).
-pub struct CustomRule(pub(super) Box<dyn Aggregator>);
+pub struct CustomRule(pub(crate) Box<dyn Aggregator>);
 
 impl Clone for CustomRule {
     fn clone(&self) -> Self {

@@ -26,13 +26,13 @@
 //! *Federated Learning with Fair Averaging*, IJCAI 2021, Algorithms 1 to 3.
 
 use super::conflict::Conflicts;
-use super::{About, Aggregator, Decision, Facts, NOTHING_LEFT, Round, watched};
+use super::{Aggregator, Decision, Facts, NOTHING_LEFT, Origin, Round, watched};
 use crate::{AgentId, Error, Vector, linalg, packed};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc};
 
-pub(super) const ABOUT: About = About {
-    what: "gradients are turned until they do not conflict; those with large losses give way least",
+pub(super) const ORIGIN: Origin = Origin {
+    about: "gradients are turned until they do not conflict; those with large losses give way least",
     reference: "Wang, Fan, Qi, Wen, Wang, Yu, Federated Learning with Fair Averaging, IJCAI 2021",
 };
 

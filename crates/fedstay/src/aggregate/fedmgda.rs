@@ -23,13 +23,13 @@
 //! Multi-Objective Optimization*, IEEE Transactions on Network Science and Engineering 9(4), 2022;
 //! arXiv 2006.11489 (2020).
 
-use super::{About, Aggregator, Decision, Facts, Losses, Round, descend, watched};
+use super::{Aggregator, Decision, Facts, Losses, Origin, Round, descend, watched};
 use crate::numerics::simplex;
 use crate::{Error, Vector, linalg};
 use serde::{Deserialize, Serialize};
 
-pub(super) const ABOUT: About = About {
-    what: "the shortest combination of normalised gradients: helps everybody at once where it can",
+pub(super) const ORIGIN: Origin = Origin {
+    about: "the shortest combination of normalised gradients: helps everybody at once where it can",
     reference: "Hu, Shaloudegi, Zhang, Yu, Federated Learning Meets Multi-Objective Optimization, IEEE TNSE 2022",
 };
 

@@ -1,18 +1,10 @@
 //! The macro behind [`Rule`](super::Rule): one line per rule becomes everything that is listed.
 
-/// What a rule's file says about it for the list.
-pub(super) struct About {
-    /// What it does, in half a sentence.
-    pub(super) what: &'static str,
-    /// Where it comes from.
-    pub(super) reference: &'static str,
-}
-
 /// Makes the enum `Rule` of lines such as
 ///
 /// ```text
 /// /// What it is.
-/// Variant(Type) = "name" | "another name", file::ABOUT;
+/// Variant(Type) = "name" | "another name", file::ORIGIN;
 /// ```
 ///
 /// A second variant of a type that is in the list already says so: `Variant(Type, again)`.
@@ -40,7 +32,7 @@ macro_rules! rules {
         impl Rule {
             /// The name in a configuration, one sentence, and the reference of every rule.
             pub const LIST: &'static [Entry] = &[
-                $(Entry { name: $name, about: $about.what, reference: $about.reference },)+
+                $($about.named($name),)+
             ];
 
             /// Other names under which a configuration may ask for a rule.

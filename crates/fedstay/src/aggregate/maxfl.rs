@@ -23,12 +23,12 @@
 //! Global Model Appeal in Federated Learning*, TMLR 2024; arXiv 2205.14840 (2022), first titled *To
 //! Federate or Not To Federate: Incentivizing Client Participation in Federated Learning*.
 
-use super::{About, Aggregator, Decision, Facts, Round, descend, watched};
+use super::{Aggregator, Decision, Facts, Origin, Round, descend, watched};
 use crate::Error;
 use serde::{Deserialize, Serialize};
 
-pub(super) const ABOUT: About = About {
-    what: "as many agents as possible under their requirement; pulls at those who are near it",
+pub(super) const ORIGIN: Origin = Origin {
+    about: "as many agents as possible under their requirement; pulls at those who are near it",
     reference: "Cho, Jhunjhunwala, Li, Smith, Joshi, Maximizing Global Model Appeal in Federated Learning, TMLR 2024",
 };
 

@@ -17,17 +17,17 @@
 //! of Deep Networks from Decentralized Data*, AISTATS 2017. Dekel, Gilad-Bachrach, Shamir, Xiao,
 //! *Optimal Distributed Online Prediction Using Mini-Batches*, JMLR 13, 2012.
 
-use super::{About, Aggregator, Decision, Facts, Losses, Round, watched};
+use super::{Aggregator, Decision, Facts, Losses, Origin, Round, watched};
 use crate::{Error, linalg};
 use serde::{Deserialize, Serialize};
 
-pub(super) const FEDAVG: About = About {
-    what: "uniform mean of the agents' local models; watches departures, does nothing about them",
+pub(super) const FEDAVG: Origin = Origin {
+    about: "uniform mean of the agents' local models; watches departures, does nothing about them",
     reference: "McMahan et al., Communication-Efficient Learning of Deep Networks from Decentralized Data, AISTATS 2017",
 };
 
-pub(super) const MINIBATCH_SGD: About = About {
-    what: "uniform mean of gradients that are all taken at the received weights",
+pub(super) const MINIBATCH_SGD: Origin = Origin {
+    about: "uniform mean of gradients that are all taken at the received weights",
     reference: "Dekel et al., Optimal Distributed Online Prediction Using Mini-Batches, JMLR 2012",
 };
 

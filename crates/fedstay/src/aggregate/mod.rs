@@ -44,10 +44,10 @@ pub use decision::{Decision, Landing, Miss, Split, StopReason, carries};
 pub use facts::{Change, Facts};
 pub use rules::*;
 
-use crate::list::Entry;
+use crate::list::{Entry, Origin};
 use crate::numerics::PerPrecision;
 use crate::{AgentId, Error, Reports, linalg};
-use list::{About, rules};
+use list::rules;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fmt;
@@ -58,23 +58,23 @@ rules! {
     /// The same mean; the agents take all their gradients at the weights they received.
     MinibatchSgd(Mean, again) = "minibatch-sgd", mean::MINIBATCH_SGD;
     /// The paper's defection-aware rule.
-    AdaGd(AdaGd) = "ada-gd", ada_gd::ABOUT;
+    AdaGd(AdaGd) = "ada-gd", ada_gd::ORIGIN;
     /// This project's own: everybody above their floor, and nothing more.
-    Retain(Retain) = "retain", retain::ABOUT;
+    Retain(Retain) = "retain", retain::ORIGIN;
     /// Multiplicative weights for agents that are not content.
-    MwFed(MwFed) = "mw-fed", mw_fed::ABOUT;
+    MwFed(MwFed) = "mw-fed", mw_fed::ORIGIN;
     /// As many agents as possible under their requirement.
-    MaxFl(MaxFl) = "maxfl", maxfl::ABOUT;
+    MaxFl(MaxFl) = "maxfl", maxfl::ORIGIN;
     /// The larger an agent's loss, the more it counts.
-    QFedAvg(QFedAvg) = "q-fedavg", q_fedavg::ABOUT;
+    QFedAvg(QFedAvg) = "q-fedavg", q_fedavg::ORIGIN;
     /// The best model for the worst mixture of the agents.
-    Afl(Afl) = "afl", afl::ABOUT;
+    Afl(Afl) = "afl", afl::ORIGIN;
     /// A step that helps everybody at once.
-    FedMgdaPlus(FedMgdaPlus) = "fedmgda-plus" | "fedmgda+", fedmgda::ABOUT;
+    FedMgdaPlus(FedMgdaPlus) = "fedmgda-plus" | "fedmgda+", fedmgda::ORIGIN;
     /// Fair averaging: gradients are turned until they do not conflict.
-    FedFv(FedFv) = "fedfv", fedfv::ABOUT;
+    FedFv(FedFv) = "fedfv", fedfv::ORIGIN;
     /// Gradients projected off each other in random order.
-    PcGrad(PcGrad) = "pcgrad", pcgrad::ABOUT;
+    PcGrad(PcGrad) = "pcgrad", pcgrad::ORIGIN;
 }
 
 /// What a rule sees of a round.

@@ -29,13 +29,13 @@
 //! are from Avrim Blum, Nika Haghtalab, Ariel Procaccia, Mingda Qiao, *Collaborative PAC Learning*,
 //! NeurIPS 2017.
 
-use super::{About, Aggregator, Decision, Facts, Losses, Round, descend, watched};
+use super::{Aggregator, Decision, Facts, Losses, Origin, Round, descend, watched};
 use crate::{AgentId, Error, Loss, Report, Standing, saved};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-pub(super) const ABOUT: About = About {
-    what: "multiplicative weights (or loads): more of those who are not content",
+pub(super) const ORIGIN: Origin = Origin {
+    about: "multiplicative weights (or loads): more of those who are not content",
     reference: "Blum, Haghtalab, Phillips, Shao, One for One, or All for All: Equilibria and Optimality of Collaboration in Federated Learning, ICML 2021",
 };
 

@@ -19,13 +19,13 @@
 //! *Gradient Surgery for Multi-Task Learning*, NeurIPS 2020, Algorithm 1.
 
 use super::conflict::Conflicts;
-use super::{About, Aggregator, Decision, Facts, Losses, Round, descend, watched};
+use super::{Aggregator, Decision, Facts, Losses, Origin, Round, descend, watched};
 use crate::{Error, Seed, Vector};
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
-pub(super) const ABOUT: About = About {
-    what: "each gradient is projected off those it conflicts with, in random order",
+pub(super) const ORIGIN: Origin = Origin {
+    about: "each gradient is projected off those it conflicts with, in random order",
     reference: "Yu, Kumar, Gupta, Levine, Hausman, Finn, Gradient Surgery for Multi-Task Learning, NeurIPS 2020",
 };
 

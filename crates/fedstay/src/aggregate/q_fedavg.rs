@@ -19,12 +19,12 @@
 //! Reference: Tian Li, Maziar Sanjabi, Ahmad Beirami, Virginia Smith, *Fair Resource Allocation in
 //! Federated Learning*, ICLR 2020, Algorithms 1 and 2.
 
-use super::{About, Aggregator, Decision, Facts, Round, descend, watched};
+use super::{Aggregator, Decision, Facts, Origin, Round, descend, watched};
 use crate::{Error, linalg};
 use serde::{Deserialize, Serialize};
 
-pub(super) const ABOUT: About = About {
-    what: "the larger an agent's loss, the more it counts",
+pub(super) const ORIGIN: Origin = Origin {
+    about: "the larger an agent's loss, the more it counts",
     reference: "Li, Sanjabi, Beirami, Smith, Fair Resource Allocation in Federated Learning, ICLR 2020",
 };
 

@@ -4,7 +4,9 @@
 use super::record::{Header, RoundLine, Summary};
 use super::verdict::{Ended, Ledger};
 use super::{Assessment, Book, Call, Decision, Engine, Gathered, Moment, RoundRecord};
-use crate::{AgentId, Broadcast, Error, Memory, Server, ServerState, Split, StopReason};
+use crate::{
+    AgentId, Aggregator, Broadcast, Error, Memory, Server, ServerState, Split, StopReason,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -55,7 +57,7 @@ impl<E: Engine> Session<E> {
     /// # Errors
     /// When the rule asks for something that the engine's agents do not do.
     pub fn new(server: Server, engine: E, rounds: u32, about: About) -> Result<Self, Error> {
-        if server.loads().is_some() && !engine.abilities().loads {
+        if server.rule().facts().sets_loads && !engine.abilities().loads {
             return Err(Error::NotApplied {
                 rule: server.rule().name().to_owned(),
                 what: "tells every agent how much to work",
@@ -233,7 +235,7 @@ impl<E: Engine> Session<E> {
     /// # Errors
     /// When the state is another run's.
     pub fn resume(&mut self, state: SessionState) -> Result<(), Error> {
-        let server = Server::from_state(state.server)?;
+        let server = self.server.continued(state.server)?;
         let expected = (self.server.weights().len(), self.server.rule().name());
         let got = (server.weights().len(), server.rule().name());
         if expected != got {

@@ -15,9 +15,14 @@
 //!
 //! Each round costs it `J` further passes over its data.
 
-use super::{Choice, Decide, View};
+use super::{Choice, Decide, Origin, View};
 use crate::Error;
 use serde::{Deserialize, Serialize};
+
+pub(super) const ORIGIN: Origin = Origin {
+    about: "privately looks some steps ahead and leaves if those would make the model good enough",
+    reference: "an objection in the reviews of arXiv 2311.16459",
+};
 
 /// Leaves once a few private steps would make the received model good enough.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -12,9 +12,12 @@
 //!
 //! No rule here is incentive-compatible against liars. Reference: this project.
 
-use super::{Choice, Decide, Manner, View};
+use super::{Choice, Decide, Manner, Origin, View};
 use crate::Error;
 use serde::{Deserialize, Serialize};
+
+pub(super) const ORIGIN: Origin =
+    Origin { about: "decides by its true loss and reports another", reference: "this project" };
 
 /// Decides by its true loss and reports another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -14,10 +14,15 @@
 //! Numbers of agents are rounded so that they add up (largest remainders first), and who gets which
 //! is drawn from the experiment's seed.
 
-use super::{Behaviour, Choice, Decide, View};
+use super::{Behaviour, Choice, Decide, Origin, View};
 use crate::{Error, Seed};
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
+
+pub(super) const ORIGIN: Origin = Origin {
+    about: "shares of the others, or named agents, in one population",
+    reference: "this project",
+};
 
 /// A population of different agents.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -25,9 +25,51 @@ pub use threshold::Threshold;
 pub use two_sided::TwoSided;
 pub use utility::Utility;
 
-use crate::saved::is_default;
+use crate::list::{Entry, Origin};
+use crate::saved::{check_fresh, is_default};
 use crate::{AgentId, Error, Seed};
 use serde::{Deserialize, Serialize};
+
+/// Makes the enum `Behaviour` of lines `Variant = "name", file;`, where the file has the type of that
+/// name and an `ORIGIN`.
+macro_rules! behaviours {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal, $file:ident;)+) => {
+        /// Every behaviour, under the name it has in a configuration.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "kind")]
+        pub enum Behaviour {
+            $(
+                $(#[$doc])*
+                #[serde(rename = $name)]
+                $variant($variant),
+            )+
+        }
+
+        impl Behaviour {
+            /// The name in a configuration, one sentence, and the reference of every behaviour.
+            pub const LIST: &'static [Entry] = &[$($file::ORIGIN.named($name),)+];
+
+            /// The name in a configuration.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$variant(_) => $name,)+
+                }
+            }
+
+            fn inner(&self) -> &dyn Decide {
+                match self {
+                    $(Self::$variant(behaviour) => behaviour,)+
+                }
+            }
+
+            fn inner_mut(&mut self) -> &mut dyn Decide {
+                match self {
+                    $(Self::$variant(behaviour) => behaviour,)+
+                }
+            }
+        }
+    };
+}
 
 /// Stay for another round, or leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -137,28 +179,25 @@ pub trait Decide {
     }
 }
 
-/// Every behaviour, under the name it has in a configuration.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Behaviour {
-    /// Leaves once its loss is at most its precision.
-    Threshold(Threshold),
+behaviours! {
+    /// Leaves once its loss is at most its target.
+    Threshold = "threshold", threshold;
     /// Never leaves.
-    Never(Never),
+    Never = "never", never;
     /// Stays while the expected gain pays.
-    Utility(Utility),
+    Utility = "utility", utility;
     /// Leaves once a few private steps would do.
-    Foresight(Foresight),
+    Foresight = "foresight", foresight;
     /// Leaves content, or when the model stays worse than its own.
-    TwoSided(TwoSided),
+    TwoSided = "two-sided", two_sided;
     /// Leaves content and comes back when its loss has risen.
-    Returning(Returning),
+    Returning = "returning", returning;
     /// Stays, but stops working once content.
-    Shirking(Shirking),
+    Shirking = "shirking", shirking;
     /// Reports another loss than it has.
-    Lying(Lying),
-    /// Shares of the others.
-    Mixed(Mixed),
+    Lying = "lying", lying;
+    /// Consists of shares of the others. It is assigned first; what is left of it stays.
+    Mixed = "mixed", mixed;
 }
 
 impl Default for Behaviour {
@@ -168,105 +207,12 @@ impl Default for Behaviour {
 }
 
 impl Behaviour {
-    /// The name in a configuration, one sentence, and the reference of every behaviour.
-    pub const LIST: &'static [crate::list::Entry] = &[
-        crate::list::Entry {
-            name: "threshold",
-            about: "leaves for good as soon as the received model is good enough, F_m(w) ≤ ε_m",
-            reference: "arXiv 2311.16459, Section 2",
-        },
-        crate::list::Entry {
-            name: "never",
-            about: "never leaves: the ceiling every rule is measured against",
-            reference: "arXiv 2311.16459, \"irrational\" agents",
-        },
-        crate::list::Entry {
-            name: "utility",
-            about: "stays while the expected gain pays for the rounds; leaves unsatisfied without progress",
-            reference: "after arXiv 2311.16459, Section 2",
-        },
-        crate::list::Entry {
-            name: "foresight",
-            about: "privately looks some steps ahead and leaves if those would make the model good enough",
-            reference: "an objection in the reviews of arXiv 2311.16459",
-        },
-        crate::list::Entry {
-            name: "two-sided",
-            about: "leaves content, or when the model stays worse than its own local one",
-            reference: "after Cho et al., Maximizing Global Model Appeal in Federated Learning, TMLR 2024",
-        },
-        crate::list::Entry {
-            name: "returning",
-            about: "leaves content and comes back when its loss has risen above ε_m(1 + h)",
-            reference: "this project",
-        },
-        crate::list::Entry {
-            name: "shirking",
-            about: "stays but stops working once content: reports a stale direction",
-            reference: "after Fraboni, Vidal, Lorenzi, Free-rider Attacks on Model Aggregation in Federated Learning, AISTATS 2021",
-        },
-        crate::list::Entry {
-            name: "lying",
-            about: "decides by its true loss and reports another",
-            reference: "this project",
-        },
-        crate::list::Entry {
-            name: "mixed",
-            about: "shares of the others, or named agents, in one population",
-            reference: "this project",
-        },
-    ];
-
-    /// The name in a configuration.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Threshold(_) => "threshold",
-            Self::Never(_) => "never",
-            Self::Utility(_) => "utility",
-            Self::Foresight(_) => "foresight",
-            Self::TwoSided(_) => "two-sided",
-            Self::Returning(_) => "returning",
-            Self::Shirking(_) => "shirking",
-            Self::Lying(_) => "lying",
-            Self::Mixed(_) => "mixed",
-        }
-    }
-
-    /// One behaviour an agent: the same for all, or a mixed population's.
+    /// One behaviour per agent: the same for all, or a mixed population's.
     pub fn assign(&self, agents: usize, seed: Seed) -> Result<Vec<Self>, Error> {
         self.check()?;
         match self {
             Self::Mixed(mixed) => mixed.assign(agents, seed),
             same => Ok(vec![same.clone(); agents]),
-        }
-    }
-
-    /// A mixed population is assigned first; what is left of it decides nothing and stays.
-    fn inner(&self) -> &dyn Decide {
-        match self {
-            Self::Threshold(behaviour) => behaviour,
-            Self::Never(behaviour) => behaviour,
-            Self::Utility(behaviour) => behaviour,
-            Self::Foresight(behaviour) => behaviour,
-            Self::TwoSided(behaviour) => behaviour,
-            Self::Returning(behaviour) => behaviour,
-            Self::Shirking(behaviour) => behaviour,
-            Self::Lying(behaviour) => behaviour,
-            Self::Mixed(behaviour) => behaviour,
-        }
-    }
-
-    fn inner_mut(&mut self) -> &mut dyn Decide {
-        match self {
-            Self::Threshold(behaviour) => behaviour,
-            Self::Never(behaviour) => behaviour,
-            Self::Utility(behaviour) => behaviour,
-            Self::Foresight(behaviour) => behaviour,
-            Self::TwoSided(behaviour) => behaviour,
-            Self::Returning(behaviour) => behaviour,
-            Self::Shirking(behaviour) => behaviour,
-            Self::Lying(behaviour) => behaviour,
-            Self::Mixed(behaviour) => behaviour,
         }
     }
 }
@@ -293,6 +239,7 @@ impl Decide for Behaviour {
     }
 
     fn check(&self) -> Result<(), Error> {
+        check_fresh("behaviour", self)?;
         self.inner().check()
     }
 }

@@ -1,7 +1,12 @@
 //! `never`: stay, whatever the model. The ceiling of every comparison.
 
-use super::{Choice, Decide, View};
+use super::{Choice, Decide, Origin, View};
 use serde::{Deserialize, Serialize};
+
+pub(super) const ORIGIN: Origin = Origin {
+    about: "never leaves: the ceiling every rule is measured against",
+    reference: "arXiv 2311.16459, \"irrational\" agents",
+};
 
 /// Never leaves. No parameters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

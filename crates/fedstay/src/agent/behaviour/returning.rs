@@ -12,9 +12,14 @@
 //!
 //! Reference: this project. The paper's agents (arXiv 2311.16459) leave for good.
 
-use super::{Choice, Decide, View};
+use super::{Choice, Decide, Origin, View};
 use crate::Error;
 use serde::{Deserialize, Serialize};
+
+pub(super) const ORIGIN: Origin = Origin {
+    about: "leaves content and comes back when its loss has risen above ε_m(1 + h)",
+    reference: "this project",
+};
 
 /// Leaves once content and comes back when its loss has risen.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -11,8 +11,13 @@
 //! Reference: this project; free riders in federated learning are surveyed by Fraboni, Vidal, Lorenzi,
 //! *Free-rider Attacks on Model Aggregation in Federated Learning*, AISTATS 2021.
 
-use super::{Choice, Decide, Manner, View};
+use super::{Choice, Decide, Manner, Origin, View};
 use serde::{Deserialize, Serialize};
+
+pub(super) const ORIGIN: Origin = Origin {
+    about: "stays but stops working once content: reports a stale direction",
+    reference: "after Fraboni, Vidal, Lorenzi, Free-rider Attacks on Model Aggregation in Federated Learning, AISTATS 2021",
+};
 
 /// Stays, but stops working once content.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

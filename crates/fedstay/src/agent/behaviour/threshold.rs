@@ -3,8 +3,13 @@
 //! The optimal choice of an agent that values any model under `ε_m` the same and pays for every
 //! round. Reference: arXiv 2311.16459, Section 2, "Rational Agents".
 
-use super::{Choice, Decide, View};
+use super::{Choice, Decide, Origin, View};
 use serde::{Deserialize, Serialize};
+
+pub(super) const ORIGIN: Origin = Origin {
+    about: "leaves for good as soon as the received model is good enough, F_m(w) ≤ ε_m",
+    reference: "arXiv 2311.16459, Section 2",
+};
 
 /// Leaves once its loss is at most its precision. No parameters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,9 +10,14 @@
 //! Participation constraints of this kind are what MaxFL (Cho et al., TMLR 2024) counts as a model's
 //! appeal: whether it is better than the agent's own.
 
-use super::{Choice, Decide, View};
+use super::{Choice, Decide, Origin, View};
 use crate::Error;
 use serde::{Deserialize, Serialize};
+
+pub(super) const ORIGIN: Origin = Origin {
+    about: "leaves content, or when the model stays worse than its own local one",
+    reference: "after Cho et al., Maximizing Global Model Appeal in Federated Learning, TMLR 2024",
+};
 
 /// Each of these rounds costs as much as one of the run, and all fall in its first round.
 const MOST_ALONE: u32 = 100_000;

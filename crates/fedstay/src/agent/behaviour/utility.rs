@@ -15,10 +15,15 @@
 //! Reference: the utilities of arXiv 2311.16459, Section 2, without its assumption that any cost is
 //! worth paying until the model is good enough.
 
-use super::{Choice, Decide, View};
+use super::{Choice, Decide, Origin, View};
 use crate::Error;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+
+pub(super) const ORIGIN: Origin = Origin {
+    about: "stays while the expected gain pays for the rounds; leaves unsatisfied without progress",
+    reference: "after arXiv 2311.16459, Section 2",
+};
 
 /// Stays while the expected gain pays.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -50,14 +50,14 @@ mod landing;
 mod region;
 
 use super::floors::Floors;
-use super::{About, Aggregator, Change, Decision, Facts, Landing, Round, Split, StopReason};
+use super::{Aggregator, Change, Decision, Facts, Landing, Origin, Round, Split, StopReason};
 use crate::saved::is_default;
 use crate::{Error, Vector, linalg};
 use region::Region;
 use serde::{Deserialize, Serialize};
 
-pub(super) const ABOUT: About = About {
-    what: "the shortest step to where all are nearly content that keeps each above its floor; a proof for convex losses",
+pub(super) const ORIGIN: Origin = Origin {
+    about: "the shortest step to where all are nearly content that keeps each above its floor; a proof for convex losses",
     reference: "this project",
 };
 
