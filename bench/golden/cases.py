@@ -1,0 +1,216 @@
+"""The runs: every rule, behaviour, policy, problem, partition, model and key, small and quick."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from scratch import Scratch
+
+#: Ten agents on which rules differ: under some all leave within thirty rounds, under others nobody.
+DIGITS = """
+seed = 3
+rounds = 30
+step_size = 0.4
+epsilon = 0.6
+agents = 10
+eval_every = 5
+rule.kind = "fedavg"
+data.kind = "digits"
+data.per_agent = 60
+partition.kind = "by-class"
+partition.q = 0.8
+model.kind = "mlp"
+model.hidden = [12]
+local.batch = "full"
+"""
+
+#: Two agents on a problem with exact oracles. Files say everything, so that defaults may change.
+PROBLEM = """
+seed = 3
+rounds = 60
+rule.kind = "fedavg"
+problem.kind = "observation-3"
+"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A thing to do, under a name; with `varied`, under several numbers of threads."""
+
+    name: str
+    do: Callable[[Scratch], None]
+    #: The settings a case is about, for the check that nothing was forgotten.
+    settings: dict
+    varied: bool = False
+
+
+def run(name: str, base: str, settings: dict, *options: str, varied: bool = False) -> Case:
+    """One run of the program, kept."""
+
+    def do(scratch: Scratch) -> None:
+        experiment = scratch.write("experiment.toml", fitting(base, settings))
+        scratch.run(experiment, settings, *options)
+
+    return Case(name, do, settings, varied)
+
+
+def fitting(base: str, settings: dict) -> str:
+    """The base without the parameters of what the settings replace by another kind."""
+    replaced = tuple(key.removesuffix("kind") for key in settings if key.endswith(".kind"))
+    return "\n".join(line for line in base.splitlines() if not line.startswith(replaced))
+
+
+#: Every rule, and what can be changed about it.
+RULES = {
+    "fedavg": {},
+    "minibatch-sgd": {},
+    "ada-gd": {"rule.delta": 0.1},
+    "ada-gd halve": {"rule.delta": 0.1, "rule.on_settled": "halve"},
+    "ada-gd no-projection": {"rule.delta": 0.1, "rule.projection": False},
+    "ada-gd margin": {"rule.delta": 0.05, "rule.margin": 0.05, "rule.horizon": 0.1},
+    "retain": {},
+    "retain descent": {"rule.base": "descent", "rule.delta": 0.05},
+    "retain no-floors": {"rule.floors": False},
+    "retain region": {"rule.trust": "region", "rule.margin": 0.02},
+    "retain proof": {"rule.trust": "proof", "rule.smoothness": 4.0, "rule.horizon": 0.1},
+    "retain no-landing": {"rule.landing": False},
+    "mw-fed": {},
+    "mw-fed c": {"rule.c": 4.0, "rule.variant": "weight"},
+    "maxfl": {},
+    "maxfl sigmoid": {"rule.reading": "sigmoid", "rule.e": 0.1},
+    "maxfl rho": {"rule.reading": "gradient", "rule.rho": 0.3},
+    "q-fedavg": {},
+    "q-fedavg q": {"rule.q": 2.0},
+    "afl": {},
+    "afl gamma": {"rule.gamma": 0.3},
+    "fedmgda-plus": {},
+    "fedmgda-plus e": {"rule.e": 0.05},
+    "fedfv": {},
+    "fedfv tau": {"rule.alpha": 0.3, "rule.tau": 3},
+    "pcgrad": {},
+    "pcgrad seed": {"rule.seed": 5},
+}
+
+#: Every behaviour, quick enough to be seen within thirty rounds.
+BEHAVIOURS = {
+    "threshold": {},
+    "never": {},
+    "utility": {"behaviour.value": 1.0, "behaviour.cost": 0.05, "behaviour.patience": 4},
+    "foresight": {"behaviour.steps": 3, "behaviour.rate": 0.2},
+    "two-sided": {"behaviour.alone": 8, "behaviour.patience": 3},
+    "returning": {"behaviour.rise": 0.05},
+    "shirking": {"behaviour.refresh": 4},
+    "lying": {"behaviour.offset": 0.5, "behaviour.within": 0.4},
+    "mixed": {
+        "behaviour.of": '[{ kind = "foresight", agents = [0, 3], steps = 5 }, '
+        '{ kind = "returning", share = 0.4 }, { kind = "threshold", share = 0.6 }]'
+    },
+}
+
+POLICIES = {
+    "early-stop": {"policy.margin": 0.05},
+    "keep-best": {},
+    "guard": {"policy.delta": 0.02},
+}
+
+PROBLEMS = {
+    "observation-1": {},
+    "observation-2": {},
+    "observation-3": {"problem.alpha": 0.5, "problem.start": [1.5, 1.2]},
+    "observation-4": {},
+    "red-blue": {},
+    "huber": {"problem.agents": 5, "problem.dim": 8, "problem.samples": 6},
+    "smoothed-hinge": {"problem.agents": 4, "problem.dim": 6, "problem.samples": 5},
+}
+
+#: What a federation on data may look like.
+TRAINING = {
+    "by-class as-printed": {"partition.mix": "as-printed", "partition.q": 0.3},
+    "by-class map": {"agents": 3, "partition.map": [[0, 1], [2, 3, 4], [5, 6, 7, 8, 9]]},
+    "dirichlet": {"partition.kind": "dirichlet", "partition.alpha": 0.3, "data.per_agent": 30},
+    "shards": {"partition.kind": "shards", "partition.k": 3},
+    "iid": {"partition.kind": "iid"},
+    "classes": {"data.classes": [1, 4, 7], "agents": 3, "data.test_share": 0.3},
+    "population": {"population": 10, "agents": 6},
+    "softmax": {"model.kind": "softmax-regression"},
+    "logistic": {"model.kind": "logistic-regression", "data.classes": [3, 8], "agents": 2},
+    "deep relu": {"model.hidden": [12, 8], "model.activation": "relu", "model.init": "he"},
+    "tanh": {"model.activation": "tanh", "model.init": "small"},
+    "zero-output": {"model.init": "zero-output"},
+    "local steps": {"local.steps": 4, "step_size": 0.1},
+    "local batches": {"local.steps": 3, "local.batch": 16, "step_size": 0.1},
+    "local eta/K": {"local.steps": 5, "local.step": "eta/K"},
+    "prox": {"local.steps": 4, "local.mu": 0.5, "local.batch": 20},
+    "exact gradient": {
+        "local.steps": 3,
+        "local.batch": 16,
+        "local.exact_gradient": True,
+        "rule.kind": "ada-gd",
+        "rule.delta": 0.1,
+    },
+    "own": {"decides_on": "own", "local.steps": 3, "step_size": 0.15},
+    "own retain": {
+        "decides_on": "own",
+        "local.steps": 2,
+        "rule.kind": "retain",
+        "local.batch": 16,
+    },
+    "participation": {"participation": 0.5, "local.batch": 16},
+    "participation fedfv": {"participation": 0.4, "rule.kind": "fedfv", "rule.tau": 2},
+    "participation retain": {"participation": 0.6, "rule.kind": "retain"},
+    "last stays": {"last_stays": True, "epsilon": 1.4},
+    "epsilon list": {"epsilon": [0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2]},
+    "epsilon local": {"epsilon": '"4.0 * local"', "model.kind": "softmax-regression"},
+    "load": {"rule.kind": "mw-fed", "rule.variant": "load", "local.batch": 16},
+    "gram": {"record_gram": True, "rule.kind": "ada-gd", "rule.delta": 0.1},
+    "check reports": {"check_reports": True, "behaviour.kind": "lying", "behaviour.offset": 0.4},
+    "check reports convex": {
+        "check_reports": True,
+        "behaviour.kind": "lying",
+        "behaviour.offset": 3.0,
+        "model.kind": "softmax-regression",
+    },
+    "privacy": {
+        "privacy.clip": 1.0,
+        "privacy.loss_clip": 2.0,
+        "privacy.noise": 0.3,
+        "privacy.delta": 1e-5,
+    },
+    "privacy retain": {
+        "privacy.clip": 1.0,
+        "privacy.loss_clip": 3.0,
+        "privacy.noise": 0.05,
+        "privacy.delta": 1e-5,
+        "rule.kind": "retain",
+        "local.batch": 20,
+    },
+}
+
+
+def runs() -> list[Case]:
+    """All of the above, each once or twice."""
+    cases = []
+    for name, more in RULES.items():
+        rule = {"rule.kind": name.split()[0], **more}
+        cases.append(run(f"rule on digits: {name}", DIGITS, rule))
+        cases.append(run(f"rule on observation-3: {name}", PROBLEM, rule))
+        many = {"problem.kind": "huber", "problem.agents": 6, "step_size": 2.0, **rule}
+        cases.append(run(f"rule on huber: {name}", PROBLEM, many))
+    for name, more in BEHAVIOURS.items():
+        for rule in ("fedavg", "retain"):
+            settings = {"behaviour.kind": name, "rule.kind": rule, **more}
+            cases.append(run(f"behaviour under {rule}: {name}", DIGITS, settings, varied=True))
+        settings = {"behaviour.kind": name, "problem.kind": "huber", "step_size": 2.0, **more}
+        cases.append(run(f"behaviour on huber: {name}", PROBLEM, settings))
+    for name, more in POLICIES.items():
+        for rule in ("fedavg", "maxfl", "ada-gd"):
+            settings = {"policy.kind": name, "rule.kind": rule, **more}
+            cases.append(run(f"policy around {rule}: {name}", DIGITS, settings))
+        settings = {"policy.kind": name, "problem.kind": "observation-3", **more}
+        cases.append(run(f"policy on observation-3: {name}", PROBLEM, settings))
+    for name, more in PROBLEMS.items():
+        for rule in ("fedavg", "ada-gd", "retain"):
+            settings = {"problem.kind": name, "rule.kind": rule, **more}
+            cases.append(run(f"problem under {rule}: {name}", PROBLEM, settings))
+    for name, more in TRAINING.items():
+        cases.append(run(f"training: {name}", DIGITS, more, varied=True))
+    return cases
