@@ -1,8 +1,8 @@
 //! One body per door through which bytes come in. All hold it to the same: no panic, no error of more
 //! than one line, and what is accepted is whole and finite.
 
+use fedstay::ledger::Ledger;
 use fedstay::record::RoundLine;
-use fedstay::verdict::Ledger;
 use fedstay_cli::command::step::answer;
 use fedstay_sim::data::{Csv, DataError, Loaded, Mnist, Npz};
 use fedstay_sim::observe::read_rounds;

@@ -5,7 +5,7 @@ use crate::delivered::Delivered;
 use crate::history::History;
 use crate::run::Status;
 use fedstay::StopReason;
-use fedstay::aggregate::Landing;
+use fedstay::rule::Landing;
 use fedstay::verdict::Verdict;
 use fedstay_draw::words::{self, State, Tone, VerdictWords};
 use serde::Serialize;

@@ -9,10 +9,10 @@
 //! Ramchandran, Bartlett, *Byzantine-Robust Distributed Learning*, ICML 2018). Agents here are honest
 //! and leave once they are content: the example shows what a rule that ignores that comes to.
 
-use fedstay::problem::{Instance, Problem};
+use fedstay::problem::{Federation, Instance, Problem};
 use fedstay::{
-    AgentId, Aggregator, Decision, Error, Facts, Mean, Report, Reports, Retain, Round, Seed,
-    Server, Vector,
+    About, Aggregator, Behaviour, Decision, Error, Facts, Mean, Retain, Round, Seed, Server,
+    Session,
 };
 
 /// The mean of what is left after the extremes are cut off, one component at a time.
@@ -56,69 +56,29 @@ impl Aggregator for TrimmedMean {
     }
 }
 
-/// What is left of a federation after a run.
-struct Outcome {
-    rounds: u32,
-    left: Vec<(AgentId, u32)>,
-    worst_loss: f64,
-}
-
-/// Runs agents that leave for good once they are content, with their loss at most ε.
-fn play(mut server: Server, instance: &Instance) -> Result<Outcome, Error> {
-    let dimension = instance.start.len();
-    let mut left: Vec<(AgentId, u32)> = Vec::new();
-    for round in 1..=2_000 {
-        let mut gradients = Vec::new();
-        let mut goodbyes = Vec::new();
-        for (index, oracle) in instance.oracles.iter().enumerate() {
-            let agent = AgentId(index as u64);
-            if left.iter().any(|(gone, _)| *gone == agent) {
-                continue;
-            }
-            let mut gradient = vec![0.0; dimension];
-            let loss = oracle.loss_and_gradient(server.weights(), &mut gradient);
-            if loss <= instance.epsilon {
-                goodbyes.push(agent);
-            } else {
-                gradients.push((agent, loss, gradient));
-            }
-        }
-        left.extend(goodbyes.iter().map(|agent| (*agent, round)));
-        let report = |(agent, loss, gradient): &(AgentId, f64, Vec<f64>)| {
-            Report::new(*agent, *loss, instance.epsilon, Vector::F64(gradient))
-        };
-        let reports = gradients.iter().map(report).collect();
-        let decision = server.step(&Reports::with_goodbyes(dimension, reports, goodbyes)?)?;
-        if decision.stop.is_some() {
-            break;
-        }
-    }
-    let losses = instance.oracles.iter().map(|oracle| oracle.loss(server.delivered()));
-    Ok(Outcome { rounds: server.round(), left, worst_loss: losses.fold(f64::MIN, f64::max) })
+/// Runs a server on the problem's agents, which leave for good once they are content.
+fn play(name: &str, server: Server, instance: &Instance) -> Result<(), Error> {
+    let epsilon = vec![instance.epsilon; instance.oracles.len()];
+    let agents = Federation::new(instance, &epsilon, &Behaviour::default())?;
+    let mut session = Session::new(server, agents, 2_000, About::default())?;
+    let Some(summary) = session.run(&mut [])? else { return Ok(()) };
+    println!(
+        "{name}: {}, {} left, {} rounds, the worst agent ends with a loss of {:.3}",
+        summary.verdict.name(),
+        summary.left.len(),
+        summary.rounds,
+        summary.loss.max
+    );
+    Ok(())
 }
 
 fn main() -> Result<(), Error> {
     let problem = Problem::RedBlue(Default::default());
     let instance = problem.build(Seed(0))?;
     let (start, step_size) = (|| instance.start.clone(), instance.step_size);
-    let retain = Retain { smoothness: instance.smoothness, ..Retain::new(instance.delta) };
     println!("{}: {} agents, ε = {}", problem.name(), instance.oracles.len(), instance.epsilon);
-    for (name, server) in [
-        (
-            "trimmed mean",
-            Server::with_rule(start(), Box::new(TrimmedMean { share: 0.2 }), step_size)?,
-        ),
-        ("fedavg", Server::new(start(), Mean::default(), step_size)?),
-        ("retain", Server::new(start(), retain, step_size)?),
-    ] {
-        let Outcome { rounds, left, worst_loss } = play(server, &instance)?;
-        println!("{name}: {rounds} rounds, the worst agent ends with a loss of {worst_loss:.3}");
-        match left.first() {
-            Some((agent, round)) => {
-                println!("  {} left, agent {agent} first, in round {round}", left.len());
-            }
-            None => println!("  nobody left"),
-        }
-    }
-    Ok(())
+    let trimmed = Box::new(TrimmedMean { share: 0.2 });
+    play("trimmed mean", Server::with_rule(start(), trimmed, step_size)?, &instance)?;
+    play("fedavg", Server::new(start(), Mean::default(), step_size)?, &instance)?;
+    play("retain", Server::new(start(), Retain::new(instance.delta), step_size)?, &instance)
 }

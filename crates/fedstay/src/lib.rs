@@ -10,6 +10,16 @@
 //! pure state machine: no I/O, no clock, no threads, no randomness of its own. An engine that is
 //! called by us (the simulator) and one that calls us (Flower) use the same [`Server::step`].
 //!
+//! | room | what |
+//! |---|---|
+//! | `server` | [`Server`], [`Report`]s in, a [`Decision`] out; [`Broadcast`]; [`policy`]: what wraps any rule |
+//! | [`rule`] | [`Rule`], one file per rule, and the trait [`Aggregator`] for rules of your own |
+//! | `agent` | [`Participant`] (decide, stay or leave, come back), [`behaviour`], [`privacy`] |
+//! | `run` | [`Session`] (the loop, once), [`Engine`], [`Book`], [`record`]s, [`verdict`]s |
+//! | `book` | what every run keeps: the [`ledger`], [`consistency`] |
+//! | `theory` | [`problem`]s with exact oracles, [`diagnose`] |
+//! | [`numerics`] | long vectors, small systems, projections, seeds |
+//!
 //! ```
 //! use fedstay::{AdaGd, AgentId, Report, Reports, Server, Vector};
 //!
@@ -32,37 +42,34 @@
 //! ```
 
 mod agent;
-pub mod aggregate;
-mod broadcast;
-pub mod diagnose;
+mod book;
 mod error;
 pub mod list;
 mod memory;
 pub mod numerics;
-pub mod packed;
-pub mod policy;
-pub mod problem;
-mod report;
+pub mod rule;
 mod run;
-mod saved;
 mod server;
+mod theory;
 
-pub use agent::{Answer, Participant, ParticipantState, behaviour, privacy};
-pub use aggregate::rules::*;
-pub use aggregate::{Aggregator, Decision, Facts, Losses, Round, Rule, Split, StopReason};
-pub use behaviour::{Behaviour, Choice, Decide, Evidence, Manner, View};
-pub use broadcast::Broadcast;
+pub use agent::behaviour::{self, Behaviour, Choice, Decide, Evidence, Manner, View};
+pub use agent::privacy::{self, Privacy};
+pub use agent::{Answer, Participant, ParticipantState};
+pub use book::{consistency, ledger};
 pub use error::Error;
-pub use memory::Memory;
+pub use memory::{Memory, packed};
 pub use numerics::{Seed, fingerprint, linalg, projection};
-pub use policy::Policy;
-pub use privacy::Privacy;
-pub use report::{AgentId, Loss, Report, Reports, Standing, Vector, tau};
+pub use rule::rules::*;
+pub use rule::{Aggregator, Facts, Losses, Round, Rule};
 pub use run::{
     Abilities, About, AgentAssessment, Assessment, Book, Call, Engine, Gathered, Moment,
-    RoundRecord, Session, SessionState, consistency, record, verdict,
+    RoundRecord, Session, SessionState, record, verdict,
 };
-pub use server::{Progress, Server, ServerState};
+pub use server::{
+    AgentId, Broadcast, Decision, Loss, Policy, Progress, Report, Reports, Server, ServerState,
+    Split, Standing, StopReason, Vector, policy, tau,
+};
+pub use theory::{diagnose, problem};
 
 /// The README's example, compiled and run.
 #[cfg(doctest)]

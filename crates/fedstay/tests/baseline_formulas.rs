@@ -4,7 +4,7 @@
 #[path = "common/one_round.rs"]
 mod one_round;
 
-use fedstay::aggregate::{Reading, Variant};
+use fedstay::rule::{Reading, Variant};
 use fedstay::{
     Afl, AgentId, FedFv, FedMgdaPlus, MaxFl, Mean, MwFed, PcGrad, QFedAvg, Report, Reports, Rule,
     Vector,

@@ -6,9 +6,9 @@ mod common;
 mod one_round;
 
 use common::{Setting, play};
-use fedstay::aggregate::{Reading, Variant};
 use fedstay::problem::{Huber, Instance, Problem, RedBlue};
 use fedstay::record::Summary;
+use fedstay::rule::{Reading, Variant};
 use fedstay::verdict::Verdict;
 use fedstay::{
     AdaGd, Afl, AgentId, Behaviour, FedFv, FedMgdaPlus, MaxFl, Mean, MwFed, OnSettled, PcGrad,

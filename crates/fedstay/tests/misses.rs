@@ -3,7 +3,7 @@
 #[path = "common/one_round.rs"]
 mod one_round;
 
-use fedstay::aggregate::Miss;
+use fedstay::rule::Miss;
 use fedstay::{AgentId, Decision, Retain, Server, Trust};
 use one_round::{EPSILON, ETA, Gradients, reports, server, step};
 

@@ -23,7 +23,7 @@ pub use verdict::{Counts, Tone, VerdictWords, landing, stop, verdict};
 mod tests {
     use super::*;
     use fedstay::StopReason;
-    use fedstay::aggregate::Landing;
+    use fedstay::rule::Landing;
     use fedstay::verdict::Verdict;
     use std::collections::HashSet;
 

@@ -1,8 +1,8 @@
 //! Verdicts, stop reasons and landings.
 
 use fedstay::StopReason;
-use fedstay::aggregate::Landing;
 use fedstay::record::Summary;
+use fedstay::rule::Landing;
 use fedstay::verdict::Verdict;
 use serde::Serialize;
 

@@ -14,10 +14,10 @@ use crate::population::Population;
 use crate::simulator::Simulator;
 use crate::spec::{Epsilon, Experiment, SpecError};
 use crate::trial::about;
-use fedstay::aggregate::carries;
+use fedstay::ledger::{Ended, Ledger};
 use fedstay::linalg::dot;
 use fedstay::record::{RoundLine, few};
-use fedstay::verdict::{Ended, Ledger};
+use fedstay::rule::carries;
 use fedstay::{
     AgentId, Behaviour, Broadcast, Call, Engine, Error, Gathered, Loss, Losses, Report, Reports,
     Server, Split, Standing, StopReason, Vector,

@@ -1,7 +1,7 @@
 //! What reaches the agents: a simulator in this process, a network, objects in another language.
 
 use super::record::{HeaderAgent, Population};
-use crate::aggregate::Losses;
+use crate::rule::Losses;
 use crate::{AgentId, Broadcast, Error, Memory, Reports, StopReason};
 use std::borrow::Cow;
 

@@ -1,7 +1,6 @@
 //! A run around the server's steps: engine, session, books, and what is left behind as data.
 
 mod book;
-pub mod consistency;
 mod engine;
 pub mod record;
 mod session;

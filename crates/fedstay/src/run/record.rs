@@ -4,11 +4,11 @@
 //! These files are the interface of everything that looks at a run: drawings, the live view,
 //! Python. Every file names its schema; a field may be added under the same schema, never changed.
 
-use super::consistency::Flag;
 use super::verdict::Verdict;
 use super::{About, Assessment, RoundRecord};
-use crate::aggregate::{Decision, Landing, Miss};
+use crate::book::consistency::Flag;
 use crate::privacy::Budget;
+use crate::rule::{Decision, Landing, Miss};
 use crate::{AgentId, Loss, Reports, StopReason, Vector, linalg};
 use serde::{Deserialize, Deserializer, Serialize};
 

@@ -2,8 +2,8 @@
 //! the tests all run through it.
 
 use super::record::{Header, RoundLine, Summary};
-use super::verdict::{Ended, Ledger};
 use super::{Assessment, Book, Call, Decision, Engine, Gathered, Moment, RoundRecord};
+use crate::book::ledger::{Ended, Ledger};
 use crate::{
     AgentId, Aggregator, Broadcast, Error, Memory, Server, ServerState, Split, StopReason,
 };

@@ -26,7 +26,7 @@ pub use two_sided::TwoSided;
 pub use utility::Utility;
 
 use crate::list::{Entry, Origin};
-use crate::saved::{check_fresh, is_default};
+use crate::memory::inside::{check_fresh, is_default};
 use crate::{AgentId, Error, Seed};
 use serde::{Deserialize, Serialize};
 

@@ -10,7 +10,6 @@ mod ada_gd;
 mod afl;
 mod conflict;
 mod custom;
-mod decision;
 mod facts;
 mod fedfv;
 mod fedmgda;
@@ -38,9 +37,9 @@ pub mod rules {
     pub use super::retain::{Base, Retain, Trust};
 }
 
+pub(crate) use crate::server::forecast;
+pub use crate::server::{Decision, Landing, Miss, Split, StopReason, carries};
 pub use custom::{CloneRule, CustomRule};
-pub(crate) use decision::forecast;
-pub use decision::{Decision, Landing, Miss, Split, StopReason, carries};
 pub use facts::{Change, Facts};
 pub use rules::*;
 
@@ -204,7 +203,7 @@ impl Rule {
     pub(crate) fn memory(&self) -> Result<Value, Error> {
         match self {
             Self::Custom(rule) => rule.0.save().map(Value::String).ok_or(Error::CannotSave),
-            _ => crate::saved::of(self),
+            _ => crate::memory::inside::of(self),
         }
     }
 
@@ -212,7 +211,7 @@ impl Rule {
     pub(crate) fn recall(&mut self, memory: Value) -> Result<(), Error> {
         match (&mut *self, memory) {
             (Self::Custom(rule), Value::String(saved)) => rule.0.restore(&saved),
-            (_, memory) => crate::saved::put(self, memory),
+            (_, memory) => crate::memory::inside::put(self, memory),
         }
     }
 }

@@ -19,10 +19,10 @@
 //! For nets and sampled gradients all of this is a rule of thumb: losses bend both ways, so only
 //! gross violations, far above what the others show in the same round, are flagged. A hint, no proof.
 
-use super::record::Summary;
-use super::{Book, RoundRecord};
 use crate::numerics::PerPrecision;
+use crate::run::record::Summary;
 use crate::{AgentId, Error, Loss, Memory, Vector, linalg, packed};
+use crate::{Book, RoundRecord};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

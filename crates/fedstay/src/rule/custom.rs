@@ -39,7 +39,7 @@ impl PartialEq for CustomRule {
 
 #[cfg(test)]
 mod tests {
-    use crate::aggregate::{Decision, Round};
+    use crate::rule::{Decision, Round};
     use crate::{AgentId, Aggregator, Error, Report, Reports, Server, Vector};
 
     /// Moves by the first agent's direction, less every round.

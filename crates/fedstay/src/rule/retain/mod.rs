@@ -51,7 +51,7 @@ mod region;
 
 use super::floors::Floors;
 use super::{Aggregator, Change, Decision, Facts, Landing, Origin, Round, Split, StopReason};
-use crate::saved::is_default;
+use crate::memory::inside::is_default;
 use crate::{Error, Vector, linalg};
 use region::Region;
 use serde::{Deserialize, Serialize};

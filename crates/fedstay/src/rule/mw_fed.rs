@@ -30,7 +30,8 @@
 //! NeurIPS 2017.
 
 use super::{Aggregator, Decision, Facts, Losses, Origin, Round, descend, watched};
-use crate::{AgentId, Error, Loss, Report, Standing, saved};
+use crate::memory::inside;
+use crate::{AgentId, Error, Loss, Report, Standing};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -51,7 +52,7 @@ pub struct MwFed {
     /// Widens the forecast of departures and changes no step.
     pub delta: f64,
     /// In how many rounds each agent was content: `p ∝ c^(−this)`, without drift or underflow.
-    #[serde(rename = "memory", with = "saved::pairs", skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(rename = "memory", with = "inside::pairs", skip_serializing_if = "BTreeMap::is_empty")]
     content: BTreeMap<AgentId, u32>,
 }
 

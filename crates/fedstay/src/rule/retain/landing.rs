@@ -4,9 +4,9 @@
 //! minimise ‖s‖²  subject to  F_m + ⟨g_m, s⟩ + ½H‖s‖² ≤ ε_m  for every agent m still in
 //! ```
 
-use crate::aggregate::floors::Floors;
 use crate::linalg;
 use crate::numerics::half_space::{Nearest, nearest};
+use crate::rule::floors::Floors;
 
 /// Fills `step` with the shortest landing and says so, if the curvature allows one.
 pub(super) fn step(floors: &Floors<'_>, smoothness: f64, step: &mut [f64]) -> bool {

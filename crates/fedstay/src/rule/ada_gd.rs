@@ -29,7 +29,7 @@ use super::{
     safety,
 };
 use crate::projection::{Projection, project_sum};
-use crate::report::tau;
+use crate::server::tau;
 use crate::{Error, Loss, Report, Standing, linalg};
 use serde::{Deserialize, Serialize};
 

@@ -21,8 +21,9 @@
 //! 2019, the algorithm Stochastic-AFL.
 
 use super::{Aggregator, Decision, Facts, Origin, Round, descend, watched};
+use crate::memory::inside;
 use crate::numerics::simplex;
-use crate::{AgentId, Error, saved};
+use crate::{AgentId, Error};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -41,7 +42,7 @@ pub struct Afl {
     /// Widens the forecast of departures and changes no step.
     pub delta: f64,
     /// Every agent's share of the mixture.
-    #[serde(rename = "memory", with = "saved::pairs", skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(rename = "memory", with = "inside::pairs", skip_serializing_if = "BTreeMap::is_empty")]
     mixture: BTreeMap<AgentId, f64>,
 }
 

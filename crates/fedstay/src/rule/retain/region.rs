@@ -7,8 +7,8 @@
 //! much less is borne depends on the base, see [`Pace`].
 
 use super::Base;
-use crate::aggregate::floors::Floors;
-use crate::aggregate::{Miss, Round};
+use crate::rule::floors::Floors;
+use crate::rule::{Miss, Round};
 use crate::{AgentId, Report, Vector, linalg};
 use serde::{Deserialize, Serialize};
 

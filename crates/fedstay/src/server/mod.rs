@@ -1,7 +1,19 @@
 //! The server: weights, a rule, and one pure transition.
 
-use crate::aggregate::{Aggregator, Decision, Losses, Round, Rule, Split, StopReason};
-use crate::{AgentId, Error, Policy, Reports, Vector, linalg, packed, saved};
+mod broadcast;
+mod decision;
+pub mod policy;
+mod report;
+
+pub use broadcast::Broadcast;
+pub(crate) use decision::forecast;
+pub use decision::{Decision, Landing, Miss, Split, StopReason, carries};
+pub use policy::Policy;
+pub use report::{AgentId, Loss, Report, Reports, Standing, Vector, tau};
+
+use crate::memory::{inside, packed};
+use crate::rule::{Aggregator, Losses, Round, Rule};
+use crate::{Error, linalg};
 use serde::{Deserialize, Serialize, Serializer, ser::Error as _};
 use serde_json::Value;
 
@@ -80,7 +92,7 @@ impl Server {
     pub fn new(weights: Vec<f64>, rule: impl Into<Rule>, step_size: f64) -> Result<Self, Error> {
         let rule = rule.into();
         if !matches!(rule, Rule::Custom(_)) {
-            saved::check_fresh("rule", &rule)?;
+            inside::check_fresh("rule", &rule)?;
         }
         Self::begin(weights, rule, step_size)
     }
@@ -115,7 +127,7 @@ impl Server {
     /// The same server under a policy.
     pub fn with_policy(mut self, policy: Policy) -> Result<Self, Error> {
         policy.check()?;
-        saved::check_fresh("policy", &policy)?;
+        inside::check_fresh("policy", &policy)?;
         self.policy = policy;
         Ok(self)
     }
@@ -291,7 +303,7 @@ impl Server {
         Ok(Progress {
             clock: self.clock,
             rule_memory: self.rule.memory()?,
-            policy_memory: saved::of(&self.policy)?,
+            policy_memory: inside::of(&self.policy)?,
         })
     }
 
@@ -300,7 +312,7 @@ impl Server {
         progress.clock.check()?;
         let (mut rule, mut policy) = (self.rule.clone(), self.policy.clone());
         rule.recall(progress.rule_memory)?;
-        saved::put(&mut policy, progress.policy_memory)?;
+        inside::put(&mut policy, progress.policy_memory)?;
         (self.rule, self.policy, self.clock) = (rule, policy, progress.clock);
         Ok(())
     }

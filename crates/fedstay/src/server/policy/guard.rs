@@ -1,0 +1,65 @@
+//! `guard`: follow the rule as near as everybody's floor allows.
+
+use super::Wrap;
+use crate::Error;
+use crate::list::Origin;
+use crate::rule::floors::Floors;
+use crate::rule::{Decision, Round, Split, StopReason, safety};
+use serde::{Deserialize, Serialize};
+
+pub(super) const ORIGIN: Origin = Origin {
+    about: "follow the rule as near as keeping every agent above its floor allows",
+    reference: "this project",
+};
+
+/// Move the rule's step to the nearest one with `F_m + ⟨g_m, s⟩ ≥ ε_m + δ` for every agent, which
+/// for convex losses and exact gradients proves that nobody leaves. It costs no communication.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Guard {
+    /// How far above its precision every agent is kept.
+    pub delta: f64,
+}
+
+impl Default for Guard {
+    fn default() -> Self {
+        Self { delta: 0.01 }
+    }
+}
+
+impl Wrap for Guard {
+    fn check(&self) -> Result<(), Error> {
+        match self.delta.is_finite() && self.delta >= 0.0 {
+            true => Ok(()),
+            false => {
+                Err(Error::bad_parameter("policy.delta", self.delta, "a number, zero or more"))
+            }
+        }
+    }
+
+    fn apply(
+        &mut self,
+        round: &Round<'_>,
+        step: &mut [f64],
+        decision: &mut Decision,
+    ) -> Result<(), Error> {
+        if decision.stop.is_some() {
+            // Nothing moves, or the rule lands and says itself how sure it is.
+            decision.kept.get_or_insert(true);
+            return Ok(());
+        }
+        let floors = Floors::new(round.reports, "guard")?;
+        let held = floors.keep(step, self.delta);
+        let share = safety::shorten(round.reports, step, self.delta);
+        decision.kept = Some(safety::keeps_everybody(round.reports, step, self.delta));
+        if share < 1.0 || held.multipliers.iter().any(|multiplier| *multiplier > 0.0) {
+            decision.guarded = true;
+            decision.split = Split::by(round.reports, |i| held.multipliers[i] > 0.0);
+        }
+        let stands = step.iter().all(|value| *value == 0.0);
+        if stands && (!held.met || share == 0.0) {
+            decision.stop = Some(StopReason::Stalled);
+        }
+        Ok(())
+    }
+}

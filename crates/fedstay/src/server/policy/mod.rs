@@ -1,0 +1,134 @@
+//! Server policies that wrap any rule: what a server without a better idea would do about
+//! departures. They belong in every comparison. One file per policy; [`Policy`] is the list.
+
+mod early_stop;
+mod guard;
+mod keep_best;
+
+pub use early_stop::EarlyStop;
+pub use guard::Guard;
+pub use keep_best::KeepBest;
+
+use crate::Error;
+use crate::list::{Entry, Origin};
+use crate::rule::{Decision, Round};
+use serde::{Deserialize, Serialize};
+
+/// What a policy does around a rule.
+trait Wrap {
+    /// Checks the parameters, once, before the first round.
+    fn check(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Has its say after the rule. Changes itself only when it succeeds.
+    fn apply(
+        &mut self,
+        round: &Round<'_>,
+        step: &mut [f64],
+        decision: &mut Decision,
+    ) -> Result<(), Error>;
+
+    /// A round without reports: its goodbyes still count.
+    fn heard_nobody(&mut self, round: &Round<'_>) -> Result<(), Error> {
+        let _ = round;
+        Ok(())
+    }
+
+    /// The weights to deliver at the end, if not the current ones.
+    fn deliver(&self) -> Option<&[f64]> {
+        None
+    }
+}
+
+/// Makes the enum `Policy` of lines `Variant = "name", file;`, where the file has the type of that name
+/// and an `ORIGIN`.
+macro_rules! policies {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal, $file:ident;)+) => {
+        /// Every policy, under the name it has in a configuration.
+        #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "kind")]
+        pub enum Policy {
+            /// Follow the rule.
+            #[default]
+            #[serde(rename = "none")]
+            None,
+            $(
+                $(#[$doc])*
+                #[serde(rename = $name)]
+                $variant($variant),
+            )+
+        }
+
+        impl Policy {
+            /// The name in a configuration, one sentence, and the reference of every policy.
+            pub const LIST: &'static [Entry] = &[
+                Origin { about: "follow the rule", reference: "" }.named("none"),
+                $($file::ORIGIN.named($name),)+
+            ];
+
+            /// The name in a configuration.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    Self::None => "none",
+                    $(Self::$variant(_) => $name,)+
+                }
+            }
+
+            fn inner(&self) -> Option<&dyn Wrap> {
+                match self {
+                    Self::None => None,
+                    $(Self::$variant(policy) => Some(policy),)+
+                }
+            }
+
+            fn inner_mut(&mut self) -> Option<&mut dyn Wrap> {
+                match self {
+                    Self::None => None,
+                    $(Self::$variant(policy) => Some(policy),)+
+                }
+            }
+        }
+    };
+}
+
+policies! {
+    /// Stop instead of taking the first step that is predicted to make an agent leave.
+    EarlyStop = "early-stop", early_stop;
+    /// Follow the rule, but return the best weights seen, not the last.
+    KeepBest = "keep-best", keep_best;
+    /// Follow the rule as near as everybody's floor allows.
+    Guard = "guard", guard;
+}
+
+impl Policy {
+    /// Checks the parameters, once, before the first round.
+    pub fn check(&self) -> Result<(), Error> {
+        self.inner().map_or(Ok(()), Wrap::check)
+    }
+
+    /// Whether every report must carry an exact loss, not a lower bound.
+    pub(crate) fn needs_exact_losses(&self) -> bool {
+        self.inner().is_some()
+    }
+
+    /// Has its say after the rule. Changes itself only when it succeeds.
+    pub(crate) fn apply(
+        &mut self,
+        round: &Round<'_>,
+        step: &mut [f64],
+        decision: &mut Decision,
+    ) -> Result<(), Error> {
+        self.inner_mut().map_or(Ok(()), |policy| policy.apply(round, step, decision))
+    }
+
+    /// A round without reports: its goodbyes still count.
+    pub(crate) fn heard_nobody(&mut self, round: &Round<'_>) -> Result<(), Error> {
+        self.inner_mut().map_or(Ok(()), |policy| policy.heard_nobody(round))
+    }
+
+    /// The weights to deliver at the end, if not the current ones.
+    pub(crate) fn deliver(&self) -> Option<&[f64]> {
+        self.inner().and_then(Wrap::deliver)
+    }
+}
