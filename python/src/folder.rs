@@ -159,7 +159,7 @@ impl Folder {
             Recorded { header: header.clone(), rounds: lines.to_vec(), unreadable: Vec::new() };
         let subject = Subject::ending(&self.path, recorded, summary.clone());
         picture::run::write(&subject).map_err(|why| error(with_sources(&why)))?;
-        picture::report::write(&subject)?;
+        picture::report::write(&subject).map_err(error)?;
         let model = model_bytes(server.delivered(), layout).map_err(error)?;
         write_whole(&self.path.join("model.safetensors"), &model)?;
         let mut text = serde_json::to_vec_pretty(summary).map_err(error)?;
