@@ -78,7 +78,7 @@ pub(crate) fn drive(
         let recorded = Recorded { header, rounds, unreadable: Vec::new() };
         let subject = Subject::ending(folder.path(), recorded, summary.clone());
         picture::run::write(&subject).map_err(|why| error(with_sources(&why)))?;
-        picture::report::write(&subject)?;
+        picture::report::write(&subject).map_err(|why| error(with_sources(&why)))?;
         lines = subject.recorded.rounds;
         let state = session.state().map_err(|why| session.engine().exception(why))?;
         folder.finish(state, session.server().delivered(), &layout, &summary).map_err(error)?;
