@@ -40,7 +40,7 @@ struct Job<'a> {
 
 impl<'a> Job<'a> {
     fn new(experiment: &'a Experiment, simulator: &'a Simulator) -> Outcome<Self> {
-        let training = experiment.training.as_ref().ok_or("no training")?;
+        let training = experiment.training().ok_or("no training")?;
         let population = simulator.population();
         let agents = 0..population.agents();
         let rows = agents.clone().map(|agent| rows(population, agent)).collect::<Outcome<_>>()?;

@@ -42,9 +42,9 @@ impl Trial {
     /// # Errors
     /// When a parameter is out of range or the data are not there; the message says what to do.
     pub fn new(experiment: Experiment) -> Result<Self, SpecError> {
-        let population = match &experiment.training {
-            Some(_) if experiment.problem.is_none() => Some(Simulator::deal(&experiment)?),
-            _ => None,
+        let population = match experiment.training() {
+            Some(_) => Some(Simulator::deal(&experiment)?),
+            None => None,
         };
         Self::on(experiment, population)
     }
@@ -54,14 +54,11 @@ impl Trial {
         experiment: Experiment,
         population: Option<Population>,
     ) -> Result<Self, SpecError> {
-        let broken = |error: Error| SpecError(error.to_string());
-        let (engine, start) = match &experiment.problem {
+        let (engine, start) = match experiment.problem() {
             Some(problem) => {
-                let instance = problem.build(Seed(experiment.seed)).map_err(broken)?;
+                let instance = problem.build(Seed(experiment.seed))?;
                 let alone = || {
-                    Err(SpecError(
-                        "a relative `epsilon` needs data to train alone on; give a number".into(),
-                    ))
+                    Err(SpecError::Relative { why: "needs data to train alone on; give a number" })
                 };
                 let epsilon: Vec<f64> = experiment.epsilon.each(instance.oracles.len(), alone)?;
                 let seed = Seed(experiment.seed);
@@ -69,7 +66,7 @@ impl Trial {
                     .behaviour
                     .assign(instance.oracles.len(), seed)
                     .and_then(|each| Federation::with_behaviours(&instance, &epsilon, each));
-                let mut federation = federation.map_err(broken)?;
+                let mut federation = federation?;
                 if let Some(privacy) = experiment.privacy {
                     federation.set_privacy(privacy, seed);
                 }
@@ -85,8 +82,7 @@ impl Trial {
             }
         };
         let server = Server::new(start, experiment.rule.clone(), experiment.step_size)
-            .and_then(|server| server.with_policy(experiment.policy.clone()))
-            .map_err(broken)?;
+            .and_then(|server| server.with_policy(experiment.policy.clone()))?;
         let convex = experiment.is_convex();
         let checks = experiment.check_reports.unwrap_or(convex);
         let consistency = checks.then(|| Consistency::new(convex));
@@ -227,7 +223,7 @@ impl Trial {
                 (scores, own)
             }
             Agents::Problem(federation) => {
-                let start = self.experiment.problem.as_ref().and_then(|problem| {
+                let start = self.experiment.problem().and_then(|problem| {
                     problem.build(Seed(self.experiment.seed)).ok().map(|instance| instance.start)
                 });
                 let start = start.unwrap_or_else(|| delivered.clone());
@@ -275,7 +271,7 @@ impl Trial {
 
 /// What every output about an experiment must say.
 pub(crate) fn about(experiment: &Experiment) -> About {
-    let training = experiment.training.as_ref();
+    let training = experiment.training();
     About {
         rule: experiment.rule.name().to_owned(),
         policy: experiment.policy.name().to_owned(),
@@ -330,7 +326,7 @@ impl Parting {
         let mut until = Until(Self::default(), last);
         match Trial::new(experiment)?.run(&mut until) {
             Ok(_) | Err(Error::Observer(_)) => Ok(until.0),
-            Err(error) => Err(SpecError(error.to_string())),
+            Err(error) => Err(error.into()),
         }
     }
 }

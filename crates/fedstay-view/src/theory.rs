@@ -135,7 +135,7 @@ fn build(text: &str, table: &Table) -> Option<Instance> {
         return None;
     }
     let experiment = Experiment::parse(text, &[]).ok()?;
-    experiment.problem.as_ref()?.build(Seed(experiment.seed)).ok()
+    experiment.problem()?.build(Seed(experiment.seed)).ok()
 }
 
 #[cfg(test)]

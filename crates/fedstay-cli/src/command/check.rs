@@ -78,7 +78,7 @@ fn recorded(folder: &Path) -> Result<Findings> {
 }
 
 fn known(experiment: &Experiment) -> Known {
-    let instance = experiment.problem.as_ref().and_then(|p| p.build(Seed(experiment.seed)).ok());
+    let instance = experiment.problem().and_then(|p| p.build(Seed(experiment.seed)).ok());
     Known {
         lipschitz: instance.as_ref().and_then(|instance| instance.lipschitz),
         smoothness: instance.as_ref().and_then(|instance| instance.smoothness),

@@ -120,7 +120,7 @@ pub(super) fn make(asked: &Asked) -> Result<Drawing> {
 
 fn draw(setting: &Experiment, seeds: &[u64], curves: Vec<Curve>) -> Drawing {
     let names: Vec<String> = seeds.iter().map(ToString::to_string).collect();
-    let local = setting.training.as_ref().map(|training| setting::steps(&training.local));
+    let local = setting.training().map(|training| setting::steps(&training.local));
     let figure = Figure {
         subtitle: format!("Averaging with ε = 0: nobody leaves. {} rounds.", setting.rounds),
         caption: format!(

@@ -5,39 +5,38 @@
 //! answered with the nearest keys there are.
 
 pub(crate) mod bounds;
+mod complete;
 mod default;
 mod epsilon;
+mod error;
 mod keys;
+pub(crate) mod table;
 mod warnings;
+mod work;
 
-pub use bounds::{Allowed, MOST_THREADS, check_threads};
+pub use bounds::{MOST_THREADS, check_threads};
 pub use default::{DEFAULT, default_under, differences};
 pub use epsilon::Epsilon;
-pub use keys::{KEYS, Key};
+pub use error::SpecError;
+pub(crate) use keys::may_share;
+pub use keys::{Allowed, KEYS, Key, Kinds, On, SECTIONS, Section, page};
+pub use table::read_table;
+pub use work::{Training, Work};
 
-use crate::data::Data;
-use crate::local_work::Local;
-use crate::model::{Architecture, Model};
-use crate::partition::Partition;
+use crate::model::Architecture;
 use crate::simulator::DecidesOn;
-use crate::text::one_line;
 use fedstay::aggregate::Variant;
-use fedstay::problem::{Instance, Problem};
-use fedstay::{Behaviour, Decide, Policy, Privacy, Rule, Seed};
-use keys::check_keys;
+use fedstay::problem::Problem;
+use fedstay::{Behaviour, Decide, Policy, Privacy, Rule};
+use keys::{check_keys, training_key};
 use serde::{Deserialize, Serialize};
-use toml::{Table, Value};
-
-/// What is wrong with an experiment's file or keys. The message names the key and says what to
-/// type.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct SpecError(pub String);
+use toml::Table;
 
 /// A whole experiment: every key has its value.
 ///
 /// Unknown keys are refused before this is read (see [`KEYS`]); serde could not, because the keys of
-/// [`Training`] stand on the same level.
+/// [`Training`] stand on the same level. [`from_table`](Self::from_table) completes what serde's own
+/// reader wants to be whole.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Experiment {
     /// The seed of all randomness.
@@ -65,70 +64,10 @@ pub struct Experiment {
     /// What agents do to their reports before they send them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub privacy: Option<Privacy>,
-    /// A named problem with exact oracles …
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub problem: Option<Problem>,
-    /// … or training on data.
-    #[serde(flatten, skip_deserializing, skip_serializing_if = "Option::is_none")]
-    pub training: Option<Training>,
+    /// What it works on: a named problem, or training on data.
+    #[serde(flatten)]
+    pub work: Work,
 }
-
-/// What is trained, on what, by whom.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Training {
-    /// How many agents take part.
-    pub agents: usize,
-    /// How many devices there are; those that do not take part serve the population metric.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub population: Option<usize>,
-    /// The share of the agents still in that is asked each round.
-    pub participation: f64,
-    /// On which loss an agent decides.
-    pub decides_on: DecidesOn,
-    /// Whether the last remaining agent goes on training.
-    pub last_stays: bool,
-    /// Every how many rounds loss and accuracy of all agents and the population are measured.
-    pub eval_every: u32,
-    /// The data.
-    pub data: Data,
-    /// How they are dealt to the agents.
-    pub partition: Partition,
-    /// The model.
-    pub model: Model,
-    /// The agents' local work.
-    pub local: Local,
-}
-
-impl Default for Training {
-    fn default() -> Self {
-        Self {
-            agents: 10,
-            population: None,
-            participation: 1.0,
-            decides_on: DecidesOn::Received,
-            last_stays: false,
-            eval_every: 10,
-            data: Data::default(),
-            partition: Partition::default(),
-            model: Model::Mlp(Default::default()),
-            local: Local::default(),
-        }
-    }
-}
-
-/// The keys that belong to training on data.
-const TRAINING: [&str; 10] = [
-    "agents",
-    "population",
-    "participation",
-    "decides_on",
-    "last_stays",
-    "eval_every",
-    "data",
-    "partition",
-    "model",
-    "local",
-];
 
 impl Experiment {
     /// Reads a file's text, with keys set from outside on top, and completes it.
@@ -138,7 +77,7 @@ impl Experiment {
     pub fn parse(text: &str, set: &[(String, String)]) -> Result<Self, SpecError> {
         let mut table = read_table(text)?;
         for (key, value) in set {
-            insert(&mut table, key, value)?;
+            table::put(&mut table, key, table::parse_value(value))?;
         }
         Self::from_table(table)
     }
@@ -147,35 +86,16 @@ impl Experiment {
     ///
     /// # Errors
     /// As [`parse`](Self::parse).
-    pub fn from_table(table: Table) -> Result<Self, SpecError> {
-        // A key or a value may be quoted, and may hold anything.
-        Self::complete(table).map_err(|error| SpecError(one_line(&error.0)))
-    }
-
-    fn complete(mut table: Table) -> Result<Self, SpecError> {
+    pub fn from_table(mut table: Table) -> Result<Self, SpecError> {
         if table.contains_key("grid") {
-            return Err(SpecError(
-                "there is a [grid]: this is a sweep of many runs, start it with `fedstay sweep`"
-                    .into(),
-            ));
+            return Err(SpecError::IsSweep);
         }
         check_keys(&table)?;
-        if table.contains_key("problem") {
-            if let Some(key) = TRAINING.iter().find(|key| table.contains_key(**key)) {
-                return Err(SpecError(format!(
-                    "`{key}` belongs to training on data, but the experiment has a [problem], which \
-                     brings its own agents and losses; remove one of the two"
-                )));
-            }
-            complete_problem(&mut table)?;
-        } else {
-            complete_training(&mut table)?;
+        if let Some(key) = training_key(&table) {
+            return Err(SpecError::TrainingOnProblem { key });
         }
-        let unreadable = |error: toml::de::Error| SpecError(plain(&error));
-        let mut experiment: Self = table.clone().try_into().map_err(unreadable)?;
-        if experiment.problem.is_none() {
-            experiment.training = Some(table.try_into().map_err(unreadable)?);
-        }
+        complete::complete(&mut table)?;
+        let experiment: Self = table.try_into().map_err(SpecError::unreadable)?;
         experiment.check()?;
         Ok(experiment)
     }
@@ -185,42 +105,56 @@ impl Experiment {
     /// # Errors
     /// Never, for an experiment that was parsed.
     pub fn to_toml(&self) -> Result<String, SpecError> {
-        toml::to_string(self).map_err(|error| SpecError(error.to_string()))
+        Ok(toml::to_string(self)?)
+    }
+
+    /// The problem, if it is on one.
+    pub fn problem(&self) -> Option<&Problem> {
+        match &self.work {
+            Work::Problem(problem) => Some(problem),
+            Work::Training(_) => None,
+        }
+    }
+
+    /// What is trained, if it trains on data.
+    pub fn training(&self) -> Option<&Training> {
+        match &self.work {
+            Work::Problem(_) => None,
+            Work::Training(training) => Some(training),
+        }
     }
 
     /// What is trained, in a word.
     pub fn on(&self) -> &str {
-        match (&self.problem, &self.training) {
-            (Some(problem), _) => problem.name(),
-            (None, Some(training)) => training.data.source.kind(),
-            (None, None) => "nothing",
+        match &self.work {
+            Work::Problem(problem) => problem.name(),
+            Work::Training(training) => training.data.source.kind(),
         }
     }
 
     /// Whether agents decide on, and report, the loss of their own model.
     pub fn decides_on_own(&self) -> bool {
-        self.training.as_ref().is_some_and(|training| training.decides_on == DecidesOn::Own)
+        self.training().is_some_and(|training| training.decides_on == DecidesOn::Own)
     }
 
     /// How many vectors and numbers a report consists of, for the accounting of privacy.
     pub fn parts_of_a_report(&self) -> u32 {
         let both =
             |training: &Training| training.local.exact_gradient && !training.local.is_exact();
-        if self.training.as_ref().is_some_and(both) { 3 } else { 2 }
+        if self.training().is_some_and(both) { 3 } else { 2 }
     }
 
     /// Whether honest agents report exact losses and gradients of convex functions, both at the
     /// weights they received: inequalities between them are then proofs.
     pub fn is_convex(&self) -> bool {
         let sets_loads = matches!(&self.rule, Rule::MwFed(rule) if rule.variant == Variant::Load);
-        let convex = match (&self.problem, &self.training) {
-            (Some(problem), _) => problem.is_convex(),
-            (None, Some(training)) => {
+        let convex = match &self.work {
+            Work::Problem(problem) => problem.is_convex(),
+            Work::Training(training) => {
                 let exact = training.local.is_exact() || training.local.exact_gradient;
                 let received = training.decides_on == DecidesOn::Received;
                 exact && received && !sets_loads && training.model.is_convex()
             }
-            (None, None) => false,
         };
         convex && self.privacy.is_none()
     }
@@ -230,14 +164,15 @@ impl Experiment {
         rule_label(&self.rule, &self.policy, &self.behaviour)
     }
 
+    /// Checks what depends on several keys, or is another part's to know.
     fn check(&self) -> Result<(), SpecError> {
-        let checked = self.behaviour.check().and_then(|()| match &self.privacy {
-            Some(privacy) => privacy.check(),
-            None => Ok(()),
-        });
-        checked.map_err(|error| SpecError(error.to_string()))?;
-        if let Some(training) = &self.training {
-            training.check()?;
+        self.behaviour.check()?;
+        if let Some(privacy) = &self.privacy {
+            privacy.check()?;
+        }
+        if let Some(training) = self.training() {
+            training.data.check()?;
+            training.model.check()?;
         }
         Ok(())
     }
@@ -263,131 +198,6 @@ pub fn rule_label(rule: &Rule, policy: &Policy, behaviour: &Behaviour) -> String
         label.push_str(behaviour.name());
     }
     label
-}
-
-impl Training {
-    fn check(&self) -> Result<(), SpecError> {
-        if !(self.participation > 0.0 && self.participation <= 1.0) {
-            let value = self.participation;
-            return Err(SpecError(format!(
-                "`participation` is {value}, but is the share of the agents asked each round: above 0, \
-                 at most 1"
-            )));
-        }
-        self.data.check().map_err(|error| SpecError(error.to_string()))?;
-        self.model.check().map_err(|error| SpecError(error.to_string()))?;
-        self.local.check().map_err(SpecError)
-    }
-}
-
-/// Reads TOML. What is wrong with it is told in one line, with the place.
-pub(crate) fn read_table(text: &str) -> Result<Table, SpecError> {
-    toml::from_str(text).map_err(|error: toml::de::Error| {
-        let why = one_line(&error.message().replace('\n', ", "));
-        let Some(before) = error.span().and_then(|span| text.get(..span.start)) else {
-            return SpecError(why);
-        };
-        let line = before.matches('\n').count() + 1;
-        let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
-        SpecError(format!("line {line}, column {column}: {why}"))
-    })
-}
-
-/// Sets `a.b.c` in a table to a value written as in TOML; what is no TOML value is a string.
-pub(crate) fn insert(table: &mut Table, key: &str, value: &str) -> Result<(), SpecError> {
-    let parsed = toml::from_str::<Table>(&format!("value = {value}"))
-        .ok()
-        .and_then(|mut table| table.remove("value"))
-        .unwrap_or_else(|| Value::String(value.to_owned()));
-    let mut table = table;
-    let mut parts = key.split('.').peekable();
-    while let Some(part) = parts.next() {
-        if part.is_empty() {
-            return Err(SpecError(format!("`{key}` is no key; keys look like `rule.delta`")));
-        }
-        if parts.peek().is_none() {
-            table.insert(part.to_owned(), parsed);
-            return Ok(());
-        }
-        let entry = table.entry(part.to_owned()).or_insert_with(|| Value::Table(Table::new()));
-        let Value::Table(inner) = entry else {
-            return Err(SpecError(format!("`{key}` cannot be set: `{part}` is not a table")));
-        };
-        table = inner;
-    }
-    Ok(())
-}
-
-/// A TOML error without the source snippet, which shows a file that nobody wrote.
-fn plain(error: &toml::de::Error) -> String {
-    error.message().to_owned()
-}
-
-fn default(table: &mut Table, key: &str, value: impl Into<Value>) {
-    table.entry(key.to_owned()).or_insert_with(|| value.into());
-}
-
-fn section<'a>(table: &'a mut Table, key: &str) -> Result<&'a mut Table, SpecError> {
-    let entry = table.entry(key.to_owned()).or_insert_with(|| Value::Table(Table::new()));
-    entry.as_table_mut().ok_or_else(|| SpecError(format!("`{key}` must be a table, [{key}]")))
-}
-
-fn complete_problem(table: &mut Table) -> Result<(), SpecError> {
-    default(section(table, "problem")?, "kind", "observation-3");
-    let problem: Problem = table["problem"]
-        .clone()
-        .try_into()
-        .map_err(|error: toml::de::Error| SpecError(format!("[problem]: {}", plain(&error))))?;
-    default(table, "seed", 0);
-    let seed = table["seed"].as_integer().unwrap_or(0);
-    let instance: Instance =
-        problem.build(Seed(seed as u64)).map_err(|error| SpecError(error.to_string()))?;
-    default(table, "rounds", 10_000);
-    default(table, "step_size", instance.step_size);
-    default(table, "epsilon", instance.epsilon);
-    let rule = section(table, "rule")?;
-    if let (Some("retain"), Some(smoothness)) =
-        (rule.get("kind").and_then(Value::as_str), instance.smoothness)
-    {
-        default(rule, "smoothness", smoothness);
-    }
-    complete_rule(table, instance.delta)
-}
-
-fn complete_training(table: &mut Table) -> Result<(), SpecError> {
-    let training = Training::default();
-    let whole = Table::try_from(&training).map_err(|error| SpecError(error.to_string()))?;
-    default(table, "seed", 0);
-    default(table, "rounds", 300);
-    default(table, "step_size", 0.1);
-    default(table, "epsilon", 0.2);
-    for key in TRAINING {
-        let Some(value) = whole.get(key) else { continue };
-        default(table, key, value.clone());
-        if let Value::Table(defaults) = value {
-            let kind = defaults.get("kind").cloned();
-            let given = section(table, key)?;
-            if let Some(kind) = &kind {
-                default(given, "kind", kind.clone());
-            }
-            // Parameters of the default kind do not belong to another.
-            if kind.is_none() || given.get("kind") == kind.as_ref() {
-                for (name, value) in defaults {
-                    default(given, name, value.clone());
-                }
-            }
-        }
-    }
-    complete_rule(table, 0.02)
-}
-
-fn complete_rule(table: &mut Table, delta: f64) -> Result<(), SpecError> {
-    let rule = section(table, "rule")?;
-    default(rule, "kind", "ada-gd");
-    if matches!(rule.get("kind").and_then(Value::as_str), Some("ada-gd" | "retain")) {
-        default(rule, "delta", delta);
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -435,20 +245,6 @@ mod tests {
         assert!(
             message(&[("problem.kind", "observation-2"), ("agents", "3")]).contains("[problem]")
         );
-    }
-
-    #[test]
-    fn every_key_of_the_list_can_be_set_and_every_field_is_in_the_list() {
-        for key in KEYS {
-            let mut pairs = vec![(key.name.to_owned(), key.example.to_owned())];
-            pairs.extend(key.with.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())));
-            Experiment::parse("", &pairs)
-                .unwrap_or_else(|error| panic!("{} = {}: {error}", key.name, key.example));
-        }
-        for experiment in [set(&[]).unwrap(), set(&[("problem.kind", "huber")]).unwrap()] {
-            let table = Table::try_from(&experiment).unwrap();
-            check_keys(&table).unwrap();
-        }
     }
 
     #[test]

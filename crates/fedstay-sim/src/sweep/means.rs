@@ -38,7 +38,7 @@ const POPULATIONS: usize = 4;
 
 /// What decides who holds which rows.
 pub(super) fn data_key(experiment: &Experiment) -> String {
-    let Some(training) = &experiment.training else { return String::new() };
+    let Some(training) = experiment.training() else { return String::new() };
     serde_json::json!([
         experiment.seed,
         training.data,
@@ -51,7 +51,7 @@ pub(super) fn data_key(experiment: &Experiment) -> String {
 
 impl Populations {
     pub(super) fn of(&self, experiment: &Experiment) -> Result<Option<Population>, SweepError> {
-        if experiment.problem.is_some() {
+        if experiment.problem().is_some() {
             return Ok(None);
         }
         let key = data_key(experiment);

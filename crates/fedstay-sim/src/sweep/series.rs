@@ -85,7 +85,7 @@ pub(super) struct Recorder {
 
 impl Recorder {
     pub(super) fn new(experiment: &Experiment, agents: usize) -> Self {
-        let every = match experiment.problem {
+        let every = match experiment.problem() {
             Some(_) => experiment.rounds.div_ceil(POINTS).max(1),
             None => 1,
         };

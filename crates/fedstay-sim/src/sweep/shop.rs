@@ -395,7 +395,7 @@ enum Opened {
 /// What a run by itself took, from its summary.
 fn steps_of(experiment: &Experiment, finished: &Finished) -> Steps {
     let nobody_leaves = steps(experiment);
-    let (Some(training), Some(summary)) = (&experiment.training, finished.summary()) else {
+    let (Some(training), Some(summary)) = (experiment.training(), finished.summary()) else {
         return Steps { taken: nobody_leaves, alone: nobody_leaves, nobody_leaves };
     };
     let received = training.decides_on == crate::simulator::DecidesOn::Received;

@@ -27,6 +27,9 @@ pub enum SweepError {
     /// With the store.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// With the disk for temporary files.
+    #[error("no room for temporary files: {0}")]
+    Scratch(#[source] std::io::Error),
     /// With the threads.
     #[error("cannot start {threads} threads: {why}")]
     Threads {
