@@ -5,8 +5,8 @@ use fedstay::record::RoundLine;
 use fedstay::verdict::Ledger;
 use fedstay_cli::command::step::answer;
 use fedstay_sim::data::{Csv, DataError, Loaded, Mnist, Npz};
+use fedstay_sim::experiment::Experiment;
 use fedstay_sim::observe::read_rounds;
-use fedstay_sim::spec::Experiment;
 use std::io::Write;
 use std::path::Path;
 

@@ -9,7 +9,7 @@ use crate::outcome::Outcome;
 use fedstay::record::Header;
 use fedstay::verdict::{About, Ledger};
 use fedstay::{Engine, Observer, Server, StopReason, run};
-use fedstay_sim::spec::rule_label;
+use fedstay_sim::experiment::rule_label;
 use pyo3::prelude::*;
 use serde_json::Value;
 use std::path::PathBuf;

@@ -2,7 +2,7 @@
 
 use clap::Parser;
 use fedstay_cli::command::{Command, Usage};
-use fedstay_sim::spec::SpecError;
+use fedstay_sim::experiment::SpecError;
 use fedstay_sim::text::one_line;
 use std::process::ExitCode;
 

@@ -155,7 +155,7 @@ pub(crate) fn duration(seconds: f64) -> String {
 mod tests {
     use super::*;
     use fedstay::record::RoundLine;
-    use fedstay_sim::spec::Experiment;
+    use fedstay_sim::experiment::Experiment;
 
     #[derive(Default)]
     struct Watching(Seen, Vec<(RoundLine, String)>);

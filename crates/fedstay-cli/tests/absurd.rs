@@ -4,7 +4,7 @@
 mod common;
 
 use common::command;
-use fedstay_sim::spec::{Allowed, Experiment, KEYS, Key};
+use fedstay_sim::experiment::{Allowed, Experiment, KEYS, Key};
 use fedstay_sim::trial::Trial;
 use std::path::Path;
 use std::process::{Output, Stdio};

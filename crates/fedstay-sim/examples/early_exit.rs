@@ -20,8 +20,8 @@ use std::io::{BufRead, Write};
 
 use common::{Outcome, cpu_seconds, figure_two};
 use fedstay::{Call, Engine, Loss, Losses, Observer, RoundView, Server, run};
+use fedstay_sim::experiment::Experiment;
 use fedstay_sim::simulator::Simulator;
-use fedstay_sim::spec::Experiment;
 
 /// A server with its agents.
 struct Side {

@@ -19,11 +19,11 @@ use std::path::Path;
 use common::{Outcome, cpu_seconds, figure_two};
 use fedstay::{AgentId, Loss, Report, Reports, Seed, Server, Standing, Vector};
 use fedstay_sim::data::Inputs;
+use fedstay_sim::experiment::{Experiment, Training};
 use fedstay_sim::kernel::Isa;
 use fedstay_sim::model::{Network, Rows, RowsData, Workspace};
 use fedstay_sim::population::Population;
 use fedstay_sim::simulator::Simulator;
-use fedstay_sim::spec::{Experiment, Training};
 
 const EPSILON: f64 = 0.2;
 

@@ -6,11 +6,11 @@
 
 use crate::agent::{Agent, Answer, Task, alone};
 use crate::data::{Dataset, Inputs};
+use crate::experiment::bounds::{check_drawn, check_held};
+use crate::experiment::{Experiment, SpecError, Training};
 use crate::local_work::{BatchSize, Local};
 use crate::model::{Architecture, Loaded, Network, Rows, RowsData, Workspace};
 use crate::population::{Population, Sizes};
-use crate::spec::bounds::{check_drawn, check_held};
-use crate::spec::{Experiment, SpecError, Training};
 use crate::unseen::Unseen;
 use fedstay::record::{Population as PopulationScore, Score};
 use fedstay::{

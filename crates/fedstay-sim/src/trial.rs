@@ -1,8 +1,8 @@
 //! One run of an experiment: server, engine and books together, from a file to a summary.
 
+use crate::experiment::{Experiment, SpecError};
 use crate::population::Population;
 use crate::simulator::Simulator;
-use crate::spec::{Experiment, SpecError};
 use fedstay::consistency::Consistency;
 use fedstay::problem::Federation;
 use fedstay::record::{Counterfactual, Header, HeaderAgent, Score, Summary};

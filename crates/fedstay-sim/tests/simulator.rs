@@ -3,7 +3,7 @@
 use fedstay::record::{RoundLine, Summary};
 use fedstay::verdict::Verdict;
 use fedstay::{AgentId, Call, Engine, Error, Losses, Report, RoundView, StopReason, Vector};
-use fedstay_sim::spec::Experiment;
+use fedstay_sim::experiment::Experiment;
 use fedstay_sim::trial::{Trial, Watch};
 
 /// Everything a round decides: who left, who was predicted to, and the weights, bit for bit.

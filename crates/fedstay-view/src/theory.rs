@@ -4,7 +4,7 @@ use fedstay::diagnose::{Diagnosis, Findings, Known};
 use fedstay::problem::Instance;
 use fedstay::record::GramLine;
 use fedstay::{AgentId, Rule, Seed};
-use fedstay_sim::spec::Experiment;
+use fedstay_sim::experiment::Experiment;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 use toml::{Table, Value};

@@ -7,7 +7,7 @@ use crate::{picture, story, table};
 use anyhow::Result;
 use fedstay::record::{Header, RoundLine, Summary};
 use fedstay::{Error, RoundView};
-use fedstay_sim::spec::{DEFAULT, Experiment, read_table};
+use fedstay_sim::experiment::{DEFAULT, Experiment, read_table};
 use fedstay_sim::text::printable;
 use fedstay_sim::trial::{Trial, Watch};
 use std::collections::BTreeSet;

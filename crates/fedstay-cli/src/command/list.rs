@@ -7,9 +7,9 @@ use fedstay::list::Entry;
 use fedstay::problem::Problem;
 use fedstay::{Behaviour, Policy, Rule};
 use fedstay_sim::data::Source;
+use fedstay_sim::experiment::{KEYS, Key, page};
 use fedstay_sim::model::Model;
 use fedstay_sim::partition::Partition;
-use fedstay_sim::spec::{KEYS, Key, page};
 use serde_json::{Map, Value, json};
 use std::io::Write;
 

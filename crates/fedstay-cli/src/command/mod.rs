@@ -15,8 +15,8 @@ mod tournament;
 mod view;
 
 use anyhow::{Context, Result};
+use fedstay_sim::experiment::{DEFAULT, Experiment, SpecError, check_threads, default_under};
 use fedstay_sim::observe::made_in_python;
-use fedstay_sim::spec::{DEFAULT, Experiment, SpecError, check_threads, default_under};
 use std::path::{Path, PathBuf};
 
 /// What to do.

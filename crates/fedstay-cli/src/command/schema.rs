@@ -1,7 +1,7 @@
 //! `fedstay schema`: what an experiment's file may say, for editors and other programs.
 
 use anyhow::Result;
-use fedstay_sim::spec::Experiment;
+use fedstay_sim::experiment::Experiment;
 use std::io::Write;
 
 const EXAMPLES: &str = "\

@@ -6,7 +6,7 @@ use crate::tournament::{Bout, Outcome, Standings};
 use crate::{picture, tournament};
 use anyhow::{Context, Result};
 use fedstay::Behaviour;
-use fedstay_sim::spec::{DEFAULT, Experiment, differences, read_table};
+use fedstay_sim::experiment::{DEFAULT, Experiment, differences, read_table};
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
 use std::collections::BTreeMap;

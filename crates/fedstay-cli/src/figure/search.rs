@@ -9,7 +9,7 @@ use super::training::{Arm, Asked};
 use crate::progress::Progress;
 use anyhow::Result;
 use fedstay::{Error, RoundView};
-use fedstay_sim::spec::Experiment;
+use fedstay_sim::experiment::Experiment;
 use fedstay_sim::trial::{Trial, Watch};
 use serde_json::{Value, json};
 

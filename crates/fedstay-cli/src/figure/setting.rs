@@ -1,10 +1,10 @@
 //! An experiment's settings in words: every figure says what it was made with.
 
 use fedstay::Rule;
+use fedstay_sim::experiment::{Epsilon, Experiment, Training};
 use fedstay_sim::local_work::{BatchSize, Local, StepSize};
 use fedstay_sim::model::Model;
 use fedstay_sim::simulator::DecidesOn;
-use fedstay_sim::spec::{Epsilon, Experiment, Training};
 use serde::Serialize;
 
 /// Who takes part, with which data and model.

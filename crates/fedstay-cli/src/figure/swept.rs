@@ -5,7 +5,7 @@ use super::words::list;
 use crate::command::sweep::Study;
 use crate::draw::{Band, Line, Panel, Point, Points, Style};
 use anyhow::{Context, Result};
-use fedstay_sim::spec::Experiment;
+use fedstay_sim::experiment::Experiment;
 use fedstay_sim::sweep::stats::Mean;
 use fedstay_sim::sweep::{Frame, Plan, Store};
 use serde_json::{Value, json};

@@ -6,7 +6,7 @@ use crate::progress::Progress;
 use anyhow::{Context, Result};
 use fedstay::record::RoundLine;
 use fedstay::{Error, RoundView};
-use fedstay_sim::spec::{Experiment, read_table};
+use fedstay_sim::experiment::{Experiment, read_table};
 use fedstay_sim::trial::{Trial, Watch};
 use serde_json::{Value, json};
 use std::path::PathBuf;

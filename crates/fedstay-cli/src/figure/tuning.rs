@@ -10,7 +10,7 @@ use super::words::list;
 use super::{Drawing, setting};
 use crate::draw::{Colour, Figure, Line, Marker, Panel, Point, Points, Scale, Style};
 use anyhow::{Context, Result};
-use fedstay_sim::spec::Experiment;
+use fedstay_sim::experiment::Experiment;
 use fedstay_sim::sweep::stats::Mean;
 use serde_json::{Value, json};
 

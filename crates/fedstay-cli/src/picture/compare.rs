@@ -188,7 +188,7 @@ pub fn sentences(compared: &[Compared]) -> Vec<String> {
 mod tests {
     use super::super::delivered::tests::ends;
     use super::*;
-    use fedstay_sim::spec::Experiment;
+    use fedstay_sim::experiment::Experiment;
     use fedstay_sim::trial::{Trial, Watch};
 
     #[derive(Default)]

@@ -6,8 +6,8 @@ use crate::figure::landscape::Landscape;
 use fedstay::Seed;
 use fedstay::problem::Instance;
 use fedstay::record::Summary;
+use fedstay_sim::experiment::Experiment;
 use fedstay_sim::observe::Recorded;
-use fedstay_sim::spec::Experiment;
 
 /// The named problem of a configuration.
 pub(super) fn instance(config: &str) -> Option<Instance> {

@@ -276,7 +276,7 @@ mod tests {
     use super::*;
     use crate::draw::Layer;
     use fedstay::record::RoundLine;
-    use fedstay_sim::spec::Experiment;
+    use fedstay_sim::experiment::Experiment;
     use fedstay_sim::trial::{Trial, Watch};
 
     #[derive(Default)]

@@ -17,7 +17,7 @@ use super::checkpoint::{Asked, Checkpoint, hash_of};
 use super::disk::{named, sync_folder_of, write_whole};
 use super::journal::{Journal, to_line};
 use super::lock::RunLock;
-use crate::spec::{Experiment, SpecError};
+use crate::experiment::{Experiment, SpecError};
 use crate::trial::{Trial, TrialState, Watch};
 use fedstay::record::{GramLine, Header, RoundLine, Summary};
 use fedstay::{Error, RoundView};

@@ -10,9 +10,9 @@
 use super::series::Recorder;
 use super::{Finished, Outcome, Planned};
 use crate::agent::reach_of;
+use crate::experiment::{Epsilon, Experiment, SpecError};
 use crate::population::Population;
 use crate::simulator::Simulator;
-use crate::spec::{Epsilon, Experiment, SpecError};
 use crate::trial::about;
 use fedstay::aggregate::carries;
 use fedstay::linalg::dot;

@@ -2,8 +2,8 @@
 
 use super::series::Recorder;
 use super::{Finished, Outcome, SweepError, Watch, key};
+use crate::experiment::Experiment;
 use crate::population::Population;
-use crate::spec::Experiment;
 use crate::trial::{self, Trial};
 use fedstay::record::RoundLine;
 use fedstay::{Error, RoundView};

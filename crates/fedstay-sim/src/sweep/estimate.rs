@@ -2,8 +2,8 @@
 
 use super::family::Family;
 use super::{Planned, families};
+use crate::experiment::{Experiment, SpecError};
 use crate::simulator::Simulator;
-use crate::spec::{Experiment, SpecError};
 use fedstay::{Call, Engine, Server};
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -14,7 +14,7 @@
 //! sharing in the tables of keys (`.shares()`).
 
 use super::Planned;
-use crate::spec::{Epsilon, Experiment, SpecError, may_share};
+use crate::experiment::{Epsilon, Experiment, SpecError, may_share};
 use fedstay::{Behaviour, Policy, Rule};
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 
 use super::stats::{Difference, Mean};
 use super::{Finished, Plan, Store, StoreError};
-use crate::spec::table::{look_up, same};
+use crate::experiment::table::{look_up, same};
 use serde_json::Value;
 
 /// One run: where it stands in the grid, and its results.

@@ -1,6 +1,6 @@
 //! The name of a run: what it computes, and nothing about when or how.
 
-use crate::spec::{Experiment, SpecError};
+use crate::experiment::{Experiment, SpecError};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 

@@ -2,9 +2,9 @@
 
 use super::SweepError;
 use super::shop::lock;
+use crate::experiment::Experiment;
 use crate::population::Population;
 use crate::simulator::Simulator;
-use crate::spec::Experiment;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};

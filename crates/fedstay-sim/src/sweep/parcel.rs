@@ -8,7 +8,7 @@ use super::key::{BUILD, RESULTS};
 use super::{
     Finished, Options, Outcome, Plan, Planned, Series, Store, StoreError, SweepError, Work,
 };
-use crate::spec::Experiment;
+use crate::experiment::Experiment;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};

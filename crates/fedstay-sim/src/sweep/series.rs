@@ -3,7 +3,7 @@
 //! A point holds only numbers that are exact in that round. The losses of other rounds are partly
 //! lower bounds; they are not kept here (`fedstay sweep extract` makes the run's whole folder).
 
-use crate::spec::Experiment;
+use crate::experiment::Experiment;
 use fedstay::record::{RoundLine, Spread};
 use serde::{Deserialize, Serialize};
 

@@ -3,7 +3,7 @@
 use super::means::data_key;
 use super::shop::Shop;
 use super::{Family, Finished, Plan, Planned, Store, StoreError, Work, families};
-use crate::spec::SpecError;
+use crate::experiment::SpecError;
 use std::path::Path;
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! A sweep's file on top of the file it names as its base.
 
 use super::PlanError;
-use crate::spec::{SpecError, read_table};
+use crate::experiment::{SpecError, read_table};
 use std::path::Path;
 use toml::{Table, Value};
 

@@ -1,7 +1,7 @@
 //! What can be wrong with a sweep's file, besides its experiments.
 
 use super::MOST_RUNS;
-use crate::spec::SpecError;
+use crate::experiment::SpecError;
 use std::path::PathBuf;
 
 /// What is wrong with a sweep's file. The message says what to type.

@@ -1,8 +1,8 @@
 //! The cells of a grid, and which of them are runs.
 
 use super::{Axis, MOST_RUNS, PlanError, Planned};
-use crate::spec::table::{leaves, look_up, put, same};
-use crate::spec::{Experiment, SpecError};
+use crate::experiment::table::{leaves, look_up, put, same};
+use crate::experiment::{Experiment, SpecError};
 use crate::text::one_line;
 use std::collections::HashSet;
 use std::sync::Arc;

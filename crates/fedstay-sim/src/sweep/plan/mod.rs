@@ -26,8 +26,8 @@ mod expand;
 pub use error::PlanError;
 
 use super::key::{config, hash};
-use crate::spec::table::{look_up, parse_value, put};
-use crate::spec::{Experiment, SpecError, read_table};
+use crate::experiment::table::{look_up, parse_value, put};
+use crate::experiment::{Experiment, SpecError, read_table};
 use crate::text::one_line;
 use base::on_base;
 use expand::{Conditions, Filter, When, expand, owned_leaves};

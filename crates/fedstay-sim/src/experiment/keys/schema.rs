@@ -1,7 +1,7 @@
 //! The keys as a JSON schema, for editors and other programs.
 
 use super::{Allowed, Key, Kinds, On, PROBLEM, SECTIONS, Section, behaviour};
-use crate::spec::Experiment;
+use crate::experiment::Experiment;
 use serde_json::{Map, Value, json};
 
 /// Which dialect it is written in.

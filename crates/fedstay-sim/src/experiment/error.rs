@@ -257,7 +257,7 @@ fn listed(names: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::Experiment;
+    use crate::experiment::Experiment;
     use std::error::Error as _;
 
     #[test]

@@ -1,7 +1,7 @@
 //! What holds for every key: the tables say what the structs read.
 
 use super::*;
-use crate::spec::{SpecError, read_table};
+use crate::experiment::{SpecError, read_table};
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
 
@@ -61,7 +61,7 @@ fn every_key_that_is_written_is_in_the_tables() {
 fn a_kind_has_a_key_if_and_only_if_its_struct_does() {
     for (section, kind, mut table, _) in every_kind() {
         let Some(kind) = kind else { continue };
-        crate::spec::complete::complete(&mut table).unwrap();
+        crate::experiment::complete::complete(&mut table).unwrap();
         for key in section.keys.iter().filter(|key| key.allowed != Allowed::Kind) {
             let mut table = table.clone();
             let inner = table.get_mut(section.name).and_then(Value::as_table_mut).unwrap();
@@ -95,7 +95,7 @@ fn every_key_is_read_with_its_example_and_written_back() {
             assert_eq!(read.as_array().map(Vec::len), given.as_array().map(Vec::len));
             continue;
         }
-        assert!(crate::spec::table::same(read, &given), "{}: {read} for {given}", key.name);
+        assert!(crate::experiment::table::same(read, &given), "{}: {read} for {given}", key.name);
     }
 }
 
@@ -264,9 +264,9 @@ fn the_schema_takes_what_the_reader_takes() {
     for key in KEYS.iter() {
         let mut table = Table::new();
         for (name, value) in key.with() {
-            crate::spec::table::put(&mut table, &name, parse_value(value)).unwrap();
+            crate::experiment::table::put(&mut table, &name, parse_value(value)).unwrap();
         }
-        crate::spec::table::put(&mut table, key.name, parse_value(key.example)).unwrap();
+        crate::experiment::table::put(&mut table, key.name, parse_value(key.example)).unwrap();
         fits(&schema, &as_json(&table), key.name).unwrap();
     }
 }

@@ -1,7 +1,7 @@
 //! Whether a table says only what there is to say.
 
 use super::{Allowed, KEYS, Key, Kinds, On, PROBLEM, SECTIONS, Section, behaviour};
-use crate::spec::SpecError;
+use crate::experiment::SpecError;
 use crate::text::{one_line, quoted};
 use toml::{Table, Value};
 
@@ -11,7 +11,7 @@ const MOST_NEAR: usize = 3;
 const LEAST_LIKENESS: f64 = 0.5;
 
 /// Checks every key of a table, its value, and that it belongs to the kind of its section.
-pub(in crate::spec) fn check_keys(table: &Table) -> Result<(), SpecError> {
+pub(in crate::experiment) fn check_keys(table: &Table) -> Result<(), SpecError> {
     for (name, value) in table {
         match (section(name), value) {
             (Some(section), Value::Table(inner)) => section.check(inner)?,
@@ -25,7 +25,7 @@ pub(in crate::spec) fn check_keys(table: &Table) -> Result<(), SpecError> {
 }
 
 /// Names the default kind in every section that names none.
-pub(in crate::spec) fn name_kinds(table: &mut Table) {
+pub(in crate::experiment) fn name_kinds(table: &mut Table) {
     for section in SECTIONS {
         let (Some(kinds), Some(Value::Table(inner))) =
             (&section.kinds, table.get_mut(section.name))

@@ -3,9 +3,9 @@
 //! Every value is checked against its key's type and bounds before a file is read, memory is taken or
 //! a thread is started, so that a typing error costs a sentence and not the machine.
 
-use crate::spec::SpecError;
-use crate::spec::epsilon::Relative;
-use crate::spec::table::Tree;
+use crate::experiment::SpecError;
+use crate::experiment::epsilon::Relative;
+use crate::experiment::table::Tree;
 use crate::text::quoted;
 use serde_json::{Value as Json, json};
 use std::fmt;
