@@ -2,7 +2,7 @@
 
 use crate::error::error;
 use crate::progress::SweepProgress;
-use fedstay_sim::spec::{Experiment, check_threads};
+use fedstay_sim::experiment::{Experiment, check_threads};
 use fedstay_sim::sweep::{
     self, Finished, Frame, Options, Parcel, Plan, Store, SweepError, SweepWatch, Tally, Values,
 };

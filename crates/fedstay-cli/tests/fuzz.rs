@@ -82,7 +82,7 @@ fn damaged_tables_and_idx_files_are_read_whole_or_refused_in_one_line() {
 fn the_documents_that_are_damaged_are_whole_to_begin_with() {
     use fedstay_sim::data::{Mnist, Npz};
     assert!(fedstay_cli::command::step::answer(damage::STEP.as_bytes()).is_ok());
-    assert!(fedstay_sim::spec::Experiment::parse(damage::EXPERIMENT, &[]).is_ok());
+    assert!(fedstay_sim::experiment::Experiment::parse(damage::EXPERIMENT, &[]).is_ok());
     let folder = tempfile::tempdir().unwrap();
     let rounds = folder.path().join("rounds.jsonl");
     std::fs::write(&rounds, damage::ROUNDS).unwrap();

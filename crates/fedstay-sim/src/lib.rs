@@ -2,6 +2,7 @@
 
 mod agent;
 pub mod data;
+pub mod experiment;
 pub mod kernel;
 pub mod local_work;
 pub mod model;
@@ -9,7 +10,6 @@ pub mod observe;
 pub mod partition;
 pub mod population;
 pub mod simulator;
-pub mod spec;
 pub mod sweep;
 pub mod text;
 pub mod trial;

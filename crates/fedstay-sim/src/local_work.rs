@@ -78,20 +78,6 @@ mod full {
 }
 
 impl Local {
-    /// Checks the numbers; the message names the key.
-    pub(crate) fn check(&self) -> Result<(), String> {
-        if self.steps == 0 || self.steps > 1_000_000 {
-            return Err(format!("`local.steps` is {}, but must be 1 to 1000000", self.steps));
-        }
-        if self.batch == BatchSize::Samples(0) {
-            return Err("`local.batch` is 0; give a number of samples, or \"full\"".into());
-        }
-        if !(self.mu.is_finite() && self.mu >= 0.0) {
-            return Err(format!("`local.mu` is {}, but must be zero or more", self.mu));
-        }
-        Ok(())
-    }
-
     /// The size of one local step.
     pub fn step_size(&self, eta: f64) -> f64 {
         match self.step {

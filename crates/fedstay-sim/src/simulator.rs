@@ -6,11 +6,11 @@
 
 use crate::agent::{Agent, AgentState, Hermit, Task};
 use crate::data::{Dataset, Inputs};
+use crate::experiment::bounds::{check_drawn, check_held};
+use crate::experiment::{Experiment, SpecError, Training};
 use crate::local_work::{BatchSize, Local};
 use crate::model::{Architecture, Loaded, Network, Rows, RowsData, Workspace};
 use crate::population::{Population, Sizes};
-use crate::spec::bounds::{check_drawn, check_held};
-use crate::spec::{Experiment, SpecError, Training};
 use crate::unseen::Unseen;
 use fedstay::record::{HeaderAgent, Population as PopulationScore, Score};
 use fedstay::{
@@ -69,14 +69,6 @@ impl Workspaces {
 /// What came of an agent's work.
 type Done = Result<(), crate::model::Error>;
 
-fn broken(why: impl ToString) -> SpecError {
-    SpecError(why.to_string())
-}
-
-fn no_training() -> SpecError {
-    broken("no [data] to train on")
-}
-
 fn failed(round: u32) -> impl Fn(crate::model::Error) -> Error {
     use crate::model::Error::{Bound, NotFinite};
     move |error| match error {
@@ -101,15 +93,15 @@ impl Simulator {
     /// # Errors
     /// As [`new`](Self::new).
     pub fn deal(experiment: &Experiment) -> Result<Population, SpecError> {
-        let training = experiment.training.as_ref().ok_or_else(no_training)?;
-        let loaded = training.data.load().map_err(broken)?;
+        let training = experiment.training().ok_or(SpecError::NoTraining)?;
+        let loaded = training.data.load()?;
         let sizes = Sizes {
             agents: training.agents,
             population: training.population,
             per_agent: training.data.per_agent,
         };
         let mut rng = Seed(experiment.seed).stream("partition", 0, 0);
-        Population::new(loaded, &training.partition, sizes, &mut rng).map_err(broken)
+        Ok(Population::new(loaded, &training.partition, sizes, &mut rng)?)
     }
 
     /// The simulator over data that [`deal`](Self::deal) dealt out for this experiment.
@@ -117,12 +109,11 @@ impl Simulator {
     /// # Errors
     /// As [`new`](Self::new).
     pub fn on(experiment: &Experiment, population: Population) -> Result<Self, SpecError> {
-        let training = experiment.training.clone().ok_or_else(no_training)?;
+        let training = experiment.training().cloned().ok_or(SpecError::NoTraining)?;
         let seed = Seed(experiment.seed);
         let data = population.data();
-        let network =
-            training.model.network(data.features(), data.classes.len()).map_err(broken)?;
-        let behaviours = experiment.behaviour.assign(population.agents(), seed).map_err(broken)?;
+        let network = training.model.network(data.features(), data.classes.len())?;
+        let behaviours = experiment.behaviour.assign(population.agents(), seed)?;
         let parameters = network.layout().parameters();
         check_held(population.agents(), parameters)?;
         if matches!(training.local.batch, BatchSize::Samples(_)) {
@@ -147,7 +138,7 @@ impl Simulator {
         };
         // Checks labels, lengths and scaling once, so that no round can fail on them.
         for index in 0..simulator.agents.len() {
-            rows(simulator.population.data(), simulator.population.agent(index)).map_err(broken)?;
+            rows(simulator.population.data(), simulator.population.agent(index))?;
         }
         let count = simulator.agents.len();
         let alone = || simulator.alone(experiment.step_size, experiment.rounds);
@@ -232,7 +223,7 @@ impl Simulator {
                 })
             })
             .collect::<Result<_, crate::model::Error>>()
-            .map_err(broken)
+            .map_err(SpecError::from)
     }
 
     /// How good weights are for one agent.
@@ -282,7 +273,7 @@ impl Simulator {
             .enumerate()
             .map(score)
             .collect::<Result<_, _>>()
-            .map_err(|error: crate::model::Error| broken(error))
+            .map_err(|error: crate::model::Error| error.into())
     }
 
     /// Who is asked in a round: the agents still in, or a share of them. Those who have left and may

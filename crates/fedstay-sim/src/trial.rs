@@ -1,9 +1,9 @@
 //! One run of an experiment: a file becomes a session, and a session a summary.
 
+use crate::experiment::{Experiment, SpecError};
 use crate::observe::{Asked, Driver, Folder, FolderError, Start};
 use crate::population::Population;
 use crate::simulator::Simulator;
-use crate::spec::{Experiment, SpecError};
 use fedstay::consistency::Consistency;
 use fedstay::problem::Federation;
 use fedstay::record::{Counterfactual, Header, HeaderAgent, Score, Summary};
@@ -32,9 +32,9 @@ impl Trial {
     /// # Errors
     /// When a parameter is out of range or the data are not there; the message says what to do.
     pub fn new(experiment: Experiment) -> Result<Self, SpecError> {
-        let population = match &experiment.training {
-            Some(_) if experiment.problem.is_none() => Some(Simulator::deal(&experiment)?),
-            _ => None,
+        let population = match experiment.training() {
+            Some(_) => Some(Simulator::deal(&experiment)?),
+            None => None,
         };
         Self::on(experiment, population)
     }
@@ -44,14 +44,11 @@ impl Trial {
         experiment: Experiment,
         population: Option<Population>,
     ) -> Result<Self, SpecError> {
-        let broken = |error: Error| SpecError(error.to_string());
-        let (engine, start) = match &experiment.problem {
+        let (engine, start) = match experiment.problem() {
             Some(problem) => {
-                let instance = problem.build(Seed(experiment.seed)).map_err(broken)?;
+                let instance = problem.build(Seed(experiment.seed))?;
                 let alone = || {
-                    Err(SpecError(
-                        "a relative `epsilon` needs data to train alone on; give a number".into(),
-                    ))
+                    Err(SpecError::Relative { why: "needs data to train alone on; give a number" })
                 };
                 let epsilon: Vec<f64> = experiment.epsilon.each(instance.oracles.len(), alone)?;
                 let seed = Seed(experiment.seed);
@@ -59,7 +56,7 @@ impl Trial {
                     .behaviour
                     .assign(instance.oracles.len(), seed)
                     .and_then(|each| Federation::with_behaviours(&instance, &epsilon, each));
-                let mut federation = federation.map_err(broken)?;
+                let mut federation = federation?;
                 if let Some(privacy) = experiment.privacy {
                     federation.set_privacy(privacy, seed);
                 }
@@ -75,10 +72,8 @@ impl Trial {
             }
         };
         let server = Server::new(start, experiment.rule.clone(), experiment.step_size)
-            .and_then(|server| server.with_policy(experiment.policy.clone()))
-            .map_err(broken)?;
-        let mut session =
-            Session::new(server, engine, experiment.rounds, about(&experiment)).map_err(broken)?;
+            .and_then(|server| server.with_policy(experiment.policy.clone()))?;
+        let mut session = Session::new(server, engine, experiment.rounds, about(&experiment))?;
         if let Some(privacy) = experiment.privacy {
             session = session.with_book(Spent { privacy, parts: experiment.parts_of_a_report() });
         }
@@ -248,7 +243,7 @@ impl Trial {
                 (scores, own)
             }
             Agents::Problem(federation) => {
-                let start = self.experiment.problem.as_ref().and_then(|problem| {
+                let start = self.experiment.problem().and_then(|problem| {
                     problem.build(Seed(self.experiment.seed)).ok().map(|instance| instance.start)
                 });
                 let start = start.unwrap_or_else(|| delivered.clone());
@@ -274,7 +269,7 @@ pub(crate) fn config_text(experiment: &Experiment) -> Result<String, SpecError> 
 
 /// What every output about an experiment must say.
 pub(crate) fn about(experiment: &Experiment) -> About {
-    let training = experiment.training.as_ref();
+    let training = experiment.training();
     About {
         label: experiment.rule_label(),
         behaviour: experiment.behaviour.name().to_owned(),
@@ -371,8 +366,7 @@ impl Parting {
             }
         }
         let mut parting = Self::default();
-        let again = Trial::new(experiment)?.run(&mut [&mut parting, &mut Until(last)]);
-        again.map_err(|error| SpecError(error.to_string()))?;
+        Trial::new(experiment)?.run(&mut [&mut parting, &mut Until(last)])?;
         Ok(parting)
     }
 }

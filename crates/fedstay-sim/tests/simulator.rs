@@ -6,7 +6,7 @@ use fedstay::{
     AgentId, Book, Broadcast, Call, Engine, Error, Losses, Moment, Report, RoundRecord, StopReason,
     Vector,
 };
-use fedstay_sim::spec::Experiment;
+use fedstay_sim::experiment::Experiment;
 use fedstay_sim::trial::Trial;
 use std::ops::ControlFlow;
 

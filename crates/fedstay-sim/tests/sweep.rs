@@ -1,6 +1,6 @@
 //! Sweeps: shared work changes no bit, only what is missing is computed, two processes share.
 
-use fedstay_sim::spec::Experiment;
+use fedstay_sim::experiment::Experiment;
 use fedstay_sim::sweep::{
     Finished, Frame, Options, Outcome, Plan, Store, Tally, run, run_cell, stats::Mean,
 };

@@ -150,7 +150,7 @@ mod tests {
     //! Laws that hold for every figure of the list.
 
     use super::*;
-    use fedstay_sim::spec::Experiment;
+    use fedstay_sim::experiment::Experiment;
     use fedstay_sim::sweep::{Options, Plan, run};
     use fedstay_sim::trial::Trial;
 

@@ -9,7 +9,7 @@ use super::training::{Arm, Asked};
 use crate::progress::Progress;
 use anyhow::Result;
 use fedstay::{Book, Error, RoundRecord};
-use fedstay_sim::spec::Experiment;
+use fedstay_sim::experiment::Experiment;
 use fedstay_sim::trial::Trial;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;

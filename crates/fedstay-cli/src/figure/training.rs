@@ -5,13 +5,11 @@ use crate::progress::Progress;
 use anyhow::{Context, Result};
 use fedstay::record::RoundLine;
 use fedstay::{Book, Error, RoundRecord};
-use fedstay_draw::words::under;
-use fedstay_sim::spec::{Experiment, SpecError};
+use fedstay_sim::experiment::{Experiment, read_table, under};
 use fedstay_sim::trial::Trial;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use toml::Table;
 
 /// What the caller of a figure asks for.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -85,7 +83,7 @@ impl Arm {
 
     /// The experiment of this arm. What the caller set comes last, so it holds.
     pub(super) fn experiment(&self, text: &str, asked: &Asked, seed: u64) -> Result<Experiment> {
-        let table: Table = toml::from_str(text).map_err(|error| SpecError(error.to_string()))?;
+        let table = read_table(text)?;
         let text = toml::to_string(&under(table, self.label)?)?;
         let mut set = vec![("seed".to_owned(), seed.to_string())];
         set.extend(self.set.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));

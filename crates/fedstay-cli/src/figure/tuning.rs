@@ -10,7 +10,7 @@ use super::{Drawing, setting};
 use anyhow::{Context, Result};
 use fedstay_draw::plot::{Colour, Figure, Line, Marker, Panel, Point, Points, Scale, Style};
 use fedstay_draw::words::list;
-use fedstay_sim::spec::Experiment;
+use fedstay_sim::experiment::Experiment;
 use fedstay_sim::sweep::stats::Mean;
 use serde_json::{Value, json};
 
@@ -120,7 +120,7 @@ pub(super) fn make(asked: &Asked) -> Result<Drawing> {
 
 fn draw(setting: &Experiment, seeds: &[u64], curves: Vec<Curve>) -> Drawing {
     let names: Vec<String> = seeds.iter().map(ToString::to_string).collect();
-    let local = setting.training.as_ref().map(|training| setting::steps(&training.local));
+    let local = setting.training().map(|training| setting::steps(&training.local));
     let figure = Figure {
         subtitle: format!("Averaging with ε = 0: nobody leaves. {} rounds.", setting.rounds),
         caption: format!(

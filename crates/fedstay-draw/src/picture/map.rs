@@ -6,13 +6,13 @@ use crate::plot::{Colour, Figure, Line, Marker, Points, Style};
 use fedstay::Seed;
 use fedstay::problem::Instance;
 use fedstay::record::Summary;
+use fedstay_sim::experiment::Experiment;
 use fedstay_sim::observe::Recorded;
-use fedstay_sim::spec::Experiment;
 
 /// The named problem of a configuration.
 pub(super) fn instance(config: &str) -> Option<Instance> {
     let experiment = Experiment::parse(config, &[]).ok()?;
-    experiment.problem.as_ref()?.build(Seed(experiment.seed)).ok()
+    experiment.problem()?.build(Seed(experiment.seed)).ok()
 }
 
 /// The map; `None` unless the run has two weights and a named problem.

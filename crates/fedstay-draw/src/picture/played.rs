@@ -1,8 +1,8 @@
 //! Runs for the tests of pictures.
 
 use fedstay::record::{RoundLine, Summary};
+use fedstay_sim::experiment::Experiment;
 use fedstay_sim::observe::Recorded;
-use fedstay_sim::spec::Experiment;
 use fedstay_sim::trial::Trial;
 
 /// Runs an experiment and keeps every round.

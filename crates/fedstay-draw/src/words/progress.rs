@@ -41,7 +41,7 @@ impl RunProgress {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fedstay_sim::spec::Experiment;
+    use fedstay_sim::experiment::Experiment;
     use fedstay_sim::trial::Trial;
 
     #[test]

@@ -1,7 +1,7 @@
 //! What the benchmarks share: Figure 2's setting, and how much memory this process has had.
 #![allow(dead_code, reason = "every example uses its part")]
 
-use fedstay_sim::spec::Experiment;
+use fedstay_sim::experiment::Experiment;
 
 /// What can go wrong in a benchmark: anything, and then it ends.
 pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;

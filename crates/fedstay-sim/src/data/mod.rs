@@ -189,7 +189,6 @@ impl ClassRef {
 
 /// The `[data]` table of an experiment.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(try_from = "Table")]
 pub struct Data {
     /// Where the rows come from; the digits by default.
     #[serde(flatten)]
@@ -224,28 +223,6 @@ impl Data {
         }
         loaded.standardise();
         Ok(loaded)
-    }
-}
-
-/// `[data]` as it is typed: the keys all kinds share, and those of the kind.
-#[derive(Deserialize)]
-struct Table {
-    per_agent: Option<usize>,
-    classes: Option<Vec<ClassRef>>,
-    #[serde(flatten)]
-    source: serde_json::Map<String, serde_json::Value>,
-}
-
-impl TryFrom<Table> for Data {
-    type Error = serde_json::Error;
-
-    fn try_from(mut table: Table) -> Result<Self, Self::Error> {
-        table.source.entry("kind").or_insert_with(|| Source::default().kind().into());
-        Ok(Data {
-            source: serde_json::from_value(table.source.into())?,
-            per_agent: table.per_agent,
-            classes: table.classes,
-        })
     }
 }
 

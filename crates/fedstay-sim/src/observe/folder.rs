@@ -18,7 +18,7 @@ use super::disk::{named, sync_folder_of, write_whole};
 use super::journal::{Journal, to_line};
 use super::lock::RunLock;
 use super::model::{Layout, model_bytes};
-use crate::spec::SpecError;
+use crate::experiment::SpecError;
 use fedstay::record::{GramLine, Header, RoundLine, Summary};
 use fedstay::{Book, Error, Moment, RoundRecord, SessionState};
 use std::io;
@@ -393,7 +393,7 @@ pub fn made_in_python(config: &str) -> Option<String> {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
-    use crate::spec::Experiment;
+    use crate::experiment::Experiment;
     use crate::trial::Trial;
 
     fn trial() -> Trial {

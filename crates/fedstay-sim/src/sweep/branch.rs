@@ -10,9 +10,9 @@
 use super::series::Recorder;
 use super::{Finished, Outcome, Planned};
 use crate::agent::reach_of;
+use crate::experiment::{Epsilon, Experiment, SpecError};
 use crate::population::Population;
 use crate::simulator::Simulator;
-use crate::spec::{Epsilon, Experiment, SpecError};
 use crate::trial::about;
 use fedstay::ledger::{Ended, Ledger};
 use fedstay::linalg::dot;
@@ -85,12 +85,13 @@ struct Stepped {
 impl Branch {
     /// The runs of a family before their first round.
     pub(super) fn start(runs: &[Arc<Planned>], simulator: &Simulator) -> Result<Self, SpecError> {
-        let broken = |error: Error| SpecError(error.to_string());
         let experiment = &runs[0].experiment;
         let agents = simulator.population().agents();
-        let server =
-            Server::new(simulator.initial_weights(), experiment.rule.clone(), experiment.step_size)
-                .map_err(broken)?;
+        let server = Server::new(
+            simulator.initial_weights(),
+            experiment.rule.clone(),
+            experiment.step_size,
+        )?;
         let lane = |run: &Arc<Planned>| {
             let epsilon = run.experiment.epsilon.each(agents, no_relative)?;
             let recorder = Recorder::new(&run.experiment, agents);
@@ -176,7 +177,7 @@ impl Branch {
 }
 
 fn no_relative() -> Result<Vec<f64>, SpecError> {
-    Err(SpecError("a relative `epsilon` is not shared between runs".into()))
+    Err(SpecError::Relative { why: "is not shared between runs" })
 }
 
 /// What everybody reported, as all lanes see it.
@@ -192,7 +193,7 @@ impl Seen<'_> {
     /// The loss that an agent reports at the precision `epsilon`.
     fn loss(&self, report: &Report<'_>, norm: f64, epsilon: f64) -> Loss {
         use crate::simulator::DecidesOn::Received;
-        let decides_on = self.experiment.training.as_ref().map(|training| training.decides_on);
+        let decides_on = self.experiment.training().map(|training| training.decides_on);
         // Measured anyway in rounds that look, whatever anybody's ε.
         let known = self.gathered.assessment.is_some() && decides_on == Some(Received);
         let bound = reach_of(self.losses, epsilon, norm);
@@ -207,7 +208,7 @@ impl Seen<'_> {
         if matches!(self.experiment.behaviour, Behaviour::Never(_)) {
             return Vec::new();
         }
-        let last_stays = self.experiment.training.as_ref().is_some_and(|t| t.last_stays);
+        let last_stays = self.experiment.training().is_some_and(|t| t.last_stays);
         let reports = &self.gathered.reports;
         if last_stays && self.present == 1 {
             return Vec::new();
@@ -320,7 +321,7 @@ fn group(lanes: Vec<Lane>, seen: &Seen<'_>) -> Vec<Group> {
 }
 
 fn count(experiment: &Experiment, worked: u64, groups: &[Group]) -> Steps {
-    let Some(training) = &experiment.training else { return Steps::default() };
+    let Some(training) = experiment.training() else { return Steps::default() };
     let local = training.local.steps as u64;
     let received = training.decides_on == crate::simulator::DecidesOn::Received;
     let alone = |group: &Group| {

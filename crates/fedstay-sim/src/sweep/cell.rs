@@ -2,8 +2,8 @@
 
 use super::series::Recorder;
 use super::{Finished, Outcome, SweepError, SweepWatch, key};
+use crate::experiment::Experiment;
 use crate::population::Population;
-use crate::spec::Experiment;
 use crate::trial::Trial;
 use fedstay::{Book, Error, RoundRecord};
 use std::ops::ControlFlow;

@@ -2,8 +2,8 @@
 
 use super::family::Family;
 use super::{Planned, families};
+use crate::experiment::{Experiment, SpecError};
 use crate::simulator::Simulator;
-use crate::spec::{Experiment, SpecError};
 use fedstay::{Broadcast, Call, Engine, Server};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -69,29 +69,24 @@ fn kind(run: &Planned) -> String {
 /// Seconds on one thread for a run in which nobody leaves.
 fn run_seconds(experiment: &Experiment) -> Result<f64, SpecError> {
     // A problem takes no time worth measuring.
-    if experiment.problem.is_some() {
+    if experiment.problem().is_some() {
         return Ok(0.0);
     }
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(1)
-        .build()
-        .map_err(|error| SpecError(error.to_string()))?;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
     pool.install(|| measure(experiment))
 }
 
 fn measure(experiment: &Experiment) -> Result<f64, SpecError> {
-    let broken = |error: fedstay::Error| SpecError(error.to_string());
     let mut simulator = Simulator::new(experiment)?;
     let epsilon: Vec<f64> = simulator.agents().iter().map(|agent| agent.epsilon).collect();
     simulator.steer(&vec![None; epsilon.len()], &epsilon);
     let start = simulator.initial_weights();
     let mut server = Server::new(start, experiment.rule.clone(), experiment.step_size)
-        .and_then(|server| server.with_policy(experiment.policy.clone()))
-        .map_err(broken)?;
+        .and_then(|server| server.with_policy(experiment.policy.clone()))?;
     let before = Instant::now();
-    simulator.assess(server.weights()).map_err(broken)?;
+    simulator.assess(server.weights())?;
     let look = before.elapsed().as_secs_f64();
-    let training = experiment.training.as_ref();
+    let training = experiment.training();
     let every = training.map_or(1, |training| training.eval_every);
     let (mut spent, mut rounds) = (Duration::ZERO, 0);
     while rounds < 2 || spent < PATIENCE && server.round() < experiment.rounds {

@@ -10,38 +10,15 @@
 //! - ε is a number, not a multiple of something that has to be trained first;
 //! - nobody compares an agent's reports with each other, bounds included (`check_reports`).
 //!
-//! What is not known here is not shared: an experiment with a key that is not in the lists below
-//! runs alone, until somebody has thought about it.
+//! What is not known is not shared: an experiment runs alone if it says a key that is not marked as
+//! sharing in the tables of keys (`.shares()`).
 
 use super::Planned;
-use crate::spec::{Epsilon, Experiment, SpecError};
+use crate::experiment::{Epsilon, Experiment, SpecError, may_share};
 use fedstay::{Aggregator, Behaviour, Policy, Rule};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// Keys of an experiment that are known to change nothing about the argument above.
-const KNOWN: [&str; 17] = [
-    "seed",
-    "rounds",
-    "step_size",
-    "rule",
-    "policy",
-    "behaviour",
-    "agents",
-    "population",
-    "participation",
-    "decides_on",
-    "last_stays",
-    "eval_every",
-    "check_reports",
-    "data",
-    "partition",
-    "model",
-    "local",
-];
-/// The same inside of `[local]`.
-const KNOWN_LOCAL: [&str; 5] = ["steps", "step", "batch", "mu", "exact_gradient"];
 
 /// Runs that are computed together.
 #[derive(Debug, Clone)]
@@ -74,7 +51,7 @@ pub(super) fn steps(experiment: &Experiment) -> u64 {
 
 /// The same in one round.
 pub(super) fn round_steps(experiment: &Experiment) -> u64 {
-    match &experiment.training {
+    match experiment.training() {
         Some(training) => (training.agents * training.local.steps) as u64,
         None => 1,
     }
@@ -88,20 +65,13 @@ pub(super) fn margin(rule: &Rule) -> Option<f64> {
 
 /// Whether runs of this experiment with other ε share its trajectory until somebody leaves.
 fn shares(experiment: &Experiment, config: &Value) -> bool {
-    let only = |value: &Value, known: &[&str]| {
-        value.as_object().is_some_and(|keys| {
-            keys.keys().all(|key| key == "epsilon" || known.contains(&key.as_str()))
-        })
-    };
-    experiment.problem.is_none()
+    experiment.problem().is_none()
         && margin(&experiment.rule).is_some()
         && experiment.policy == Policy::None
         && matches!(experiment.behaviour, Behaviour::Threshold(_) | Behaviour::Never(_))
         && !matches!(experiment.epsilon, Epsilon::Relative(_))
         && !experiment.check_reports.unwrap_or(experiment.is_convex())
-        && only(config, &KNOWN)
-        && only(&config["local"], &KNOWN_LOCAL)
-        && only(&config["behaviour"], &["kind"])
+        && may_share(config)
 }
 
 /// Puts runs that share work together, in the order in which the first of each came.

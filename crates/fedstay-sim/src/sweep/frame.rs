@@ -2,6 +2,7 @@
 
 use super::stats::{Difference, Mean};
 use super::{Finished, Plan, Store, StoreError};
+use crate::experiment::table::{look_up, same};
 use serde_json::Value;
 
 /// One run: where it stands in the grid, and its results.
@@ -33,16 +34,9 @@ impl Record {
     }
 }
 
-fn look_up<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
-    key.split('.').try_fold(value, |value, part| value.get(part))
-}
-
 /// Whether two settings are equal as a reader sees them: 1 and 1.0 are.
 pub fn same_value(a: &Value, b: &Value) -> bool {
-    match (a.as_f64(), b.as_f64()) {
-        (Some(a), Some(b)) => a == b,
-        _ => a == b,
-    }
+    same(a, b)
 }
 
 /// The runs of a plan that are in a store, in the plan's order.

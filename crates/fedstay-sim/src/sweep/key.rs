@@ -1,6 +1,6 @@
 //! The name of a run: what it computes, and nothing about when or how.
 
-use crate::spec::{Experiment, SpecError};
+use crate::experiment::{Experiment, SpecError};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -30,8 +30,7 @@ pub fn key(experiment: &Experiment) -> Result<String, SpecError> {
 
 /// The whole configuration. Whether Gram matrices are kept is left out: it changes no result.
 pub(super) fn config(experiment: &Experiment) -> Result<Value, SpecError> {
-    let mut config =
-        serde_json::to_value(experiment).map_err(|error| SpecError(error.to_string()))?;
+    let mut config = serde_json::to_value(experiment)?;
     if let Value::Object(keys) = &mut config {
         keys.remove("record_gram");
     }

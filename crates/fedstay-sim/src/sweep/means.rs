@@ -2,9 +2,9 @@
 
 use super::SweepError;
 use super::shop::lock;
+use crate::experiment::Experiment;
 use crate::population::Population;
 use crate::simulator::Simulator;
-use crate::spec::Experiment;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
@@ -38,7 +38,7 @@ const POPULATIONS: usize = 4;
 
 /// What decides who holds which rows.
 pub(super) fn data_key(experiment: &Experiment) -> String {
-    let Some(training) = &experiment.training else { return String::new() };
+    let Some(training) = experiment.training() else { return String::new() };
     serde_json::json!([
         experiment.seed,
         training.data,
@@ -51,7 +51,7 @@ pub(super) fn data_key(experiment: &Experiment) -> String {
 
 impl Populations {
     pub(super) fn of(&self, experiment: &Experiment) -> Result<Option<Population>, SweepError> {
-        if experiment.problem.is_some() {
+        if experiment.problem().is_some() {
             return Ok(None);
         }
         let key = data_key(experiment);

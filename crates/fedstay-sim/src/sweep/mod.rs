@@ -2,7 +2,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `plan.rs` | what a file asks for: a grid over a base experiment, with filters |
+//! | `plan/` | what a file asks for: a grid over a base experiment, with filters |
 //! | `key.rs` | the name of a run: a hash of its whole configuration and of the results' number |
 //! | `family.rs` | runs that differ only in ε, and whether they provably share work |
 //! | `branch.rs` | the shared trajectory, and how it branches where somebody leaves |
@@ -44,8 +44,8 @@ pub use family::{Family, families};
 pub use frame::{Frame, Record, same_value};
 pub use key::{BUILD, RESULTS, key};
 pub use outcome::{Finished, Outcome};
-pub use parcel::{Parcel, run_family};
-pub use plan::{Axis, Plan, Planned};
+pub use parcel::{Parcel, ParcelError, run_family};
+pub use plan::{Axis, Plan, PlanError, Planned};
 pub use series::{Point, Series};
 pub use sketch::sketch;
 pub use store::{Store, StoreError, Work, usual_store};

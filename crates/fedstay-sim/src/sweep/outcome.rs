@@ -2,7 +2,7 @@
 
 use super::Series;
 use super::key::{BUILD, config, hash};
-use crate::spec::{Experiment, SpecError};
+use crate::experiment::{Experiment, SpecError};
 use fedstay::record::Summary;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -8,12 +8,46 @@ use super::key::{BUILD, RESULTS};
 use super::{
     Finished, Options, Outcome, Plan, Planned, Series, Store, StoreError, SweepError, Work,
 };
-use crate::spec::{Experiment, SpecError};
+use crate::experiment::Experiment;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
+
+/// What is wrong with runs that came from elsewhere.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ParcelError {
+    /// The text is not JSON, or not of this shape.
+    #[error("this is not a parcel of finished runs: {0}")]
+    Json(#[from] serde_json::Error),
+    /// Another version of the format.
+    #[error("this is not a finished run: its schema is {got}, not {SCHEMA}")]
+    Schema {
+        /// The schema it names.
+        got: String,
+    },
+    /// The series is not base64.
+    #[error("this is not a finished run: {0}")]
+    Base64(#[from] base64::DecodeError),
+    /// The series ends too soon.
+    #[error("this is not a finished run: its series is cut")]
+    Series,
+    /// A build computed it whose results may differ.
+    #[error(
+        "run {key} was computed by fedstay {build} (results {results}), this is {BUILD} (results \
+         {RESULTS}): install the same version on every machine"
+    )]
+    Build {
+        /// Which run.
+        key: String,
+        /// The build that computed it.
+        build: String,
+        /// That build's number of results.
+        results: u32,
+    },
+}
 
 /// A finished run as text.
 #[derive(Serialize, Deserialize)]
@@ -34,7 +68,7 @@ impl Finished {
     ///
     /// # Errors
     /// Never, for a run that finished.
-    pub fn to_json(&self) -> Result<String, SpecError> {
+    pub fn to_json(&self) -> Result<String, ParcelError> {
         let run = Run {
             schema: SCHEMA.to_owned(),
             results: RESULTS,
@@ -44,7 +78,7 @@ impl Finished {
             outcome: self.outcome.clone(),
             series: STANDARD.encode(self.series.to_bytes()),
         };
-        serde_json::to_string(&run).map_err(|error| SpecError(error.to_string()))
+        Ok(serde_json::to_string(&run)?)
     }
 
     /// A run that came from elsewhere. Its key must be the one that its configuration has here.
@@ -52,22 +86,17 @@ impl Finished {
     /// # Errors
     /// When it is not what [`to_json`](Self::to_json) wrote, or a build with another number of
     /// results computed it.
-    pub fn from_json(text: &str) -> Result<Self, SpecError> {
-        let bad = |why: String| SpecError(format!("this is no finished run: {why}"));
-        let run: Run = serde_json::from_str(text).map_err(|error| bad(error.to_string()))?;
+    pub fn from_json(text: &str) -> Result<Self, ParcelError> {
+        let run: Run = serde_json::from_str(text)?;
         if run.schema != SCHEMA {
-            return Err(bad(format!("its schema is {}, not {SCHEMA}", run.schema)));
+            return Err(ParcelError::Schema { got: run.schema });
         }
-        let expected = super::key::hash(&run.config);
-        if expected != run.key {
-            return Err(SpecError(format!(
-                "run {} was computed by fedstay {} (results {}), this is {BUILD} (results {RESULTS}): \
-                 install the same version on every machine",
-                run.key, run.build, run.results
-            )));
+        if super::key::hash(&run.config) != run.key {
+            let Run { key, build, results, .. } = run;
+            return Err(ParcelError::Build { key, build, results });
         }
-        let series = STANDARD.decode(run.series).map_err(|error| bad(error.to_string()))?;
-        let series = Series::from_bytes(&series).ok_or_else(|| bad("its series is cut".into()))?;
+        let series =
+            Series::from_bytes(&STANDARD.decode(&run.series)?).ok_or(ParcelError::Series)?;
         let Run { key, build, config, outcome, .. } = run;
         Ok(Self { key, build, config, outcome, series })
     }
@@ -99,8 +128,7 @@ pub fn run_family(experiments: &[String], threads: usize) -> Result<Parcel, Swee
         runs.push(Arc::new(Planned::new(Experiment::parse(text, &[])?)?));
     }
     let plan = Plan { axes: Vec::new(), runs };
-    let scratch = |why: std::io::Error| SpecError(format!("no room for temporary files: {why}"));
-    let folder = tempfile::tempdir().map_err(scratch)?;
+    let folder = tempfile::tempdir().map_err(SweepError::Scratch)?;
     let path = folder.path().join("family.db");
     let options = Options { threads, share: true, full_losses: false };
     let work = super::run(&plan, &path, &options, &())?.work;
@@ -117,19 +145,18 @@ impl Parcel {
     ///
     /// # Errors
     /// Never, for runs that finished.
-    pub fn to_json(&self) -> Result<String, SpecError> {
+    pub fn to_json(&self) -> Result<String, ParcelError> {
         let runs = self.runs.iter().map(Finished::to_json).collect::<Result<_, _>>()?;
         let wire = Wire { runs, work: self.work };
-        serde_json::to_string(&wire).map_err(|error| SpecError(error.to_string()))
+        Ok(serde_json::to_string(&wire)?)
     }
 
     /// Unpacks what [`to_json`](Self::to_json) packed.
     ///
     /// # Errors
     /// When it is something else, or a build with another number of results computed it.
-    pub fn from_json(text: &str) -> Result<Self, SpecError> {
-        let wire: Wire = serde_json::from_str(text)
-            .map_err(|error| SpecError(format!("these are no finished runs: {error}")))?;
+    pub fn from_json(text: &str) -> Result<Self, ParcelError> {
+        let wire: Wire = serde_json::from_str(text)?;
         let runs = wire.runs.iter().map(|run| Finished::from_json(run));
         Ok(Self { runs: runs.collect::<Result<_, _>>()?, work: wire.work })
     }

@@ -3,7 +3,7 @@
 //! A point holds only numbers that are exact in that round. The losses of other rounds are partly
 //! lower bounds; they are not kept here (`fedstay sweep extract` makes the run's whole folder).
 
-use crate::spec::Experiment;
+use crate::experiment::Experiment;
 use fedstay::record::{RoundLine, Spread};
 use serde::{Deserialize, Serialize};
 
@@ -85,7 +85,7 @@ pub(super) struct Recorder {
 
 impl Recorder {
     pub(super) fn new(experiment: &Experiment, agents: usize) -> Self {
-        let every = match experiment.problem {
+        let every = match experiment.problem() {
             Some(_) => experiment.rounds.div_ceil(POINTS).max(1),
             None => 1,
         };

@@ -8,8 +8,8 @@ use super::claim::{BEAT, Owner};
 use super::family::{Family, steps};
 use super::means::{Pools, Populations};
 use super::{Finished, Options, Planned, Store, SweepError, SweepWatch, Tally, Work};
+use crate::experiment::Experiment;
 use crate::population::Population;
-use crate::spec::Experiment;
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -395,7 +395,7 @@ enum Opened {
 /// What a run by itself took, from its summary.
 fn steps_of(experiment: &Experiment, finished: &Finished) -> Steps {
     let nobody_leaves = steps(experiment);
-    let (Some(training), Some(summary)) = (&experiment.training, finished.summary()) else {
+    let (Some(training), Some(summary)) = (experiment.training(), finished.summary()) else {
         return Steps { taken: nobody_leaves, alone: nobody_leaves, nobody_leaves };
     };
     let received = training.decides_on == crate::simulator::DecidesOn::Received;

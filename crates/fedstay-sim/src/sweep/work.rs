@@ -3,7 +3,7 @@
 use super::means::data_key;
 use super::shop::Shop;
 use super::{Family, Finished, Plan, Planned, Store, StoreError, Work, families};
-use crate::spec::SpecError;
+use crate::experiment::SpecError;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -27,6 +27,9 @@ pub enum SweepError {
     /// With the store.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// With the disk for temporary files.
+    #[error("no room for temporary files: {0}")]
+    Scratch(#[source] std::io::Error),
     /// With the threads.
     #[error("cannot start {threads} threads: {why}")]
     Threads {

@@ -1,15 +1,15 @@
-//! The precision at which an agent is content, as a file says it.
+//! The target loss at which an agent is content, as a file says it.
 
 use super::SpecError;
 use serde::{Deserialize, Serialize};
 
-/// One number for all, one an agent, or a multiple of what the agent reaches alone.
+/// One number for all, one for each agent, or a multiple of what the agent reaches alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "epsilon must be a number, a list of numbers, or \"1.1 * local\"")]
 pub enum Epsilon {
     /// The same for every agent.
     One(f64),
-    /// One an agent, by id.
+    /// One for each agent, by id.
     Each(Vec<f64>),
     /// That multiple of the loss the agent reaches by training alone: `"1.1 * local"`.
     Relative(Relative),
@@ -28,7 +28,9 @@ impl TryFrom<String> for Relative {
         let factor = factor.and_then(|rest| rest.strip_suffix('*')).map(str::trim);
         match factor.map(str::parse::<f64>) {
             Some(Ok(factor)) if factor.is_finite() && factor > 0.0 => Ok(Self(factor)),
-            _ => Err(format!("`{text}` is no relative precision; write it as \"1.1 * local\"")),
+            _ => {
+                Err(format!("`{text}` is not a relative target loss; write it as \"1.1 * local\""))
+            }
         }
     }
 }
@@ -40,7 +42,7 @@ impl From<Relative> for String {
 }
 
 impl Epsilon {
-    /// One precision an agent; `local` gives what each reaches alone, where that is asked for.
+    /// One target loss for each agent; `local` gives what each reaches alone, where that is asked for.
     ///
     /// # Errors
     /// When the list has another length, or a number is not finite.
@@ -57,13 +59,10 @@ impl Epsilon {
             }
         };
         if each.len() != agents {
-            let got = each.len();
-            return Err(SpecError(format!(
-                "`epsilon` lists {got} numbers for {agents} agents; give one for each, or one for all"
-            )));
+            return Err(SpecError::Epsilons { got: each.len(), agents });
         }
         match each.iter().find(|epsilon| !epsilon.is_finite()) {
-            Some(epsilon) => Err(SpecError(format!("`epsilon` is {epsilon}, but must be finite"))),
+            Some(epsilon) => Err(SpecError::EpsilonNotFinite { epsilon: *epsilon }),
             None => Ok(each),
         }
     }

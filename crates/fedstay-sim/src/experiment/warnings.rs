@@ -1,6 +1,6 @@
 //! What somebody who starts an experiment should know, though it may be just what is meant.
 
-use super::{Epsilon, Experiment};
+use super::{Epsilon, Experiment, Work};
 
 impl Experiment {
     /// Sentences for the summary and the terminal; none for most experiments.
@@ -11,10 +11,10 @@ impl Experiment {
     /// Agents whose target loss is lower than any loss there is. Not an error: with ε = 0 nobody
     /// leaves, which is how a step size is tuned.
     fn out_of_reach(&self) -> Option<String> {
-        let can_reach = |epsilon: f64| match &self.problem {
-            Some(problem) => problem.can_reach(epsilon),
+        let can_reach = |epsilon: f64| match &self.work {
+            Work::Problem(problem) => problem.can_reach(epsilon),
             // A cross entropy is a sum of logarithms of shares below one.
-            None => epsilon > 0.0,
+            Work::Training(_) => epsilon > 0.0,
         };
         let losses = match can_reach(0.0) {
             true => "never below zero",

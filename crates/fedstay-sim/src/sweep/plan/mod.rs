@@ -19,9 +19,18 @@
 //! partition.q = [0.5]
 //! ```
 
+mod base;
+mod error;
+mod expand;
+
+pub use error::PlanError;
+
 use super::key::{config, hash};
-use crate::spec::{Experiment, SpecError, insert, read_table};
-use std::collections::HashSet;
+use crate::experiment::table::{look_up, parse_value, put};
+use crate::experiment::{Experiment, SpecError, read_table};
+use crate::text::one_line;
+use base::on_base;
+use expand::{Conditions, Filter, When, expand, owned_leaves};
 use std::path::Path;
 use std::sync::Arc;
 use toml::{Table, Value};
@@ -30,8 +39,6 @@ use toml::{Table, Value};
 const MOST_RUNS: usize = 1_000_000;
 /// A longer label would not do as a file's name, of which many disks take 255 bytes.
 const LONGEST_LABEL: usize = 120;
-/// How many files may stand on each other.
-const MOST_BASES: usize = 16;
 
 /// One key of the grid with its values.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,7 +63,7 @@ pub struct Planned {
 impl Planned {
     /// A setting by its key, such as `partition.q`.
     pub fn setting(&self, key: &str) -> Option<&serde_json::Value> {
-        key.split('.').try_fold(&self.config, |value, part| value.get(part))
+        look_up(&self.config, key)
     }
 
     pub(super) fn new(experiment: Experiment) -> Result<Self, SpecError> {
@@ -74,20 +81,16 @@ pub struct Plan {
     pub runs: Vec<Arc<Planned>>,
 }
 
-fn wrong(why: impl Into<String>) -> SpecError {
-    SpecError(why.into())
-}
-
 impl Plan {
     /// Reads a sweep's file. Keys in `set` replace an axis of that name, or set the base.
     ///
     /// # Errors
     /// With a message that names the file and the key.
     pub fn read(path: &Path, set: &[(String, String)]) -> Result<Self, SpecError> {
-        let located = |error: String| wrong(format!("{}: {error}", path.display()));
-        let text = std::fs::read_to_string(path).map_err(|error| located(error.to_string()))?;
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| SpecError::Io { path: path.to_owned(), source })?;
         let folder = path.parent().unwrap_or(Path::new("."));
-        Self::parse(&text, folder, set).map_err(|error| located(error.0))
+        Self::parse(&text, folder, set).map_err(|error| error.in_file(path))
     }
 
     /// Reads a sweep's text; `folder` is where a relative `base` is looked for.
@@ -95,36 +98,35 @@ impl Plan {
     /// # Errors
     /// As [`read`](Self::read).
     pub fn parse(text: &str, folder: &Path, set: &[(String, String)]) -> Result<Self, SpecError> {
-        let over = read_table(text)?;
-        let mut table = on_base(over, folder)?;
-        let grid = take_table(&mut table, "grid")?.ok_or_else(|| {
-            wrong("there is no [grid]: this is one experiment, run it with `fedstay run`")
-        })?;
-        let mut axes = Vec::new();
-        flatten(&grid, "", &mut |key, value| axes.push((key, value)));
-        let mut axes: Vec<Axis> = axes
+        let mut table = on_base(read_table(text)?, folder)?;
+        let grid = match table.remove("grid") {
+            Some(grid) if grid.is_table() => grid,
+            Some(_) => return Err(SpecError::NotASection { section: "grid".to_owned() }),
+            None => return Err(PlanError::NoGrid.into()),
+        };
+        let mut axes: Vec<Axis> = owned_leaves(&grid)
             .into_iter()
             .map(|(key, value)| Ok(Axis { values: values(&key, value)?, key }))
-            .collect::<Result<_, SpecError>>()?;
+            .collect::<Result<_, PlanError>>()?;
         let whens = take_list(&mut table, "when")?;
-        let whens: Vec<When> = whens.iter().map(When::new).collect::<Result<_, _>>()?;
-        let skip: Vec<Filter> = take_list(&mut table, "skip")?.iter().map(Filter::new).collect();
-        let only: Vec<Filter> = take_list(&mut table, "only")?.iter().map(Filter::new).collect();
+        let conditions = Conditions {
+            whens: whens.iter().map(When::new).collect::<Result<_, _>>()?,
+            skip: take_list(&mut table, "skip")?.iter().map(Filter::new).collect(),
+            only: take_list(&mut table, "only")?.iter().map(Filter::new).collect(),
+        };
         let mut base = table;
         for (key, text) in set {
             match axes.iter_mut().find(|axis| axis.key == *key) {
                 Some(axis) => axis.values = values(key, parse_value(text))?,
-                None => insert(&mut base, key, text)?,
+                None => put(&mut base, key, parse_value(text))?,
             }
         }
         if let Some(axis) = axes.iter().find(|axis| axis.values.is_empty()) {
-            return Err(wrong(format!("[grid]: `{}` has no values", axis.key)));
+            return Err(PlanError::NoValues { key: one_line(&axis.key) }.into());
         }
-        let plan = Self { runs: expand(&base, &axes, &whens, &skip, &only)?, axes };
+        let plan = Self { runs: expand(&base, &axes, &conditions)?, axes };
         if plan.runs.is_empty() {
-            return Err(wrong(
-                "every cell of the grid is filtered out; loosen [[skip]] or [[only]]",
-            ));
+            return Err(PlanError::NothingLeft.into());
         }
         Ok(plan)
     }
@@ -170,86 +172,16 @@ impl Plan {
     }
 }
 
-fn take_table(table: &mut Table, key: &str) -> Result<Option<Table>, SpecError> {
-    match table.remove(key) {
-        None => Ok(None),
-        Some(Value::Table(inner)) => Ok(Some(inner)),
-        Some(_) => Err(wrong(format!("`{key}` must be a table, [{key}]"))),
-    }
-}
-
-fn take_list(table: &mut Table, key: &str) -> Result<Vec<Table>, SpecError> {
-    let bad = || wrong(format!("`{key}` must be a list of tables, [[{key}]]"));
+fn take_list(table: &mut Table, key: &'static str) -> Result<Vec<Value>, PlanError> {
     match table.remove(key) {
         None => Ok(Vec::new()),
-        Some(Value::Array(list)) => {
-            list.into_iter().map(|entry| entry.try_into::<Table>().map_err(|_| bad())).collect()
-        }
-        Some(_) => Err(bad()),
+        Some(Value::Array(list)) if list.iter().all(Value::is_table) => Ok(list),
+        Some(_) => Err(PlanError::NotAList { key }),
     }
-}
-
-/// A table over the file it names as its base, which may itself have a grid or a base.
-fn on_base(mut table: Table, folder: &Path) -> Result<Table, SpecError> {
-    let mut folder = folder.to_owned();
-    for _ in 0..MOST_BASES {
-        let Some(base) = table.remove("base") else { return Ok(table) };
-        let Some(name) = base.as_str() else {
-            return Err(wrong("`base` must be the name of an experiment's file"));
-        };
-        let path = folder.join(name);
-        let located = |error: String| wrong(format!("base {}: {error}", path.display()));
-        let text = std::fs::read_to_string(&path).map_err(|error| located(error.to_string()))?;
-        let mut under = read_table(&text).map_err(|error| located(error.0))?;
-        merge(&mut under, table);
-        table = under;
-        folder = path.parent().unwrap_or(Path::new(".")).to_owned();
-    }
-    Err(wrong("`base` leads to `base` without an end"))
-}
-
-/// Puts one table over another, key by key. A section of another kind replaces the whole section:
-/// the parameters of one kind mean nothing to another.
-fn merge(under: &mut Table, over: Table) {
-    for (key, value) in over {
-        match (under.get_mut(&key), value) {
-            (Some(Value::Table(inner)), Value::Table(value)) => {
-                let (old, new) = (inner.get("kind"), value.get("kind"));
-                if new.is_some() && old.is_some() && old != new {
-                    *inner = value;
-                } else {
-                    merge(inner, value);
-                }
-            }
-            (_, value) => {
-                under.insert(key, value);
-            }
-        }
-    }
-}
-
-/// Every leaf of a table under its dotted name.
-fn flatten(table: &Table, prefix: &str, found: &mut dyn FnMut(String, Value)) {
-    for (name, value) in table {
-        let name = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
-        match value {
-            Value::Table(inner) => flatten(inner, &name, found),
-            _ => found(name, value.clone()),
-        }
-    }
-}
-
-/// A value as TOML writes it; what is no TOML value is a string.
-fn parse_value(text: &str) -> Value {
-    let table = toml::from_str::<Table>(&format!("value = {text}"));
-    table
-        .ok()
-        .and_then(|mut table| table.remove("value"))
-        .unwrap_or_else(|| Value::String(text.to_owned()))
 }
 
 /// The values of an axis: a list, one value, or a range `"0..10"`.
-fn values(key: &str, value: Value) -> Result<Vec<Value>, SpecError> {
+fn values(key: &str, value: Value) -> Result<Vec<Value>, PlanError> {
     let range = |text: &str| -> Option<(i64, i64)> {
         let (from, to) = text.split_once("..")?;
         Some((from.trim().parse().ok()?, to.trim().parse().ok()?))
@@ -260,145 +192,11 @@ fn values(key: &str, value: Value) -> Result<Vec<Value>, SpecError> {
             Some((from, to)) if (1..=MOST_RUNS as i64).contains(&to.saturating_sub(from)) => {
                 Ok((from..to).map(Value::from).collect())
             }
-            Some(_) => Err(wrong(format!(
-                "[grid]: `{key} = \"{text}\"` is empty or too long: a range has 1 to {MOST_RUNS} values"
-            ))),
+            Some(_) => Err(PlanError::Range { key: one_line(key), range: one_line(&text) }),
             None => Ok(vec![Value::String(text)]),
         },
         value => Ok(vec![value]),
     }
-}
-
-/// Cells in which every key has one of its values.
-#[derive(Debug)]
-struct Filter(Vec<(String, Value)>);
-
-impl Filter {
-    fn new(table: &Table) -> Self {
-        let mut keys = Vec::new();
-        flatten(table, "", &mut |key, value| keys.push((key, value)));
-        Self(keys)
-    }
-
-    fn matches(&self, cell: &Table) -> Result<bool, SpecError> {
-        for (key, wanted) in &self.0 {
-            let found = look_up(cell, key).ok_or_else(|| {
-                wrong(format!(
-                    "a filter asks for `{key}`, which is neither in the [grid] nor in the base"
-                ))
-            })?;
-            let any = wanted.as_array().is_some_and(|list| list.iter().any(|one| same(one, found)));
-            if !any && !same(wanted, found) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-}
-
-/// What to set in cells that match.
-struct When {
-    filter: Filter,
-    set: Vec<(String, Value)>,
-}
-
-impl When {
-    fn new(table: &Table) -> Result<Self, SpecError> {
-        let bad = || {
-            wrong(
-                "[[when]] has two keys: match = { local.steps = 5 } and set = { step_size = 0.1 }",
-            )
-        };
-        let inner = |key: &str| table.get(key).and_then(Value::as_table).ok_or_else(bad);
-        if table.len() != 2 {
-            return Err(bad());
-        }
-        let filter = Filter::new(inner("match")?);
-        let mut set = Vec::new();
-        flatten(inner("set")?, "", &mut |key, value| set.push((key, value)));
-        Ok(Self { filter, set })
-    }
-}
-
-fn look_up<'a>(table: &'a Table, key: &str) -> Option<&'a Value> {
-    let mut parts = key.split('.');
-    let mut value = table.get(parts.next()?)?;
-    for part in parts {
-        value = value.as_table()?.get(part)?;
-    }
-    Some(value)
-}
-
-/// Equal as a reader sees it: 1 and 1.0 are.
-fn same(a: &Value, b: &Value) -> bool {
-    let number = |value: &Value| value.as_float().or_else(|| value.as_integer().map(|n| n as f64));
-    match (number(a), number(b)) {
-        (Some(a), Some(b)) => a == b,
-        _ => a == b,
-    }
-}
-
-fn put(table: &mut Table, key: &str, value: Value) -> Result<(), SpecError> {
-    let (head, rest) = match key.split_once('.') {
-        None => {
-            table.insert(key.to_owned(), value);
-            return Ok(());
-        }
-        Some(parts) => parts,
-    };
-    let entry = table.entry(head.to_owned()).or_insert_with(|| Value::Table(Table::new()));
-    let Value::Table(inner) = entry else {
-        return Err(wrong(format!("`{key}` cannot be set: `{head}` is not a table")));
-    };
-    put(inner, rest, value)
-}
-
-fn expand(
-    base: &Table,
-    axes: &[Axis],
-    whens: &[When],
-    skip: &[Filter],
-    only: &[Filter],
-) -> Result<Vec<Arc<Planned>>, SpecError> {
-    let count = axes.iter().try_fold(1usize, |count, axis| count.checked_mul(axis.values.len()));
-    let count = count.filter(|count| *count <= MOST_RUNS).ok_or_else(|| {
-        wrong(format!("the grid has more than {MOST_RUNS} cells; is there an axis too many?"))
-    })?;
-    let (mut runs, mut seen) = (Vec::new(), HashSet::new());
-    for index in 0..count {
-        let mut cell = base.clone();
-        let mut rest = index;
-        let mut named = Vec::new();
-        for axis in axes.iter().rev() {
-            let value = &axis.values[rest % axis.values.len()];
-            rest /= axis.values.len();
-            put(&mut cell, &axis.key, value.clone())?;
-            named.push(format!("{} = {value}", axis.key));
-        }
-        for when in whens {
-            if when.filter.matches(&cell)? {
-                for (key, value) in &when.set {
-                    put(&mut cell, key, value.clone())?;
-                }
-            }
-        }
-        let matches = |filters: &[Filter]| -> Result<bool, SpecError> {
-            filters.iter().try_fold(false, |any, filter| Ok(any || filter.matches(&cell)?))
-        };
-        if matches(skip)? || !only.is_empty() && !matches(only)? {
-            continue;
-        }
-        let experiment = Experiment::from_table(cell).map_err(|error| {
-            named.reverse();
-            wrong(format!("{error} (in the cell {})", named.join(", ")))
-        })?;
-        let run = Planned::new(experiment)?;
-        // Cells that come out the same, because of [[when]], are one run.
-        if seen.insert(run.key.clone()) {
-            runs.push(Arc::new(run));
-        }
-    }
-    Ok(runs)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Labels: a rule with what is changed about it, such as `ada-gd+halve` or `fedavg+early-stop`.
 
+use super::SpecError;
 use fedstay::{Aggregator, Behaviour, Policy, Rule};
-use fedstay_sim::spec::SpecError;
 use toml::{Table, Value};
 
 /// The experiment under another rule: `ada-gd+halve`, `fedavg+early-stop`. What the file says about
@@ -12,7 +12,8 @@ use toml::{Table, Value};
 pub fn under(mut table: Table, label: &str) -> Result<Table, SpecError> {
     let (kind, changes) = rule_of(label);
     let entry = table.entry("rule").or_insert_with(|| Value::Table(Table::new()));
-    let rule = entry.as_table_mut().ok_or_else(|| SpecError("`rule` must be a table".into()))?;
+    let rule =
+        entry.as_table_mut().ok_or_else(|| SpecError::NotASection { section: "rule".into() })?;
     let delta = rule.get("delta").cloned();
     if rule.get("kind").and_then(Value::as_str) != Some(kind) {
         rule.clear();
@@ -29,7 +30,7 @@ pub fn under(mut table: Table, label: &str) -> Result<Table, SpecError> {
             others.push(change);
             continue;
         };
-        let set: Table = toml::from_str(known.set).map_err(|why| SpecError(why.to_string()))?;
+        let set: Table = super::read_table(known.set)?;
         rule.extend(set);
     }
     for change in others {
@@ -41,11 +42,10 @@ pub fn under(mut table: Table, label: &str) -> Result<Table, SpecError> {
                     names.map(|name| format!("+{name}")).collect::<Vec<_>>().join(", ")
                 };
                 let mut known = own.iter().map(|change| change.name).chain(policies());
-                return Err(SpecError(format!(
-                    "`{label}`: {kind} can carry {} or a behaviour ({}), not +{change}",
-                    plus(&mut known),
-                    plus(&mut behaviours()),
-                )));
+                let can =
+                    format!("{} or a behaviour ({})", plus(&mut known), plus(&mut behaviours()));
+                let [label, kind, change] = [label, kind, change].map(str::to_owned);
+                return Err(SpecError::Label { label, kind, can, change });
             }
         };
         let kind = Table::from_iter([("kind".to_owned(), Value::from(kind))]);

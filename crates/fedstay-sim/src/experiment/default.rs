@@ -1,7 +1,8 @@
 //! The experiment that is meant when nobody names a file.
 
-use super::{Experiment, SpecError};
-use toml::{Table, Value};
+use super::table::{leaves, look_up};
+use super::{Experiment, SpecError, read_table};
+use toml::Value;
 
 /// The text of `experiments/default.toml`.
 pub const DEFAULT: &str = include_str!("../../../../experiments/default.toml");
@@ -15,8 +16,7 @@ pub const DEFAULT: &str = include_str!("../../../../experiments/default.toml");
 /// # Errors
 /// When `default` is not TOML.
 pub fn default_under(default: &str, set: &[(String, String)]) -> Result<String, SpecError> {
-    let broken = |error: &dyn std::error::Error| SpecError(error.to_string());
-    let mut table: Table = toml::from_str(default).map_err(|error| broken(&error))?;
+    let mut table = read_table(default)?;
     for (key, value) in set {
         match key.split_once('.').unwrap_or((key, "")) {
             ("problem", _) => return Ok(String::new()),
@@ -30,7 +30,7 @@ pub fn default_under(default: &str, set: &[(String, String)]) -> Result<String, 
             _ => {}
         }
     }
-    toml::to_string(&table).map_err(|error| broken(&error))
+    Ok(toml::to_string(&table)?)
 }
 
 /// What two experiments disagree on, as `key = value (value of the other)`. Keys that only one of
@@ -39,25 +39,12 @@ pub fn default_under(default: &str, set: &[(String, String)]) -> Result<String, 
 /// # Errors
 /// Never, for experiments that were parsed.
 pub fn differences(one: &Experiment, other: &Experiment) -> Result<Vec<String>, SpecError> {
-    fn walk(prefix: &str, one: &Table, other: &Table, told: &mut Vec<String>) {
-        for (key, value) in one {
-            match (value, other.get(key)) {
-                (Value::Table(inner), Some(Value::Table(other))) => {
-                    walk(&format!("{prefix}{key}."), inner, other, told);
-                }
-                (value, Some(other)) if value != other => {
-                    told.push(format!("{prefix}{key} = {value} ({other})"));
-                }
-                _ => {}
-            }
-        }
-    }
-    let table = |experiment: &Experiment| {
-        Table::try_from(experiment).map_err(|error| SpecError(error.to_string()))
-    };
-    let mut told = Vec::new();
-    walk("", &table(one)?, &table(other)?, &mut told);
-    Ok(told)
+    let (one, other) = (Value::try_from(one)?, Value::try_from(other)?);
+    let differing = leaves(&one).into_iter().filter_map(|(key, value)| {
+        let other = look_up(&other, &key).filter(|other| *other != value)?;
+        Some(format!("{key} = {value} ({other})"))
+    });
+    Ok(differing.collect())
 }
 
 #[cfg(test)]
@@ -100,6 +87,6 @@ mod tests {
     #[test]
     fn a_named_problem_brings_everything_it_needs() {
         let problem = with(&[("problem.kind", "huber")]);
-        assert!(problem.problem.is_some() && problem.training.is_none());
+        assert!(problem.problem().is_some() && problem.training().is_none());
     }
 }
