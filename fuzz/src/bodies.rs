@@ -6,7 +6,7 @@ use fedstay::record::RoundLine;
 use fedstay_cli::command::step::answer;
 use fedstay_sim::data::{Csv, DataError, Loaded, Mnist, Npz};
 use fedstay_sim::experiment::Experiment;
-use fedstay_sim::observe::read_rounds;
+use fedstay_sim::run::read_rounds;
 use std::io::Write;
 use std::path::Path;
 

@@ -9,7 +9,7 @@ use fedstay::record::{Header, RoundLine};
 use fedstay::{About, Server, Session};
 use fedstay_draw::picture::{self, Subject};
 use fedstay_sim::experiment::rule_label;
-use fedstay_sim::observe::{Asked, Driver, Folder, Recorded, Start, read_rounds};
+use fedstay_sim::run::{Asked, Driver, Folder, Recorded, Start, read_rounds};
 use pyo3::prelude::*;
 use serde_json::Value;
 use std::path::{Path, PathBuf};

@@ -5,7 +5,7 @@ mod common;
 
 use common::command;
 use fedstay_sim::experiment::{Allowed, Experiment, KEYS, Key};
-use fedstay_sim::trial::Trial;
+use fedstay_sim::run::Trial;
 use std::path::Path;
 use std::process::{Output, Stdio};
 use std::sync::mpsc::channel;

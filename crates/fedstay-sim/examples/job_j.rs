@@ -22,8 +22,8 @@ use fedstay_sim::data::Inputs;
 use fedstay_sim::experiment::{Experiment, Training};
 use fedstay_sim::kernel::Isa;
 use fedstay_sim::model::{Network, Rows, RowsData, Workspace};
-use fedstay_sim::population::Population;
 use fedstay_sim::simulator::Simulator;
+use fedstay_sim::simulator::population::Population;
 
 const EPSILON: f64 = 0.2;
 

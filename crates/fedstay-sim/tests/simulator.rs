@@ -7,7 +7,7 @@ use fedstay::{
     Vector,
 };
 use fedstay_sim::experiment::Experiment;
-use fedstay_sim::trial::Trial;
+use fedstay_sim::run::Trial;
 use std::ops::ControlFlow;
 
 /// Everything a round decides: who left, who was predicted to, and the weights, bit for bit.
@@ -459,7 +459,7 @@ fn with_nobody_leaving_only_the_departures_are_gone() {
 #[test]
 fn what_an_agent_ends_with_is_compared_with_what_it_makes_alone() {
     let sets = [("rule.kind", "fedavg"), ("rounds", "120"), ("behaviour.kind", "threshold")];
-    let mut parting = fedstay_sim::trial::Parting::default();
+    let mut parting = fedstay_sim::run::Parting::default();
     let mut trial = trial(&sets);
     let mut summary = trial.run(&mut [&mut parting]).unwrap().unwrap();
     trial.compare_with_alone(&mut summary, &parting, None).unwrap();

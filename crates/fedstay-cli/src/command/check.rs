@@ -6,8 +6,7 @@ use anyhow::Result;
 use fedstay::Seed;
 use fedstay::diagnose::{Diagnosis, Findings, Known};
 use fedstay_sim::experiment::Experiment;
-use fedstay_sim::observe::{read_gram, read_rounds};
-use fedstay_sim::trial::Trial;
+use fedstay_sim::run::{Trial, read_gram, read_rounds};
 use std::io::Write;
 use std::path::Path;
 

@@ -16,7 +16,7 @@ mod view;
 
 use anyhow::{Context, Result};
 use fedstay_sim::experiment::{DEFAULT, Experiment, SpecError, check_threads, default_under};
-use fedstay_sim::observe::made_in_python;
+use fedstay_sim::run::made_in_python;
 use std::path::{Path, PathBuf};
 
 /// What to do.

@@ -162,7 +162,7 @@ impl Tournament {
             )?;
         }
         let markdown = self.out.join("tournament.md");
-        fedstay_sim::observe::write_whole(&markdown, tournament::markdown(&lines).as_bytes())?;
+        fedstay_sim::run::write_whole(&markdown, tournament::markdown(&lines).as_bytes())?;
         writeln!(out, "\ntable {} and {}", path.display(), markdown.display())?;
         for file in picture::tournament::write(&tournament::drawn(&lines), &self.out)? {
             writeln!(out, "picture {}", file.display())?;

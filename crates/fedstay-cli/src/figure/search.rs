@@ -10,7 +10,7 @@ use crate::progress::Progress;
 use anyhow::Result;
 use fedstay::{Book, Error, RoundRecord};
 use fedstay_sim::experiment::Experiment;
-use fedstay_sim::trial::Trial;
+use fedstay_sim::run::Trial;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use fedstay::record::RoundLine;
 use fedstay::{Book, Error, RoundRecord};
 use fedstay_sim::experiment::{Experiment, read_table, under};
-use fedstay_sim::trial::Trial;
+use fedstay_sim::run::Trial;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::path::PathBuf;

@@ -7,7 +7,7 @@ use fedstay::Seed;
 use fedstay::problem::Instance;
 use fedstay::record::Summary;
 use fedstay_sim::experiment::Experiment;
-use fedstay_sim::observe::Recorded;
+use fedstay_sim::run::Recorded;
 
 /// The named problem of a configuration.
 pub(super) fn instance(config: &str) -> Option<Instance> {

@@ -14,7 +14,7 @@ use crate::markup::escape;
 use crate::plot::Figure;
 use crate::words::{self, departures, percent, sentence};
 use fedstay::record::{AgentSummary, Summary};
-use fedstay_sim::observe::write_whole;
+use fedstay_sim::run::write_whole;
 use std::io;
 use std::path::PathBuf;
 

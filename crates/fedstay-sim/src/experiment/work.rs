@@ -2,10 +2,10 @@
 
 use super::keys;
 use crate::data::Data;
-use crate::local_work::Local;
 use crate::model::Model;
 use crate::partition::Partition;
 use crate::simulator::DecidesOn;
+use crate::simulator::local_work::Local;
 use fedstay::problem::Problem;
 use serde::de::Error as _;
 use serde::ser::SerializeMap;

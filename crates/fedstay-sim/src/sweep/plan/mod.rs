@@ -22,12 +22,14 @@
 mod base;
 mod error;
 mod expand;
+pub(super) mod family;
+pub(super) mod key;
 
 pub use error::PlanError;
 
-use super::key::{config, hash};
 use crate::experiment::table::{look_up, parse_value, put};
 use crate::experiment::{Experiment, SpecError, read_table};
+use crate::sweep::plan::key::{config, hash};
 use crate::text::one_line;
 use base::on_base;
 use expand::{Conditions, Filter, When, expand, owned_leaves};
@@ -66,7 +68,7 @@ impl Planned {
         look_up(&self.config, key)
     }
 
-    pub(super) fn new(experiment: Experiment) -> Result<Self, SpecError> {
+    pub(in crate::sweep) fn new(experiment: Experiment) -> Result<Self, SpecError> {
         let config = config(&experiment)?;
         Ok(Self { key: hash(&config), experiment, config })
     }

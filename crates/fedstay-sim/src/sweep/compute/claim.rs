@@ -4,7 +4,7 @@
 //! claim is void when its process is gone (seen at once on the same machine) or has not been heard
 //! of for half a minute. Should two compute the same all the same, they write the same rows.
 
-use super::{Store, StoreError};
+use crate::sweep::{Store, StoreError};
 use rusqlite::{OptionalExtension, params};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -12,17 +12,17 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// Seconds without a heartbeat after which a claim is void.
 const PATIENCE: i64 = 30;
 /// Seconds between heartbeats.
-pub(super) const BEAT: u64 = 5;
+pub(in crate::sweep) const BEAT: u64 = 5;
 
 /// Seconds since 1970.
-pub(super) fn now() -> i64 {
+pub(in crate::sweep) fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }
 
 /// Who claims.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Owner {
+pub(in crate::sweep) struct Owner {
     name: String,
     host: String,
     process: u32,
@@ -30,7 +30,7 @@ pub(super) struct Owner {
 
 impl Owner {
     /// This process, now.
-    pub(super) fn me() -> Self {
+    pub(in crate::sweep) fn me() -> Self {
         let process = std::process::id();
         let host = host();
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -57,7 +57,7 @@ fn gone(process: u32) -> bool {
 
 impl Store {
     /// Claims a family; no, if somebody else who is alive has it.
-    pub(super) fn claim(&self, family: &str, owner: &Owner) -> Result<bool, StoreError> {
+    pub(in crate::sweep) fn claim(&self, family: &str, owner: &Owner) -> Result<bool, StoreError> {
         let sql = rusqlite::TransactionBehavior::Immediate;
         let transaction =
             rusqlite::Transaction::new_unchecked(&self.connection, sql).map_err(self.named())?;
@@ -91,21 +91,21 @@ impl Store {
     }
 
     /// Says that all claims of an owner are alive.
-    pub(super) fn beat(&self, owner: &Owner) -> Result<(), StoreError> {
+    pub(in crate::sweep) fn beat(&self, owner: &Owner) -> Result<(), StoreError> {
         let sql = "UPDATE claims SET beat = ?2 WHERE owner = ?1";
         let done = self.connection.execute(sql, params![owner.name, now()]);
         done.map(|_| ()).map_err(self.named())
     }
 
     /// Gives all claims of an owner back.
-    pub(super) fn release_all(&self, owner: &Owner) -> Result<(), StoreError> {
+    pub(in crate::sweep) fn release_all(&self, owner: &Owner) -> Result<(), StoreError> {
         let sql = "DELETE FROM claims WHERE owner = ?1";
         let done = self.connection.execute(sql, params![owner.name]);
         done.map(|_| ()).map_err(self.named())
     }
 
     /// Gives a claim back.
-    pub(super) fn release(&self, family: &str, owner: &Owner) -> Result<(), StoreError> {
+    pub(in crate::sweep) fn release(&self, family: &str, owner: &Owner) -> Result<(), StoreError> {
         let sql = "DELETE FROM claims WHERE family = ?1 AND owner = ?2";
         let done = self.connection.execute(sql, params![family, owner.name]);
         done.map(|_| ()).map_err(self.named())

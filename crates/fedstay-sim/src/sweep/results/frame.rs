@@ -1,8 +1,8 @@
 //! Results as a table: one record a run, with its settings and what came of it.
 
-use super::stats::{Difference, Mean};
-use super::{Finished, Plan, Store, StoreError};
 use crate::experiment::table::{look_up, same};
+use crate::sweep::results::stats::{Difference, Mean};
+use crate::sweep::{Finished, Plan, Store, StoreError};
 use serde_json::Value;
 
 /// One run: where it stands in the grid, and its results.

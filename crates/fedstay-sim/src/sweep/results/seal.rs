@@ -4,21 +4,21 @@
 //! check of the file finds what a row cannot know about itself: rows that are gone, indices that
 //! point elsewhere.
 
-use super::store::TABLES;
-use super::{Store, StoreError};
+use crate::sweep::results::store::TABLES;
+use crate::sweep::{Store, StoreError};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row};
 use sha2::{Digest, Sha256};
 
 /// A run with its series, all columns, the checksum last.
-pub(super) const WHOLE: &str = "SELECT key, results, build, config, outcome, error, rule, seed, \
+pub(in crate::sweep) const WHOLE: &str = "SELECT key, results, build, config, outcome, error, rule, seed, \
      rounds, stop, verdict, left_count, first_departure, accuracy_mean, accuracy_min, accuracy_max, \
      population_accuracy, loss_mean, loss_min, loss_max, population_loss, summary, points, checksum \
      FROM runs LEFT JOIN series USING (key) WHERE key = ?1";
 
 /// The first 128 bits of SHA-256 over everything in a row of [`WHOLE`] but the checksum itself: kind
 /// and bytes of each column, with their lengths, so that nothing can move from one to another.
-pub(super) fn checksum(row: &Row<'_>) -> rusqlite::Result<String> {
+pub(in crate::sweep) fn checksum(row: &Row<'_>) -> rusqlite::Result<String> {
     let mut hash = Sha256::new();
     let mut add = |kind: &[u8], bytes: &[u8]| {
         hash.update(kind);
@@ -48,7 +48,7 @@ impl Store {
     ///
     /// # Errors
     /// When something does not fit; the message says what to do.
-    pub(super) fn check_file(&self) -> Result<(), StoreError> {
+    pub(in crate::sweep) fn check_file(&self) -> Result<(), StoreError> {
         let found = Connection::open_in_memory().and_then(|new| {
             new.execute_batch(TABLES)?;
             if described(&self.connection)? != described(&new)? {
@@ -80,7 +80,7 @@ impl Store {
         }
     }
 
-    pub(super) fn damaged_row(&self, key: &str) -> StoreError {
+    pub(in crate::sweep) fn damaged_row(&self, key: &str) -> StoreError {
         self.failed(format!(
             "run {key} is damaged: its row does not have its checksum; `fedstay sweep` with the same \
              file and store computes it again"
@@ -109,7 +109,7 @@ impl Store {
     ///
     /// # Errors
     /// When the file itself is damaged, or cannot be written to.
-    pub(super) fn forget_damaged(&self) -> Result<usize, StoreError> {
+    pub(in crate::sweep) fn forget_damaged(&self) -> Result<usize, StoreError> {
         self.check_file()?;
         let damaged = self.damaged()?;
         for key in &damaged {

@@ -29,7 +29,7 @@ pub fn key(experiment: &Experiment) -> Result<String, SpecError> {
 }
 
 /// The whole configuration. Whether Gram matrices are kept is left out: it changes no result.
-pub(super) fn config(experiment: &Experiment) -> Result<Value, SpecError> {
+pub(in crate::sweep) fn config(experiment: &Experiment) -> Result<Value, SpecError> {
     let mut config = serde_json::to_value(experiment)?;
     if let Value::Object(keys) = &mut config {
         keys.remove("record_gram");
@@ -38,7 +38,7 @@ pub(super) fn config(experiment: &Experiment) -> Result<Value, SpecError> {
 }
 
 /// The first 128 bits of SHA-256 over the results' number and the configuration, keys in order.
-pub(super) fn hash(config: &Value) -> String {
+pub(in crate::sweep) fn hash(config: &Value) -> String {
     let mut text = format!("fedstay results {RESULTS}\n");
     canonical(config, &mut text);
     let digest = Sha256::digest(text.as_bytes());
@@ -46,7 +46,7 @@ pub(super) fn hash(config: &Value) -> String {
 }
 
 /// JSON with sorted keys, whatever order the map in memory has.
-pub(super) fn canonical(value: &Value, text: &mut String) {
+pub(in crate::sweep) fn canonical(value: &Value, text: &mut String) {
     match value {
         Value::Object(map) => {
             let mut keys: Vec<&String> = map.keys().collect();

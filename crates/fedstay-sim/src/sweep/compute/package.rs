@@ -4,11 +4,11 @@
 //! deterministic on machines with the same instructions: a family whose machine died is given to
 //! another, and one that was computed twice came out the same.
 
-use super::key::{BUILD, RESULTS};
-use super::{
+use crate::experiment::Experiment;
+use crate::sweep::plan::key::{BUILD, RESULTS};
+use crate::sweep::{
     Finished, Options, Outcome, Plan, Planned, Series, Store, StoreError, SweepError, Work,
 };
-use crate::experiment::Experiment;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// What is wrong with runs that came from elsewhere.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum ParcelError {
+pub enum PackageError {
     /// The text is not JSON, or not of this shape.
     #[error("this is not a parcel of finished runs: {0}")]
     Json(#[from] serde_json::Error),
@@ -68,7 +68,7 @@ impl Finished {
     ///
     /// # Errors
     /// Never, for a run that finished.
-    pub fn to_json(&self) -> Result<String, ParcelError> {
+    pub fn to_json(&self) -> Result<String, PackageError> {
         let run = Run {
             schema: SCHEMA.to_owned(),
             results: RESULTS,
@@ -86,17 +86,17 @@ impl Finished {
     /// # Errors
     /// When it is not what [`to_json`](Self::to_json) wrote, or a build with another number of
     /// results computed it.
-    pub fn from_json(text: &str) -> Result<Self, ParcelError> {
+    pub fn from_json(text: &str) -> Result<Self, PackageError> {
         let run: Run = serde_json::from_str(text)?;
         if run.schema != SCHEMA {
-            return Err(ParcelError::Schema { got: run.schema });
+            return Err(PackageError::Schema { got: run.schema });
         }
-        if super::key::hash(&run.config) != run.key {
+        if crate::sweep::plan::key::hash(&run.config) != run.key {
             let Run { key, build, results, .. } = run;
-            return Err(ParcelError::Build { key, build, results });
+            return Err(PackageError::Build { key, build, results });
         }
         let series =
-            Series::from_bytes(&STANDARD.decode(&run.series)?).ok_or(ParcelError::Series)?;
+            Series::from_bytes(&STANDARD.decode(&run.series)?).ok_or(PackageError::Series)?;
         let Run { key, build, config, outcome, .. } = run;
         Ok(Self { key, build, config, outcome, series })
     }
@@ -104,7 +104,7 @@ impl Finished {
 
 /// A family that was computed, on its way home.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Parcel {
+pub struct Package {
     /// Its runs, in the order in which they were asked for.
     pub runs: Vec<Finished>,
     /// What they took.
@@ -122,7 +122,7 @@ struct Wire {
 /// # Errors
 /// When an experiment cannot be read or its data are not there, or the disk for temporary files is
 /// full. A run that diverges is a result.
-pub fn run_family(experiments: &[String], threads: usize) -> Result<Parcel, SweepError> {
+pub fn run_family(experiments: &[String], threads: usize) -> Result<Package, SweepError> {
     let mut runs = Vec::with_capacity(experiments.len());
     for text in experiments {
         runs.push(Arc::new(Planned::new(Experiment::parse(text, &[])?)?));
@@ -137,15 +137,15 @@ pub fn run_family(experiments: &[String], threads: usize) -> Result<Parcel, Swee
     for run in &plan.runs {
         finished.extend(store.get(&run.key)?);
     }
-    Ok(Parcel { runs: finished, work })
+    Ok(Package { runs: finished, work })
 }
 
-impl Parcel {
+impl Package {
     /// The parcel as JSON.
     ///
     /// # Errors
     /// Never, for runs that finished.
-    pub fn to_json(&self) -> Result<String, ParcelError> {
+    pub fn to_json(&self) -> Result<String, PackageError> {
         let runs = self.runs.iter().map(Finished::to_json).collect::<Result<_, _>>()?;
         let wire = Wire { runs, work: self.work };
         Ok(serde_json::to_string(&wire)?)
@@ -155,7 +155,7 @@ impl Parcel {
     ///
     /// # Errors
     /// When it is something else, or a build with another number of results computed it.
-    pub fn from_json(text: &str) -> Result<Self, ParcelError> {
+    pub fn from_json(text: &str) -> Result<Self, PackageError> {
         let wire: Wire = serde_json::from_str(text)?;
         let runs = wire.runs.iter().map(|run| Finished::from_json(run));
         Ok(Self { runs: runs.collect::<Result<_, _>>()?, work: wire.work })
@@ -167,7 +167,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store cannot be written to.
-    pub fn take(&self, parcel: &Parcel) -> Result<(), StoreError> {
+    pub fn take(&self, parcel: &Package) -> Result<(), StoreError> {
         for run in &parcel.runs {
             self.insert(run)?;
         }
@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(parcel.runs.len(), 3);
         assert!(parcel.work.taken < parcel.work.alone, "nothing was shared: {:?}", parcel.work);
         let packed = parcel.to_json().unwrap();
-        let back = Parcel::from_json(&packed).unwrap();
+        let back = Package::from_json(&packed).unwrap();
         assert_eq!(back.to_json().unwrap(), packed);
 
         let folder = tempfile::tempdir().unwrap();
@@ -215,7 +215,7 @@ mod tests {
         store.take(&back).unwrap();
         store.take(&back).unwrap();
         assert_eq!(store.keys().unwrap().len(), 3);
-        assert!(Parcel::from_json(&packed[..packed.len() / 2]).is_err());
+        assert!(Package::from_json(&packed[..packed.len() / 2]).is_err());
         assert!(run_family(&["rounds = -1".into()], 1).is_err());
     }
 }

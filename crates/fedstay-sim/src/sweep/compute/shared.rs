@@ -1,10 +1,10 @@
 //! What workers use: pools of threads, and data that are dealt out.
 
-use super::SweepError;
-use super::shop::lock;
 use crate::experiment::Experiment;
-use crate::population::Population;
 use crate::simulator::Simulator;
+use crate::simulator::population::Population;
+use crate::sweep::SweepError;
+use crate::sweep::compute::workers::lock;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
@@ -12,10 +12,10 @@ use std::sync::Mutex;
 
 /// Pools of threads by size, made when first asked for.
 #[derive(Default)]
-pub(super) struct Pools(BTreeMap<usize, ThreadPool>);
+pub(in crate::sweep) struct Pools(BTreeMap<usize, ThreadPool>);
 
 impl Pools {
-    pub(super) fn of(&mut self, threads: usize) -> Result<&ThreadPool, SweepError> {
+    pub(in crate::sweep) fn of(&mut self, threads: usize) -> Result<&ThreadPool, SweepError> {
         Ok(match self.0.entry(threads) {
             Entry::Occupied(pool) => pool.into_mut(),
             Entry::Vacant(place) => {
@@ -31,13 +31,13 @@ impl Pools {
 
 /// Data that are dealt out, shared by cells that have the same.
 #[derive(Default)]
-pub(super) struct Populations(Mutex<VecDeque<(String, Population)>>);
+pub(in crate::sweep) struct Populations(Mutex<VecDeque<(String, Population)>>);
 
 /// How many are kept: those of a CIFAR-10 sweep are 100 to 200 MB each.
 const POPULATIONS: usize = 4;
 
 /// What decides who holds which rows.
-pub(super) fn data_key(experiment: &Experiment) -> String {
+pub(in crate::sweep) fn data_key(experiment: &Experiment) -> String {
     let Some(training) = experiment.training() else { return String::new() };
     serde_json::json!([
         experiment.seed,
@@ -50,7 +50,10 @@ pub(super) fn data_key(experiment: &Experiment) -> String {
 }
 
 impl Populations {
-    pub(super) fn of(&self, experiment: &Experiment) -> Result<Option<Population>, SweepError> {
+    pub(in crate::sweep) fn of(
+        &self,
+        experiment: &Experiment,
+    ) -> Result<Option<Population>, SweepError> {
         if experiment.problem().is_some() {
             return Ok(None);
         }

@@ -1,4 +1,4 @@
-//! What watches a run and keeps it.
+//! One run of an experiment, and the folder that keeps it.
 
 mod checkpoint;
 mod disk;
@@ -8,6 +8,7 @@ mod lock;
 mod model;
 mod reader;
 mod tensorboard;
+mod trial;
 
 pub use checkpoint::{Asked, Checkpoint, hash_of};
 pub use disk::write_whole;
@@ -18,3 +19,5 @@ pub use lock::RunLock;
 pub use model::Layout;
 pub use reader::{Recorded, read_gram, read_rounds};
 pub use tensorboard::TensorBoard;
+pub use trial::{Parting, Trial};
+pub(crate) use trial::{about, config_text};

@@ -2,14 +2,14 @@
 //! enough branches every worker computes alone; when fewer are left, those that remain get the idle
 //! threads for their agents. There are never more busy threads than asked for.
 
-use super::branch::{self, Branch, Steps};
-use super::cell::alone;
-use super::claim::{BEAT, Owner};
-use super::family::{Family, steps};
-use super::means::{Pools, Populations};
-use super::{Finished, Options, Planned, Store, SweepError, SweepWatch, Tally, Work};
 use crate::experiment::Experiment;
-use crate::population::Population;
+use crate::simulator::population::Population;
+use crate::sweep::compute::branch::{self, Branch, Steps};
+use crate::sweep::compute::claim::{BEAT, Owner};
+use crate::sweep::compute::shared::{Pools, Populations};
+use crate::sweep::compute::single::alone;
+use crate::sweep::plan::family::{Family, steps};
+use crate::sweep::{Finished, Options, Planned, Store, SweepError, SweepWatch, Tally, Work};
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -57,7 +57,7 @@ struct Books {
 }
 
 /// Where the work is done.
-pub(super) struct Shop<'a> {
+pub(in crate::sweep) struct Workers<'a> {
     options: Options,
     owner: Owner,
     watch: &'a dyn SweepWatch,
@@ -88,13 +88,13 @@ impl Drop for Done<'_> {
     }
 }
 
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(in crate::sweep) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl<'a> Shop<'a> {
+impl<'a> Workers<'a> {
     /// A shop that will compute these families; of so many runs so many are there.
-    pub(super) fn new(
+    pub(in crate::sweep) fn new(
         store: Store,
         families: Vec<Family>,
         (planned, there): (usize, usize),
@@ -119,7 +119,7 @@ impl<'a> Shop<'a> {
     }
 
     /// Computes all of it.
-    pub(super) fn run(self) -> Result<Tally, SweepError> {
+    pub(in crate::sweep) fn run(self) -> Result<Tally, SweepError> {
         let over = AtomicBool::new(false);
         let threads = self.options.threads.max(1);
         let results: Vec<Result<(), SweepError>> = std::thread::scope(|scope| {
@@ -328,7 +328,7 @@ impl<'a> Shop<'a> {
             }
             let runs = branch.runs();
             let round = branch.round();
-            let each = super::family::round_steps(&run.experiment);
+            let each = crate::sweep::plan::family::round_steps(&run.experiment);
             let pool = pools.of(self.share())?;
             let Ok(mut grown) = pool.install(|| branch.grow(&mut simulator)) else {
                 // Somewhere training left the floating-point range: each run alone says where.

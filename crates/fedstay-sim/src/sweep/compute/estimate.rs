@@ -1,9 +1,9 @@
 //! How long a sweep will take: a few rounds of each kind of cell, measured now.
 
-use super::family::Family;
-use super::{Planned, families};
 use crate::experiment::{Experiment, SpecError};
 use crate::simulator::Simulator;
+use crate::sweep::plan::family::Family;
+use crate::sweep::{Planned, families};
 use fedstay::{Broadcast, Call, Engine, Server};
 use std::collections::BTreeMap;
 use std::sync::Arc;

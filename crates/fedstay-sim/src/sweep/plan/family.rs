@@ -13,8 +13,8 @@
 //! What is not known is not shared: an experiment runs alone if it says a key that is not marked as
 //! sharing in the tables of keys (`.shares()`).
 
-use super::Planned;
 use crate::experiment::{Epsilon, Experiment, SpecError, may_share};
+use crate::sweep::Planned;
 use fedstay::{Aggregator, Behaviour, Policy, Rule};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ pub struct Family {
 }
 
 impl Family {
-    /// Its experiments as text, for [`run_family`](super::run_family) on another machine.
+    /// Its experiments as text, for [`run_family`](crate::sweep::run_family) on another machine.
     ///
     /// # Errors
     /// Never, for experiments that were parsed.
@@ -45,12 +45,12 @@ impl Family {
 }
 
 /// Local steps of a run in which nobody leaves; for a problem, gradients.
-pub(super) fn steps(experiment: &Experiment) -> u64 {
+pub(in crate::sweep) fn steps(experiment: &Experiment) -> u64 {
     u64::from(experiment.rounds) * round_steps(experiment)
 }
 
 /// The same in one round.
-pub(super) fn round_steps(experiment: &Experiment) -> u64 {
+pub(in crate::sweep) fn round_steps(experiment: &Experiment) -> u64 {
     match experiment.training() {
         Some(training) => (training.agents * training.local.steps) as u64,
         None => 1,
@@ -58,7 +58,7 @@ pub(super) fn round_steps(experiment: &Experiment) -> u64 {
 }
 
 /// The slack of the rule's forecast, if its step depends on ε in no way.
-pub(super) fn margin(rule: &Rule) -> Option<f64> {
+pub(in crate::sweep) fn margin(rule: &Rule) -> Option<f64> {
     let facts = rule.facts();
     (!facts.reads_epsilon).then_some(facts.margin)
 }
@@ -85,7 +85,7 @@ pub fn families(runs: &[Arc<Planned>], share: bool) -> Vec<Family> {
         }
         let mut common = run.config.clone();
         common["epsilon"] = Value::Null;
-        let name = super::key::hash(&common);
+        let name = crate::sweep::plan::key::hash(&common);
         let place = *places.entry(name.clone()).or_insert_with(|| {
             families.push(Family { name, runs: Vec::new() });
             families.len() - 1

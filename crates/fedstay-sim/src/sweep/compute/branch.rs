@@ -7,13 +7,12 @@
 //! is at most its ε in this lane. Lanes whose leavers differ part here; the others go on together.
 //! A law (`tests/sweep.rs`) holds every summary and series against the run alone, bit for bit.
 
-use super::series::Recorder;
-use super::{Finished, Outcome, Planned};
-use crate::agent::reach_of;
 use crate::experiment::{Epsilon, Experiment, SpecError};
-use crate::population::Population;
-use crate::simulator::Simulator;
-use crate::trial::about;
+use crate::run::about;
+use crate::simulator::population::Population;
+use crate::simulator::{Simulator, reach_of};
+use crate::sweep::results::series::Recorder;
+use crate::sweep::{Finished, Outcome, Planned};
 use fedstay::ledger::{Ended, Ledger};
 use fedstay::linalg::dot;
 use fedstay::record::{RoundLine, few};
@@ -34,7 +33,7 @@ struct Lane {
 }
 
 /// Runs that have seen the same departures, between two rounds.
-pub(super) struct Branch {
+pub(in crate::sweep) struct Branch {
     server: Server,
     left: Vec<Option<u32>>,
     lanes: Vec<Lane>,
@@ -42,17 +41,17 @@ pub(super) struct Branch {
 
 /// Local steps: what was computed, and what it stands for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Steps {
+pub(in crate::sweep) struct Steps {
     /// Taken.
-    pub(super) taken: u64,
+    pub(in crate::sweep) taken: u64,
     /// What the same runs would have taken each alone.
-    pub(super) alone: u64,
+    pub(in crate::sweep) alone: u64,
     /// What they would have taken had nobody left.
-    pub(super) nobody_leaves: u64,
+    pub(in crate::sweep) nobody_leaves: u64,
 }
 
 impl Steps {
-    pub(super) fn add(&mut self, other: Self) {
+    pub(in crate::sweep) fn add(&mut self, other: Self) {
         self.taken += other.taken;
         self.alone += other.alone;
         self.nobody_leaves += other.nobody_leaves;
@@ -60,13 +59,13 @@ impl Steps {
 }
 
 /// What a round brought.
-pub(super) struct Grown {
+pub(in crate::sweep) struct Grown {
     /// Those who go on: one branch for each set of leavers.
-    pub(super) branches: Vec<Branch>,
+    pub(in crate::sweep) branches: Vec<Branch>,
     /// The runs that ended.
-    pub(super) finished: Vec<Finished>,
+    pub(in crate::sweep) finished: Vec<Finished>,
     /// What it took.
-    pub(super) steps: Steps,
+    pub(in crate::sweep) steps: Steps,
 }
 
 /// Lanes that lose the same agents in this round.
@@ -84,7 +83,10 @@ struct Stepped {
 
 impl Branch {
     /// The runs of a family before their first round.
-    pub(super) fn start(runs: &[Arc<Planned>], simulator: &Simulator) -> Result<Self, SpecError> {
+    pub(in crate::sweep) fn start(
+        runs: &[Arc<Planned>],
+        simulator: &Simulator,
+    ) -> Result<Self, SpecError> {
         let experiment = &runs[0].experiment;
         let agents = simulator.population().agents();
         let server = Server::new(
@@ -102,17 +104,17 @@ impl Branch {
     }
 
     /// The runs on it.
-    pub(super) fn runs(&self) -> Vec<Arc<Planned>> {
+    pub(in crate::sweep) fn runs(&self) -> Vec<Arc<Planned>> {
         self.lanes.iter().map(|lane| Arc::clone(&lane.run)).collect()
     }
 
     /// How many rounds it has behind it.
-    pub(super) fn round(&self) -> u32 {
+    pub(in crate::sweep) fn round(&self) -> u32 {
         self.server.round()
     }
 
     /// Lets a simulator of the family go on with this branch.
-    pub(super) fn take_over(&self, simulator: &mut Simulator) {
+    pub(in crate::sweep) fn take_over(&self, simulator: &mut Simulator) {
         let largest = |agent: usize| {
             let of = |lane: &Lane| lane.epsilon[agent];
             self.lanes.iter().map(of).fold(f64::NEG_INFINITY, f64::max)
@@ -126,7 +128,7 @@ impl Branch {
     /// # Errors
     /// When training leaves the floating-point range in some lane; which one, only running them
     /// alone can say.
-    pub(super) fn grow(self, simulator: &mut Simulator) -> Result<Grown, Error> {
+    pub(in crate::sweep) fn grow(self, simulator: &mut Simulator) -> Result<Grown, Error> {
         let Self { server, mut left, lanes } = self;
         let experiment = Arc::clone(&lanes[0].run);
         let experiment = &experiment.experiment;
@@ -159,7 +161,8 @@ impl Branch {
             let stop = stop.or(over.then_some(StopReason::RoundLimit));
             if let Some(stop) = stop {
                 let rest = u64::from(experiment.rounds - server.round()) * group.lanes.len() as u64;
-                grown.steps.nobody_leaves += rest * super::family::round_steps(experiment);
+                grown.steps.nobody_leaves +=
+                    rest * crate::sweep::plan::family::round_steps(experiment);
                 grown.finished.extend(finish(&server, stop, group.lanes, simulator)?);
                 continue;
             }
@@ -274,7 +277,7 @@ impl Seen<'_> {
     /// Another lane's line of the same round: its own losses and its own forecast.
     fn line_of(&self, lane: &Lane, line: &RoundLine, slopes: &mut Slopes<'_>) -> RoundLine {
         let mut line = RoundLine { loss: Vec::new(), at_least: Vec::new(), ..line.clone() };
-        let margin = super::family::margin(&self.experiment.rule).unwrap_or(0.0);
+        let margin = crate::sweep::plan::family::margin(&self.experiment.rule).unwrap_or(0.0);
         let mut split = Split::default();
         for (place, (report, norm)) in slopes.staying.iter().enumerate() {
             let epsilon = lane.epsilon[report.agent.0 as usize];
@@ -333,7 +336,7 @@ fn count(experiment: &Experiment, worked: u64, groups: &[Group]) -> Steps {
     Steps {
         taken: worked * local,
         alone: groups.iter().map(alone).sum::<u64>() * local,
-        nobody_leaves: lanes as u64 * super::family::round_steps(experiment),
+        nobody_leaves: lanes as u64 * crate::sweep::plan::family::round_steps(experiment),
     }
 }
 
@@ -362,7 +365,10 @@ fn finish(
 }
 
 /// A simulator for a family, over data that may be shared with others.
-pub(super) fn simulator(run: &Planned, population: Population) -> Result<Simulator, SpecError> {
+pub(in crate::sweep) fn simulator(
+    run: &Planned,
+    population: Population,
+) -> Result<Simulator, SpecError> {
     // Every lane brings its own ε; a plain number keeps the simulator from training for one.
     let experiment = Experiment { epsilon: Epsilon::One(0.0), ..run.experiment.clone() };
     Simulator::on(&experiment, population)

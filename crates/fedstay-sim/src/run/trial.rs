@@ -1,9 +1,9 @@
 //! One run of an experiment: a file becomes a session, and a session a summary.
 
 use crate::experiment::{Experiment, SpecError};
-use crate::observe::{Asked, Driver, Folder, FolderError, Start};
-use crate::population::Population;
+use crate::run::{Asked, Driver, Folder, FolderError, Start};
 use crate::simulator::Simulator;
+use crate::simulator::population::Population;
 use fedstay::consistency::Consistency;
 use fedstay::problem::Federation;
 use fedstay::record::{Counterfactual, Header, HeaderAgent, Score, Summary};

@@ -394,7 +394,7 @@ pub fn made_in_python(config: &str) -> Option<String> {
 mod tests {
     use super::*;
     use crate::experiment::Experiment;
-    use crate::trial::Trial;
+    use crate::run::Trial;
 
     fn trial() -> Trial {
         let set = [("problem.kind", "observation-3"), ("rule.kind", "fedavg")];

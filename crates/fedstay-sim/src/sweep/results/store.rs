@@ -5,9 +5,9 @@
 //! `work` and `claims`. Every run is written in one transaction, in WAL mode, so that a process that
 //! is killed leaves whole rows and other processes read and write meanwhile.
 
-use super::key::{RESULTS, canonical};
-use super::seal::{WHOLE, checksum};
-use super::{Finished, Outcome, Series};
+use crate::sweep::plan::key::{RESULTS, canonical};
+use crate::sweep::results::seal::{WHOLE, checksum};
+use crate::sweep::{Finished, Outcome, Series};
 use fedstay::record::Summary;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 use serde_json::Value;
@@ -24,7 +24,7 @@ const APPLICATION: i64 = 0x6673_7479;
 /// How long to wait for another process that is writing.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-pub(super) const TABLES: &str = "
+pub(in crate::sweep) const TABLES: &str = "
 CREATE TABLE IF NOT EXISTS runs (
     key TEXT PRIMARY KEY,       -- hash of the configuration and of the results' number
     results INTEGER NOT NULL,   -- that number: raised when runs come out differently
@@ -84,7 +84,7 @@ pub struct StoreError {
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
-    pub(super) connection: Connection,
+    pub(in crate::sweep) connection: Connection,
 }
 
 /// Where the store of a sweep's file is, unless somebody says otherwise: `sweeps/NAME.db`.
@@ -220,11 +220,11 @@ impl Store {
         }
     }
 
-    pub(super) fn failed(&self, why: String) -> StoreError {
+    pub(in crate::sweep) fn failed(&self, why: String) -> StoreError {
         StoreError { path: self.path.display().to_string(), why }
     }
 
-    pub(super) fn named(&self) -> impl Fn(rusqlite::Error) -> StoreError + '_ {
+    pub(in crate::sweep) fn named(&self) -> impl Fn(rusqlite::Error) -> StoreError + '_ {
         |error| self.failed(error.to_string())
     }
 
@@ -361,13 +361,13 @@ impl Store {
     }
 
     /// Keeps what computing took.
-    pub(super) fn note_work(&self, work: &Work) -> Result<(), StoreError> {
+    pub(in crate::sweep) fn note_work(&self, work: &Work) -> Result<(), StoreError> {
         self.connection
             .execute(
                 "INSERT INTO work (finished_at, runs, seconds, steps_taken, steps_alone, \
                  steps_nobody_leaves) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
                 params![
-                    super::claim::now(),
+                    crate::sweep::compute::claim::now(),
                     work.runs as i64,
                     work.seconds,
                     work.taken as i64,

@@ -76,7 +76,7 @@ impl Series {
 
 /// Watches a run and keeps its series.
 #[derive(Debug, Clone)]
-pub(super) struct Recorder {
+pub(in crate::sweep) struct Recorder {
     series: Series,
     present: u32,
     /// Every how many rounds a point is kept; of data sets, which are measured seldom, all are.
@@ -84,7 +84,7 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    pub(super) fn new(experiment: &Experiment, agents: usize) -> Self {
+    pub(in crate::sweep) fn new(experiment: &Experiment, agents: usize) -> Self {
         let every = match experiment.problem() {
             Some(_) => experiment.rounds.div_ceil(POINTS).max(1),
             None => 1,
@@ -92,7 +92,7 @@ impl Recorder {
         Self { series: Series::default(), present: agents as u32, every }
     }
 
-    pub(super) fn add(&mut self, line: &RoundLine) {
+    pub(in crate::sweep) fn add(&mut self, line: &RoundLine) {
         self.present -= (line.left.len() as u32).min(self.present);
         self.present += line.returned.len() as u32;
         let spread = |values: &mut dyn Iterator<Item = f64>| {
@@ -113,7 +113,7 @@ impl Recorder {
         });
     }
 
-    pub(super) fn finish(self) -> Series {
+    pub(in crate::sweep) fn finish(self) -> Series {
         self.series
     }
 }

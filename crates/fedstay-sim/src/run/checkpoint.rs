@@ -123,7 +123,7 @@ impl<S: DeserializeOwned> Checkpoint<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observe::Journal;
+    use crate::run::Journal;
 
     #[test]
     fn every_bit_of_a_checkpoint_counts() {

@@ -2,9 +2,8 @@
 //! somebody left or everybody was measured, and the verdict. It is what `fedstay view` shows of a
 //! sweep; the whole run, with every agent's loss in every round, has to be computed again.
 
-use super::{Finished, Planned, Point};
-use crate::observe::{FolderError, write_folder};
-use crate::trial::{about, config_text};
+use crate::run::{FolderError, about, config_text, write_folder};
+use crate::sweep::{Finished, Planned, Point};
 use fedstay::AgentId;
 use fedstay::record::{
     AssessmentLine, Header, HeaderAgent, Population, RoundLine, Spread, Summary,
@@ -93,7 +92,7 @@ fn measured(point: &Point) -> AssessmentLine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observe::read_rounds;
+    use crate::run::read_rounds;
     use crate::sweep::{Plan, run_cell};
 
     #[test]

@@ -1,6 +1,6 @@
 //! Results as columns, for other programs.
 
-use super::{Frame, Outcome, Plan, Point, Record};
+use crate::sweep::{Frame, Outcome, Plan, Point, Record};
 use fedstay::record::Summary;
 use serde_json::Value;
 

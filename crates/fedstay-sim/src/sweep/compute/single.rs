@@ -1,10 +1,10 @@
 //! One run by itself.
 
-use super::series::Recorder;
-use super::{Finished, Outcome, SweepError, SweepWatch, key};
 use crate::experiment::Experiment;
-use crate::population::Population;
-use crate::trial::Trial;
+use crate::run::Trial;
+use crate::simulator::population::Population;
+use crate::sweep::results::series::Recorder;
+use crate::sweep::{Finished, Outcome, SweepError, SweepWatch, key};
 use fedstay::{Book, Error, RoundRecord};
 use std::ops::ControlFlow;
 
@@ -22,7 +22,7 @@ impl Book for Keep<'_> {
 }
 
 /// Runs one experiment alone. `full_losses` evaluates every loss in full, for comparison.
-pub(super) fn alone(
+pub(in crate::sweep) fn alone(
     experiment: &Experiment,
     population: Option<Population>,
     full_losses: bool,

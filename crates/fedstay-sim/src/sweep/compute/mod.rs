@@ -1,9 +1,17 @@
 //! How a sweep is computed: what to ask for, what is told on the way, and the start of it.
 
-use super::means::data_key;
-use super::shop::Shop;
-use super::{Family, Finished, Plan, Planned, Store, StoreError, Work, families};
+mod branch;
+pub(super) mod claim;
+pub(super) mod estimate;
+pub(super) mod package;
+mod shared;
+pub(super) mod single;
+mod workers;
+
 use crate::experiment::SpecError;
+use crate::sweep::compute::shared::data_key;
+use crate::sweep::compute::workers::Workers;
+use crate::sweep::{Family, Finished, Plan, Planned, Store, StoreError, Work, families};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -112,7 +120,7 @@ pub fn run(
     let families = missing(plan, &store, options.share)?;
     let missing: usize = families.iter().map(|family| family.runs.len()).sum();
     let counts = (plan.runs.len(), plan.runs.len() - missing);
-    let tally = Shop::new(store, families, counts, options, watch).run()?;
+    let tally = Workers::new(store, families, counts, options, watch).run()?;
     Ok(Tally { damaged, ..tally })
 }
 

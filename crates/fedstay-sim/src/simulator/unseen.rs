@@ -5,7 +5,7 @@
 //! is where training alone shows what it lacks: on its own rows a model trained alone is hard to beat.
 
 use crate::data::Dataset;
-use crate::population::Population;
+use crate::simulator::population::Population;
 use std::ops::Range;
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! One simulated agent: decides, does its local work, and keeps its report until it is read.
 
-use crate::local_work::Local;
 use crate::model::{Batch, Decision, Error, Loaded, Network, Order, Rows, Walk, Workspace};
 use crate::simulator::DecidesOn;
+use crate::simulator::local_work::Local;
 use fedstay::linalg::norm;
 use fedstay::{
     AgentId, Answer, Behaviour, Decide, Evidence, Loss, Losses, Manner, Participant,

@@ -4,25 +4,32 @@
 //! the weights, the round and the agent's own stream of randomness, so the number of threads
 //! changes how long a round takes and nothing else.
 
-use crate::agent::{Agent, AgentState, Hermit, Task};
+mod agent;
+pub mod local_work;
+pub mod population;
+mod unseen;
+
+pub(crate) use agent::reach_of;
+
 use crate::data::{Dataset, Inputs};
 use crate::experiment::bounds::{check_drawn, check_held};
 use crate::experiment::{Experiment, SpecError, Training};
-use crate::local_work::{BatchSize, Local};
 use crate::model::{Architecture, Loaded, Network, Rows, RowsData, Workspace};
-use crate::population::{Population, Sizes};
-use crate::unseen::Unseen;
+use agent::{Agent, AgentState, Hermit, Task};
 use fedstay::record::{HeaderAgent, Population as PopulationScore, Score};
 use fedstay::{
     Abilities, AgentAssessment, AgentId, Answer, Assessment, Call, Decide, Engine, Error, Gathered,
     Losses, Memory, Privacy, Reports, Rule, Seed,
 };
+use local_work::{BatchSize, Local};
+use population::{Population, Sizes};
 use rand::seq::SliceRandom;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
+use unseen::Unseen;
 
 /// On which loss an agent decides. It reports the same loss.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

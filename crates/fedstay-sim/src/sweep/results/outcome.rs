@@ -1,8 +1,8 @@
 //! What is kept of a finished run.
 
-use super::Series;
-use super::key::{BUILD, config, hash};
 use crate::experiment::{Experiment, SpecError};
+use crate::sweep::Series;
+use crate::sweep::plan::key::{BUILD, config, hash};
 use fedstay::record::Summary;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -33,7 +33,7 @@ pub struct Finished {
 }
 
 impl Finished {
-    pub(super) fn new(
+    pub(in crate::sweep) fn new(
         experiment: &Experiment,
         outcome: Outcome,
         series: Series,
