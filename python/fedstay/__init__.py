@@ -4,48 +4,22 @@
 many runs of it, and `fedstay.flower` real machines. See docs/python.md in the repository.
 """
 
+from . import rules
 from ._core import Behaviour, Decision, Error, Report, Server, __version__, tau
 from .result import Departure, Picture, Result, read
-from .rules import (
-    AdaGd,
-    Afl,
-    FedAvg,
-    FedFv,
-    FedMgdaPlus,
-    MaxFl,
-    Mean,
-    MinibatchSgd,
-    MwFed,
-    PcGrad,
-    QFedAvg,
-    Retain,
-    Rule,
-)
+from .rules import *  # noqa: F403  (a rule's class is listed once, in `rules.__all__`)
 from .simulation import Agent, run, simulate
 from .sweeps import Sweep, sweep
 
 __all__ = [
-    "AdaGd",
-    "Afl",
     "Agent",
     "Behaviour",
     "Decision",
     "Departure",
     "Error",
-    "FedAvg",
-    "FedFv",
-    "FedMgdaPlus",
-    "MaxFl",
-    "Mean",
-    "MinibatchSgd",
-    "MwFed",
-    "PcGrad",
     "Picture",
-    "QFedAvg",
     "Report",
     "Result",
-    "Retain",
-    "Rule",
     "Server",
     "Sweep",
     "__version__",
@@ -55,3 +29,4 @@ __all__ = [
     "sweep",
     "tau",
 ]
+__all__ += rules.__all__

@@ -1,6 +1,6 @@
 """Rules: how a server turns the reports of a round into a step.
 
-One class a rule, with the names and the defaults a configuration has; a test holds them against the
+One class per rule, with the names and the defaults a configuration has; a test holds them against the
 list of the core. Wherever a rule is asked for, its name ("ada-gd") or a dict as in TOML
 (`{"kind": "ada-gd", "delta": 0.02}`) will do as well.
 """

@@ -14,7 +14,7 @@ use serde::Serialize;
 const NARROW: f64 = 5.0;
 
 /// The theorem's step size `min(δ/L, √(δ/2H), 1/(MH))`. `None` if neither constant is known.
-pub fn theorem_step(
+pub(crate) fn theorem_step(
     delta: f64,
     lipschitz: Option<f64>,
     smoothness: Option<f64>,
@@ -31,7 +31,7 @@ pub fn theorem_step(
 
 /// The smallest angle, in radians, between one of `n` vectors and the span of the others, from
 /// their Gram matrix (full, row by row). Zero vectors do not count. `None` for fewer than two.
-pub fn smallest_angle(gram: &[f64], n: usize) -> Option<f64> {
+pub(crate) fn smallest_angle(gram: &[f64], n: usize) -> Option<f64> {
     let seen: Vec<usize> = (0..n).filter(|i| gram[i * n + i] > 0.0).collect();
     let k = seen.len();
     if k < 2 {

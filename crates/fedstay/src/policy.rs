@@ -119,7 +119,7 @@ impl Policy {
     }
 
     /// Whether every report must carry an exact loss, not a lower bound.
-    pub fn needs_exact_losses(&self) -> bool {
+    pub(crate) fn needs_exact_losses(&self) -> bool {
         !matches!(self, Self::None)
     }
 
