@@ -4,7 +4,7 @@
 use fedstay::ledger::Ledger;
 use fedstay::record::RoundLine;
 use fedstay_cli::command::step::answer;
-use fedstay_sim::data::{Csv, DataError, Loaded, Mnist, Npz};
+use fedstay_sim::data::{Csv, DataError, LoadedData, Mnist, Npz};
 use fedstay_sim::experiment::Experiment;
 use fedstay_sim::run::read_rounds;
 use std::io::Write;
@@ -107,7 +107,7 @@ pub fn idx(bytes: &[u8]) {
 }
 
 /// What must hold for data, and for a refusal of data.
-fn data(read: Result<Loaded, DataError>) {
+fn data(read: Result<LoadedData, DataError>) {
     let mut loaded = match read {
         Err(error) => return one_line(&error.to_string()),
         Ok(loaded) => loaded,

@@ -1,6 +1,6 @@
 //! Training runs behind a figure: one experiment under several rules, step sizes and seeds.
 
-use super::measured::Run;
+use super::measured::MeasuredRun;
 use crate::progress::Progress;
 use anyhow::{Context, Result};
 use fedstay::record::RoundLine;
@@ -97,12 +97,12 @@ impl Arm {
 pub(super) struct Done {
     pub(super) arm: Arm,
     pub(super) experiment: Experiment,
-    pub(super) runs: Vec<Run>,
+    pub(super) runs: Vec<MeasuredRun>,
 }
 
 impl Done {
     /// The first seed's run.
-    pub(super) fn first(&self) -> &Run {
+    pub(super) fn first(&self) -> &MeasuredRun {
         &self.runs[0]
     }
 }
@@ -138,14 +138,14 @@ pub(super) fn study(text: &str, arms: Vec<Arm>, asked: &Asked, seeds: &[u64]) ->
 
 /// One run. The outer error is about the experiment or its data; the inner one came up during
 /// training, as when a step size is so large that the weights leave the floating-point range.
-pub(super) fn run(experiment: Experiment, bar: &str) -> Result<Result<Run, Error>> {
+pub(super) fn run(experiment: Experiment, bar: &str) -> Result<Result<MeasuredRun, Error>> {
     let mut trial = Trial::new(experiment)?;
     let mut progress = Progress::named(&trial, bar);
     let mut keep = Keep::default();
     let summary = trial.run(&mut [&mut progress, &mut keep]);
     progress.finish();
     match summary {
-        Ok(summary) => Ok(Ok(Run::new(&keep.0, &summary.context("interrupted")?))),
+        Ok(summary) => Ok(Ok(MeasuredRun::new(&keep.0, &summary.context("interrupted")?))),
         Err(error) => Ok(Err(error)),
     }
 }
@@ -172,7 +172,7 @@ pub(super) fn numbers(done: &[Done], paper: Value) -> Value {
                 "name": arm.name,
                 "rule": arm.label,
                 "experiment": experiment,
-                "runs": runs.iter().map(Run::numbers).collect::<Vec<_>>(),
+                "runs": runs.iter().map(MeasuredRun::numbers).collect::<Vec<_>>(),
             })
         })
         .collect();

@@ -44,7 +44,7 @@ pub struct Checkpoint<S> {
 }
 
 #[derive(Serialize, Deserialize)]
-struct First {
+struct CheckpointSeal {
     schema: String,
     #[serde(default)]
     sha256: String,
@@ -66,7 +66,8 @@ impl<S: Serialize> Checkpoint<S> {
     /// When the disk is full; the checkpoint before is then still there.
     pub fn write(&self, folder: &Path) -> io::Result<()> {
         let body = to_line(self)?;
-        let first = First { schema: SCHEMA.to_owned(), sha256: hex(&Sha256::digest(&body)) };
+        let first =
+            CheckpointSeal { schema: SCHEMA.to_owned(), sha256: hex(&Sha256::digest(&body)) };
         let mut bytes = to_line(&first)?;
         bytes.extend(body);
         write_private(&place(folder), &bytes)
@@ -91,7 +92,7 @@ impl<S: DeserializeOwned> Checkpoint<S> {
         let end = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |end| end + 1);
         let (first, body) = bytes.split_at(end);
         let damaged = || changed("is damaged: it is not what the run had written".into());
-        let first: First = serde_json::from_slice(first).map_err(|_| damaged())?;
+        let first: CheckpointSeal = serde_json::from_slice(first).map_err(|_| damaged())?;
         match first.schema.as_str() {
             SCHEMA => {}
             WITHOUT_HASHES => {

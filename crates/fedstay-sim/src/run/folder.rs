@@ -17,7 +17,7 @@ use super::checkpoint::{Asked, Checkpoint, hash_of};
 use super::disk::{named, sync_folder_of, write_whole};
 use super::journal::{Journal, to_line};
 use super::lock::RunLock;
-use super::model::{Layout, model_bytes};
+use super::model::{TensorShapes, model_bytes};
 use crate::experiment::SpecError;
 use fedstay::record::{GramLine, Header, RoundLine, Summary};
 use fedstay::{Book, Error, Moment, RoundRecord, SessionState};
@@ -290,7 +290,7 @@ impl Folder {
         &mut self,
         state: SessionState,
         weights: &[f64],
-        layout: &Layout,
+        layout: &TensorShapes,
         summary: &Summary,
     ) -> Result<(), FolderError> {
         // When a checkpoint was due is a matter of time; the last one is not.

@@ -16,7 +16,7 @@ pub(crate) use folder::write_folder;
 pub use folder::{CutOff, Driver, Folder, FolderError, Start, made_in_python};
 pub use journal::{Journal, Mark};
 pub use lock::RunLock;
-pub use model::Layout;
+pub use model::TensorShapes;
 pub use reader::{Recorded, read_gram, read_rounds};
 pub use tensorboard::TensorBoard;
 pub use trial::{Parting, Trial};

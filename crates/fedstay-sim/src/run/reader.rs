@@ -42,12 +42,12 @@ pub fn read_rounds(path: &Path) -> Result<Recorded, String> {
 /// When there is no such file or its first line does not name the schema.
 pub fn read_gram(path: &Path) -> Result<Vec<GramLine>, String> {
     #[derive(Deserialize)]
-    struct First {
+    struct GramHeader {
         schema: String,
     }
     let text = read(path)?;
     let mut lines = text.split_inclusive('\n');
-    let first: Result<First, _> = serde_json::from_str(lines.next().unwrap_or_default());
+    let first: Result<GramHeader, _> = serde_json::from_str(lines.next().unwrap_or_default());
     match first {
         Ok(first) if first.schema == GramLine::SCHEMA => Ok(parse(lines, GramLine::check).0),
         _ => Err(format!("{}: its first line does not say {}", path.display(), GramLine::SCHEMA)),

@@ -74,7 +74,7 @@ impl Workspaces {
 }
 
 /// What came of an agent's work.
-type Done = Result<(), crate::model::Error>;
+type Worked = Result<(), crate::model::Error>;
 
 fn failed(round: u32) -> impl Fn(crate::model::Error) -> Error {
     use crate::model::Error::{Bound, NotFinite};
@@ -409,7 +409,7 @@ impl Engine for Simulator {
             |index: usize,
              known_loss: Option<f64>,
              must_stay: bool,
-             act: &mut dyn FnMut(&Task<'_>, &mut Workspace) -> Done| {
+             act: &mut dyn FnMut(&Task<'_>, &mut Workspace) -> Worked| {
                 let rows = rows(population.data(), population.agent(index))?;
                 let personal = call.broadcast.personal(AgentId(index as u64));
                 let personal = personal.map(|weights| network.load(weights)).transpose()?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
-use crate::data::{DataError, Dataset, Loaded};
+use crate::data::{DataError, Dataset, LoadedData};
 use crate::partition::{Deal, Histogram, Partition};
 
 /// How many devices there are and take part, and what each holds.
@@ -36,12 +36,12 @@ impl Population {
     /// Deals the training rows out to `sizes.population` devices and lets `sizes.agents` of them
     /// take part, chosen at random; the others are held out.
     pub fn new(
-        loaded: Loaded,
+        loaded: LoadedData,
         partition: &Partition,
         sizes: Sizes,
         rng: &mut ChaCha8Rng,
     ) -> Result<Self, DataError> {
-        let Loaded { mut data, train, .. } = loaded;
+        let LoadedData { mut data, train, .. } = loaded;
         let devices = sizes.population.unwrap_or(sizes.agents);
         if devices < sizes.agents {
             let why = format!("{devices} devices are fewer than agents = {}", sizes.agents);

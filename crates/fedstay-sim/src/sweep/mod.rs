@@ -35,4 +35,4 @@ pub use results::outcome::{Finished, Outcome};
 pub use results::series::{Point, Series};
 pub use results::sketch::sketch;
 pub use results::stats;
-pub use results::store::{Store, StoreError, Work, usual_store};
+pub use results::store::{Store, StoreError, WorkDone, usual_store};

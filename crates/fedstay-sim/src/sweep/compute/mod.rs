@@ -11,7 +11,7 @@ mod workers;
 use crate::experiment::SpecError;
 use crate::sweep::compute::shared::data_key;
 use crate::sweep::compute::workers::Workers;
-use crate::sweep::{Family, Finished, Plan, Planned, Store, StoreError, Work, families};
+use crate::sweep::{Family, Finished, Plan, Planned, Store, StoreError, WorkDone, families};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -78,7 +78,7 @@ pub struct Tally {
     /// The share of the missing work that is done, by rounds and local steps.
     pub share: f64,
     /// What was computed.
-    pub work: Work,
+    pub work: WorkDone,
 }
 
 /// Watches a sweep. Called from several threads.

@@ -7,7 +7,7 @@
 use crate::experiment::Experiment;
 use crate::sweep::plan::key::{BUILD, RESULTS};
 use crate::sweep::{
-    Finished, Options, Outcome, Plan, Planned, Series, Store, StoreError, SweepError, Work,
+    Finished, Options, Outcome, Plan, Planned, Series, Store, StoreError, SweepError, WorkDone,
 };
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -108,13 +108,13 @@ pub struct Package {
     /// Its runs, in the order in which they were asked for.
     pub runs: Vec<Finished>,
     /// What they took.
-    pub work: Work,
+    pub work: WorkDone,
 }
 
 #[derive(Serialize, Deserialize)]
 struct Wire {
     runs: Vec<String>,
-    work: Work,
+    work: WorkDone,
 }
 
 /// Computes runs, each given as TOML, on so many threads. Those that can share work do.

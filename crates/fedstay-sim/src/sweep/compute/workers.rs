@@ -9,7 +9,7 @@ use crate::sweep::compute::claim::{BEAT, Owner};
 use crate::sweep::compute::shared::{Pools, Populations};
 use crate::sweep::compute::single::alone;
 use crate::sweep::plan::family::{Family, steps};
-use crate::sweep::{Finished, Options, Planned, Store, SweepError, SweepWatch, Tally, Work};
+use crate::sweep::{Finished, Options, Planned, Store, SweepError, SweepWatch, Tally, WorkDone};
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 #[derive(Default)]
 struct Queue {
     /// Parts of families that have begun; the last one first, so that few are open at a time.
-    branches: Vec<Task>,
+    branches: Vec<QueuedJob>,
     /// Families that nobody here has begun.
     families: VecDeque<Family>,
     /// Families that another process has.
@@ -28,12 +28,12 @@ struct Queue {
 }
 
 /// Something for one worker.
-struct Task {
+struct QueuedJob {
     open: Arc<Open>,
-    job: Job,
+    job: FamilyJob,
 }
 
-enum Job {
+enum FamilyJob {
     /// A shared trajectory from where it stands; `None` from the start.
     Shared(Option<Box<Branch>>),
     /// One run by itself.
@@ -72,13 +72,13 @@ pub(in crate::sweep) struct Workers<'a> {
 }
 
 /// Says that a worker is no longer busy, however its task ended: the others wait for that.
-struct Done<'a> {
+struct Leaving<'a> {
     busy: &'a AtomicUsize,
     failed: &'a AtomicBool,
     change: &'a Condvar,
 }
 
-impl Drop for Done<'_> {
+impl Drop for Leaving<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.failed.store(true, Ordering::SeqCst);
@@ -160,7 +160,8 @@ impl<'a> Workers<'a> {
         let mut pools = Pools::default();
         let mut work = || -> Result<(), SweepError> {
             while let Some(task) = self.next()? {
-                let _done = Done { busy: &self.busy, failed: &self.failed, change: &self.change };
+                let _done =
+                    Leaving { busy: &self.busy, failed: &self.failed, change: &self.change };
                 self.compute(task, &mut pools)?;
             }
             Ok(())
@@ -174,7 +175,7 @@ impl<'a> Workers<'a> {
     }
 
     /// The next task; `None` when all is done, here and elsewhere, or somebody failed.
-    fn next(&self) -> Result<Option<Task>, SweepError> {
+    fn next(&self) -> Result<Option<QueuedJob>, SweepError> {
         let mut queue = lock(&self.queue);
         loop {
             if self.failed.load(Ordering::SeqCst) {
@@ -239,9 +240,9 @@ impl<'a> Workers<'a> {
         }
         let population = self.populations.of(&family.runs[0].experiment)?;
         let shared = family.runs.len() > 1;
-        let jobs: Vec<Job> = match shared {
-            true => vec![Job::Shared(None)],
-            false => vec![Job::Alone(Arc::clone(&family.runs[0]))],
+        let jobs: Vec<FamilyJob> = match shared {
+            true => vec![FamilyJob::Shared(None)],
+            false => vec![FamilyJob::Alone(Arc::clone(&family.runs[0]))],
         };
         let open = Arc::new(Open {
             family,
@@ -249,7 +250,7 @@ impl<'a> Workers<'a> {
             tasks: AtomicUsize::new(jobs.len()),
             spent: Mutex::default(),
         });
-        let task = |job| Task { open: Arc::clone(&open), job };
+        let task = |job| QueuedJob { open: Arc::clone(&open), job };
         Ok(Opened::Tasks(jobs.into_iter().map(task).collect()))
     }
 
@@ -258,18 +259,20 @@ impl<'a> Workers<'a> {
         (self.options.threads / self.busy.load(Ordering::SeqCst).max(1)).max(1)
     }
 
-    fn compute(&self, task: Task, pools: &mut Pools) -> Result<(), SweepError> {
+    fn compute(&self, task: QueuedJob, pools: &mut Pools) -> Result<(), SweepError> {
         let before = Instant::now();
         let steps = match task.job {
-            Job::Alone(run) => self.alone(&task.open, &run, pools)?,
-            Job::Shared(branch) => self.grow(&task.open, branch.map(|branch| *branch), pools)?,
+            FamilyJob::Alone(run) => self.alone(&task.open, &run, pools)?,
+            FamilyJob::Shared(branch) => {
+                self.grow(&task.open, branch.map(|branch| *branch), pools)?
+            }
         };
         let mut spent = lock(&task.open.spent);
         spent.0 += before.elapsed();
         spent.1.add(steps);
         if task.open.tasks.fetch_sub(1, Ordering::SeqCst) == 1 {
             let Open { family, .. } = &*task.open;
-            let work = Work {
+            let work = WorkDone {
                 runs: family.runs.len() as u64,
                 seconds: spent.0.as_secs_f64(),
                 taken: spent.1.taken,
@@ -333,7 +336,7 @@ impl<'a> Workers<'a> {
             let Ok(mut grown) = pool.install(|| branch.grow(&mut simulator)) else {
                 // Somewhere training left the floating-point range: each run alone says where.
                 lock(&self.books).done -= u64::from(round) * each * runs.len() as u64;
-                self.branch_off(open, runs.into_iter().map(Job::Alone).collect());
+                self.branch_off(open, runs.into_iter().map(FamilyJob::Alone).collect());
                 return Ok(spent);
             };
             spent.add(grown.steps);
@@ -344,10 +347,10 @@ impl<'a> Workers<'a> {
             let going = runs.len() - grown.finished.len();
             self.advance(each * going as u64);
             let Some(next) = grown.branches.pop() else { return Ok(spent) };
-            let others: Vec<Job> = grown
+            let others: Vec<FamilyJob> = grown
                 .branches
                 .into_iter()
-                .map(|branch| Job::Shared(Some(Box::new(branch))))
+                .map(|branch| FamilyJob::Shared(Some(Box::new(branch))))
                 .collect();
             if !others.is_empty() {
                 self.branch_off(open, others);
@@ -357,9 +360,9 @@ impl<'a> Workers<'a> {
         }
     }
 
-    fn branch_off(&self, open: &Arc<Open>, jobs: Vec<Job>) {
+    fn branch_off(&self, open: &Arc<Open>, jobs: Vec<FamilyJob>) {
         open.tasks.fetch_add(jobs.len(), Ordering::SeqCst);
-        let task = |job| Task { open: Arc::clone(open), job };
+        let task = |job| QueuedJob { open: Arc::clone(open), job };
         lock(&self.queue).branches.extend(jobs.into_iter().map(task));
         self.change.notify_all();
     }
@@ -387,7 +390,7 @@ impl<'a> Workers<'a> {
 }
 
 enum Opened {
-    Tasks(Vec<Task>),
+    Tasks(Vec<QueuedJob>),
     Elsewhere(Family),
     Done,
 }

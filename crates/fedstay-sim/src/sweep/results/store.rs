@@ -95,7 +95,7 @@ pub fn usual_store(file: &Path) -> PathBuf {
 
 /// Work done on a store.
 #[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Work {
+pub struct WorkDone {
     /// Runs computed.
     pub runs: u64,
     /// Seconds of one worker.
@@ -108,7 +108,7 @@ pub struct Work {
     pub nobody_leaves: u64,
 }
 
-impl Work {
+impl WorkDone {
     /// The share of the local steps that sharing saved.
     pub fn shared(&self) -> f64 {
         1.0 - self.taken as f64 / self.alone.max(1) as f64
@@ -361,7 +361,7 @@ impl Store {
     }
 
     /// Keeps what computing took.
-    pub(in crate::sweep) fn note_work(&self, work: &Work) -> Result<(), StoreError> {
+    pub(in crate::sweep) fn note_work(&self, work: &WorkDone) -> Result<(), StoreError> {
         self.connection
             .execute(
                 "INSERT INTO work (finished_at, runs, seconds, steps_taken, steps_alone, \
@@ -383,12 +383,12 @@ impl Store {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn work(&self) -> Result<Work, StoreError> {
+    pub fn work(&self) -> Result<WorkDone, StoreError> {
         let sql = "SELECT total(runs), total(seconds), total(steps_taken), total(steps_alone), \
                    total(steps_nobody_leaves) FROM work";
         let work = self.connection.query_row(sql, [], |row| {
             let whole = |index: usize| Ok::<u64, rusqlite::Error>(row.get::<_, f64>(index)? as u64);
-            Ok(Work {
+            Ok(WorkDone {
                 runs: whole(0)?,
                 seconds: row.get(1)?,
                 taken: whole(2)?,
