@@ -125,14 +125,21 @@ impl Ledger {
     fn note_departures(&mut self, line: &RoundLine) {
         for agent in &line.left {
             let entry = self.agents.entry(*agent).or_default();
+            // One that is gone cannot leave again, whatever a file says that others wrote.
+            if entry.left.is_some() {
+                continue;
+            }
             // Predictions are counted by agents, so only the first departure of one counts.
-            let first = entry.left.is_none() && entry.returned.is_none();
+            let first = entry.returned.is_none();
             self.foreseen += u32::from(first && self.in_d.contains(agent));
             entry.left = Some(line.round);
             self.left.push(Departure { agent: *agent, round: line.round });
         }
         for agent in &line.returned {
             let entry = self.agents.entry(*agent).or_default();
+            if entry.returned == Some(line.round) {
+                continue;
+            }
             (entry.left, entry.returned) = (None, Some(line.round));
             self.returned.push(Return { agent: *agent, round: line.round });
         }
@@ -230,7 +237,8 @@ mod tests {
         assert_eq!(left(&[gone]), (Some(2), None, 0, 1));
         assert_eq!(left(&[gone, back]), (None, Some(5), 0, 1));
         assert_eq!(left(&[gone, back, again]), (Some(6), Some(5), 0, 2), "not its first");
-        assert_eq!(left(&[back, again]), (Some(6), Some(5), 0, 1));
+        let twice = r#""round":3,"agents":[],"loss":[],"left":[0,0]"#;
+        assert_eq!(left(&[gone, twice]), (Some(2), None, 0, 1), "it was gone");
         let held = r#""round":1,"agents":[0],"loss":[0.9],"d":[0]"#;
         assert_eq!(left(&[held, gone, back, again]), (Some(6), Some(5), 1, 2));
     }
