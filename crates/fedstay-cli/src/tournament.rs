@@ -161,9 +161,9 @@ fn judged(bout: &Bout, alone: Option<&[Score]>) -> Result<(Summary, Vec<u32>)> {
 /// What an agent has at the end, less what it cost it.
 fn value(agent: &AgentSummary, idle: u32) -> f64 {
     let loss = agent.ends_with.map_or(agent.loss, |score| score.loss);
-    let foresaw = agent.left.is_some() && agent.behaviour.as_deref() == Some("foresight");
+    let foresaw = agent.entry.left.is_some() && agent.behaviour.as_deref() == Some("foresight");
     let worth = if foresaw { 1.0 } else { (2.0 - loss / agent.epsilon).clamp(0.0, 1.0) };
-    worth - COST * f64::from(agent.reports.saturating_sub(idle))
+    worth - COST * f64::from(agent.entry.reports.saturating_sub(idle))
 }
 
 /// The file of finished runs.

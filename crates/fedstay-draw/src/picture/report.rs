@@ -231,8 +231,8 @@ fn agents(summary: &Summary) -> String {
             decimal(agent.loss - agent.epsilon),
             percent(agent.accuracy),
             content(agent).map_or("not asked", |yes| if yes { "yes" } else { "no" }).to_owned(),
-            agent.left.map_or("stayed".to_owned(), |round| round.to_string()),
-            agent.rounds_in_d.to_string(),
+            agent.entry.left.map_or("stayed".to_owned(), |round| round.to_string()),
+            agent.entry.rounds_in_d.to_string(),
             agent.behaviour.clone().unwrap_or_else(|| summary.behaviour.clone()),
         ]
     };

@@ -222,7 +222,8 @@ impl Trial {
     ) -> Result<(), SpecError> {
         let delivered = self.server().delivered().to_vec();
         let unknown = |round: &u32| left_with.weights(*round).is_none();
-        let last_unknown = summary.agents.iter().filter_map(|agent| agent.left).filter(unknown);
+        let last_unknown =
+            summary.agents.iter().filter_map(|agent| agent.entry.left).filter(unknown);
         let again = match last_unknown.max() {
             Some(round) => Parting::again(self.experiment.clone(), round)?,
             None => Parting::default(),
@@ -231,7 +232,7 @@ impl Trial {
         let ends: Vec<&[f64]> = summary
             .agents
             .iter()
-            .map(|agent| agent.left.and_then(left_with).unwrap_or(&delivered))
+            .map(|agent| agent.entry.left.and_then(left_with).unwrap_or(&delivered))
             .collect();
         let (scores, own) = match self.session.engine() {
             Agents::Data(simulator) => {
@@ -339,7 +340,7 @@ impl Book for Spent {
     }
 
     fn enter(&self, summary: &mut Summary) {
-        let reports = summary.agents.iter().map(|agent| agent.reports).max().unwrap_or(0);
+        let reports = summary.agents.iter().map(|agent| agent.entry.reports).max().unwrap_or(0);
         summary.privacy = Some(self.privacy.budget(reports, self.parts));
     }
 }

@@ -217,11 +217,6 @@ impl Consistency {
         }
     }
 
-    /// Everybody it has cast doubt on so far, by id.
-    pub fn flagged(&self) -> Vec<AgentId> {
-        self.doubted.keys().copied().collect()
-    }
-
     /// What a reader of the summary should know.
     pub fn warnings(&self) -> Vec<String> {
         let weight = match self.convex {
@@ -276,7 +271,6 @@ impl Book for Consistency {
     }
 
     fn enter(&self, summary: &mut Summary) {
-        summary.flagged = self.flagged();
         summary.warnings.extend(self.warnings());
     }
 }

@@ -407,7 +407,7 @@ fn steps_of(experiment: &Experiment, finished: &Finished) -> Steps {
         Some(round) => u64::from(round) - u64::from(received),
         None => u64::from(summary.rounds),
     };
-    let all: u64 = summary.agents.iter().map(|agent| rounds(agent.left)).sum();
+    let all: u64 = summary.agents.iter().map(|agent| rounds(agent.entry.left)).sum();
     let share = training.participation;
     let taken = (all as f64 * share).round() as u64 * training.local.steps as u64;
     Steps { taken, alone: taken, nobody_leaves }
