@@ -1,4 +1,4 @@
-"""What the benchmarks share: one thread, one core, a fedstay example to talk to, tables."""
+"""What the benchmarks share: one thread, one core, a driver to talk to, tables."""
 
 import json
 import os
@@ -18,17 +18,18 @@ def pin():
     os.sched_setaffinity(0, {LAST_CORE})
 
 
-def example(name):
-    return os.path.join(TARGET, "release", "examples", name)
+def driver(name):
+    """A program of bench/drivers."""
+    return os.path.join(TARGET, "release", name)
 
 
 class Child:
-    """A fedstay example that answers each line with one line of JSON, and waits in between."""
+    """A driver that answers each line with one line of JSON, and waits in between."""
 
     def __init__(self, name, *arguments, threads=1):
         cores = {LAST_CORE} if threads == 1 else set(range(os.cpu_count()))
         self.process = subprocess.Popen(
-            [example(name), *map(str, arguments)],
+            [driver(name), *map(str, arguments)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             env={**os.environ, "RAYON_NUM_THREADS": str(threads)},
             preexec_fn=lambda: os.sched_setaffinity(0, cores),
@@ -55,7 +56,7 @@ class Child:
 
 
 def output(name, *arguments, threads=1):
-    """The one line of JSON of an example that asks nothing."""
+    """The one line of JSON of a driver that asks nothing."""
     child = Child(name, *arguments, threads=threads)
     answer = child.read()
     child.end()

@@ -1,7 +1,7 @@
 """The exact early exit over the first half of real training, on one core, against PyTorch.
 
 Figure 2's setting at ε = 0.2 with 5,000 images an agent, once for agents that decide on the model
-they received and once for those that decide on their own. The example `early_exit` trains with full
+they received and once for those that decide on their own. The driver `early_exit` trains with full
 losses and with the early exit side by side and asserts after every round that all weights are the
 same bits and the same agents have left; in between, PyTorch plays its round. Exits with 1 if a
 target is missed.

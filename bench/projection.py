@@ -16,7 +16,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import numpy as np  # noqa: E402  (the thread count must be set before NumPy loads)
 
-BINARY = sys.argv[1] if len(sys.argv) > 1 else "target/release/examples/project"
+BINARY = sys.argv[1] if len(sys.argv) > 1 else "target/release/project"
 REPEATS = 15
 
 

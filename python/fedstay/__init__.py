@@ -5,7 +5,7 @@ many runs of it, and `fedstay.flower` real machines. See docs/python.md in the r
 """
 
 from . import rules
-from ._core import Behaviour, Decision, Error, Report, Server, __version__, tau
+from ._core import Behaviour, Decision, Error, Report, Round, RuleError, Server, __version__, tau
 from .result import Departure, Picture, Result, read
 from .rules import *  # noqa: F403  (a rule's class is listed once, in `rules.__all__`)
 from .simulation import Agent, run, simulate
@@ -20,6 +20,8 @@ __all__ = [
     "Picture",
     "Report",
     "Result",
+    "Round",
+    "RuleError",
     "Server",
     "Sweep",
     "__version__",

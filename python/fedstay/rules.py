@@ -2,17 +2,22 @@
 
 One class per rule, with the names and the defaults a configuration has; a test holds them against the
 list of the core. Wherever a rule is asked for, its name ("ada-gd") or a dict as in TOML
-(`{"kind": "ada-gd", "delta": 0.02}`) will do as well.
+(`{"kind": "ada-gd", "delta": 0.02}`) will do as well, and so will an object of your own: see `CustomRule`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from ._core import Round
 
 __all__ = [
     "AdaGd",
     "Afl",
+    "CustomRule",
     "FedAvg",
     "FedFv",
     "FedMgdaPlus",
@@ -24,6 +29,7 @@ __all__ = [
     "QFedAvg",
     "Retain",
     "Rule",
+    "Step",
 ]
 
 
@@ -49,9 +55,54 @@ class Rule:
         return {"kind": self.kind, **given}
 
 
+class Step(NamedTuple):
+    """What a rule of your own returns when it has more to say than the step itself."""
+
+    #: What to add to the weights; None with `stop`, because a run that stops keeps its weights.
+    step: Any
+    #: Why the run ends here: everybody is content enough, or no step helps anybody.
+    stop: Literal["settled", "stalled"] | None = None
+    #: Whom the rule predicts to leave, for the records; the usual first-order prediction unless given.
+    about_to_leave: Sequence[int] | None = None
+
+
+class CustomRule(Protocol):
+    """A rule of your own: any object with `aggregate`, wherever a rule is asked for.
+
+    It may also have
+
+    name : str, which headers, summaries and drawings call it; the name of its class unless given.
+    epsilon : float, the loss at which agents leave that bring no precision of their own.
+    save() -> str and restore(text) : what it remembers between rounds. Without them a run is kept in
+        its folder like any other, but cannot be resumed.
+
+    The server works on a deep copy, taken anew for every step: a step that fails leaves no trace in the
+    rule, and the object that was given never changes, so that it can be used for the next run.
+
+    >>> import fedstay
+    >>> class Mean:
+    ...     def aggregate(self, round):
+    ...         return round.displacements.mean(axis=0)
+    >>> server = fedstay.Server([0.0], Mean(), 0.1)
+    >>> near = fedstay.Report(0, [1.0], loss=1.0, epsilon=0.1)
+    >>> far = fedstay.Report(1, [3.0], loss=9.0, epsilon=0.1)
+    >>> decision = server.step([near, far])
+    >>> server.weights.tolist(), server.rule
+    ([-0.2], 'Mean')
+    """
+
+    def aggregate(self, round: Round, /) -> Any:
+        """The step: as many finite numbers as there are weights, in any shape; or a `Step`."""
+
+
+#: A rule as an object, of the list or of your own, by name, or as a dict as in TOML.
+RuleLike = Rule | CustomRule | str | Mapping[str, Any]
+
+
 def usual_epsilon(rule: Any) -> float | None:
     """The precision that a rule was given for agents that bring none."""
-    return rule.epsilon if isinstance(rule, Rule) else None
+    epsilon: float | None = getattr(rule, "epsilon", None)
+    return epsilon
 
 
 @dataclass(frozen=True, kw_only=True)

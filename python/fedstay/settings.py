@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from ._core import Error
 from .rules import Rule
 
 __all__ = ["flat"]
@@ -22,6 +23,12 @@ def flat(keys: Mapping[str, Any], inside: str = "") -> list[tuple[str, str]]:
             if value.epsilon is not None and "epsilon" not in keys:
                 pairs.append(("epsilon", json.dumps(value.epsilon)))
             value = value.to_dict()
+        if hasattr(value, "aggregate"):
+            raise Error(
+                f"`{inside}{key}` is a {type(value).__name__}, a rule of your own: `fedstay.simulate`, "
+                "`fedstay.Server` and `fedstay.flower` run it; experiments and sweeps take the rules of "
+                "the list"
+            )
         if isinstance(value, Mapping):
             pairs += flat(value, f"{inside}{key}.")
         else:

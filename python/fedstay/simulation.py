@@ -15,13 +15,10 @@ from numpy.typing import NDArray
 from . import _core
 from .engine import Assessed, Gathered, Member
 from .result import Result, from_outcome
-from .rules import Rule, usual_epsilon
+from .rules import RuleLike, usual_epsilon
 from .settings import flat
 
-__all__ = ["Agent", "RuleLike", "run", "simulate"]
-
-#: A rule as an object, by name, or as a dict as in TOML.
-RuleLike = Rule | str | Mapping[str, Any]
+__all__ = ["Agent", "run", "simulate"]
 
 
 class Agent(Protocol):
@@ -194,8 +191,8 @@ def simulate(
     ----------
     agents : list or dict of agents
         Anything with `loss_and_grad(weights)`; keys of a dict are the agents' names.
-    rule : Rule, str or dict
-        How the server aggregates: `fedstay.AdaGd()`, "fedavg" …
+    rule : Rule, str, dict or an object of your own
+        How the server aggregates: `fedstay.AdaGd()`, "fedavg", anything with `aggregate(round)` …
     weights : array
         Where training starts. Agents receive the weights in its precision; the server keeps float64.
     step_size : float

@@ -2,7 +2,7 @@
 
 use crate::error::{blame, error};
 use fedstay::{AgentId, Vector};
-use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
+use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, ToPyArray};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use serde::de::DeserializeOwned;
@@ -70,6 +70,14 @@ impl Numbers {
             "float32" => Self::F32(array.cast_into::<PyArray1<f32>>()?.unbind()),
             _ => Self::F64(array.cast_into::<PyArray1<f64>>()?.unbind()),
         })
+    }
+
+    /// A copy of a vector of ours, in its precision.
+    pub(crate) fn copy(py: Python<'_>, vector: Vector<'_>) -> Self {
+        match vector {
+            Vector::F32(values) => Self::F32(values.to_pyarray(py).unbind()),
+            Vector::F64(values) => Self::F64(values.to_pyarray(py).unbind()),
+        }
     }
 
     pub(crate) fn hold<'py>(&self, py: Python<'py>) -> PyResult<Held<'py>> {

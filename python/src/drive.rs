@@ -2,11 +2,11 @@
 
 use crate::convert::Numbers;
 use crate::engine::PyEngine;
-use crate::error::{error, from_core, with_sources};
+use crate::error::{Raised, error, from_core, with_sources};
 use crate::lists::Behaviour;
 use crate::outcome::Outcome;
 use fedstay::record::{Header, RoundLine};
-use fedstay::{About, Server, Session};
+use fedstay::{About, Rule, Server, Session};
 use fedstay_draw::picture::{self, Subject};
 use fedstay_sim::experiment::rule_label;
 use fedstay_sim::run::{Asked, Driver, Folder, Recorded, Start, read_rounds};
@@ -47,7 +47,8 @@ pub(crate) fn drive(
         return Err(error("`rounds` is 0: nothing would happen; set it to 1 or more"));
     }
     let weights = Numbers::new(weights, "`weights`", None)?.widened(py)?;
-    let rule = crate::server::rule(rule)?;
+    let raised = Raised::default();
+    let rule = crate::rule::read(rule, &raised)?;
     let policy = crate::server::policy(policy)?;
     let behaviour = Behaviour::read(behaviour)?;
     let about = About {
@@ -60,18 +61,19 @@ pub(crate) fn drive(
     let server = Server::new(weights, rule, step_size)
         .and_then(|server| server.with_policy(policy))
         .map_err(from_core)?;
-    let engine = PyEngine::new(engine, server.weights().len())?;
+    let engine = PyEngine::new(engine, server.weights().len(), raised.clone())?;
     let mut session = Session::new(server, engine, rounds, about).map_err(from_core)?;
     let mut lines: Vec<RoundLine> = Vec::new();
     let mut folder = None;
     if let Some(path) = out {
         let config = config(session.server(), session.header(), &behaviour, settings)?;
         let pause = Duration::try_from_secs_f64(seconds_between_checkpoints).map_err(error)?;
-        let opened = open(&path, &config, resume, &mut session, &mut lines)?;
+        let opened = open(&path, &config, resume, &mut session, &mut lines);
+        let opened = opened.map_err(|why| raised.take().unwrap_or(why))?;
         folder = Some(opened.with_pause(pause));
     }
     let ended = session.run(&mut [&mut lines, &mut folder]);
-    let summary = ended.map_err(|why| session.engine().exception(why))?;
+    let summary = ended.map_err(|why| raised.behind(why))?;
     let summary = summary.ok_or_else(|| error("interrupted"))?;
     if let Some(folder) = &mut folder {
         let (header, rounds) = (session.header().clone(), std::mem::take(&mut lines));
@@ -80,8 +82,9 @@ pub(crate) fn drive(
         picture::run::write(&subject).map_err(|why| error(with_sources(&why)))?;
         picture::report::write(&subject).map_err(|why| error(with_sources(&why)))?;
         lines = subject.recorded.rounds;
-        let state = session.state().map_err(|why| session.engine().exception(why))?;
-        folder.finish(state, session.server().delivered(), &layout, &summary).map_err(error)?;
+        let state = session.state().map_err(|why| raised.behind(why))?;
+        let finished = folder.finish(state, session.server().delivered(), &layout, &summary);
+        finished.map_err(|why| raised.take().unwrap_or_else(|| error(why)))?;
     }
     Outcome::new(session.header(), &lines, &summary, session.server().delivered())
 }
@@ -109,7 +112,7 @@ fn open(
     }
     *lines = read_rounds(&path.join("rounds.jsonl")).map_err(error)?.rounds;
     if let Some(state) = found.state {
-        session.resume(state).map_err(|why| session.engine().exception(why))?;
+        session.resume(state).map_err(from_core)?;
     }
     Ok(found.folder)
 }
@@ -129,7 +132,15 @@ fn config(
     table.insert("step_size".into(), server.step_size().into());
     table.insert("on".into(), header.on.clone().into());
     let section = |value: Result<Table, toml::ser::Error>| value.map_err(error);
-    table.insert("rule".into(), section(Table::try_from(server.rule()))?.into());
+    let rule = match server.rule() {
+        // Its parameters are the program's to keep.
+        Rule::Custom(rule) => [("kind", "custom"), ("name", rule.name())]
+            .map(|(key, value)| (key.to_owned(), value.into()))
+            .into_iter()
+            .collect(),
+        rule => section(Table::try_from(rule))?,
+    };
+    table.insert("rule".into(), rule.into());
     table.insert("policy".into(), section(Table::try_from(server.policy()))?.into());
     table.insert("behaviour".into(), section(Table::try_from(behaviour.inner()))?.into());
     for (name, value) in section(Table::try_from(settings))? {

@@ -1,6 +1,6 @@
 //! An engine that is written in Python: the agents of `fedstay.simulate`, or those behind Flower.
 
-use crate::error::Error as PyError;
+use crate::error::{Error as PyError, Raised};
 use crate::report::{HeldReport, Report};
 use fedstay::record::HeaderAgent;
 use fedstay::{
@@ -11,7 +11,6 @@ use numpy::ToPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::borrow::Cow;
-use std::cell::RefCell;
 
 /// `fedstay.engine.Member`.
 #[derive(FromPyObject, Clone, PartialEq)]
@@ -42,24 +41,23 @@ struct Answers<'py> {
     too_few: bool,
 }
 
-/// Asks a Python object for everything; keeps the exception when it raises one.
+/// Asks a Python object for everything; `raised` keeps the exception when it raises one.
 pub(crate) struct PyEngine<'py> {
     object: Bound<'py, PyAny>,
     dimension: usize,
     held: Vec<HeldReport<'py>>,
     roll: Vec<Member>,
-    failure: RefCell<Option<PyErr>>,
+    raised: Raised,
 }
 
 impl<'py> PyEngine<'py> {
-    pub(crate) fn new(object: Bound<'py, PyAny>, dimension: usize) -> PyResult<Self> {
+    pub(crate) fn new(
+        object: Bound<'py, PyAny>,
+        dimension: usize,
+        raised: Raised,
+    ) -> PyResult<Self> {
         let roll = object.call_method0("agents")?.extract()?;
-        Ok(Self { object, dimension, held: Vec::new(), roll, failure: RefCell::new(None) })
-    }
-
-    /// The exception behind an error of the run, or the error itself.
-    pub(crate) fn exception(&self, error: Error) -> PyErr {
-        self.failure.borrow_mut().take().unwrap_or_else(|| crate::error::from_core(error))
+        Ok(Self { object, dimension, held: Vec::new(), roll, raised })
     }
 
     /// Who takes part now; whether that has changed.
@@ -72,7 +70,7 @@ impl<'py> PyEngine<'py> {
 
     fn failed(&self, round: u32, error: PyErr) -> Error {
         let why = error.to_string();
-        *self.failure.borrow_mut() = Some(error);
+        self.raised.keep(error);
         Error::Engine { round, why }
     }
 
@@ -174,7 +172,7 @@ impl Engine for PyEngine<'_> {
 
     fn dropped(&mut self, agent: AgentId, why: &str) {
         if let Err(error) = self.object.call_method1("dropped", (agent.0, why)) {
-            *self.failure.borrow_mut() = Some(error);
+            self.raised.keep(error);
         }
     }
 }

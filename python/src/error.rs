@@ -1,8 +1,9 @@
-//! The one exception of the package.
+//! The exceptions of the package.
 
 use fedstay::AgentId;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
+use std::sync::{Arc, Mutex, PoisonError};
 
 pyo3::create_exception!(
     fedstay,
@@ -13,6 +14,37 @@ pyo3::create_exception!(
      number, or None where no agent is to blame."
 );
 
+pyo3::create_exception!(
+    fedstay,
+    RuleError,
+    Error,
+    "What a rule of your own is, or returned, cannot be used. The message names the rule."
+);
+
+/// Where an exception that was raised in Python waits while the core passes its error on.
+#[derive(Clone, Default)]
+pub(crate) struct Raised(Arc<Mutex<Option<PyErr>>>);
+
+impl Raised {
+    pub(crate) fn keep(&self, error: PyErr) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+    }
+
+    pub(crate) fn take(&self) -> Option<PyErr> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// The exception behind an error of the core, or the error itself.
+    pub(crate) fn behind(&self, error: fedstay::Error) -> PyErr {
+        self.take().unwrap_or_else(|| from_core(error))
+    }
+}
+
+/// An error that a rule of the caller's own is to blame for.
+pub(crate) fn rule_error(message: impl ToString) -> PyErr {
+    with_agent(RuleError::new_err(message.to_string()), None)
+}
+
 /// An error that no agent is to blame for.
 pub(crate) fn error(message: impl ToString) -> PyErr {
     blame(message, None)
@@ -20,7 +52,10 @@ pub(crate) fn error(message: impl ToString) -> PyErr {
 
 /// An error with the agent it names.
 pub(crate) fn blame(message: impl ToString, agent: Option<AgentId>) -> PyErr {
-    let error = Error::new_err(message.to_string());
+    with_agent(Error::new_err(message.to_string()), agent)
+}
+
+fn with_agent(error: PyErr, agent: Option<AgentId>) -> PyErr {
     Python::attach(|py| {
         // A plain exception takes any attribute; were it not so, the message still names the agent.
         let _ = error.value(py).setattr("agent", agent.map(|agent| agent.0));

@@ -13,6 +13,8 @@ mod outcome;
 mod participant;
 mod progress;
 mod report;
+mod round;
+mod rule;
 mod server;
 mod sweep;
 
@@ -23,7 +25,9 @@ use pyo3::prelude::*;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("Error", module.py().get_type::<error::Error>())?;
+    module.add("RuleError", module.py().get_type::<error::RuleError>())?;
     module.add_class::<report::Report>()?;
+    module.add_class::<round::Round>()?;
     module.add_class::<server::Server>()?;
     module.add_class::<server::Decision>()?;
     module.add_class::<lists::Behaviour>()?;

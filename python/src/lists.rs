@@ -1,7 +1,7 @@
 //! What there is, by the names a configuration uses, and behaviours for agents on this side.
 
 use crate::convert::described;
-use crate::error::{error, from_core};
+use crate::error::{Raised, error, from_core};
 use crate::participant::Sight;
 use fedstay::list::Entry;
 use fedstay::{AgentId, Aggregator, Choice, Decide, Policy, Rule, View};
@@ -28,7 +28,7 @@ pub(crate) fn keys() -> Vec<(&'static str, &'static str, &'static str)> {
 /// A rule with all its parameters, as JSON; raises for one that there is not.
 #[pyfunction]
 pub(crate) fn complete_rule(rule: &Bound<'_, PyAny>) -> PyResult<String> {
-    let rule = crate::server::rule(rule)?;
+    let rule = crate::rule::read(rule, &Raised::default())?;
     rule.check().map_err(from_core)?;
     serde_json::to_string(&rule).map_err(error)
 }
@@ -36,7 +36,7 @@ pub(crate) fn complete_rule(rule: &Bound<'_, PyAny>) -> PyResult<String> {
 /// Refuses a rule that sets loads where nobody applies them: such a run would be another rule's.
 #[pyfunction]
 pub(crate) fn refuse_loads(rule: &Bound<'_, PyAny>, place: &str) -> PyResult<()> {
-    let rule = crate::server::rule(rule)?;
+    let rule = crate::rule::read(rule, &Raised::default())?;
     if rule.facts().sets_loads { Err(error(no_loads(rule.name(), place))) } else { Ok(()) }
 }
 

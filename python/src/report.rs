@@ -42,7 +42,7 @@ pub(crate) struct Report {
     told: Told,
     direction: Numbers,
     gradient: Option<Numbers>,
-    reach: Option<f64>,
+    pub(crate) reach: Option<f64>,
     samples: u64,
 }
 
@@ -90,6 +90,28 @@ impl<'py> HeldReport<'py> {
             reach: report.reach,
             samples: report.samples,
         })
+    }
+}
+
+impl Report {
+    /// What the core was told, with vectors of its own.
+    pub(crate) fn of_core(py: Python<'_>, report: &fedstay::Report<'_>) -> Self {
+        let told = match report.standing {
+            Standing::Open { loss, epsilon } => Told::Open { loss, epsilon: Some(epsilon) },
+            Standing::Private { tau } => Told::Private { tau },
+        };
+        Self {
+            agent: report.agent,
+            told,
+            direction: Numbers::copy(py, report.direction),
+            gradient: report.gradient.map(|gradient| Numbers::copy(py, gradient)),
+            reach: report.reach,
+            samples: report.samples,
+        }
+    }
+
+    pub(crate) fn hold_direction<'py>(&self, py: Python<'py>) -> PyResult<Held<'py>> {
+        self.direction.hold(py)
     }
 }
 
@@ -166,6 +188,18 @@ impl Report {
     #[getter]
     fn direction(&self, py: Python<'_>) -> Py<PyAny> {
         self.direction.to_python(py)
+    }
+
+    /// The gradient at the received weights: the direction, unless another one was given.
+    #[getter]
+    fn gradient(&self, py: Python<'_>) -> Py<PyAny> {
+        self.gradient.as_ref().unwrap_or(&self.direction).to_python(py)
+    }
+
+    /// The sum of the local step sizes; None for the server's step size, which a rule sees filled in.
+    #[getter]
+    fn reach(&self) -> Option<f64> {
+        self.reach
     }
 
     /// How many samples stand behind the report.

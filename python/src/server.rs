@@ -1,9 +1,9 @@
 //! `Server` and `Decision`.
 
 use crate::convert::{Numbers, described};
-use crate::error::{error, from_core};
+use crate::error::{Raised, error, from_core};
 use crate::report::{HeldReport, Report};
-use fedstay::{AgentId, Losses, Policy, Reports, Rule};
+use fedstay::{AgentId, Losses, Policy, Reports};
 use numpy::{PyArray1, ToPyArray};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -16,8 +16,9 @@ use std::collections::BTreeMap;
 /// ----------
 /// weights : array
 ///     Where training starts; any shape, kept as float64.
-/// rule : Rule, str or dict
-///     How reports become a step: an object such as `fedstay.AdaGd()`, or a name such as "fedavg".
+/// rule : Rule, str, dict or an object of your own
+///     How reports become a step: an object such as `fedstay.AdaGd()`, a name such as "fedavg", or
+///     anything with `aggregate(round)`, see `fedstay.CustomRule`.
 /// step_size : float
 ///     The step size η.
 /// policy : str or dict, optional
@@ -42,6 +43,7 @@ pub(crate) struct Server {
     inner: fedstay::Server,
     /// The precision of agents whose reports bring none.
     epsilon: Option<f64>,
+    raised: Raised,
 }
 
 /// A server's checkpoint.
@@ -56,10 +58,6 @@ pub(crate) fn policy(value: Option<&Bound<'_, PyAny>>) -> PyResult<Policy> {
     value.map_or(Ok(Policy::None), |value| described(value, "policy", Policy::LIST))
 }
 
-pub(crate) fn rule(value: &Bound<'_, PyAny>) -> PyResult<Rule> {
-    described(value, "rule", Rule::LIST)
-}
-
 #[pymethods]
 impl Server {
     #[new]
@@ -72,13 +70,14 @@ impl Server {
     ) -> PyResult<Self> {
         let weights = Numbers::new(weights, "`weights`", None)?.widened(rule.py())?;
         let policy = self::policy(policy)?;
-        let inner = fedstay::Server::new(weights, self::rule(rule)?, step_size)
+        let raised = Raised::default();
+        let inner = fedstay::Server::new(weights, crate::rule::read(rule, &raised)?, step_size)
             .and_then(|server| server.with_policy(policy));
         let epsilon = match rule.getattr_opt("epsilon")? {
             Some(epsilon) => epsilon.extract()?,
             None => None,
         };
-        Ok(Self { inner: inner.map_err(from_core)?, epsilon })
+        Ok(Self { inner: inner.map_err(from_core)?, epsilon, raised })
     }
 
     /// One round: reports in, weights moved, decision out.
@@ -102,7 +101,7 @@ impl Server {
             let reports = Reports::with_goodbyes(server.weights().len(), reports, goodbyes)?;
             server.step(&reports)
         });
-        Ok(Decision::from(decision.map_err(from_core)?))
+        Ok(Decision::from(decision.map_err(|why| self.raised.behind(why))?))
     }
 
     /// The current weights, as a new float64 array.
@@ -137,7 +136,7 @@ impl Server {
 
     /// The rule's name.
     #[getter]
-    fn rule(&self) -> &'static str {
+    fn rule(&self) -> &str {
         self.inner.rule().name()
     }
 
@@ -157,23 +156,32 @@ impl Server {
 
     /// Everything the server is, for a checkpoint; `Server.from_state` takes it up again.
     fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        crate::rule::refuse_unsaved(self.inner.rule())?;
         let state = || State { epsilon: self.epsilon, server: self.inner.state() };
-        let bytes = py.detach(|| serde_json::to_vec(&state())).map_err(error)?;
+        let bytes = py.detach(|| serde_json::to_vec(&state()));
+        let bytes = bytes.map_err(|why| self.raised.take().unwrap_or_else(|| error(why)))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// A server as it was when `state` was taken.
+    /// A server as it was when `state` was taken; a rule of your own must be given again.
     ///
     /// >>> import fedstay
     /// >>> server = fedstay.Server([1.0, 2.0], "fedavg", 0.1)
     /// >>> fedstay.Server.from_state(server.state()).weights.tolist()
     /// [1.0, 2.0]
     #[staticmethod]
-    fn from_state(state: &[u8]) -> PyResult<Self> {
+    #[pyo3(signature = (state, rule=None))]
+    fn from_state(state: &[u8], rule: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let State { epsilon, server } = serde_json::from_slice(state).map_err(|why| {
             error(format!("these {} bytes are no server's state: {why}", state.len()))
         })?;
-        Ok(Self { inner: fedstay::Server::from_state(server).map_err(from_core)?, epsilon })
+        let raised = Raised::default();
+        let rule = rule.map(|rule| crate::rule::own(rule, &raised)).transpose()?.flatten();
+        let inner = match rule {
+            Some(rule) => fedstay::Server::from_state_with(server, rule),
+            None => fedstay::Server::from_state(server),
+        };
+        Ok(Self { inner: inner.map_err(|why| raised.behind(why))?, epsilon, raised })
     }
 
     fn __repr__(&self) -> String {

@@ -44,7 +44,7 @@ impl Aggregator for TrimmedMean {
     }
 
     fn facts(&self) -> Facts {
-        Facts { reads_epsilon: false, label: vec!["trimmed-mean"], ..Facts::default() }
+        Facts { reads_epsilon: false, name: Some("trimmed-mean".into()), ..Facts::default() }
     }
 
     /// It remembers nothing, so there is nothing to save.

@@ -125,6 +125,14 @@ pub enum Error {
     /// A server whose rule does not say how it is saved.
     #[error("a server with this rule cannot be saved: implement `Aggregator::save` and `restore`")]
     CannotSave,
+    /// A rule of the caller's own could not take its step.
+    #[error("the rule {rule}: {why}")]
+    Rule {
+        /// What the rule is called.
+        rule: String,
+        /// What went wrong.
+        why: String,
+    },
     /// An engine could not gather a round.
     #[error("round {round}: {why}")]
     Engine {

@@ -73,7 +73,7 @@ proptest! {
             (MaxFl { e: 0.0, reading: Reading::Sigmoid, ..MaxFl::default() }.into(), &same),
         ];
         for (rule, losses) in limits {
-            let name = rule.name();
+            let name = rule.name().to_owned();
             prop_assert!(far(&step(rule, losses, gradients), &plain) < 1e-13, "{name}");
         }
         // The same beyond the first round, where the rule remembers and yet must not care.

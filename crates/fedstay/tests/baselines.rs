@@ -136,7 +136,7 @@ fn on_random_problems_every_one_of_them_loses_every_agent() {
         let family = Huber { agents: 4, dim: 10, samples: 5, start: None };
         let instance = Problem::Huber(family).build(Seed(seed)).unwrap();
         for rule in baselines() {
-            let name = rule.name();
+            let name = rule.name().to_owned();
             let summary = run(&instance, rule, Behaviour::default(), 3000);
             assert_eq!(summary.left.len(), 4, "{name}, seed {seed}");
         }

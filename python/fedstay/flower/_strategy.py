@@ -17,10 +17,9 @@ from flwr.serverapp.strategy import Result as FlowerResult
 from flwr.serverapp.strategy import Strategy
 
 from .. import _core
-from .._core import Error
+from .._core import Error, RuleError
 from ..result import Result, from_outcome
-from ..rules import AdaGd, usual_epsilon
-from ..simulation import RuleLike
+from ..rules import AdaGd, RuleLike, usual_epsilon
 from ._engine import Engine
 from ._layout import Layout
 from ._replies import Answers, Reader
@@ -32,8 +31,8 @@ class FedStay(Strategy):
 
     Parameters
     ----------
-    rule : Rule, str or dict
-        How reports become a step.
+    rule : Rule, str, dict or an object of your own
+        How reports become a step: `fedstay.AdaGd()`, "fedavg", anything with `aggregate(round)` …
     step_size : float
         The server's step size. For agents that take several local steps, the sum of their sizes.
     epsilon : float, optional
@@ -291,6 +290,8 @@ class FedStay(Strategy):
                 reports = [answers.reports[agent] for agent in sorted(answers.reports)]
                 self._server.step(reports, answers.goodbyes)
                 break
+            except RuleError:
+                raise  # Nobody's report is to blame.
             except Error as error:
                 # As the core's own loop does: an overflow is blamed on whoever moves farthest.
                 farthest = max(answers.moves, key=lambda agent: answers.moves[agent])

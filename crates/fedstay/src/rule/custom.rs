@@ -16,17 +16,32 @@ impl<T: Aggregator + Clone + 'static> CloneRule for T {
 }
 
 /// A rule that is not in the list: the caller's own, see [`Server::with_rule`](crate::Server::with_rule).
-pub struct CustomRule(pub(crate) Box<dyn Aggregator>);
+pub struct CustomRule {
+    pub(crate) rule: Box<dyn Aggregator>,
+    name: String,
+}
+
+impl CustomRule {
+    pub(super) fn new(rule: Box<dyn Aggregator>) -> Self {
+        let name = rule.facts().name.unwrap_or_else(|| "custom".to_owned());
+        Self { rule, name }
+    }
+
+    /// What it calls itself, or `custom`; see [`Facts::name`](super::Facts::name).
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
 
 impl Clone for CustomRule {
     fn clone(&self) -> Self {
-        Self(self.0.clone_rule())
+        Self { rule: self.rule.clone_rule(), name: self.name.clone() }
     }
 }
 
 impl fmt::Debug for CustomRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.rule.fmt(f)
     }
 }
 
@@ -39,7 +54,7 @@ impl PartialEq for CustomRule {
 
 #[cfg(test)]
 mod tests {
-    use crate::rule::{Decision, Round};
+    use crate::rule::{Decision, Facts, Round};
     use crate::{AgentId, Aggregator, Error, Report, Reports, Server, Vector};
 
     /// Moves by the first agent's direction, less every round.
@@ -55,6 +70,11 @@ mod tests {
             let first = &round.reports.as_slice()[0];
             step[0] = -first.direction.get(0).unwrap_or(0.0) / f64::from(self.rounds);
             Ok(Decision::new(round.forecast(step, 0.0), round.step_size))
+        }
+
+        fn facts(&self) -> Facts {
+            let name = self.can_be_saved.then(|| "fading".to_owned());
+            Facts { name, ..Facts::default() }
         }
 
         fn save(&self) -> Option<String> {
@@ -82,7 +102,7 @@ mod tests {
         let mut server = Server::with_rule(vec![0.0], fading(true), 0.1).unwrap();
         step(&mut server);
         step(&mut server);
-        assert_eq!((server.weights(), server.rule().name()), (&[-1.5][..], "custom"));
+        assert_eq!((server.weights(), server.rule().name()), (&[-1.5][..], "fading"));
         let text = serde_json::to_string(&server.state()).unwrap();
         let state = || serde_json::from_str(&text).unwrap();
         let error = Server::from_state(state()).unwrap_err().to_string();
@@ -100,6 +120,7 @@ mod tests {
     fn a_rule_that_cannot_be_saved_is_refused_and_not_forgotten() {
         let mut server = Server::with_rule(vec![0.0], fading(false), 0.1).unwrap();
         step(&mut server);
+        assert_eq!(server.rule().name(), "custom", "it does not say what it is called");
         assert_eq!(server.progress(), Err(Error::CannotSave));
         let error = serde_json::to_string(&server.state()).unwrap_err().to_string();
         assert!(error.contains("`Aggregator::save`"), "{error}");

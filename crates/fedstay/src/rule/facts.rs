@@ -5,6 +5,9 @@
 /// The default is what is safe to assume about a rule of which nothing is known.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Facts {
+    /// What a rule of the caller's own is called, in headers, summaries and labels; `custom` if it
+    /// does not say. Listed rules have the names of the list.
+    pub name: Option<String>,
     /// The slack δ of a rule that keeps agents by it. The others may know a δ too, but only watch
     /// with it who would leave, so the theorem has nothing to say about theirs.
     pub slack: Option<f64>,
@@ -37,6 +40,7 @@ pub struct Change {
 impl Default for Facts {
     fn default() -> Self {
         Self {
+            name: None,
             slack: None,
             reads_epsilon: true,
             margin: 0.0,

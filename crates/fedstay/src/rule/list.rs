@@ -46,25 +46,26 @@ macro_rules! rules {
                 }
             }
 
-            /// The name in a configuration; `custom` for a rule of the caller's own.
-            pub fn name(&self) -> &'static str {
+            /// The name in a configuration; for a rule of the caller's own what it calls itself, or
+            /// `custom`.
+            pub fn name(&self) -> &str {
                 match self {
                     $(Self::$variant(_) => $name,)+
-                    Self::Custom(_) => "custom",
+                    Self::Custom(rule) => rule.name(),
                 }
             }
 
             fn inner(&self) -> &dyn Aggregator {
                 match self {
                     $(Self::$variant(rule) => rule,)+
-                    Self::Custom(rule) => &*rule.0,
+                    Self::Custom(rule) => &*rule.rule,
                 }
             }
 
             fn inner_mut(&mut self) -> &mut dyn Aggregator {
                 match self {
                     $(Self::$variant(rule) => rule,)+
-                    Self::Custom(rule) => &mut *rule.0,
+                    Self::Custom(rule) => &mut *rule.rule,
                 }
             }
         }

@@ -202,7 +202,7 @@ impl Rule {
     /// What the rule remembers between rounds; null if nothing.
     pub(crate) fn memory(&self) -> Result<Value, Error> {
         match self {
-            Self::Custom(rule) => rule.0.save().map(Value::String).ok_or(Error::CannotSave),
+            Self::Custom(rule) => rule.rule.save().map(Value::String).ok_or(Error::CannotSave),
             _ => crate::memory::inside::of(self),
         }
     }
@@ -210,7 +210,7 @@ impl Rule {
     /// Takes up what [`memory`](Self::memory) gave.
     pub(crate) fn recall(&mut self, memory: Value) -> Result<(), Error> {
         match (&mut *self, memory) {
-            (Self::Custom(rule), Value::String(saved)) => rule.0.restore(&saved),
+            (Self::Custom(rule), Value::String(saved)) => rule.rule.restore(&saved),
             (Self::Custom(_), _) => Err(Error::CannotSave),
             (_, memory) => crate::memory::inside::put(self, memory),
         }
@@ -219,7 +219,7 @@ impl Rule {
 
 impl From<Box<dyn Aggregator>> for Rule {
     fn from(rule: Box<dyn Aggregator>) -> Self {
-        Self::Custom(CustomRule(rule))
+        Self::Custom(CustomRule::new(rule))
     }
 }
 

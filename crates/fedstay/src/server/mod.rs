@@ -254,7 +254,9 @@ impl Server {
         match state.rule.clone() {
             SavedRule::Rule(rule) => Self::take_up(state, rule),
             SavedRule::CustomRule { .. } => Err(Error::BadState {
-                why: "it is of a custom rule, which `Server::from_state_with` takes up".into(),
+                why: "it is of a custom rule, which must be given as well (`from_state_with`; in \
+                      Python `from_state(state, rule)`)"
+                    .into(),
             }),
         }
     }
@@ -279,7 +281,7 @@ impl Server {
     /// The same server as it was when its state was taken, whatever its rule.
     pub(crate) fn continued(&self, state: ServerState) -> Result<Self, Error> {
         match &self.rule {
-            Rule::Custom(rule) => Self::from_state_with(state, rule.clone().0),
+            Rule::Custom(rule) => Self::from_state_with(state, rule.clone().rule),
             _ => Self::from_state(state),
         }
     }

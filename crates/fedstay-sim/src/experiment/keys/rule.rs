@@ -3,7 +3,6 @@
 use super::allowed::{COUNT, LARGEST};
 use super::{Allowed, Key, Kinds, On, Section};
 use fedstay::Rule;
-use toml::{Table, Value};
 
 pub(super) static SECTION: Section = Section {
     name: "rule",
@@ -169,6 +168,6 @@ pub(super) static SECTION: Section = Section {
 /// The name of a rule that is also known under another.
 fn alias(name: &str) -> Option<&'static str> {
     Rule::ALIASES.contains(&name).then_some(())?;
-    let table = Table::from_iter([("kind".to_owned(), Value::from(name))]);
-    table.try_into().ok().map(|rule: Rule| rule.name())
+    let rule = Rule::named(name)?;
+    Rule::LIST.iter().map(|entry| entry.name).find(|listed| *listed == rule.name())
 }

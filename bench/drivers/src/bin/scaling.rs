@@ -8,13 +8,11 @@
 //! their full data a round, under averaging at ε = 0.2. Prints one line of JSON: the seconds of
 //! every round but the first, which also measures accuracies, and the most memory the process had.
 
-mod common;
-
 use std::io::{Seek, Write};
 use std::time::Instant;
 
-use common::{Outcome, peak_megabytes};
 use fedstay::{About, Book, Error, RoundRecord, Server, Session};
+use fedstay_bench::{Outcome, peak_megabytes};
 use fedstay_sim::data::{Row, Source};
 use fedstay_sim::experiment::Experiment;
 use fedstay_sim::simulator::Simulator;

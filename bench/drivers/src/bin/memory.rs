@@ -1,9 +1,7 @@
 //! The most memory it takes to hold all of CIFAR-10, dealt to ten agents, for `bench/memory.py`:
 //! one line of JSON in megabytes.
 
-mod common;
-
-use common::{Outcome, figure_two, peak_megabytes};
+use fedstay_bench::{Outcome, figure_two, peak_megabytes};
 use fedstay_sim::simulator::Simulator;
 
 fn main() -> Outcome<()> {

@@ -1,10 +1,10 @@
-//! What the benchmarks share: Figure 2's setting, and how much memory this process has had.
-#![allow(dead_code, reason = "every example uses its part")]
+//! What the drivers of the benchmarks share: Figure 2's setting, and how much memory and time this
+//! process has had. The drivers are in `src/bin`; the Python programs beside this folder run them.
 
 use fedstay_sim::experiment::Experiment;
 
 /// What can go wrong in a benchmark: anything, and then it ends.
-pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+pub type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 /// Figure 2's setting with all of CIFAR-10: ten agents of 5,000 images each, the network of 128
 /// hidden units, five local steps on 64 images. No round but the first measures accuracies.
@@ -24,13 +24,13 @@ rule.kind = "fedavg"
 "#;
 
 /// Figure 2's setting, with keys changed.
-pub(crate) fn figure_two(changes: &[(&str, &str)]) -> Outcome<Experiment> {
+pub fn figure_two(changes: &[(&str, &str)]) -> Outcome<Experiment> {
     let set = changes.iter().map(|(key, value)| (key.to_string(), value.to_string()));
     Ok(Experiment::parse(SETTING, &set.collect::<Vec<_>>())?)
 }
 
 /// The most memory this process has had at a time, in megabytes.
-pub(crate) fn peak_megabytes() -> Outcome<f64> {
+pub fn peak_megabytes() -> Outcome<f64> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).ok_or("no VmHWM")?;
     let kilobytes = line.split_whitespace().nth(1).ok_or("no number")?.parse::<f64>()?;
@@ -39,7 +39,7 @@ pub(crate) fn peak_megabytes() -> Outcome<f64> {
 
 /// The seconds this process has computed, on all its threads. On a machine that others use too it
 /// says more than the time of day: whoever has to wait for the core is not slower for it.
-pub(crate) fn cpu_seconds() -> f64 {
+pub fn cpu_seconds() -> f64 {
     #[repr(C)]
     struct Timespec {
         seconds: i64,

@@ -14,15 +14,13 @@
 //! `cpu` (what the process computed) or `wall`; the first round, in which everything is measured for
 //! the record, is not among them.
 
-mod common;
-
 use std::io::{BufRead, Write};
 use std::ops::ControlFlow;
 
-use common::{Outcome, cpu_seconds, figure_two};
 use fedstay::{
     About, Book, Broadcast, Call, Engine, Error, Losses, Memory, RoundRecord, Server, Session,
 };
+use fedstay_bench::{Outcome, cpu_seconds, figure_two};
 use fedstay_sim::experiment::Experiment;
 use fedstay_sim::simulator::Simulator;
 

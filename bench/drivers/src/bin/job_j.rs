@@ -10,14 +10,12 @@
 //! a = full local losses, b = five local steps of 64 images, c = the server's step. The weights the
 //! server then has go to `KERNEL.f32`. An empty line ends it.
 
-mod common;
-
 use std::fs::write;
 use std::io::Write;
 use std::path::Path;
 
-use common::{Outcome, cpu_seconds, figure_two};
 use fedstay::{AgentId, Loss, Report, Reports, Seed, Server, Standing, Vector};
+use fedstay_bench::{Outcome, cpu_seconds, figure_two};
 use fedstay_sim::data::Inputs;
 use fedstay_sim::experiment::{Experiment, Training};
 use fedstay_sim::kernel::Isa;
