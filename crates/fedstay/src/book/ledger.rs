@@ -137,6 +137,7 @@ impl Ledger {
                 first_in_d: self.first_in_d.get(&agent.id).copied(),
                 ends_with: None,
                 alone: None,
+                idle: 0,
             })
             .collect();
         let unasked: Vec<String> = agents
