@@ -1,6 +1,7 @@
 """The other commands: killed runs, comparisons, sweeps, figures, data of one's own."""
 
 import io
+import json
 import random
 import signal
 import time
@@ -77,12 +78,18 @@ def tournament(scratch: Scratch) -> None:
     rules = "fedavg,fedavg+guard,ada-gd+halve,retain,retain+horizon,mw-fed,fedfv"
     words = ("--rules", rules, "--behaviours", ",".join(BEHAVIOURS), "--seeds", "0,1")
     scratch.fedstay("tournament", experiment, *words, "--set", "rounds=15", "--out", "results")
-    table = (scratch.folder / "results" / "tournament.csv").read_text().splitlines()
-    # Runs are written as they finish, so their order is a matter of threads.
-    scratch.keep_text("tournament.csv", "\n".join([table[0], *sorted(table[1:])]) + "\n")
+    table = (scratch.folder / "results" / "tournament.csv").read_text()
+    scratch.keep_text("tournament.csv", without_setting(table))
     words = ("--rules", "fedavg,retain", "--behaviours", "threshold", "--seeds", "0", "--json")
     answer = scratch.fedstay("tournament", experiment, *words, "--set", "rounds=15", "--out", "b")
-    scratch.keep_text("tournament.json", answer)
+    answer = [{**run, "setting": ""} for run in json.loads(answer)]
+    scratch.keep_text("tournament.json", json.dumps(answer))
+
+
+def without_setting(table: str) -> str:
+    """A tournament's table without the names of its settings, which say nothing about results."""
+    lines = [line.split(",") for line in table.splitlines()]
+    return "".join(",".join(line[:3] + line[4:]) + "\n" for line in lines)
 
 
 def sweep(*options: str):

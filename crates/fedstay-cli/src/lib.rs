@@ -5,4 +5,3 @@ pub mod figure;
 mod progress;
 mod spreadsheet;
 mod table;
-pub mod tournament;

@@ -2,8 +2,29 @@
 
 mod common;
 
-use common::{fedstay, ok};
+use common::{command, fedstay, ok};
+use fedstay_sim::sweep::Store;
 use serde_json::Value;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+/// How many runs a store has; none where there is no store yet.
+fn stored(path: &Path) -> usize {
+    Store::read(path).and_then(|store| store.keys()).map_or(0, |keys| keys.len())
+}
+
+/// Starts a tournament and kills it when it has stored some runs; whether any were missing then.
+fn killed_within(folder: &Path, arguments: &[&str], store: &str) -> bool {
+    let mut child = command(folder, arguments).stdout(Stdio::null()).spawn().unwrap();
+    let until = Instant::now() + Duration::from_secs(60);
+    while stored(&folder.join(store)) < 2 && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    (2..12).contains(&stored(&folder.join(store)))
+}
 
 #[test]
 fn a_tournament_is_one_table_and_one_picture_and_loses_no_finished_run() {
@@ -20,22 +41,61 @@ fn a_tournament_is_one_table_and_one_picture_and_loses_no_finished_run() {
     for file in ["tournament.md", "tournament.svg", "tournament.png"] {
         assert!(!read(&format!("a/{file}")).is_empty());
     }
-    // Cut off in the middle of a line, with one behaviour missing: the same command goes on.
-    std::fs::create_dir(folder.path().join("b")).unwrap();
-    let mut kept: Vec<&str> = table.lines().filter(|line| !line.contains(",mixed,")).collect();
-    let half = table.lines().last().unwrap();
-    kept.push(&half[..half.len() / 2]);
-    std::fs::write(folder.path().join("b/tournament.csv"), kept.join("\n")).unwrap();
-    let threads = ["--threads", "1", "--out", "b"];
-    ok(folder.path(), &[&whole[..], &behaviours, &threads].concat());
+    // Killed when some runs were stored: the same command goes on, and nothing tells.
+    let [b, store] = (0..9)
+        .map(|attempt| [format!("b{attempt}"), format!("b{attempt}/tournament.sqlite")])
+        .find(|[b, store]| {
+            let words = [&whole[..], &behaviours, &["--threads", "1", "--out", b]].concat();
+            killed_within(folder.path(), &words, store)
+        })
+        .expect("the tournament was always over before it could be killed");
+    let stored = || stored(&folder.path().join(&store));
+    ok(folder.path(), &[&whole[..], &behaviours, &["--threads", "1", "--out", &b]].concat());
     for file in ["tournament.csv", "tournament.svg", "tournament.md"] {
-        assert!(read(&format!("a/{file}")) == read(&format!("b/{file}")), "{file}");
+        assert!(read(&format!("a/{file}")) == read(&format!("{b}/{file}")), "{file}");
     }
+    // Fewer runs come from the store, without computing; the table has those that were asked for.
+    ok(folder.path(), &[&whole[..], &["--behaviours", "shirking", "--out", &b]].concat());
+    let part = String::from_utf8(read(&format!("{b}/tournament.csv"))).unwrap();
+    let lines: Vec<&str> = table.lines().filter(|line| !line.contains("threshold")).collect();
+    let lines: Vec<&str> = lines.into_iter().filter(|line| !line.contains(",mixed,")).collect();
+    assert_eq!(part.lines().collect::<Vec<_>>(), lines);
+    assert_eq!(stored(), 12);
     // A table that is something else is not overwritten.
-    std::fs::write(folder.path().join("b/tournament.csv"), "mine").unwrap();
-    let refused = fedstay(folder.path(), &[&whole[..], &["--out", "b"]].concat());
+    std::fs::write(folder.path().join("a/tournament.csv"), "mine").unwrap();
+    let refused = fedstay(folder.path(), &[&whole[..], &["--out", "a"]].concat());
     assert_eq!(refused.status.code(), Some(2));
-    assert_eq!(read("b/tournament.csv"), b"mine");
+    assert_eq!(read("a/tournament.csv"), b"mine");
+}
+
+#[test]
+fn a_tournament_is_a_sweep_like_any_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments/tournament.toml");
+    let set = ["--set", "rounds=20", "--set", "behaviour.kind=shirking", "--set", "seed=0..2"];
+    let rules = ["--set", "label=[\"fedavg\", \"retain+horizon\"]"];
+    let said =
+        ok(folder.path(), &[&["tournament", "--json", "--out", "a"], &set[..], &rules].concat());
+    let outcomes: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(outcomes.as_array().unwrap().len(), 4);
+    let ask = |what: &str, more: &[&str]| {
+        let store = ["--store", "a/tournament.sqlite"];
+        let words = [&["sweep", what, file], &store[..], &set, &rules, more].concat();
+        ok(folder.path(), &words)
+    };
+    assert!(ask("status", &[]).contains("4 of 4 runs done"));
+    let means = ask("query", &["--by", "label", "--of", "accuracy.mean,left"]);
+    assert!(means.contains("retain+horizon"), "{means}");
+    ask("export", &["--out", "runs.csv"]);
+    let runs = std::fs::read_to_string(folder.path().join("runs.csv")).unwrap();
+    assert!(runs.contains("label") && runs.contains(",retain+horizon,"), "{runs}");
+    ask("extract", &["--where", "label=retain+horizon", "--where", "seed=1", "--out", "one"]);
+    let summary = std::fs::read_to_string(folder.path().join("one/summary.json")).unwrap();
+    assert!(summary.contains("\"alone\""), "{summary}");
+    // What diverges is told with the reason.
+    let far = ["tournament", "--out", "b", "--set", "step_size=1e30", "--rules", "fedavg"];
+    let said = ok(folder.path(), &[&far[..], &["--seeds", "0", "--behaviours", "never"]].concat());
+    assert!(said.contains("fedavg: 1 run diverged; the first (never, seed 0)"), "{said}");
 }
 
 #[test]
@@ -45,6 +105,7 @@ fn a_tournament_says_what_it_cannot_do() {
         (&["tournament", "--rules", "fedavg+slowly"][..], "+slowly"),
         (&["tournament", "--behaviours", "forsight"], "`foresight`"),
         (&["tournament", "--set", "rounds=0"], "rounds"),
+        (&["tournament", "--set", "problem.kind=huber"], "fedstay compare"),
         (&["story", "nowhere"], "folder of a run"),
     ] {
         let output = fedstay(folder.path(), arguments);

@@ -477,6 +477,29 @@ fn what_an_agent_ends_with_is_compared_with_what_it_makes_alone() {
 }
 
 #[test]
+fn the_key_compares_with_as_many_rounds_alone_as_the_run_might_have_had() {
+    let sets = [("rule.kind", "fedavg"), ("rounds", "120"), ("behaviour.kind", "shirking")];
+    let (plain, _) = play(&sets);
+    let (mut compared, _) = play(&[&sets[..], &[("compare_alone", "true")]].concat());
+    let alone = trial(&sets).simulator().unwrap().alone(0.2, 120).unwrap();
+    assert!(compared.agents.iter().zip(alone).all(|(a, alone)| a.alone.unwrap().loss == alone));
+    assert!(compared.agents.iter().any(|agent| agent.idle > 0));
+    // It adds to the summary and changes nothing else.
+    for agent in &mut compared.agents {
+        (agent.ends_with, agent.alone, agent.idle) = (None, None, 0);
+    }
+    assert_eq!(compared, plain);
+    // On a named problem too.
+    let (problem, _) = {
+        let set = [("problem.kind", "observation-3"), ("rounds", "50"), ("compare_alone", "true")];
+        let set: Vec<_> = set.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect();
+        let mut trial = Trial::new(Experiment::parse("", &set).unwrap()).unwrap();
+        (trial.run(&mut []).unwrap().unwrap(), trial)
+    };
+    assert!(problem.agents.iter().all(|agent| agent.alone.is_some() && agent.ends_with.is_some()));
+}
+
+#[test]
 fn noise_is_paid_for_and_said() {
     let noisy = [("rule.kind", "fedavg"), ("behaviour.kind", "never"), ("rounds", "20")];
     let (clean, _) = play(&noisy);

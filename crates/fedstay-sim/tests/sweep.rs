@@ -290,3 +290,34 @@ fn a_store_with_any_bit_flipped_gives_the_same_results_or_none() {
     println!("{refused} refused, {same} the same");
     assert!(refused > 150, "{refused} refused, {same} the same");
 }
+
+#[test]
+fn what_agents_make_alone_is_shared_and_changes_no_bit() {
+    let grid = "label = [\"fedavg\", \"minibatch-sgd\", \"retain\"]\nbehaviour.kind = [\"threshold\", \
+                \"shirking\"]\nlocal.steps = [1, 3]\nstep_size = [0.2, 0.3]\nseed = [0, 1]";
+    let extra = "epsilon = 1.2\ncompare_alone = true";
+    let (_, runs) = assert_shared_is_alone(&small(extra, grid));
+    let mut idle = 0;
+    for run in &runs {
+        let summary = run.summary().unwrap();
+        assert!(summary.agents.iter().all(|a| a.ends_with.is_some() && a.alone.is_some()));
+        idle += summary.agents.iter().map(|agent| agent.idle).sum::<u32>();
+        // One that stays ends with what is delivered.
+        for agent in summary.agents.iter().filter(|agent| agent.left.is_none()) {
+            assert_eq!(agent.ends_with.unwrap().loss, agent.loss);
+        }
+    }
+    assert!(idle > 0, "nobody shirked");
+    let alone = |key: &str, value: serde_json::Value| {
+        let told = runs.iter().filter(|run| run.config[key]["kind"] == value);
+        let told = told.map(|run| run.summary().unwrap().agents.iter().map(|agent| agent.alone));
+        told.map(Iterator::collect::<Vec<_>>).collect::<Vec<_>>()
+    };
+    // The same for every behaviour; not for a rule that stands still while it steps, nor for others'
+    // step sizes and seeds.
+    assert_eq!(alone("behaviour", "threshold".into()), alone("behaviour", "shirking".into()));
+    assert_eq!(alone("rule", "fedavg".into()), alone("rule", "retain".into()));
+    assert_ne!(alone("rule", "fedavg".into()), alone("rule", "minibatch-sgd".into()));
+    let fedavg = alone("rule", "fedavg".into());
+    assert!((1..fedavg.len() / 2).all(|other| fedavg[0] != fedavg[other]));
+}

@@ -65,7 +65,7 @@ impl View {
                     folders.push(sweep.path().to_owned());
                     sweeps.push(sweep);
                 }
-                Some("db") if place.is_file() => {
+                Some("db" | "sqlite") if place.is_file() => {
                     let place = place.display();
                     return Err(Usage(format!(
                         "{place} is a sweep's store: name the sweep's file, with --store {place} if that \

@@ -238,6 +238,15 @@ impl SpecError {
         Self::In { place, error: Box::new(self) }
     }
 
+    /// What this means for a run in which it turned up.
+    pub(crate) fn in_round(self, round: u32) -> fedstay::Error {
+        match self {
+            Self::Core(error) => error,
+            Self::Model(error) => crate::simulator::failed(round)(error),
+            error => fedstay::Error::Engine { round, why: error.to_string() },
+        }
+    }
+
     /// Tells what is wrong with a text that is not TOML in one line, with the place.
     pub(crate) fn syntax(error: toml::de::Error, text: &str) -> Self {
         let before = error.span().and_then(|span| text.get(..span.start));

@@ -54,6 +54,9 @@ pub struct Experiment {
     /// Flag agents whose reports contradict themselves; where that is a proof, if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check_reports: Option<bool>,
+    /// Tell of every agent what it ends with, what it would have made alone, and how often it idled.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub compare_alone: bool,
     /// How the server aggregates.
     pub rule: Rule,
     /// What the server does around the rule.

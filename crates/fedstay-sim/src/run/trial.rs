@@ -13,11 +13,14 @@ use fedstay::{
 };
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 
 /// An experiment, ready to run or running.
 pub struct Trial {
     experiment: Experiment,
     session: Session<Agents>,
+    /// What every agent makes alone in the experiment's rounds, where somebody knows it already.
+    alone: Option<Arc<[Score]>>,
 }
 
 /// Whoever takes part.
@@ -81,7 +84,7 @@ impl Trial {
         if experiment.check_reports.unwrap_or(convex) {
             session = session.with_book(Consistency::new(convex));
         }
-        Ok(Self { experiment, session })
+        Ok(Self { experiment, session, alone: None })
     }
 
     /// What is run.
@@ -115,13 +118,56 @@ impl Trial {
         }
     }
 
+    /// Tells what every agent makes alone in the experiment's rounds, so that it is not computed again
+    /// for `compare_alone`.
+    pub(crate) fn set_alone(&mut self, alone: Arc<[Score]>) {
+        self.alone = Some(alone);
+    }
+
     /// Runs to the end and sums up, or until a book ends it: then there is no summary. A trial that
     /// was resumed continues with its next round.
     ///
     /// # Errors
-    /// When the engine or a book fails; all rounds until then are in the books.
+    /// When the engine or a book fails; all rounds until then are in the books. With `compare_alone`,
+    /// when training alone leaves the floating-point range.
     pub fn run(&mut self, books: &mut [&mut dyn Book]) -> Result<Option<Summary>, Error> {
-        self.session.run(books)
+        if !self.experiment.compare_alone {
+            return self.session.run(books);
+        }
+        let mut parting = Parting::default();
+        let mut all: Vec<&mut dyn Book> = vec![&mut parting];
+        for book in books {
+            all.push(&mut **book);
+        }
+        let Some(mut summary) = self.session.run(&mut all)? else { return Ok(None) };
+        let round = summary.rounds;
+        let failed = |error: SpecError| error.in_round(round);
+        let alone = match self.alone.clone() {
+            Some(alone) => alone,
+            None => self.scores_alone(self.experiment.rounds).map_err(failed)?.into(),
+        };
+        self.compare_with_alone(&mut summary, &parting, Some(&alone)).map_err(failed)?;
+        let idle = match self.session.engine() {
+            Agents::Problem(federation) => federation.idle_rounds(),
+            Agents::Data(simulator) => simulator.idle_rounds(),
+        };
+        for (agent, idle) in summary.agents.iter_mut().zip(idle) {
+            agent.idle = idle;
+        }
+        Ok(Some(summary))
+    }
+
+    /// How good a model every agent makes alone in so many rounds.
+    fn scores_alone(&self, rounds: u32) -> Result<Vec<Score>, SpecError> {
+        let step_size = self.experiment.step_size;
+        match (self.session.engine(), self.experiment.problem()) {
+            (Agents::Problem(federation), Some(problem)) => {
+                let start = problem.build(Seed(self.experiment.seed))?.start;
+                Ok(federation.alone(&start, step_size, rounds))
+            }
+            (Agents::Data(simulator), _) => simulator.scores_alone(step_size, rounds),
+            (Agents::Problem(_), None) => Ok(Vec::new()),
+        }
     }
 
     /// What it is now, for a checkpoint.
@@ -186,7 +232,7 @@ impl Trial {
     /// # Errors
     /// As [`new`](Self::new).
     pub fn nobody_leaves(experiment: Experiment) -> Result<Self, SpecError> {
-        let mut trial = Self::new(experiment)?;
+        let mut trial = Self::new(Experiment { compare_alone: false, ..experiment })?;
         match trial.session.engine_mut() {
             Agents::Problem(federation) => federation.set_nobody_leaves(true),
             Agents::Data(simulator) => simulator.set_nobody_leaves(true),
@@ -208,9 +254,10 @@ impl Trial {
         Ok(Some(Counterfactual { rounds, stop, loss, accuracy, population }))
     }
 
-    /// Tells every agent's summary what it ends with and what it would have reached alone in as many
-    /// rounds as the run had. `left_with` has the weights of the rounds in which somebody left; those
-    /// of a run that was resumed, which it does not have, are computed again.
+    /// Tells every agent's summary what it ends with and what it would have reached alone: as `alone`
+    /// says, or else in as many rounds as the run had. `left_with` has the weights of the rounds in
+    /// which somebody left; those of a run that was resumed, which it does not have, are computed
+    /// again.
     ///
     /// # Errors
     /// When training alone leaves the floating-point range.
@@ -234,23 +281,13 @@ impl Trial {
             .iter()
             .map(|agent| agent.entry.left.and_then(left_with).unwrap_or(&delivered))
             .collect();
-        let (scores, own) = match self.session.engine() {
-            Agents::Data(simulator) => {
-                let scores = simulator.scores(&ends)?;
-                let own = match alone {
-                    Some(alone) => alone.to_vec(),
-                    None => simulator.scores_alone(self.experiment.step_size, summary.rounds)?,
-                };
-                (scores, own)
-            }
-            Agents::Problem(federation) => {
-                let start = self.experiment.problem().and_then(|problem| {
-                    problem.build(Seed(self.experiment.seed)).ok().map(|instance| instance.start)
-                });
-                let start = start.unwrap_or_else(|| delivered.clone());
-                let own = federation.alone(&start, self.experiment.step_size, summary.rounds);
-                (federation.scores(&ends), own)
-            }
+        let scores = match self.session.engine() {
+            Agents::Data(simulator) => simulator.scores(&ends)?,
+            Agents::Problem(federation) => federation.scores(&ends),
+        };
+        let own = match alone {
+            Some(alone) => alone.to_vec(),
+            None => self.scores_alone(summary.rounds)?,
         };
         for ((agent, ends), own) in summary.agents.iter_mut().zip(scores).zip(own) {
             (agent.ends_with, agent.alone) = (Some(ends), Some(own));
@@ -367,6 +404,7 @@ impl Parting {
             }
         }
         let mut parting = Self::default();
+        let experiment = Experiment { compare_alone: false, ..experiment };
         Trial::new(experiment)?.run(&mut [&mut parting, &mut Until(last)])?;
         Ok(parting)
     }

@@ -76,7 +76,8 @@ impl Workspaces {
 /// What came of an agent's work.
 type Worked = Result<(), crate::model::Error>;
 
-fn failed(round: u32) -> impl Fn(crate::model::Error) -> Error {
+/// What an error of the model means for a run.
+pub(crate) fn failed(round: u32) -> impl Fn(crate::model::Error) -> Error {
     use crate::model::Error::{Bound, NotFinite};
     move |error| match error {
         // A bound is not a number where a norm is not.

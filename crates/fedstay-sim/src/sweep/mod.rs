@@ -7,7 +7,7 @@
 //! | | `family.rs` | runs that differ only in ε, and whether they provably share work |
 //! | `compute/` | `mod.rs` | how a sweep is started and watched |
 //! | | `workers.rs` | the workers: runs in parallel, and agents within a run when cores are free |
-//! | | `shared.rs` | what they share: pools of threads, data that are dealt out |
+//! | | `shared.rs` | what they share: pools of threads, data that are dealt out, what agents make alone |
 //! | | `claim.rs` | several processes on one store |
 //! | | `branch.rs` | the shared trajectory, and how it branches where somebody leaves |
 //! | | `single.rs`, `package.rs` | one run by itself; runs that travel between machines |

@@ -464,9 +464,17 @@ pub struct AgentSummary {
     /// it left with. Where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ends_with: Option<Score>,
-    /// How good a model it would have made alone in as many rounds, where that was asked for.
+    /// How good a model it would have made alone, where that was asked for: in as many rounds as the
+    /// run had, or, with the key `compare_alone`, in as many as it might have had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alone: Option<Score>,
+    /// In how many of its reports it repeated itself without having worked, where that was asked for.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub idle: u32,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 impl AgentSummary {

@@ -9,6 +9,8 @@ mod query;
 mod run;
 mod status;
 
+pub(crate) use run::compute;
+
 use super::{Threads, Usage, pair_of};
 use anyhow::Result;
 use fedstay_sim::sweep::{Plan, Store, StoreError, usual_store};

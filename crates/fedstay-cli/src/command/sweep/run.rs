@@ -4,7 +4,7 @@ use super::{Study, Threads, told};
 use crate::progress::SweepProgress;
 use anyhow::Result;
 use fedstay_draw::words::duration;
-use fedstay_sim::sweep::{Options, Plan, Store, Tally, estimate, families, run};
+use fedstay_sim::sweep::{Options, Plan, Store, SweepError, Tally, estimate, families, run};
 use indicatif::ProgressBar;
 use std::io::Write;
 use std::path::Path;
@@ -38,15 +38,20 @@ impl Run {
         }
         let options = Options { threads, share: !self.no_share, full_losses: self.full_losses };
         let before = Instant::now();
-        let bar = SweepProgress::new();
-        let tally = run(&plan, &path, &options, &bar);
-        bar.finish();
-        let tally = match tally {
-            Ok(tally) => tally,
-            Err(fedstay_sim::sweep::SweepError::Spec(error)) => return Err(error.into()),
-            Err(error) => return Err(error.into()),
-        };
-        report(&tally, &path, before.elapsed())
+        report(&compute(&plan, &path, &options)?, &path, before.elapsed())
+    }
+}
+
+/// Computes what is missing of a plan, with a progress bar.
+pub(crate) fn compute(plan: &Plan, store: &Path, options: &Options) -> Result<Tally> {
+    let bar = SweepProgress::new();
+    let tally = run(plan, store, options, &bar);
+    bar.finish();
+    match tally {
+        Ok(tally) => Ok(tally),
+        // What is wrong with an experiment is the caller's to mend.
+        Err(SweepError::Spec(error)) => Err(error.into()),
+        Err(error) => Err(error.into()),
     }
 }
 

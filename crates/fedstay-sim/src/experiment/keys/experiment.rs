@@ -44,5 +44,14 @@ pub(super) static SECTION: Section = Section {
         )
         .otherwise("true where a contradiction is a proof: convex losses, exact reports")
         .shares(),
+        // Not shared: what an agent ends with is measured at the weights of the run it left.
+        Key::new(
+            "compare_alone",
+            "true",
+            Allowed::Switch,
+            "tell in the summary what every agent ends with, what it would have made alone in `rounds` \
+             rounds, and in how many rounds it reported without having worked",
+        )
+        .otherwise("false"),
     ],
 };

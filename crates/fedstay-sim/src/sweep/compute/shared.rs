@@ -1,14 +1,16 @@
-//! What workers use: pools of threads, and data that are dealt out.
+//! What workers use: pools of threads, data that are dealt out, and what agents make alone.
 
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, SpecError};
 use crate::simulator::Simulator;
 use crate::simulator::population::Population;
 use crate::sweep::SweepError;
 use crate::sweep::compute::workers::lock;
+use fedstay::Rule;
+use fedstay::record::Score;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 /// Pools of threads by size, made when first asked for.
 #[derive(Default)]
@@ -67,5 +69,58 @@ impl Populations {
         kept.push_front((key, population.clone()));
         kept.truncate(POPULATIONS);
         Ok(Some(population))
+    }
+}
+
+/// What agents make alone, shared by cells that differ in other things: rule, policy, behaviour, ε.
+#[derive(Default)]
+pub(in crate::sweep) struct AloneScores(Mutex<VecDeque<(String, ScoresOnce)>>);
+
+/// Held while it is computed, so that two workers do not compute the same at once.
+type ScoresOnce = Arc<Mutex<Option<Arc<[Score]>>>>;
+
+/// How many are kept: a few numbers per agent each.
+const ALONE: usize = 16;
+
+/// What decides what an agent makes alone.
+fn alone_key(experiment: &Experiment) -> String {
+    let Some(training) = experiment.training() else { return String::new() };
+    // Only this rule takes all local steps from the same weights.
+    let stands = matches!(experiment.rule, Rule::MinibatchSgd(_));
+    serde_json::json!([
+        data_key(experiment),
+        training.model,
+        training.local,
+        experiment.step_size,
+        experiment.rounds,
+        stands
+    ])
+    .to_string()
+}
+
+impl AloneScores {
+    pub(in crate::sweep) fn of(
+        &self,
+        experiment: &Experiment,
+        simulator: &Simulator,
+    ) -> Result<Arc<[Score]>, SpecError> {
+        let key = alone_key(experiment);
+        let place = {
+            let mut kept = lock(&self.0);
+            match kept.iter().find(|(name, _)| *name == key) {
+                Some((_, place)) => Arc::clone(place),
+                None => {
+                    kept.push_front((key, ScoresOnce::default()));
+                    kept.truncate(ALONE);
+                    Arc::clone(&kept[0].1)
+                }
+            }
+        };
+        let mut scores = lock(&place);
+        if let Some(scores) = &*scores {
+            return Ok(Arc::clone(scores));
+        }
+        let made = simulator.scores_alone(experiment.step_size, experiment.rounds)?;
+        Ok(Arc::clone(scores.insert(made.into())))
     }
 }

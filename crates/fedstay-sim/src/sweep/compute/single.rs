@@ -3,6 +3,7 @@
 use crate::experiment::Experiment;
 use crate::run::Trial;
 use crate::simulator::population::Population;
+use crate::sweep::compute::shared::AloneScores;
 use crate::sweep::results::series::Recorder;
 use crate::sweep::{Finished, Outcome, SweepError, SweepWatch, key};
 use fedstay::{Book, Error, RoundRecord};
@@ -25,6 +26,7 @@ impl Book for Keep<'_> {
 pub(in crate::sweep) fn alone(
     experiment: &Experiment,
     population: Option<Population>,
+    scores: &AloneScores,
     full_losses: bool,
     watch: &dyn SweepWatch,
 ) -> Result<Finished, SweepError> {
@@ -35,12 +37,23 @@ pub(in crate::sweep) fn alone(
     }
     let recorder = Recorder::new(&experiment, trial.header().agents.len());
     let mut keep = Keep { recorder, watch };
-    let outcome = match trial.run(&mut [&mut keep]) {
+    let ended = compared(&mut trial, scores).and_then(|()| trial.run(&mut [&mut keep]));
+    let outcome = match ended {
         Ok(Some(summary)) => Outcome::Finished(Box::new(summary)),
         Ok(None) => return Err(SweepError::Stopped),
         Err(error) => failed(&experiment, &error)?,
     };
     Ok(Finished::new(&experiment, outcome, keep.recorder.finish())?)
+}
+
+/// Tells a trial what its agents make alone, where it is going to compare them with that.
+fn compared(trial: &mut Trial, scores: &AloneScores) -> Result<(), Error> {
+    if let (true, Some(simulator)) = (trial.experiment().compare_alone, trial.simulator()) {
+        let scores = scores.of(trial.experiment(), simulator);
+        let scores = scores.map_err(|error| error.in_round(trial.experiment().rounds))?;
+        trial.set_alone(scores);
+    }
+    Ok(())
 }
 
 /// What an error makes of a run: the end of one that diverges is a result, anything else is not.
@@ -58,7 +71,7 @@ fn failed(experiment: &Experiment, error: &Error) -> Result<Outcome, SweepError>
 /// When the experiment cannot be read, its data are not there, or it fails. A run that diverges is a
 /// result.
 pub fn run_cell(toml: &str) -> Result<Finished, SweepError> {
-    alone(&Experiment::parse(toml, &[])?, None, false, &())
+    alone(&Experiment::parse(toml, &[])?, None, &AloneScores::default(), false, &())
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use crate::experiment::Experiment;
 use crate::simulator::population::Population;
 use crate::sweep::compute::branch::{self, Branch, Steps};
 use crate::sweep::compute::claim::{BEAT, Owner};
-use crate::sweep::compute::shared::{Pools, Populations};
+use crate::sweep::compute::shared::{AloneScores, Pools, Populations};
 use crate::sweep::compute::single::alone;
 use crate::sweep::plan::family::{Family, steps};
 use crate::sweep::{Finished, Options, Planned, Store, SweepError, SweepWatch, Tally, WorkDone};
@@ -69,6 +69,7 @@ pub(in crate::sweep) struct Workers<'a> {
     busy: AtomicUsize,
     failed: AtomicBool,
     populations: Populations,
+    alone_scores: AloneScores,
 }
 
 /// Says that a worker is no longer busy, however its task ended: the others wait for that.
@@ -115,6 +116,7 @@ impl<'a> Workers<'a> {
             busy: AtomicUsize::new(0),
             failed: AtomicBool::new(false),
             populations: Populations::default(),
+            alone_scores: AloneScores::default(),
         }
     }
 
@@ -302,7 +304,8 @@ impl<'a> Workers<'a> {
         let pool = pools.of(self.share())?;
         let full = self.options.full_losses;
         let population = open.population.clone();
-        let finished = pool.install(|| alone(&run.experiment, population, full, self.watch))?;
+        let (experiment, scores) = (&run.experiment, &self.alone_scores);
+        let finished = pool.install(|| alone(experiment, population, scores, full, self.watch))?;
         let count = steps_of(&run.experiment, &finished);
         self.keep(&finished, steps(&run.experiment))?;
         Ok(count)

@@ -42,6 +42,11 @@ pub enum PlanError {
     /// A condition that does not say when, or not what.
     #[error("[[when]] has two keys: match = {{ local.steps = 5 }} and set = {{ step_size = 0.1 }}")]
     When,
+    /// A label that is not a text, or that is set for some cells instead of being an axis.
+    #[error(
+        "`label` is an axis of the [grid], of texts such as \"fedavg+guard\", and is not set otherwise"
+    )]
+    Label,
     /// A filter by a key that no cell has.
     #[error("a filter asks for `{key}`, which is neither in the [grid] nor in the base")]
     Filter {

@@ -1,8 +1,8 @@
 //! The cells of a grid, and which of them are runs.
 
-use super::{Axis, MOST_RUNS, PlanError, Planned};
+use super::{Axis, LABEL, MOST_RUNS, PlanError, Planned};
 use crate::experiment::table::{leaves, look_up, put, same};
-use crate::experiment::{Experiment, SpecError};
+use crate::experiment::{Experiment, SpecError, under};
 use crate::text::one_line;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -55,6 +55,7 @@ impl When {
     pub(super) fn new(table: &Value) -> Result<Self, PlanError> {
         let inner = |key: &str| table.get(key).filter(|inner| inner.is_table());
         match (table.as_table().map(Table::len), inner("match"), inner("set")) {
+            (Some(2), Some(_), Some(set)) if set.get(LABEL).is_some() => Err(PlanError::Label),
             (Some(2), Some(matching), Some(set)) => {
                 Ok(Self { filter: Filter::new(matching), set: owned_leaves(set) })
             }
@@ -68,9 +69,31 @@ pub(super) fn owned_leaves(table: &Value) -> Vec<(String, Value)> {
     leaves(table).into_iter().map(|(key, value)| (key, value.clone())).collect()
 }
 
+/// What every cell starts from.
+#[derive(Debug)]
+pub(super) struct Base {
+    pub(super) table: Table,
+    /// Keys set from outside, on top of the table and of what a label says.
+    pub(super) set: Vec<(String, Value)>,
+}
+
+impl Base {
+    /// The start of a cell: the table, under the cell's label, with the keys set from outside.
+    fn under(&self, label: Option<&Value>) -> Result<Table, SpecError> {
+        let mut table = self.table.clone();
+        if let Some(label) = label {
+            table = under(table, label.as_str().ok_or(PlanError::Label)?)?;
+        }
+        for (key, value) in &self.set {
+            put(&mut table, key, value.clone())?;
+        }
+        Ok(table)
+    }
+}
+
 /// The runs of a grid over a base, each once, in the order of the grid.
 pub(super) fn expand(
-    base: &Table,
+    base: &Base,
     axes: &[Axis],
     conditions: &Conditions,
 ) -> Result<Vec<Arc<Planned>>, SpecError> {
@@ -78,27 +101,41 @@ pub(super) fn expand(
     let count = count.filter(|count| *count <= MOST_RUNS).ok_or(PlanError::TooManyCells)?;
     let (mut runs, mut seen) = (Vec::new(), HashSet::new());
     for index in 0..count {
-        let mut cell = base.clone();
-        let mut rest = index;
-        let mut named = Vec::new();
-        for axis in axes.iter().rev() {
-            let value = &axis.values[rest % axis.values.len()];
-            rest /= axis.values.len();
-            put(&mut cell, &axis.key, value.clone())?;
-            named.push(format!("{} = {value}", axis.key));
+        let place = place(axes, index);
+        let label = place.iter().find(|(axis, _)| axis.key == LABEL).map(|(_, value)| *value);
+        let mut cell = base.under(label)?;
+        for (axis, value) in &place {
+            put(&mut cell, &axis.key, (*value).clone())?;
         }
-        let Some(cell) = conditions.apply(cell)? else { continue };
+        let Some(mut cell) = conditions.apply(cell)? else { continue };
+        if label.is_some() {
+            cell.remove(LABEL);
+        }
         let experiment = Experiment::from_table(cell).map_err(|error| {
-            named.reverse();
+            let named: Vec<String> =
+                place.iter().map(|(axis, value)| format!("{} = {value}", axis.key)).collect();
             PlanError::Cell { cell: one_line(&named.join(", ")), error: Box::new(error) }
         })?;
-        let run = Planned::new(experiment)?;
+        let label = label.map(serde_json::to_value).transpose()?;
+        let run = Planned { label, ..Planned::new(experiment)? };
         // Cells that come out the same, because of [[when]], are one run.
         if seen.insert(run.key.clone()) {
             runs.push(Arc::new(run));
         }
     }
     Ok(runs)
+}
+
+/// Where a cell stands on every axis; the last axis changes fastest.
+fn place(axes: &[Axis], index: usize) -> Vec<(&Axis, &Value)> {
+    let mut rest = index;
+    let mut place = Vec::with_capacity(axes.len());
+    for axis in axes.iter().rev() {
+        place.push((axis, &axis.values[rest % axis.values.len()]));
+        rest /= axis.values.len();
+    }
+    place.reverse();
+    place
 }
 
 impl Conditions {

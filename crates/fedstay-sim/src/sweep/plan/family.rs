@@ -109,6 +109,8 @@ mod tests {
     #[test]
     fn only_what_provably_shares_is_put_together() {
         let grid = "[grid]\nepsilon = [0.1, 0.2]\nseed = \"0..2\"\n";
+        let compared = format!("compare_alone = true\n[rule]\nkind = \"fedavg\"\n{grid}");
+        assert_eq!(sizes(&compared), [1; 4], "what agents end with depends on ε");
         let with = |text: &str| sizes(&format!("{text}\n{grid}"));
         assert_eq!(with("[rule]\nkind = \"fedavg\""), [2, 2]);
         assert_eq!(with("[rule]\nkind = \"q-fedavg\""), [2, 2]);

@@ -5,6 +5,7 @@
 //! rounds = 300                     # any key of an experiment, on top of the base
 //!
 //! [grid]                           # every combination is a run
+//! label = ["fedavg", "ada-gd+halve", "fedavg+guard"]   # rules with what is changed about them
 //! partition.q = [0.5, 0.9]
 //! local.steps = [1, 5]
 //! epsilon = [0.2, 0.4, 0.8]
@@ -18,6 +19,10 @@
 //! local.steps = 5
 //! partition.q = [0.5]
 //! ```
+//!
+//! `label` is not a key of an experiment: each of its values is put on top of the base
+//! ([`under`](crate::experiment::under)) before the other axes are, and filters, conditions and tables
+//! know a run by it.
 
 mod base;
 mod error;
@@ -27,18 +32,20 @@ pub(super) mod key;
 
 pub use error::PlanError;
 
-use crate::experiment::table::{look_up, parse_value, put};
+use crate::experiment::table::{look_up, parse_value};
 use crate::experiment::{Experiment, SpecError, read_table};
 use crate::sweep::plan::key::{config, hash};
 use crate::text::one_line;
 use base::on_base;
-use expand::{Conditions, Filter, When, expand, owned_leaves};
+use expand::{Base, Conditions, Filter, When, expand, owned_leaves};
 use std::path::Path;
 use std::sync::Arc;
 use toml::{Table, Value};
 
 /// More runs than anybody would wait for are a typing error.
 const MOST_RUNS: usize = 1_000_000;
+/// The axis whose values are rules with what is changed about them.
+pub(in crate::sweep) const LABEL: &str = "label";
 /// A longer label would not do as a file's name, of which many disks take 255 bytes.
 const LONGEST_LABEL: usize = 120;
 
@@ -60,17 +67,22 @@ pub struct Planned {
     pub experiment: Experiment,
     /// The same as JSON, as it is stored and queried.
     pub config: serde_json::Value,
+    /// Its value on the axis `label`, where the grid has one.
+    pub label: Option<serde_json::Value>,
 }
 
 impl Planned {
-    /// A setting by its key, such as `partition.q`.
+    /// A setting by its key, such as `partition.q`, or the run's `label`.
     pub fn setting(&self, key: &str) -> Option<&serde_json::Value> {
-        look_up(&self.config, key)
+        match key {
+            LABEL => self.label.as_ref(),
+            _ => look_up(&self.config, key),
+        }
     }
 
     pub(in crate::sweep) fn new(experiment: Experiment) -> Result<Self, SpecError> {
         let config = config(&experiment)?;
-        Ok(Self { key: hash(&config), experiment, config })
+        Ok(Self { key: hash(&config), experiment, config, label: None })
     }
 }
 
@@ -116,11 +128,11 @@ impl Plan {
             skip: take_list(&mut table, "skip")?.iter().map(Filter::new).collect(),
             only: take_list(&mut table, "only")?.iter().map(Filter::new).collect(),
         };
-        let mut base = table;
+        let mut base = Base { table, set: Vec::new() };
         for (key, text) in set {
             match axes.iter_mut().find(|axis| axis.key == *key) {
                 Some(axis) => axis.values = values(key, parse_value(text))?,
-                None => put(&mut base, key, parse_value(text))?,
+                None => base.set.push((key.clone(), parse_value(text))),
             }
         }
         if let Some(axis) = axes.iter().find(|axis| axis.values.is_empty()) {
@@ -145,7 +157,7 @@ impl Plan {
                     None => String::new(),
                 };
                 // A relative precision holds signs that a file's name had better not.
-                let plain = |sign: char| match sign.is_alphanumeric() || "._-".contains(sign) {
+                let plain = |sign: char| match sign.is_alphanumeric() || "._-+".contains(sign) {
                     true => sign,
                     false => '_',
                 };
@@ -240,6 +252,32 @@ mod tests {
     }
 
     #[test]
+    fn a_label_is_put_on_the_base_before_everything_else() {
+        let text = "[rule]\nkind = \"ada-gd\"\ndelta = 0.1\n[grid]\nlabel = [\"fedavg+guard\", \
+                    \"ada-gd+halve\", \"retain+horizon\", \"retain\"]\nbehaviour.kind = \
+                    [\"threshold\", \"mixed\"]\n[[when]]\nmatch = { behaviour.kind = \"mixed\" }\nset = \
+                    { behaviour.of = [{ kind = \"lying\", share = 1.0 }] }\n[[skip]]\nlabel = \
+                    \"retain\"\nbehaviour.kind = \"mixed\"";
+        let set = [("rule.delta".to_owned(), "0.3".to_owned())];
+        let plan = Plan::parse(text, Path::new("."), &set).unwrap();
+        assert_eq!(plan.runs.len(), 4 * 2 - 1);
+        let labels: Vec<_> = plan.runs.iter().map(|run| run.setting("label").unwrap()).collect();
+        assert_eq!(labels[..4], ["fedavg+guard", "ada-gd+halve", "retain+horizon", "retain"]);
+        assert_eq!(plan.label(&plan.runs[0]), "behaviour.kind=threshold label=fedavg+guard");
+        assert_eq!(plan.runs[0].config["policy"]["kind"], "guard");
+        assert_eq!(plan.runs[1].config["rule"]["on_settled"], "halve");
+        assert_eq!(plan.runs[2].config["rule"]["horizon"], 0.1);
+        assert_eq!(plan.runs[6].config["behaviour"]["of"][0]["kind"], "lying");
+        // What is set from outside holds under every label; a label is not part of a run.
+        assert!(plan.runs.iter().all(|run| run.config["rule"]["delta"] == 0.3));
+        assert!(plan.runs.iter().all(|run| run.config.get("label").is_none()));
+        // Labels that say the same are one run, known by the first of them.
+        let twins = super::tests::plan("[grid]\nlabel = [\"ada-gd+stop\", \"ada-gd\"]").unwrap();
+        assert_eq!(twins.runs.len(), 1);
+        assert_eq!(twins.runs[0].setting("label").unwrap(), "ada-gd+stop");
+    }
+
+    #[test]
     fn a_base_is_read_beside_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| {
@@ -272,6 +310,13 @@ mod tests {
             ("[grid]\nseed = 1\n[[when]]\nmatch = { seed = 1 }", "two keys"),
             ("[grid]\nseed = 1\n[when]\nmatch = { seed = 1 }", "[[when]]"),
             ("grid = 3", "[grid]"),
+            ("[grid]\nlabel = [\"fedavg+slowly\"]", "not +slowly"),
+            ("[grid]\nlabel = [3]", "of the [grid]"),
+            (
+                "[grid]\nlabel = \"fedavg\"\n[[when]]\nmatch = {}\nset = { label = \"afl\" }",
+                "not set otherwise",
+            ),
+            ("label = \"fedavg\"\n[grid]\nseed = 1", "`label`"),
         ] {
             let error = plan(text).unwrap_err().to_string();
             assert!(error.contains(expected), "{text}: {error}");

@@ -1,6 +1,7 @@
 //! Results as a table: one record a run, with its settings and what came of it.
 
 use crate::experiment::table::{look_up, same};
+use crate::sweep::plan::LABEL;
 use crate::sweep::results::stats::{Difference, Mean};
 use crate::sweep::{Finished, Plan, Store, StoreError};
 use serde_json::Value;
@@ -10,12 +11,17 @@ use serde_json::Value;
 pub struct Record {
     /// The run, as stored.
     pub run: Finished,
+    /// Its value on the axis `label` of the plan it was read for, where that has one.
+    pub label: Option<Value>,
 }
 
 impl Record {
-    /// A setting by its key, such as `partition.q`.
+    /// A setting by its key, such as `partition.q`, or the run's `label`.
     pub fn setting(&self, key: &str) -> Option<&Value> {
-        look_up(&self.run.config, key)
+        match key {
+            LABEL => self.label.as_ref(),
+            _ => look_up(&self.run.config, key),
+        }
     }
 
     /// A result by its name: a path in the summary such as `accuracy.mean` or
@@ -54,8 +60,9 @@ impl Frame {
     pub fn of_plan(plan: &Plan, store: &Store) -> Result<Self, StoreError> {
         store.check_file()?;
         let mut records = Vec::new();
-        for run in &plan.runs {
-            records.extend(store.get(&run.key)?.map(|run| Record { run }));
+        for planned in &plan.runs {
+            let label = planned.label.clone();
+            records.extend(store.get(&planned.key)?.map(|run| Record { run, label }));
         }
         Ok(Self { records })
     }
@@ -70,7 +77,7 @@ impl Frame {
         keys.sort();
         let mut records = Vec::new();
         for key in keys {
-            records.extend(store.get(&key)?.map(|run| Record { run }));
+            records.extend(store.get(&key)?.map(|run| Record { run, label: None }));
         }
         Ok(Self { records })
     }

@@ -43,6 +43,7 @@ impl Ledger {
                 entry: self.agent(agent.id).cloned().unwrap_or_default(),
                 ends_with: None,
                 alone: None,
+                idle: 0,
             })
             .collect();
         let unasked: Vec<String> = agents

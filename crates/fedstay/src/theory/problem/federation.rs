@@ -122,6 +122,12 @@ impl Federation {
         self.members.iter().zip(weights).map(|(member, weights)| member.score(weights)).collect()
     }
 
+    /// In how many rounds each agent reported without having worked.
+    pub fn idle_rounds(&self) -> Vec<u32> {
+        let idle = |member: &Member| member.participant.behaviour().idle_rounds();
+        self.members.iter().map(idle).collect()
+    }
+
     /// Makes everybody clip their reports and add noise to them.
     pub fn set_privacy(&mut self, privacy: Privacy, seed: Seed) {
         self.privacy = Some((privacy, seed));

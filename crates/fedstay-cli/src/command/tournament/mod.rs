@@ -1,0 +1,200 @@
+//! `fedstay tournament`: every rule against every behaviour. A sweep, with a table and a picture.
+
+mod outcome;
+mod plan;
+mod standings;
+
+use super::sweep::compute;
+use super::{Source, Threads, Usage};
+use anyhow::{Context, Result};
+use fedstay_draw::picture;
+use fedstay_sim::experiment::{DEFAULT, Experiment, SpecError, differences};
+use fedstay_sim::run::write_whole;
+use fedstay_sim::sweep::{Frame, Options, Plan, Store};
+use fedstay_sim::text::printable;
+use outcome::{HEADER, Outcome};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use toml::Value;
+
+const EXAMPLES: &str = "\
+Examples:
+  fedstay tournament                                   all rules, all behaviours, three seeds: minutes
+  fedstay tournament --rules fedavg,retain --behaviours threshold,foresight --seeds 0
+  fedstay tournament experiment.toml --out results     your own federation
+  fedstay tournament --set epsilon=0.1                 keys go to every run
+
+Without a file it is experiments/tournament.toml: `fedstay run`'s default experiment made smaller (16
+hidden units, 250 rounds) and milder (q = 0.9, epsilon = 0.2); the first line of the output says so. A
+file may be an experiment, or a sweep with a [grid] of label, behaviour.kind and seed.
+
+A tournament is a sweep, kept in DIR/tournament.sqlite: interrupt it, and the same command goes on;
+`fedstay sweep query|export|extract` and `fedstay view` take the sweep's file with --store.
+The table: departures; verdict; rounds; accuracy of the delivered model, mean over agents and worst;
+welfare, the sum over agents of value minus cost (see docs/tournament.md); the share of agents that
+end with a better model than they would have made alone. All are means over the seeds.";
+
+/// Rules against behaviours.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Tournament {
+    #[command(flatten)]
+    source: Source,
+    /// The rules, separated by commas, with what is changed about them: `fedavg+guard`; sixteen if not
+    /// given
+    #[arg(long, value_delimiter = ',')]
+    rules: Vec<String>,
+    /// The behaviours, separated by commas; all of them if not given
+    #[arg(long, value_delimiter = ',')]
+    behaviours: Vec<String>,
+    /// The seeds, separated by commas; 0,1,2 if not given
+    #[arg(long, value_delimiter = ',')]
+    seeds: Vec<u64>,
+    /// The folder for store, table and picture
+    #[arg(long, value_name = "DIR", default_value = "figures")]
+    out: PathBuf,
+    /// Print the outcomes of all runs as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    threads: Threads,
+}
+
+impl Tournament {
+    pub(super) fn run(self) -> Result<()> {
+        let options = Options { threads: self.threads.count()?, share: true, full_losses: false };
+        let plan = self.plan(&self.asked()?)?;
+        std::fs::create_dir_all(&self.out)
+            .with_context(|| format!("cannot make {}", self.out.display()))?;
+        let table = self.out.join("tournament.csv");
+        check_ours(&table)?;
+        let store = self.out.join("tournament.sqlite");
+        compute(&plan, &store, &options)?;
+        let frame = Frame::of_plan(&plan, &Store::read(&store)?)?;
+        let outcomes: Vec<Outcome> = frame.records.iter().map(Outcome::of).collect();
+        write_whole(&table, &outcome::csv_bytes(&outcomes)?)
+            .with_context(|| format!("cannot write {}", table.display()))?;
+        let mut out = std::io::stdout().lock();
+        match self.json {
+            true => Ok(writeln!(out, "{}", serde_json::to_string_pretty(&outcomes)?)?),
+            false => self.print(&plan, &outcomes, &table, &mut out),
+        }
+    }
+
+    /// The axes that were asked for, as keys to set.
+    fn asked(&self) -> Result<Vec<(String, String)>> {
+        let names = |names: &[String]| -> Vec<Value> {
+            names.iter().map(|name| Value::from(name.trim())).collect()
+        };
+        let seed = |seed: &u64| {
+            let value = i64::try_from(*seed).map(Value::from);
+            value.map_err(|_| Usage(format!("--seeds {seed}: give a number below 2^63")))
+        };
+        let seeds: Vec<Value> = self.seeds.iter().map(seed).collect::<Result<_, _>>()?;
+        let axes = [
+            ("label", names(&self.rules)),
+            ("behaviour.kind", names(&self.behaviours)),
+            ("seed", seeds),
+        ];
+        let asked = axes.into_iter().filter(|(_, values)| !values.is_empty());
+        Ok(asked
+            .map(|(axis, values)| (axis.to_owned(), Value::Array(values).to_string()))
+            .collect())
+    }
+
+    /// The runs, with these axes.
+    fn plan(&self, axes: &[(String, String)]) -> Result<Plan> {
+        let (text, mut set) = self.source.read(plan::TOURNAMENT)?;
+        set.extend_from_slice(axes);
+        let folder = self.source.file.as_deref().and_then(Path::parent);
+        plan::plan(&text, folder.unwrap_or(Path::new(".")), &set).map_err(|error| {
+            match error.downcast::<SpecError>() {
+                Ok(error) => self.source.locate(error).into(),
+                Err(error) => error,
+            }
+        })
+    }
+
+    /// In what the runs differ from the default experiment, which `run` and `compare` use.
+    fn differs(&self) -> Result<String> {
+        // Rule, behaviour and seed are the tournament's own.
+        let axes = [("label", "retain"), ("behaviour.kind", "threshold"), ("seed", "0")];
+        let plan = self.plan(&axes.map(|(axis, value)| (axis.to_owned(), value.to_owned())))?;
+        let told = differences(&plan.runs[0].experiment, &Experiment::parse(DEFAULT, &[])?)?;
+        Ok(match told.is_empty() {
+            true => "Every run is the default experiment, under another rule or behaviour.".into(),
+            false => format!(
+                "Every run is the default experiment (in brackets) but for {}.",
+                told.join(", ")
+            ),
+        })
+    }
+
+    fn print(
+        &self,
+        plan: &Plan,
+        outcomes: &[Outcome],
+        table: &Path,
+        out: &mut impl Write,
+    ) -> Result<()> {
+        let lines = standings::averaged(outcomes);
+        // A file's own filters may leave out the run that is held against the default.
+        if let Ok(differs) = self.differs() {
+            writeln!(out, "{differs}\n")?;
+        }
+        write!(out, "{}", standings::table(&lines))?;
+        for sentence in standings::sentences(&lines) {
+            writeln!(out, "\n{sentence}")?;
+        }
+        for sentence in twins(plan).into_iter().chain(diverged(outcomes)) {
+            writeln!(out, "\n{}", printable(&sentence))?;
+        }
+        let markdown = self.out.join("tournament.md");
+        write_whole(&markdown, standings::markdown(&lines).as_bytes())?;
+        writeln!(out, "\ntable {} and {}", table.display(), markdown.display())?;
+        for file in picture::tournament::write(&standings::drawn(&lines), &self.out)? {
+            writeln!(out, "picture {}", file.display())?;
+        }
+        Ok(())
+    }
+}
+
+/// A table that is something else is not overwritten.
+fn check_ours(path: &Path) -> Result<(), Usage> {
+    let named = |error: std::io::Error| Usage(format!("{}: {error}", path.display()));
+    if path.exists() && !std::fs::read_to_string(path).map_err(named)?.starts_with(HEADER) {
+        return Err(Usage(format!(
+            "{}: this is not the table of a tournament; choose another --out",
+            path.display()
+        )));
+    }
+    Ok(())
+}
+
+/// Rules of the list that have no run of their own, because another one says the same.
+fn twins(plan: &Plan) -> Vec<String> {
+    let axis = plan.axes.iter().find(|axis| axis.key == "label");
+    let labels = axis.into_iter().flat_map(|axis| &axis.values).filter_map(Value::as_str);
+    let ran = |label: &&str| {
+        plan.runs.iter().any(|run| run.setting("label").is_some_and(|known| known == *label))
+    };
+    let twins = labels.filter(|label| !ran(label));
+    twins.map(|label| format!("{label}: every run of it is that of another rule here")).collect()
+}
+
+/// Which rules have runs that diverged, and why the first of them did.
+fn diverged(outcomes: &[Outcome]) -> Vec<String> {
+    let mut rules: Vec<(&Outcome, &String, usize)> = Vec::new();
+    for outcome in outcomes {
+        let Some(why) = &outcome.diverged else { continue };
+        match rules.iter_mut().find(|(first, ..)| first.rule == outcome.rule) {
+            Some((.., times)) => *times += 1,
+            None => rules.push((outcome, why, 1)),
+        }
+    }
+    let told = |(Outcome { rule, behaviour, seed, .. }, why, times): (&Outcome, &String, usize)| {
+        let runs = if times == 1 { "run" } else { "runs" };
+        format!("{rule}: {times} {runs} diverged; the first ({behaviour}, seed {seed}): {why}")
+    };
+    rules.into_iter().map(told).collect()
+}

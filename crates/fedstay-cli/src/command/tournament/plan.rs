@@ -1,0 +1,133 @@
+//! A tournament as a sweep: the grid of rules, behaviours and seeds over an experiment.
+
+use crate::command::Usage;
+use anyhow::Result;
+use fedstay_sim::experiment::{SpecError, read_table};
+use fedstay_sim::sweep::Plan;
+use std::path::Path;
+use toml::{Table, Value};
+
+/// The sweep that is meant when no file is named. A file without a grid gets this one.
+pub(super) const TOURNAMENT: &str = include_str!("../../../../../experiments/tournament.toml");
+
+/// What a tournament's table tells apart, and averages over.
+const AXES: [&str; 3] = ["behaviour.kind", "label", "seed"];
+
+/// The plan over an experiment's or a sweep's text; keys in `set` replace an axis or set a key of every
+/// run.
+pub(super) fn plan(text: &str, folder: &Path, set: &[(String, String)]) -> Result<Plan> {
+    let table = with_grid(read_table(text)?)?;
+    let mut set = set.to_vec();
+    set.push(("compare_alone".to_owned(), "true".to_owned()));
+    let plan = Plan::parse(&toml::to_string(&table)?, folder, &set)?;
+    if let Some(axis) = plan.axes.iter().find(|axis| !AXES.contains(&axis.key.as_str())) {
+        let why = format!(
+            "[grid]: a tournament has the axes {}, not `{}`; use `fedstay sweep` for others",
+            AXES.join(", "),
+            axis.key
+        );
+        return Err(Usage(why).into());
+    }
+    if plan.runs.iter().any(|run| run.experiment.training().is_none()) {
+        let why = "a tournament needs data to train on, not a [problem]; use `fedstay compare` for \
+                   named problems";
+        return Err(Usage(why.into()).into());
+    }
+    Ok(plan)
+}
+
+/// The table with the axes that it does not name itself. What it says about its own behaviour holds for
+/// runs with that behaviour.
+fn with_grid(mut table: Table) -> Result<Table, SpecError> {
+    let mut ours = read_table(TOURNAMENT)?;
+    let mut whens = match (ours.remove("when"), table.remove("when")) {
+        (ours, theirs) if ours == theirs => list(ours),
+        (ours, theirs) => [list(ours), list(theirs)].concat(),
+    };
+    if let Some(Value::Table(behaviour)) = table.get("behaviour")
+        && behaviour.contains_key("kind")
+        && let Some(Value::Table(mut behaviour)) = table.remove("behaviour")
+    {
+        let kind = behaviour.remove("kind").into_iter().map(|kind| ("kind".to_owned(), kind));
+        let under = |inner: Table| {
+            Value::Table(Table::from_iter([("behaviour".to_owned(), Value::Table(inner))]))
+        };
+        whens.push(Value::Table(Table::from_iter([
+            ("match".to_owned(), under(kind.collect())),
+            ("set".to_owned(), under(behaviour)),
+        ])));
+    }
+    table.insert("when".to_owned(), Value::Array(whens));
+    let grid = table.entry("grid").or_insert_with(|| Value::Table(Table::new()));
+    if let (Value::Table(grid), Some(Value::Table(ours))) = (grid, ours.remove("grid")) {
+        for (axis, values) in ours {
+            // The same key can be spelled `behaviour.kind` or `"behaviour.kind"`.
+            let quoted = |(key, _): (&String, &Value)| {
+                key.split_once('.').is_some_and(|(section, _)| section == axis)
+            };
+            if !grid.iter().any(quoted) {
+                grid.entry(axis).or_insert(values);
+            }
+        }
+    }
+    Ok(table)
+}
+
+fn list(whens: Option<Value>) -> Vec<Value> {
+    match whens {
+        Some(Value::Array(list)) => list,
+        other => other.into_iter().collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fedstay::Behaviour;
+
+    fn planned(text: &str, set: &[(&str, &str)]) -> Result<Plan> {
+        let set: Vec<_> = set.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        plan(text, Path::new("."), &set)
+    }
+
+    #[test]
+    fn every_behaviour_takes_part() {
+        let plan = planned(TOURNAMENT, &[("label", "[\"fedavg\"]"), ("seed", "0")]).unwrap();
+        let names = plan.runs.iter().map(|run| run.experiment.behaviour.name());
+        assert!(names.eq(Behaviour::LIST.iter().map(|entry| entry.name)));
+        // The file by itself is the same sweep.
+        let whole = planned(TOURNAMENT, &[]).unwrap();
+        let alone = Plan::parse(TOURNAMENT, Path::new("."), &[]).unwrap();
+        let keys = |plan: &Plan| plan.runs.iter().map(|run| run.key.clone()).collect::<Vec<_>>();
+        assert_eq!(keys(&whole), keys(&alone));
+        assert_eq!(whole.runs.len(), 16 * 9 * 3);
+    }
+
+    #[test]
+    fn what_a_file_says_about_its_behaviour_holds_for_that_one() {
+        let text = "rounds = 5\n[behaviour]\nkind = \"foresight\"\nsteps = 9\n[grid]\nseed = 4\n\
+                    \"behaviour.kind\" = [\"threshold\", \"foresight\"]";
+        let plan = planned(text, &[("label", "[\"retain\", \"fedavg+guard\"]")]).unwrap();
+        let steps: Vec<_> = plan.runs.iter().map(|run| run.setting("behaviour.steps")).collect();
+        let nine = serde_json::json!(9);
+        assert_eq!(steps, [None, None, Some(&nine), Some(&nine)]);
+        assert!(plan.runs.iter().all(|run| run.experiment.seed == 4 && run.experiment.rounds == 5));
+        // A population of one's own.
+        let mixed = "[behaviour]\nkind = \"mixed\"\nof = [{ kind = \"lying\", share = 1.0 }]";
+        let set = [("behaviour.kind", "[\"mixed\"]"), ("label", "retain"), ("seed", "0")];
+        let of =
+            |text: &str| planned(text, &set).unwrap().runs[0].config["behaviour"]["of"].clone();
+        assert_eq!((of(mixed).as_array().unwrap().len(), of("").as_array().unwrap().len()), (1, 5));
+    }
+
+    #[test]
+    fn what_cannot_be_averaged_over_is_refused() {
+        for (text, expected) in [
+            ("[grid]\nepsilon = [0.1, 0.2]", "not `epsilon`"),
+            ("[problem]\nkind = \"huber\"", "fedstay compare"),
+        ] {
+            let error = planned(text, &[]).unwrap_err();
+            assert!(error.is::<Usage>() && error.to_string().contains(expected), "{error}");
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! A tournament's table: every rule against every behaviour, as means over the seeds.
+
+use super::outcome::Outcome;
+use crate::table;
+use fedstay_draw::picture::tournament as picture;
+use fedstay_draw::words::{percent, whole_percent};
+use fedstay_sim::sweep::stats::Mean;
+use std::collections::BTreeMap;
+
+/// A rule against a behaviour, over the seeds.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Averaged {
+    /// The rule.
+    pub(super) rule: String,
+    /// The behaviour.
+    pub(super) behaviour: String,
+    /// How many agents left.
+    pub(super) left: f64,
+    /// How often somebody came back.
+    pub(super) returns: f64,
+    /// The verdicts: one, or how many of each.
+    pub(super) verdict: String,
+    /// The rounds.
+    pub(super) rounds: f64,
+    /// The delivered model's accuracy, mean over the agents.
+    pub(super) accuracy_mean: f64,
+    /// That of the worst agent.
+    pub(super) accuracy_worst: f64,
+    /// The sum of value less cost.
+    pub(super) welfare: f64,
+    /// The share of agents that end with a better model than alone.
+    pub(super) better_than_alone: f64,
+}
+
+/// What the picture shows of them.
+pub(super) fn drawn(lines: &[Averaged]) -> Vec<picture::Bout> {
+    let bout = |line: &Averaged| picture::Bout {
+        rule: line.rule.clone(),
+        behaviour: line.behaviour.clone(),
+        result: (line.verdict != "failed").then_some((line.accuracy_worst, line.left)),
+    };
+    lines.iter().map(bout).collect()
+}
+
+/// The means over the seeds of outcomes that stand in the order of the table.
+pub(super) fn averaged(outcomes: &[Outcome]) -> Vec<Averaged> {
+    let same = |a: &Outcome, b: &Outcome| (&a.rule, &a.behaviour) == (&b.rule, &b.behaviour);
+    outcomes.chunk_by(same).map(average).collect()
+}
+
+fn average(group: &[Outcome]) -> Averaged {
+    let mean = |of: &dyn Fn(&Outcome) -> f64| {
+        let values: Vec<f64> = group.iter().map(of).collect();
+        Mean::of(&values).map_or(f64::NAN, |mean| mean.mean)
+    };
+    let mut verdicts: BTreeMap<&str, usize> = BTreeMap::new();
+    for outcome in group {
+        *verdicts.entry(&outcome.verdict).or_default() += 1;
+    }
+    let verdict = match verdicts.len() {
+        1 => group[0].verdict.clone(),
+        _ => verdicts.iter().map(|(name, n)| format!("{n} {name}")).collect::<Vec<_>>().join(", "),
+    };
+    Averaged {
+        rule: group[0].rule.clone(),
+        behaviour: group[0].behaviour.clone(),
+        left: mean(&|outcome| outcome.left as f64),
+        returns: mean(&|outcome| outcome.returns as f64),
+        verdict,
+        rounds: mean(&|outcome| f64::from(outcome.rounds)),
+        accuracy_mean: mean(&|outcome| outcome.accuracy_mean),
+        accuracy_worst: mean(&|outcome| outcome.accuracy_worst),
+        welfare: mean(&|outcome| outcome.welfare),
+        better_than_alone: mean(&|outcome| outcome.better_than_alone),
+    }
+}
+
+const HEADINGS: [&str; 9] = [
+    "behaviour",
+    "rule",
+    "left",
+    "verdict",
+    "rounds",
+    "accuracy",
+    "worst",
+    "welfare",
+    "better than alone",
+];
+
+fn cells(line: &Averaged) -> Vec<String> {
+    let back = match line.returns {
+        0.0 => String::new(),
+        returns => format!(" ({returns:.1} returns)"),
+    };
+    vec![
+        line.behaviour.clone(),
+        line.rule.clone(),
+        format!("{:.1}{back}", line.left),
+        line.verdict.clone(),
+        format!("{:.0}", line.rounds),
+        percent(line.accuracy_mean),
+        percent(line.accuracy_worst),
+        format!("{:.2}", line.welfare),
+        whole_percent(line.better_than_alone),
+    ]
+}
+
+/// The table for a terminal.
+pub(super) fn table(lines: &[Averaged]) -> String {
+    table::table(&HEADINGS, &lines.iter().map(cells).collect::<Vec<_>>())
+}
+
+/// The same for a page.
+pub(super) fn markdown(lines: &[Averaged]) -> String {
+    let row = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+    let mut text = row(&HEADINGS.map(str::to_owned));
+    text.push_str(&row(&HEADINGS.map(|_| "---".to_owned())));
+    lines.iter().for_each(|line| text.push_str(&row(&cells(line))));
+    text
+}
+
+/// Who wins against each behaviour: by departures, worst agent and welfare.
+pub(super) fn sentences(lines: &[Averaged]) -> Vec<String> {
+    let mut behaviours: Vec<&str> = Vec::new();
+    for line in lines {
+        if !behaviours.contains(&line.behaviour.as_str()) {
+            behaviours.push(&line.behaviour);
+        }
+    }
+    let sentence = |behaviour: &&str| {
+        let of: Vec<&Averaged> =
+            lines.iter().filter(|line| line.behaviour == **behaviour).collect();
+        let best = |score: &dyn Fn(&Averaged) -> f64| {
+            of.iter().copied().max_by(|a, b| score(a).total_cmp(&score(b)))
+        };
+        let worst = best(&|line| line.accuracy_worst)?;
+        let welfare = best(&|line| line.welfare)?;
+        let kept: Vec<&str> =
+            of.iter().filter(|line| line.left == 0.0).map(|line| line.rule.as_str()).collect();
+        let kept = match kept.len() {
+            0 => "no rule keeps everybody".to_owned(),
+            n if n == of.len() => "every rule keeps everybody".to_owned(),
+            _ => format!("everybody stays under {}", kept.join(", ")),
+        };
+        Some(format!(
+            "{behaviour}: {kept}. Best for the worst agent: {} ({:.1}%); most welfare: {} ({:.2}).",
+            worst.rule,
+            100.0 * worst.accuracy_worst,
+            welfare.rule,
+            welfare.welfare
+        ))
+    };
+    behaviours.iter().filter_map(sentence).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(rule: &str, seed: u64, left: usize, verdict: &str) -> Outcome {
+        Outcome {
+            rule: rule.into(),
+            behaviour: "threshold".into(),
+            seed,
+            left,
+            verdict: verdict.into(),
+            ..Outcome::default()
+        }
+    }
+
+    #[test]
+    fn seeds_are_averaged_and_verdicts_counted() {
+        let outcomes = [
+            outcome("fedavg", 0, 10, "harmful"),
+            outcome("fedavg", 1, 9, "benign"),
+            outcome("retain", 0, 0, "retained"),
+        ];
+        let lines = averaged(&outcomes);
+        assert_eq!((lines.len(), lines[0].left), (2, 9.5));
+        assert_eq!(lines[0].verdict, "1 benign, 1 harmful");
+        assert_eq!(lines[1].verdict, "retained");
+        assert!(sentences(&lines)[0].contains("everybody stays under retain"));
+        assert_eq!(markdown(&lines).lines().count(), 4);
+    }
+}
