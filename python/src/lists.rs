@@ -22,7 +22,7 @@ pub(crate) fn listed(what: &str) -> PyResult<Vec<(&'static str, &'static str, &'
 /// The keys of an experiment: name, an example of a value, one sentence.
 #[pyfunction]
 pub(crate) fn keys() -> Vec<(&'static str, &'static str, &'static str)> {
-    fedstay_sim::spec::KEYS.iter().map(|key| (key.name, key.example, key.about)).collect()
+    fedstay_sim::experiment::KEYS.iter().map(|key| (key.name, key.example, key.about)).collect()
 }
 
 /// A rule with all its parameters, as JSON; raises for one that there is not.

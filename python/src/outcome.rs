@@ -4,7 +4,7 @@ use crate::error::error;
 use fedstay::record::{Header, RoundLine, Summary};
 use fedstay_draw::picture::{self, PNG_SCALE};
 use fedstay_draw::plot::png;
-use fedstay_sim::observe::{Recorded, read_rounds};
+use fedstay_sim::run::{Recorded, read_rounds};
 use fedstay_sim::simulator::DecidesOn;
 use numpy::{PyArray1, ToPyArray};
 use pyo3::prelude::*;

@@ -3,8 +3,8 @@
 
 use fedstay::{Book, Error, RoundRecord};
 use fedstay_draw::words::{RunProgress, duration};
+use fedstay_sim::run::Trial;
 use fedstay_sim::sweep::{Finished, Outcome, SweepWatch, Tally};
-use fedstay_sim::trial::Trial;
 use std::io::{IsTerminal, Write, stderr};
 use std::ops::ControlFlow;
 use std::sync::Mutex;

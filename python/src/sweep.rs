@@ -2,9 +2,9 @@
 
 use crate::error::error;
 use crate::progress::SweepProgress;
-use fedstay_sim::spec::{Experiment, check_threads};
+use fedstay_sim::experiment::{Experiment, check_threads};
 use fedstay_sim::sweep::{
-    self, Finished, Frame, Options, Parcel, Plan, Store, SweepError, SweepWatch, Tally, Values,
+    self, Finished, Frame, Options, Package, Plan, Store, SweepError, SweepWatch, Tally, Values,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -70,7 +70,7 @@ impl Sweep {
     /// Keeps what `run_family` returned. Returns how many runs that are.
     fn take(&self, py: Python<'_>, parcel: &str) -> PyResult<usize> {
         py.detach(|| {
-            let parcel = Parcel::from_json(parcel).map_err(error)?;
+            let parcel = Package::from_json(parcel).map_err(error)?;
             let store = Store::open(&self.store).map_err(error)?;
             store.take(&parcel).map_err(error)?;
             Ok(parcel.runs.len())

@@ -1,7 +1,7 @@
 //! What the drivers of the benchmarks share: Figure 2's setting, and how much memory and time this
 //! process has had. The drivers are in `src/bin`; the Python programs beside this folder run them.
 
-use fedstay_sim::spec::Experiment;
+use fedstay_sim::experiment::Experiment;
 
 /// What can go wrong in a benchmark: anything, and then it ends.
 pub type Outcome<T> = Result<T, Box<dyn std::error::Error>>;

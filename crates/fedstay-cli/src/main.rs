@@ -2,7 +2,7 @@
 
 use clap::Parser;
 use fedstay_cli::command::{Command, Usage};
-use fedstay_sim::spec::SpecError;
+use fedstay_sim::experiment::SpecError;
 use fedstay_sim::text::one_line;
 use std::process::ExitCode;
 
@@ -27,6 +27,17 @@ Examples:
   fedstay figure 4                                 draw a figure of the paper
   fedstay list keys                                everything an experiment can say";
 
+/// An error with its causes, but for those that are part of what was said already.
+fn told(error: &anyhow::Error) -> String {
+    let mut told = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !told.contains(&cause) {
+            told = format!("{told}: {cause}");
+        }
+    }
+    told
+}
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
     match cli.command.run() {
@@ -37,7 +48,7 @@ fn main() -> ExitCode {
             if pipe.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe) {
                 return ExitCode::SUCCESS;
             }
-            eprintln!("fedstay: {}", one_line(&format!("{error:#}").replace('\n', " ")));
+            eprintln!("fedstay: {}", one_line(&told(&error).replace('\n', " ")));
             ExitCode::from(if error.is::<Usage>() || error.is::<SpecError>() { 2 } else { 1 })
         }
     }

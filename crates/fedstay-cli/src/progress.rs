@@ -3,8 +3,8 @@
 
 use fedstay::{Book, Error, RoundRecord};
 use fedstay_draw::words::{RunProgress, duration};
+use fedstay_sim::run::Trial;
 use fedstay_sim::sweep;
-use fedstay_sim::trial::Trial;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};

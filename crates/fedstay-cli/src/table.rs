@@ -68,8 +68,8 @@ pub(crate) fn summary(summary: &Summary) -> String {
                 format!("{:.4}", agent.epsilon),
                 format!("{:.4}", agent.loss),
                 percent(agent.accuracy),
-                agent.left.map_or("–".to_owned(), |round| round.to_string()),
-                agent.rounds_in_d.to_string(),
+                agent.entry.left.map_or("–".to_owned(), |round| round.to_string()),
+                agent.entry.rounds_in_d.to_string(),
             ]
         })
         .collect();

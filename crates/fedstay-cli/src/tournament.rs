@@ -11,11 +11,10 @@ use anyhow::{Context, Result};
 use fedstay::record::{AgentSummary, Score, Summary};
 use fedstay_draw::picture::tournament as picture;
 use fedstay_draw::words::{better_than_alone, percent, whole_percent};
-use fedstay_sim::observe::write_whole;
+use fedstay_sim::experiment::Experiment;
+use fedstay_sim::run::{Parting, Trial, write_whole};
 use fedstay_sim::simulator::Simulator;
-use fedstay_sim::spec::Experiment;
 use fedstay_sim::sweep::RESULTS;
-use fedstay_sim::trial::{Parting, Trial};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -162,9 +161,9 @@ fn judged(bout: &Bout, alone: Option<&[Score]>) -> Result<(Summary, Vec<u32>)> {
 /// What an agent has at the end, less what it cost it.
 fn value(agent: &AgentSummary, idle: u32) -> f64 {
     let loss = agent.ends_with.map_or(agent.loss, |score| score.loss);
-    let foresaw = agent.left.is_some() && agent.behaviour.as_deref() == Some("foresight");
+    let foresaw = agent.entry.left.is_some() && agent.behaviour.as_deref() == Some("foresight");
     let worth = if foresaw { 1.0 } else { (2.0 - loss / agent.epsilon).clamp(0.0, 1.0) };
-    worth - COST * f64::from(agent.reports.saturating_sub(idle))
+    worth - COST * f64::from(agent.entry.reports.saturating_sub(idle))
 }
 
 /// The file of finished runs.

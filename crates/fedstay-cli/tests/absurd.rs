@@ -4,8 +4,8 @@
 mod common;
 
 use common::command;
-use fedstay_sim::spec::{Allowed, Experiment, KEYS};
-use fedstay_sim::trial::Trial;
+use fedstay_sim::experiment::{Allowed, Experiment, KEYS, Key};
+use fedstay_sim::run::Trial;
 use std::path::Path;
 use std::process::{Output, Stdio};
 use std::sync::mpsc::channel;
@@ -193,12 +193,12 @@ const TRIED: [&str; 16] = [
 ];
 
 /// A run of an experiment, in a word: it ends, it is refused, or it leaves the floating-point range.
-fn tried(key: &str, value: &str, with: &[(&str, &str)]) -> Result<(), String> {
+fn tried(key: &str, value: &str, with: &[(String, &str)]) -> Result<(), String> {
     let mut set = vec![("rounds", "2"), ("step_size", "0.01")];
     if !with.iter().any(|(key, _)| key.starts_with("problem.")) && !key.starts_with("problem.") {
         set.extend([("data.per_agent", "10"), ("agents", "3"), ("model.hidden", "[4]")]);
     }
-    set.extend(with.iter().filter(|(_, value)| !value.starts_with("t.")));
+    set.extend(with.iter().map(|(key, value)| (key.as_str(), *value)));
     set.push((key, value));
     let set: Vec<(String, String)> =
         set.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
@@ -227,25 +227,13 @@ fn tried(key: &str, value: &str, with: &[(&str, &str)]) -> Result<(), String> {
 
 #[test]
 fn every_number_of_an_experiment_is_taken_or_refused_within_seconds() {
-    let numeric = KEYS.iter().filter(|key| {
-        let also = ["epsilon", "model.hidden", "local.batch", "data.classes", "partition.map"];
-        !matches!(key.allowed, Allowed::Other) || also.contains(&key.name)
-    });
+    let tried_with_numbers =
+        |key: &&Key| key.allowed.takes_numbers() || key.allowed == Allowed::Switch;
+    let numeric = KEYS.iter().filter(tried_with_numbers);
     let mut count = 0;
     for key in numeric {
-        let with: Vec<(&str, &str)> = match key.name {
-            // Both need a privacy table that is whole.
-            name if name.starts_with("privacy.") => {
-                vec![
-                    ("privacy.clip", "1.0"),
-                    ("privacy.loss_clip", "2.0"),
-                    ("privacy.noise", "0.5"),
-                ]
-            }
-            _ => key.with.to_vec(),
-        };
         for value in TRIED {
-            let (name, with) = (key.name, with.clone());
+            let (name, with) = (key.name, key.with());
             let (send, receive) = channel();
             std::thread::spawn(move || send.send(tried(name, value, &with)));
             match receive.recv_timeout(PATIENCE) {

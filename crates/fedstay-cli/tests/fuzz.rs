@@ -82,11 +82,11 @@ fn damaged_tables_and_idx_files_are_read_whole_or_refused_in_one_line() {
 fn the_documents_that_are_damaged_are_whole_to_begin_with() {
     use fedstay_sim::data::{Mnist, Npz};
     assert!(fedstay_cli::command::step::answer(damage::STEP.as_bytes()).is_ok());
-    assert!(fedstay_sim::spec::Experiment::parse(damage::EXPERIMENT, &[]).is_ok());
+    assert!(fedstay_sim::experiment::Experiment::parse(damage::EXPERIMENT, &[]).is_ok());
     let folder = tempfile::tempdir().unwrap();
     let rounds = folder.path().join("rounds.jsonl");
     std::fs::write(&rounds, damage::ROUNDS).unwrap();
-    let recorded = fedstay_sim::observe::read_rounds(&rounds).unwrap();
+    let recorded = fedstay_sim::run::read_rounds(&rounds).unwrap();
     assert_eq!((recorded.rounds.len(), recorded.unreadable.len()), (3, 0), "{recorded:?}");
     let labels = [damage::npy_header("|u1", "(4,)"), vec![0, 1, 0, 1]].concat();
     let values = [damage::npy_header("|u1", "(4, 2)"), vec![9; 8]].concat();

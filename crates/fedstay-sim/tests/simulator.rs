@@ -6,8 +6,8 @@ use fedstay::{
     AgentId, Book, Broadcast, Call, Engine, Error, Losses, Moment, Report, RoundRecord, StopReason,
     Vector,
 };
-use fedstay_sim::spec::Experiment;
-use fedstay_sim::trial::Trial;
+use fedstay_sim::experiment::Experiment;
+use fedstay_sim::run::Trial;
 use std::ops::ControlFlow;
 
 /// Everything a round decides: who left, who was predicted to, and the weights, bit for bit.
@@ -125,7 +125,7 @@ fn with_partial_participation_a_run_ends_as_everyone_left_only_when_nobody_remai
                 ("behaviour.kind", behaviour),
                 ("seed", seed),
             ]);
-            let remain = summary.agents.iter().any(|agent| agent.left.is_none());
+            let remain = summary.agents.iter().any(|agent| agent.entry.left.is_none());
             assert_eq!(
                 summary.stop == StopReason::EveryoneLeft,
                 !remain,
@@ -401,7 +401,7 @@ fn who_returns_is_recorded_and_counted() {
         assert_eq!(line.agents.len() + out.len(), 10);
     }
     for agent in &summary.agents {
-        assert_eq!(agent.left.is_some(), out.contains(&agent.id));
+        assert_eq!(agent.entry.left.is_some(), out.contains(&agent.id));
     }
 }
 
@@ -459,7 +459,7 @@ fn with_nobody_leaving_only_the_departures_are_gone() {
 #[test]
 fn what_an_agent_ends_with_is_compared_with_what_it_makes_alone() {
     let sets = [("rule.kind", "fedavg"), ("rounds", "120"), ("behaviour.kind", "threshold")];
-    let mut parting = fedstay_sim::trial::Parting::default();
+    let mut parting = fedstay_sim::run::Parting::default();
     let mut trial = trial(&sets);
     let mut summary = trial.run(&mut [&mut parting]).unwrap().unwrap();
     trial.compare_with_alone(&mut summary, &parting, None).unwrap();
@@ -469,9 +469,11 @@ fn what_an_agent_ends_with_is_compared_with_what_it_makes_alone() {
         assert_eq!(own.loss, alone);
         assert!(ends.unseen.is_some() && own.unseen.is_some());
         // Who left was content with what it left with, whatever became of the model later.
-        assert!(agent.left.is_none() || ends.loss <= agent.epsilon);
+        assert!(agent.entry.left.is_none() || ends.loss <= agent.epsilon);
     }
-    assert!(summary.agents.iter().any(|agent| agent.left.is_some() && agent.loss > agent.epsilon));
+    assert!(
+        summary.agents.iter().any(|agent| agent.entry.left.is_some() && agent.loss > agent.epsilon)
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Sweeps: shared work changes no bit, only what is missing is computed, two processes share.
 
-use fedstay_sim::spec::Experiment;
+use fedstay_sim::experiment::Experiment;
 use fedstay_sim::sweep::{
     Finished, Frame, Options, Outcome, Plan, Store, Tally, run, run_cell, stats::Mean,
 };
@@ -230,7 +230,7 @@ fn the_results_number_goes_with_what_is_computed() {
         outcomes.extend(["observation-3", "huber"].map(|problem| outcome(rule, problem)));
     }
     let expected = [
-        "results 1",
+        "results 2",
         "fedavg on observation-3: 2 left, 48 rounds, 0.550000",
         "fedavg on huber: 0 left, 200 rounds, 0.332663",
         "ada-gd on observation-3: 0 left, 50 rounds, 0.275000",

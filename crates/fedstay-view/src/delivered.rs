@@ -55,8 +55,6 @@ pub(crate) struct DeliveredTo {
     accuracy: Option<f64>,
     /// None where that is not known.
     content: Option<bool>,
-    left: Option<u64>,
-    rounds_in_d: Option<u64>,
     behaviour: Option<String>,
 }
 
@@ -70,8 +68,6 @@ pub(crate) fn to_agents(summary: &Value) -> HashMap<u64, DeliveredTo> {
             loss_of_round: agent["loss_of_round"].as_u64(),
             accuracy: agent["accuracy"].as_f64(),
             content: content(agent),
-            left: agent["left"].as_u64(),
-            rounds_in_d: agent["rounds_in_d"].as_u64(),
             behaviour: behaviour.map(|name| name.chars().take(80).collect()),
         };
         Some((agent["id"].as_u64()?, told))

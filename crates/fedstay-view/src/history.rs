@@ -2,6 +2,7 @@
 //! decide on a model of their own.
 
 use fedstay::AgentId;
+use fedstay::ledger::{AgentEntry, Ledger};
 use fedstay::record::{AssessmentLine, Header, RoundLine, Spread};
 use fedstay_draw::words::State;
 use serde::Serialize;
@@ -38,23 +39,6 @@ pub(crate) struct Agent {
     pub(crate) loss: Option<(f64, Source, u32)>,
     /// What it was in the last round.
     pub(crate) state: State,
-    /// The round in which it first was predicted to leave.
-    pub(crate) entered: Option<u32>,
-    /// The rounds in which it was predicted to leave, all in all.
-    pub(crate) waited: u32,
-    /// The round in which it left; none for one that stayed, or came back since.
-    pub(crate) left: Option<u32>,
-    /// The round in which it last came back.
-    pub(crate) returned: Option<u32>,
-    /// The rounds in which its reports contradicted themselves.
-    pub(crate) flags: u32,
-    /// The rounds in which it reported.
-    pub(crate) reported: u32,
-    /// The rounds in which its report moved the model: not those in which a rule with cases held it.
-    pub(crate) moved: u32,
-    /// The rounds in which it did not answer, and why it last did not.
-    pub(crate) faults: u32,
-    pub(crate) fault: Option<String>,
     /// The last exact losses, for its pace.
     recent: VecDeque<(u32, f64)>,
 }
@@ -67,15 +51,6 @@ impl Agent {
             epsilon: Some(epsilon).filter(|epsilon| epsilon.is_finite()),
             loss: None,
             state: State::Absent,
-            entered: None,
-            waited: 0,
-            left: None,
-            returned: None,
-            flags: 0,
-            reported: 0,
-            moved: 0,
-            faults: 0,
-            fault: None,
             recent: VecDeque::new(),
         }
     }
@@ -116,16 +91,16 @@ impl Agent {
         let (round, loss) = *self.recent.back()?;
         let falls = pace < -1e-9 * loss.abs().max(epsilon);
         let rounds = (loss - epsilon) / -pace;
-        let soon = falls && self.left.is_none() && (0.0..1e6).contains(&rounds);
+        let soon = falls && self.state != State::Left && (0.0..1e6).contains(&rounds);
         soon.then(|| round.saturating_add(rounds.ceil() as u32))
     }
 }
 
-/// Somebody who left, and the loss at which it did where that is known.
+/// An agent that left, by its place among the agents.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Left {
-    pub(crate) agent: usize,
-    pub(crate) round: u32,
+    agent: usize,
+    round: u32,
 }
 
 /// One number a round.
@@ -154,6 +129,8 @@ pub(crate) struct Tracks {
 #[derive(Debug)]
 pub(crate) struct History {
     pub(crate) header: Header,
+    /// What is counted, of the run and about each agent: the same as in its summary.
+    pub(crate) ledger: Ledger,
     pub(crate) agents: Vec<Agent>,
     index: HashMap<AgentId, usize>,
     /// The number of each round that was read.
@@ -167,9 +144,6 @@ pub(crate) struct History {
     pub(crate) received: Vec<Track>,
     pub(crate) states: Vec<Vec<State>>,
     pub(crate) tracks: Tracks,
-    pub(crate) left: Vec<Left>,
-    /// Predictions that missed, for rules that rest on them.
-    pub(crate) misses: Option<u32>,
     pub(crate) last: Option<RoundLine>,
     /// The weights of every round, where there are two.
     pub(crate) path: Vec<(f64, f64)>,
@@ -181,6 +155,7 @@ impl History {
     pub(crate) fn new(header: Header, own: bool) -> Self {
         let mut history = Self {
             own,
+            ledger: Ledger::default(),
             agents: Vec::new(),
             index: HashMap::new(),
             rounds: Vec::new(),
@@ -188,8 +163,6 @@ impl History {
             received: Vec::new(),
             states: Vec::new(),
             tracks: Tracks::default(),
-            left: Vec::new(),
-            misses: None,
             last: None,
             path: Vec::new(),
             cut: false,
@@ -218,6 +191,17 @@ impl History {
         index
     }
 
+    /// What is counted about an agent.
+    pub(crate) fn entry(&self, id: AgentId) -> AgentEntry {
+        self.ledger.agent(id).cloned().unwrap_or_default()
+    }
+
+    /// Who left, in order.
+    pub(crate) fn left(&self) -> Vec<Left> {
+        let left = self.ledger.left().iter();
+        left.map(|left| Left { agent: self.index[&left.agent], round: left.round }).collect()
+    }
+
     /// Adds a round.
     ///
     /// # Errors
@@ -228,7 +212,12 @@ impl History {
         if line.round <= last {
             return Err(format!("round {} after round {last}", line.round));
         }
-        let named = || line.agents.iter().chain(&line.d).chain(&line.left).chain(&line.returned);
+        let named = || {
+            let faults = line.faults.iter().map(|(id, _)| id);
+            let flags = line.flags.iter().map(|flag| &flag.agent);
+            let lists = line.agents.iter().chain(&line.d).chain(&line.left).chain(&line.returned);
+            lists.chain(faults).chain(flags)
+        };
         let new: HashSet<AgentId> =
             named().filter(|id| !self.index.contains_key(id)).copied().collect();
         if (self.agents.len() + new.len()) * (self.rounds.len() + 1) > MOST_CELLS {
@@ -239,6 +228,7 @@ impl History {
             self.agent(*id, f64::NAN);
         }
         self.rounds.push(line.round);
+        self.ledger.add(&line);
         self.note_losses(&line);
         self.note_states(&line);
         self.note_tracks(&line);
@@ -282,47 +272,12 @@ impl History {
         for agent in &mut self.agents {
             agent.state = State::Absent;
         }
-        let in_d: HashSet<AgentId> = line.d.iter().copied().collect();
-        for id in &line.agents {
-            let agent = &mut self.agents[self.index[id]];
-            agent.state = State::Free;
-            agent.reported += 1;
-            agent.moved += u32::from(line.case.is_none() || !in_d.contains(id));
-        }
-        for id in &in_d {
-            let agent = &mut self.agents[self.index[id]];
-            agent.state = State::InD;
-            agent.waited += 1;
-            agent.entered.get_or_insert(line.round);
-        }
-        for (id, why) in &line.faults {
-            if let Some(place) = self.index.get(id) {
-                let agent = &mut self.agents[*place];
-                agent.state = State::Fault;
-                agent.faults += 1;
-                agent.fault = Some(why.chars().take(200).collect());
-            }
-        }
-        for id in &line.left {
-            let place = self.index[id];
-            if self.agents[place].left.is_none() {
-                self.agents[place].left = Some(line.round);
-                self.left.push(Left { agent: place, round: line.round });
-            }
-        }
-        for id in &line.returned {
-            let agent = &mut self.agents[self.index[id]];
-            (agent.left, agent.returned) = (None, Some(line.round));
-        }
-        if let Some(missed) = &line.missed {
-            *self.misses.get_or_insert(0) += missed.len() as u32;
-        }
-        let flagged: HashSet<AgentId> = line.flags.iter().map(|flag| flag.agent).collect();
-        for place in flagged.iter().filter_map(|id| self.index.get(id)) {
-            self.agents[*place].flags += 1;
-        }
+        let mut mark = |id: &AgentId, state: State| self.agents[self.index[id]].state = state;
+        line.agents.iter().for_each(|id| mark(id, State::Free));
+        line.d.iter().for_each(|id| mark(id, State::InD));
+        line.faults.iter().for_each(|(id, _)| mark(id, State::Fault));
         for (agent, column) in self.agents.iter_mut().zip(&mut self.states) {
-            if agent.left.is_some() {
+            if self.ledger.agent(agent.id).is_some_and(|entry| entry.left.is_some()) {
                 agent.state = State::Left;
             }
             column.push(agent.state);
@@ -345,7 +300,7 @@ impl History {
         let told = spread(&exact);
         let number = |value: Option<f64>| value.map_or(f32::NAN, |value| value as f32);
         let population = looked.population.and_then(|population| population.accuracy);
-        let gone = self.agents.iter().filter(|agent| agent.left.is_some()).count();
+        let gone = self.agents.iter().filter(|agent| agent.state == State::Left).count();
         let tracks = &mut self.tracks;
         tracks.accuracy_mean.push(number(accuracy.map(|spread| spread.mean)));
         tracks.accuracy_worst.push(number(accuracy.map(|spread| spread.min)));
@@ -391,12 +346,9 @@ mod tests {
         assert_eq!(history.states[0], [State::Free, State::InD, State::Left]);
         assert_eq!(history.states[1], [State::Free, State::Fault, State::Absent]);
         assert_eq!(history.states[2], [State::Absent, State::Absent, State::Free], "came later");
-        let first = &history.agents[0];
-        assert_eq!(
-            (first.entered, first.left, first.reported, first.moved),
-            (Some(2), Some(4), 2, 1)
-        );
-        assert_eq!(history.agents[1].fault.as_deref(), Some("gone"));
+        let first = history.entry(AgentId(3));
+        assert_eq!((first.first_in_d, first.left, first.reports), (Some(2), Some(4), 2));
+        assert_eq!(history.entry(AgentId(7)).fault.as_deref(), Some("gone"));
         assert_eq!(history.agents[2].loss, Some((0.8, Source::AtLeast, 4)));
         assert!(history.losses[2][2].is_nan(), "a bound is not drawn");
         assert_eq!(history.tracks.still_in, [2.0, 2.0, 2.0]);

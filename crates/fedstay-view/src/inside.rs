@@ -7,6 +7,10 @@
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// When a file was last written, and how long it is: another one means that there is something to read.
+pub(crate) type Stamp = (SystemTime, u64);
 
 /// A folder that was found under one of the folders given on the command line.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,6 +51,12 @@ impl Place {
             true => Ok(Some(file)),
             false => refuse("was replaced while it was opened"),
         }
+    }
+
+    /// The stamp of a file; `None` when there is none.
+    pub(crate) fn stamp(&self, name: &str) -> Option<Stamp> {
+        let there = std::fs::symlink_metadata(self.folder.join(name)).ok()?;
+        Some((there.modified().ok()?, there.len()))
     }
 
     /// A small file as a whole; `None` when there is none.

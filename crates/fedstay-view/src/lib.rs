@@ -8,16 +8,18 @@
 mod assets;
 mod connections;
 mod delivered;
+mod detail;
 mod follow;
 mod guard;
 mod history;
 mod inside;
-mod landscape;
 mod library;
 mod look;
+mod map;
 mod run;
 mod series;
 mod server;
+mod status;
 mod theory;
 mod words;
 

@@ -1,21 +1,20 @@
 //! The runs under the folders given: found, listed, and followed while somebody looks.
 
-use crate::delivered::{Delivered, to_agents};
-use crate::history::Source;
-use crate::inside::Place;
-use crate::landscape::{Landscape, landscape};
+use crate::detail::detail;
+use crate::inside::{Place, Stamp};
 use crate::look::Look;
-use crate::run::{Run, Status, header};
+use crate::map::Map;
+use crate::run::{Run, header};
 use crate::series::{self, Have};
+use crate::status::Status;
 use crate::words::{self, Brief};
-use fedstay_draw::words::State;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 use tokio::sync::broadcast;
 
 /// Folders that are looked into at most, and how deep.
@@ -25,8 +24,6 @@ const DEEPEST: usize = 6;
 const MOST_LOADED: usize = 16;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(150);
 const BETWEEN_SCANS: Duration = Duration::from_millis(1000);
-/// Rows of the table of agents.
-const MOST_ROWS: usize = 500;
 
 /// All runs.
 pub(crate) struct Library {
@@ -38,13 +35,11 @@ pub(crate) struct Library {
 struct Found {
     place: Place,
     listing: Listing,
-    stamp: Stamp,
+    /// Of the two files that a listing is made from.
+    stamps: [Option<Stamp>; 2],
     run: Option<Arc<Mutex<Run>>>,
     asked: Instant,
 }
-
-/// When and how long the two files were that a listing is made from.
-type Stamp = [Option<(SystemTime, u64)>; 2];
 
 /// A run in the list.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -151,10 +146,11 @@ impl Library {
         for place in places {
             let id = id(&place.folder);
             there.push(id.clone());
-            let stamp = ["rounds.jsonl", "summary.json"].map(|name| stamp(&place, name));
-            let known = lock(&self.found).get(&id).map(|found| (found.stamp, found.listing.status));
+            let stamps = ["rounds.jsonl", "summary.json"].map(|name| place.stamp(name));
+            let known =
+                lock(&self.found).get(&id).map(|found| (found.stamps, found.listing.status));
             // A run that falls silent changes without its files doing so.
-            if known.is_some_and(|(before, status)| before == stamp && status != Status::Running) {
+            if known.is_some_and(|(before, status)| before == stamps && status != Status::Running) {
                 continue;
             }
             let listing = self.list(&id, &place);
@@ -162,11 +158,11 @@ impl Library {
             match found.get_mut(&id) {
                 Some(found) => {
                     changed |= found.listing != listing;
-                    (found.stamp, found.listing) = (stamp, listing);
+                    (found.stamps, found.listing) = (stamps, listing);
                 }
                 None => {
                     let asked = Instant::now();
-                    found.insert(id, Found { place, listing, stamp, run: None, asked });
+                    found.insert(id, Found { place, listing, stamps, run: None, asked });
                     changed = true;
                 }
             }
@@ -178,6 +174,7 @@ impl Library {
     }
 
     fn list(&self, id: &str, place: &Place) -> Listing {
+        let status = Status::of(place, place.stamp("summary.json").is_some());
         let mut listing = Listing {
             id: id.to_owned(),
             name: self.name(place),
@@ -187,8 +184,8 @@ impl Library {
             agents: 0,
             asked: 0,
             rounds: last_round(place).unwrap_or(0),
-            status: status(place),
-            brief: words::brief(None, status(place)),
+            status,
+            brief: words::brief(None, status),
             look: Look::of(""),
             why: None,
         };
@@ -272,14 +269,14 @@ impl Library {
     }
 
     /// The map of a run with two weights.
-    pub(crate) fn landscape(&self, id: &str) -> Option<Option<Landscape>> {
+    pub(crate) fn map(&self, id: &str) -> Option<Option<Map>> {
         let (_, run) = self.open(id)?;
         let run = lock(&run);
         Some(
             run.history
                 .as_ref()
                 .zip(run.theory.problem())
-                .and_then(|(history, instance)| landscape(history, instance)),
+                .and_then(|(history, instance)| Map::new(history, instance)),
         )
     }
 }
@@ -292,74 +289,6 @@ fn forget(found: &mut BTreeMap<String, Found>) {
     if let Some(limit) = asked.get(MOST_LOADED) {
         found.values_mut().filter(|found| found.asked <= *limit).for_each(|found| found.run = None);
     }
-}
-
-fn detail(listing: &Listing, run: &Run) -> Value {
-    let mut told = json!({
-        "listing": listing,
-        "version": run.version,
-        "revision": run.revision,
-        "status": run.status(),
-        "summary": run.summary,
-        "delivered": run.summary.as_ref().map(Delivered::of),
-        "words": run.summary.as_ref().map(words::of_summary),
-        "config": run.config,
-        "trouble": run.trouble().take(50).collect::<Vec<_>>(),
-        "troubles": run.troubles + run.trouble().filter(|trouble| trouble.line.is_none()).count(),
-        "theory": run.theory.told(),
-        "states": words::states(),
-        "rounds": 0,
-        "agents": [],
-    });
-    let Some(history) = &run.history else { return told };
-    if run.summary.is_none() {
-        told["words"] = json!(words::of_history(history, run.status()));
-    }
-    let delivered = run.summary.as_ref().map(to_agents).unwrap_or_default();
-    let agents: Vec<Value> = history
-        .agents
-        .iter()
-        .take(MOST_ROWS)
-        .map(|agent| {
-            let loss = agent.loss.filter(|(loss, ..)| loss.is_finite());
-            json!({
-                "id": agent.id, "name": agent.name, "epsilon": agent.epsilon, "loss": loss.map(|(loss, ..)| loss),
-                "source": loss.map(|(_, source, _): (f64, Source, u32)| source), "state": agent.state as u8,
-                "entered": agent.entered, "waited": agent.waited, "left": agent.left,
-                "reported": agent.reported, "moved": agent.moved, "faults": agent.faults,
-                "fault": agent.fault, "returned": agent.returned, "flags": agent.flags,
-                "predicted": agent.predicted(), "pace": agent.pace(),
-                "delivered": delivered.get(&agent.id.0),
-            })
-        })
-        .collect();
-    let count = |wanted: State| history.agents.iter().filter(|agent| agent.state == wanted).count();
-    told["agents"] = json!(agents);
-    told["agents_all"] = json!(history.agents.len());
-    told["counts"] = json!({
-        "left": count(State::Left), "in_d": count(State::InD), "fault": count(State::Fault),
-        "absent": count(State::Absent), "free": count(State::Free),
-    });
-    told["left"] = json!(history.left);
-    told["rounds"] = json!(history.rounds.len());
-    told["round"] = json!(history.rounds.last());
-    told["cut"] = json!(history.cut);
-    told["own"] = json!(history.own);
-    told["sketch"] = json!(history.header.sketch);
-    told["map"] = json!(
-        run.theory.problem().is_some_and(|instance| instance.dimension() == 2)
-            && !history.path.is_empty()
-    );
-    let last = history.last.as_ref();
-    let landed = last.and_then(|line| line.landed);
-    told["landing"] = json!(words::landing(run.summary.as_ref(), landed));
-    told["last"] = json!({
-        "case": last.and_then(|line| line.case),
-        "kept": last.and_then(|line| line.kept), "misses": history.misses,
-        "stop": last.and_then(|line| line.stop), "rank": last.and_then(|line| line.rank),
-        "step_size": last.map(|line| line.step_size), "step_norm": last.map(|line| line.step_norm),
-    });
-    told
 }
 
 /// Collects the folders with rounds in them. Links are not followed.
@@ -393,23 +322,6 @@ fn search(root: &Path, folder: &Path, deep: usize, left: &mut usize, places: &mu
 /// A name for a run that says nothing about where it is.
 fn id(folder: &Path) -> String {
     format!("{:016x}", fedstay::fingerprint(folder.as_os_str().as_encoded_bytes()))
-}
-
-fn stamp(place: &Place, name: &str) -> Option<(SystemTime, u64)> {
-    let there = std::fs::symlink_metadata(place.folder.join(name)).ok()?;
-    Some((there.modified().ok()?, there.len()))
-}
-
-fn status(place: &Place) -> Status {
-    if stamp(place, "summary.json").is_some() {
-        return Status::Finished;
-    }
-    let quiet = stamp(place, "rounds.jsonl")
-        .and_then(|(written, _)| SystemTime::now().duration_since(written).ok());
-    match quiet {
-        Some(quiet) if quiet > Duration::from_secs(30) => Status::Silent,
-        _ => Status::Running,
-    }
 }
 
 fn first_line(place: &Place) -> Result<Vec<u8>, String> {

@@ -2,20 +2,19 @@
 
 use crate::follow::{Event, Follow};
 use crate::history::{History, MOST_LISTED};
-use crate::inside::Place;
+use crate::inside::{Place, Stamp};
+use crate::status::Status;
 use crate::theory::Theory;
 use fedstay::record::{GramLine, Header, RoundLine};
 use serde::Serialize;
 use serde_json::Value;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 const MOST_SUMMARY: u64 = 64 << 20;
 const MOST_CONFIG: u64 = 1 << 20;
 /// The longest one look may take, so that every run gets its turn.
 const TURN: Duration = Duration::from_millis(300);
-/// A run without a summary that wrote nothing for this long has probably been stopped.
-const SILENCE: Duration = Duration::from_secs(30);
 
 /// Something in a file that could not be used.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -24,18 +23,6 @@ pub(crate) struct Trouble {
     /// The line, from 1; none if it is the file as a whole.
     pub(crate) line: Option<usize>,
     pub(crate) why: String,
-}
-
-/// How far a run is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Status {
-    /// Rounds are being written.
-    Running,
-    /// Nothing has been written for a while, and there is no summary.
-    Silent,
-    /// There is a summary.
-    Finished,
 }
 
 /// A run that somebody looks at.
@@ -59,7 +46,8 @@ pub(crate) struct Run {
     status: Status,
     /// Whether there is more to read at once.
     pub(crate) behind: bool,
-    stamps: [Option<(SystemTime, u64)>; 2],
+    /// Of the configuration and of the summary, as they were read.
+    stamps: [Option<Stamp>; 2],
 }
 
 impl Run {
@@ -109,7 +97,7 @@ impl Run {
             }
         };
         self.read_summary();
-        self.status = self.judge();
+        self.status = Status::of(&self.place, self.summary.is_some());
         let new = before != (self.version, self.status, self.now.clone());
         if new && before.0 == self.version {
             self.version += 1;
@@ -188,7 +176,7 @@ impl Run {
     }
 
     fn read_config(&mut self) {
-        let stamp = self.stamp("config.toml");
+        let stamp = self.place.stamp("config.toml");
         if stamp.is_some() && stamp == self.stamps[0] {
             return;
         }
@@ -215,7 +203,7 @@ impl Run {
     }
 
     fn read_summary(&mut self) {
-        let stamp = self.stamp("summary.json");
+        let stamp = self.place.stamp("summary.json");
         if stamp.is_some() && stamp == self.stamps[1] && self.summary.is_some() {
             return;
         }
@@ -233,23 +221,6 @@ impl Run {
         if self.summary.is_some() != there || stamp != self.stamps[1] {
             self.version += 1;
             self.stamps[1] = stamp;
-        }
-    }
-
-    fn stamp(&self, name: &str) -> Option<(SystemTime, u64)> {
-        let there = std::fs::symlink_metadata(self.place.folder.join(name)).ok()?;
-        Some((there.modified().ok()?, there.len()))
-    }
-
-    fn judge(&self) -> Status {
-        if self.summary.is_some() {
-            return Status::Finished;
-        }
-        let written = self.stamp("rounds.jsonl").map(|(when, _)| when);
-        let quiet = written.and_then(|when| SystemTime::now().duration_since(when).ok());
-        match quiet {
-            Some(quiet) if quiet > SILENCE => Status::Silent,
-            _ => Status::Running,
         }
     }
 

@@ -101,7 +101,7 @@ fn router(library: Arc<Library>, access: Access) -> Router {
         .route("/api/runs", get(runs))
         .route("/api/runs/{id}", get(detail))
         .route("/api/runs/{id}/series", get(series))
-        .route("/api/runs/{id}/landscape", get(landscape))
+        .route("/api/runs/{id}/landscape", get(map))
         .route("/api/events", get(events))
         .fallback(|| async { missing() })
         .layer(axum::middleware::from_fn_with_state(Arc::new(access), guard))
@@ -143,8 +143,8 @@ async fn series(
     beside(move || library.series(&id, have), answer).await
 }
 
-async fn landscape(State(library): State<Arc<Library>>, Path(id): Path<String>) -> Response {
-    beside(move || library.landscape(&id), |map| Json(map).into_response()).await
+async fn map(State(library): State<Arc<Library>>, Path(id): Path<String>) -> Response {
+    beside(move || library.map(&id), |map| Json(map).into_response()).await
 }
 
 /// One event whenever a run that somebody looks at has more, or the list has changed.

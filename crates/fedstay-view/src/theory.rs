@@ -4,7 +4,7 @@ use fedstay::diagnose::{Diagnosis, Findings, Known};
 use fedstay::problem::Instance;
 use fedstay::record::GramLine;
 use fedstay::{AgentId, Rule, Seed};
-use fedstay_sim::spec::Experiment;
+use fedstay_sim::experiment::Experiment;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 use toml::{Table, Value};
@@ -135,7 +135,7 @@ fn build(text: &str, table: &Table) -> Option<Instance> {
         return None;
     }
     let experiment = Experiment::parse(text, &[]).ok()?;
-    experiment.problem.as_ref()?.build(Seed(experiment.seed)).ok()
+    experiment.problem()?.build(Seed(experiment.seed)).ok()
 }
 
 #[cfg(test)]

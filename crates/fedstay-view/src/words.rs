@@ -3,7 +3,7 @@
 
 use crate::delivered::Delivered;
 use crate::history::History;
-use crate::run::Status;
+use crate::status::Status;
 use fedstay::StopReason;
 use fedstay::rule::Landing;
 use fedstay::verdict::Verdict;

@@ -1,5 +1,7 @@
 //! The server as a stranger on the network meets it: raw requests over a socket.
 
+use fedstay::AgentId;
+use fedstay::ledger::Ledger;
 use fedstay_view::View;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -278,6 +280,36 @@ fn a_finished_run_is_told_by_its_summary_and_in_words() {
     assert_eq!(other["words"]["head"], "Running");
     assert_eq!(other["words"]["text"], "Nobody is about to leave; all are still in.");
     assert!(other["delivered"].is_null() && other["agents"][0]["delivered"].is_null());
+}
+
+#[test]
+fn what_is_counted_about_an_agent_is_what_its_summary_has() {
+    let lines = [
+        r#"{"round":1,"agents":[0,1],"loss":[1.0,2.0],"d":[0],"case":1,"step_size":0.1,"step_norm":0.1}"#,
+        r#"{"round":2,"agents":[0],"loss":[0.9],"d":[0],"case":1,"faults":[[1,"no answer"]],"step_size":0.1,"step_norm":0.1,"flags":[{"agent":0,"doubt":"implausible","by":200.0}]}"#,
+        r#"{"round":3,"agents":[1],"loss":[1.5],"left":[0],"case":2,"step_size":0.1,"step_norm":0.1}"#,
+        r#"{"round":5,"agents":[0,1],"loss":[0.6,1.4],"returned":[0],"case":2,"step_size":0.1,"step_norm":0.1}"#,
+        r#"{"round":6,"agents":[0],"loss":[0.6],"left":[1],"case":2,"step_size":0.1,"step_norm":0.1}"#,
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    run(&folder.path().join("a"), &lines);
+    let (address, _) = serve(vec![folder.path().into()], "127.0.0.1");
+    let told = get(address, &format!("/api/runs/{}", id(address, "a"))).json();
+    let mut ledger = Ledger::default();
+    lines.iter().for_each(|line| ledger.add(&serde_json::from_str(line).unwrap()));
+    for of in 0..2 {
+        let entry = serde_json::to_value(ledger.agent(AgentId(of)).unwrap()).unwrap();
+        let row = &told["agents"][of as usize];
+        for (name, counted) in entry.as_object().unwrap() {
+            assert_eq!(row[name], *counted, "{name} of agent {of}");
+        }
+    }
+    let (first, second) = (&told["agents"][0], &told["agents"][1]);
+    assert_eq!((&first["moved"], &first["rounds_in_d"]), (&Value::from(2), &Value::from(2)));
+    assert_eq!((&first["left"], &first["returned"]), (&Value::Null, &Value::from(5)));
+    assert_eq!((&second["left"], &second["fault"]), (&Value::from(6), &Value::from("no answer")));
+    let left = serde_json::json!([{ "agent": 0, "round": 3 }, { "agent": 1, "round": 6 }]);
+    assert_eq!(told["left"], left);
 }
 
 #[test]

@@ -7,9 +7,10 @@
 //! Every component of the step is the mean of the agents' values without the smallest and the largest
 //! share of them, so that a few agents with wild gradients cannot carry the model away (Yin, Chen,
 //! Ramchandran, Bartlett, *Byzantine-Robust Distributed Learning*, ICML 2018). Agents here are honest
-//! and leave once they are content: the example shows what a rule that ignores that comes to.
+//! and leave once they are content: the trimmed mean, which does not look at that, loses all of them
+//! one by one, as averaging does, and `retain` brings all of them to their target at once.
 
-use fedstay::problem::{Federation, Instance, Problem};
+use fedstay::problem::{Federation, Huber, Instance, Problem};
 use fedstay::{
     About, Aggregator, Behaviour, Decision, Error, Facts, Mean, Retain, Round, Seed, Server,
     Session,
@@ -73,12 +74,14 @@ fn play(name: &str, server: Server, instance: &Instance) -> Result<(), Error> {
 }
 
 fn main() -> Result<(), Error> {
-    let problem = Problem::RedBlue(Default::default());
+    let problem = Problem::Huber(Huber { agents: 10, ..Huber::default() });
     let instance = problem.build(Seed(0))?;
     let (start, step_size) = (|| instance.start.clone(), instance.step_size);
+    let mut retain = Retain::new(instance.delta);
+    retain.smoothness = instance.smoothness;
     println!("{}: {} agents, ε = {}", problem.name(), instance.oracles.len(), instance.epsilon);
     let trimmed = Box::new(TrimmedMean { share: 0.2 });
     play("trimmed mean", Server::with_rule(start(), trimmed, step_size)?, &instance)?;
     play("fedavg", Server::new(start(), Mean::default(), step_size)?, &instance)?;
-    play("retain", Server::new(start(), Retain::new(instance.delta), step_size)?, &instance)
+    play("retain", Server::new(start(), retain, step_size)?, &instance)
 }

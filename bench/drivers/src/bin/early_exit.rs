@@ -21,8 +21,8 @@ use fedstay::{
     About, Book, Broadcast, Call, Engine, Error, Losses, Memory, RoundRecord, Server, Session,
 };
 use fedstay_bench::{Outcome, cpu_seconds, figure_two};
+use fedstay_sim::experiment::Experiment;
 use fedstay_sim::simulator::Simulator;
-use fedstay_sim::spec::Experiment;
 
 /// A server with its agents.
 struct Side(Session<Simulator>);

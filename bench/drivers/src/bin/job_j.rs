@@ -17,11 +17,11 @@ use std::path::Path;
 use fedstay::{AgentId, Loss, Report, Reports, Seed, Server, Standing, Vector};
 use fedstay_bench::{Outcome, cpu_seconds, figure_two};
 use fedstay_sim::data::Inputs;
+use fedstay_sim::experiment::{Experiment, Training};
 use fedstay_sim::kernel::Isa;
 use fedstay_sim::model::{Network, Rows, RowsData, Workspace};
-use fedstay_sim::population::Population;
 use fedstay_sim::simulator::Simulator;
-use fedstay_sim::spec::{Experiment, Training};
+use fedstay_sim::simulator::population::Population;
 
 const EPSILON: f64 = 0.2;
 
@@ -38,7 +38,7 @@ struct Job<'a> {
 
 impl<'a> Job<'a> {
     fn new(experiment: &'a Experiment, simulator: &'a Simulator) -> Outcome<Self> {
-        let training = experiment.training.as_ref().ok_or("no training")?;
+        let training = experiment.training().ok_or("no training")?;
         let population = simulator.population();
         let agents = 0..population.agents();
         let rows = agents.clone().map(|agent| rows(population, agent)).collect::<Outcome<_>>()?;

@@ -14,8 +14,8 @@ use std::time::Instant;
 use fedstay::{About, Book, Error, RoundRecord, Server, Session};
 use fedstay_bench::{Outcome, peak_megabytes};
 use fedstay_sim::data::{Row, Source};
+use fedstay_sim::experiment::Experiment;
 use fedstay_sim::simulator::Simulator;
-use fedstay_sim::spec::Experiment;
 use std::ops::ControlFlow;
 
 const PER_AGENT: usize = 200;

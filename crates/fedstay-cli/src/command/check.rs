@@ -5,9 +5,8 @@ use crate::progress::Progress;
 use anyhow::Result;
 use fedstay::Seed;
 use fedstay::diagnose::{Diagnosis, Findings, Known};
-use fedstay_sim::observe::{read_gram, read_rounds};
-use fedstay_sim::spec::Experiment;
-use fedstay_sim::trial::Trial;
+use fedstay_sim::experiment::Experiment;
+use fedstay_sim::run::{Trial, read_gram, read_rounds};
 use std::io::Write;
 use std::path::Path;
 
@@ -67,7 +66,7 @@ fn recorded(folder: &Path) -> Result<Findings> {
 }
 
 fn known(experiment: &Experiment) -> Known {
-    let instance = experiment.problem.as_ref().and_then(|p| p.build(Seed(experiment.seed)).ok());
+    let instance = experiment.problem().and_then(|p| p.build(Seed(experiment.seed)).ok());
     Known {
         lipschitz: instance.as_ref().and_then(|instance| instance.lipschitz),
         smoothness: instance.as_ref().and_then(|instance| instance.smoothness),

@@ -6,15 +6,13 @@ use crate::table;
 use anyhow::{Context, Result};
 use fedstay::record::{RoundLine, Summary};
 use fedstay_draw::picture::{self, Compared};
-use fedstay_draw::words::{departures, harm, percent, under};
-use fedstay_sim::observe::Recorded;
-use fedstay_sim::spec::{DEFAULT, Experiment, SpecError};
+use fedstay_draw::words::{departures, harm, percent};
+use fedstay_sim::experiment::{DEFAULT, Experiment, read_table, under};
+use fedstay_sim::run::{Recorded, Trial};
 use fedstay_sim::text::printable;
-use fedstay_sim::trial::Trial;
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
-use toml::Table;
 
 /// The ceiling, averaging with what reviewers would try first, ADA-GD with its control, and retain.
 const DEFAULT_RULES: &str = "fedavg+never,fedavg,fedavg+early-stop,fedavg+keep-best,\
@@ -60,8 +58,7 @@ impl Compare {
         let (text, set) = self.source.read(DEFAULT)?;
         let mut experiments = Vec::new();
         for label in &self.rules {
-            let table: Table =
-                toml::from_str(&text).map_err(|error| SpecError(error.to_string()))?;
+            let table = read_table(&text).map_err(|error| self.source.locate(error))?;
             let table = under(table, label.trim())?;
             let text = toml::to_string(&table)?;
             let experiment =

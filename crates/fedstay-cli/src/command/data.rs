@@ -95,7 +95,7 @@ fn show(source: &ShowSource) -> Result<()> {
     let experiment = source.source.experiment()?;
     let simulator = Simulator::new(&experiment)?;
     let mut out = std::io::stdout().lock();
-    if let Some(training) = &experiment.training {
+    if let Some(training) = experiment.training() {
         let population = simulator.population();
         let (agents, rows) = (population.agents(), population.per_agent());
         writeln!(out, "{}: {agents} agents with {rows} samples each", experiment.on())?;

@@ -1,21 +1,22 @@
 //! `fedstay list`: what there is, by the names a configuration uses.
 
+use super::Usage;
 use crate::figure;
 use anyhow::Result;
 use fedstay::list::Entry;
 use fedstay::problem::Problem;
 use fedstay::{Behaviour, Policy, Rule};
 use fedstay_sim::data::Source;
+use fedstay_sim::experiment::{KEYS, Key, page};
 use fedstay_sim::model::Model;
 use fedstay_sim::partition::Partition;
-use fedstay_sim::spec::KEYS;
 use serde_json::{Map, Value, json};
 use std::io::Write;
 
 /// List what there is.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  fedstay list\n  fedstay list rules\n  fedstay list keys --json"
+    after_help = "Examples:\n  fedstay list\n  fedstay list rules\n  fedstay list keys --json\n  fedstay list keys --markdown"
 )]
 pub struct List {
     /// Which list; all of them if not given
@@ -23,6 +24,9 @@ pub struct List {
     /// Print as JSON
     #[arg(long)]
     json: bool,
+    /// Print the keys as a page in Markdown: docs/keys.md
+    #[arg(long, conflicts_with = "json")]
+    markdown: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -65,12 +69,14 @@ impl What {
         }
     }
 
-    /// Name, what it is, and what more there is to say: a reference or an example.
-    fn entries(self) -> Vec<(&'static str, &'static str, &'static str)> {
-        let entries =
-            |list: &[Entry]| list.iter().map(|e| (e.name, e.about, e.reference)).collect();
+    /// Name, what it is, and what more there is to say: a reference, or of a key its type, its
+    /// default and an example.
+    fn entries(self) -> Vec<Listed> {
+        let entries = |list: &'static [Entry]| {
+            list.iter().map(|e| Listed::new(e.name, e.about, "reference", e.reference)).collect()
+        };
         let pairs = |list: &[(&'static str, &'static str)]| {
-            list.iter().map(|(name, about)| (*name, *about, "")).collect()
+            list.iter().map(|(name, about)| Listed::new(name, about, "reference", "")).collect()
         };
         match self {
             Self::Rules => entries(Rule::LIST),
@@ -81,27 +87,72 @@ impl What {
             Self::Partitions => pairs(&Partition::KINDS),
             Self::Models => pairs(&Model::KINDS),
             Self::Figures => entries(figure::LIST),
-            Self::Keys => KEYS.iter().map(|key| (key.name, key.about, key.example)).collect(),
+            Self::Keys => KEYS.iter().map(Listed::key).collect(),
         }
+    }
+}
+
+/// An entry of a list.
+struct Listed {
+    name: &'static str,
+    about: &'static str,
+    /// What more there is to say, by name.
+    more: Vec<(&'static str, String)>,
+}
+
+impl Listed {
+    fn new(name: &'static str, about: &'static str, more: &'static str, text: &str) -> Self {
+        Self { name, about, more: vec![(more, text.to_owned())] }
+    }
+
+    fn key(key: &'static Key) -> Self {
+        let more = vec![
+            ("for", key.all_kinds().join(", ")),
+            ("type", key.type_text()),
+            ("default", key.default_text()),
+            ("example", key.example.to_owned()),
+        ];
+        Self { name: key.name, about: key.about, more }
+    }
+
+    fn json(&self) -> Value {
+        let mut entry = json!({ "name": self.name, "about": self.about });
+        for (name, text) in &self.more {
+            entry[*name] = text.as_str().into();
+        }
+        entry
+    }
+
+    /// What more there is to say, line by line, in words.
+    fn lines(&self) -> Vec<String> {
+        let said = self.more.iter().filter(|(_, text)| !text.is_empty());
+        said.map(|(name, text)| match *name {
+            "reference" | "type" => text.clone(),
+            "default" => format!("unless given: {text}"),
+            "example" => format!("for example {} = {text}", self.name),
+            name => format!("{name} {text}"),
+        })
+        .collect()
     }
 }
 
 impl List {
     pub(super) fn run(self) -> Result<()> {
-        let which: Vec<What> = self.what.map_or(ALL.to_vec(), |what| vec![what]);
         let mut out = std::io::stdout().lock();
+        if self.markdown {
+            if self.what != Some(What::Keys) {
+                let why = "there is a page of the keys only: fedstay list keys --markdown";
+                return Err(Usage(why.into()).into());
+            }
+            return Ok(write!(out, "{}", page())?);
+        }
+        let which: Vec<What> = self.what.map_or(ALL.to_vec(), |what| vec![what]);
         if self.json {
-            let lists: Map<String, Value> = which
-                .iter()
-                .map(|what| {
-                    let more = if *what == What::Keys { "example" } else { "reference" };
-                    let entries = what.entries();
-                    let entries = entries.iter().map(
-                        |(name, about, extra)| json!({ "name": name, "about": about, more: extra }),
-                    );
-                    (what.name().to_owned(), entries.collect())
-                })
-                .collect();
+            let lists = which.iter().map(|what| {
+                let entries = what.entries().iter().map(Listed::json).collect();
+                (what.name().to_owned(), entries)
+            });
+            let lists: Map<String, Value> = lists.collect();
             // One list is the list itself; several are named.
             let value = match (self.what, lists.values().next()) {
                 (Some(_), Some(only)) => only.clone(),
@@ -115,15 +166,14 @@ impl List {
                 writeln!(out, "{gap}{}", what.name().to_uppercase())?;
             }
             let entries = what.entries();
-            let width = entries.iter().map(|(name, ..)| name.len()).max().unwrap_or(0);
-            for (name, about, extra) in entries {
-                writeln!(out, "  {name:width$}  {about}")?;
-                match (*what == What::Keys, extra.is_empty()) {
-                    (true, _) => writeln!(out, "  {:width$}  for example {name} = {extra}", "")?,
-                    (false, false) if self.what.is_some() => {
-                        writeln!(out, "  {:width$}  {extra}", "")?;
+            let width = entries.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
+            for entry in entries {
+                writeln!(out, "  {:width$}  {}", entry.name, entry.about)?;
+                // Where everything is listed, names and sentences have to do.
+                if self.what.is_some() {
+                    for line in entry.lines() {
+                        writeln!(out, "  {:width$}  {line}", "")?;
                     }
-                    _ => {}
                 }
             }
         }

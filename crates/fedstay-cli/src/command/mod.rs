@@ -7,6 +7,7 @@ mod figure;
 mod list;
 mod report;
 mod run;
+mod schema;
 pub mod step;
 mod story;
 pub(crate) mod sweep;
@@ -14,8 +15,8 @@ mod tournament;
 mod view;
 
 use anyhow::{Context, Result};
-use fedstay_sim::observe::made_in_python;
-use fedstay_sim::spec::{DEFAULT, Experiment, SpecError, check_threads, default_under};
+use fedstay_sim::experiment::{DEFAULT, Experiment, SpecError, check_threads, default_under};
+use fedstay_sim::run::made_in_python;
 use std::path::{Path, PathBuf};
 
 /// What to do.
@@ -39,6 +40,8 @@ pub enum Command {
     Check(check::Check),
     /// List what there is: rules, behaviours, problems, keys …
     List(list::List),
+    /// Print the JSON schema of an experiment's file, for editors
+    Schema(schema::Schema),
     /// Run a study: a grid of experiments, resumable, never computing the same thing twice
     Sweep(sweep::Sweep),
     /// Draw a figure of the paper
@@ -64,6 +67,7 @@ impl Command {
             Self::Step(command) => command.run(),
             Self::Check(command) => command.run(),
             Self::List(command) => command.run(),
+            Self::Schema(command) => command.run(),
             Self::Sweep(command) => command.run(),
             Self::Figure(command) => command.run(),
             Self::Data(command) => command.run(),
@@ -95,10 +99,7 @@ struct Source {
 impl Source {
     /// The text of the file, or of the default, and the keys set on top.
     fn read(&self, default: &str) -> Result<(String, Vec<(String, String)>)> {
-        let set = self.set.iter().map(|pair| match pair.split_once('=') {
-            Some((key, value)) => Ok((key.trim().to_owned(), value.trim().to_owned())),
-            None => Err(Usage(format!("--set {pair}: write it as --set KEY=VALUE"))),
-        });
+        let set = self.set.iter().map(|pair| pair_of("--set", pair));
         let mut set: Vec<(String, String)> = set.collect::<Result<_, _>>()?;
         if self.guard {
             set.push(("policy.kind".to_owned(), "guard".to_owned()));
@@ -118,9 +119,17 @@ impl Source {
     /// Names the file in front of what is wrong with it.
     fn locate(&self, error: SpecError) -> SpecError {
         match &self.file {
-            Some(path) => SpecError(format!("{}: {error}", path.display())),
+            Some(path) => error.in_file(path),
             None => error,
         }
+    }
+}
+
+/// The two sides of `KEY=VALUE`, as an option takes it.
+fn pair_of(option: &str, pair: &str) -> Result<(String, String), Usage> {
+    match pair.split_once('=') {
+        Some((key, value)) => Ok((key.trim().to_owned(), value.trim().to_owned())),
+        None => Err(Usage(format!("{option} {pair}: write it as {option} KEY=VALUE"))),
     }
 }
 

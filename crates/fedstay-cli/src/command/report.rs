@@ -4,7 +4,7 @@ use super::Usage;
 use anyhow::Result;
 use fedstay_draw::picture::Subject;
 use fedstay_draw::picture::report::page;
-use fedstay_sim::observe::write_whole;
+use fedstay_sim::run::write_whole;
 use std::io::Write;
 use std::path::PathBuf;
 

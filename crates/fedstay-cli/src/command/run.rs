@@ -8,10 +8,9 @@ use fedstay::Book;
 use fedstay::record::{Counterfactual, Summary};
 use fedstay_draw::picture::{self, Subject};
 use fedstay_draw::words;
-use fedstay_sim::observe::{Asked, Folder, FolderError, TensorBoard, read_rounds};
-use fedstay_sim::spec::Experiment;
+use fedstay_sim::experiment::Experiment;
+use fedstay_sim::run::{Asked, Folder, FolderError, Parting, TensorBoard, Trial, read_rounds};
 use fedstay_sim::text::printable;
-use fedstay_sim::trial::{Parting, Trial};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 

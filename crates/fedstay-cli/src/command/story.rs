@@ -4,8 +4,8 @@ use super::{INTERRUPTED, Threads};
 use crate::progress::Progress;
 use anyhow::{Context, Result};
 use fedstay_draw::words::{harm, story};
+use fedstay_sim::run::{Parting, Trial};
 use fedstay_sim::text::printable;
-use fedstay_sim::trial::{Parting, Trial};
 use std::io::Write;
 use std::path::PathBuf;
 

@@ -6,8 +6,7 @@ use crate::tournament::{Bout, Outcome, Standings};
 use anyhow::{Context, Result};
 use fedstay::Behaviour;
 use fedstay_draw::picture;
-use fedstay_draw::words::under;
-use fedstay_sim::spec::{DEFAULT, Experiment, SpecError, differences};
+use fedstay_sim::experiment::{DEFAULT, Experiment, differences, read_table, under};
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -97,7 +96,7 @@ impl Tournament {
     /// Every run there is to be, in the order of the table.
     fn bouts(&self) -> Result<Vec<Bout>> {
         let (text, set) = self.source.read(SMALLER)?;
-        let table: Table = toml::from_str(&text).map_err(|error| SpecError(error.to_string()))?;
+        let table = read_table(&text).map_err(|error| self.source.locate(error))?;
         let every = || Behaviour::LIST.iter().map(|entry| entry.name.to_owned()).collect();
         let behaviours: Vec<String> =
             if self.behaviours.is_empty() { every() } else { self.behaviours.clone() };
@@ -113,7 +112,7 @@ impl Tournament {
                     let text = toml::to_string(&table)?;
                     let experiment = Experiment::parse(&text, &set)
                         .map_err(|error| self.source.locate(error))?;
-                    if experiment.training.is_none() {
+                    if experiment.training().is_none() {
                         let why = "a tournament needs data to train on, not a [problem]; use \
                                    `fedstay compare` for named problems";
                         return Err(Usage(why.into()).into());
@@ -163,7 +162,7 @@ impl Tournament {
             )?;
         }
         let markdown = self.out.join("tournament.md");
-        fedstay_sim::observe::write_whole(&markdown, tournament::markdown(&lines).as_bytes())?;
+        fedstay_sim::run::write_whole(&markdown, tournament::markdown(&lines).as_bytes())?;
         writeln!(out, "\ntable {} and {}", path.display(), markdown.display())?;
         for file in picture::tournament::write(&tournament::drawn(&lines), &self.out)? {
             writeln!(out, "picture {}", file.display())?;

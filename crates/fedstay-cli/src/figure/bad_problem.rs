@@ -7,7 +7,7 @@
 //! Reference: arXiv 2311.16459, Observation 4 and its figure.
 
 use super::Drawing;
-use super::landscape::{Run, paths, set_name, stops};
+use super::landscape::{DrawnRun, paths, set_name, stops};
 use super::trace::{Setting, Trace, named, trace};
 use fedstay::Seed;
 use fedstay::problem::{Instance, Observation4, Problem};
@@ -89,8 +89,8 @@ pub(super) fn make() -> anyhow::Result<Drawing> {
     panel.layers.extend(paths(
         &land,
         &[
-            Run { name: "FedAvg", trace: &averaging, nudge: (3.0, 2.0) },
-            Run { name: "ADA-GD", trace: &ada_gd, nudge: (-3.0, -2.0) },
+            DrawnRun { name: "FedAvg", trace: &averaging, nudge: (3.0, 2.0) },
+            DrawnRun { name: "ADA-GD", trace: &ada_gd, nudge: (-3.0, -2.0) },
         ],
     ));
     let (first, last) = (averaging.departure(0)?, averaging.departure(1)?);

@@ -3,7 +3,7 @@
 use anyhow::Context;
 use fedstay_draw::picture::write_figure;
 use fedstay_draw::plot::Figure;
-use fedstay_sim::observe::write_whole;
+use fedstay_sim::run::write_whole;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 

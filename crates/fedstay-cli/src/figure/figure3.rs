@@ -160,7 +160,7 @@ fn largest(swept: &Swept, key: &str) -> Value {
 
 fn caption(swept: &Swept) -> String {
     let dealt = "one class a device, q as described";
-    let training = swept.experiment.training.as_ref();
+    let training = swept.experiment.training();
     let local = training.map(|training| words::steps(&training.local)).unwrap_or_default();
     let eta = |k: &Value| {
         let sizes = swept.frame.with(&setting(K, k)).values("step_size");

@@ -23,7 +23,7 @@
 //! Reference: arXiv 2311.16459, Definition 1, Observations 2 and 3, Figure 4.
 
 use super::Drawing;
-use super::landscape::{Run, paths, set_name, stops};
+use super::landscape::{DrawnRun, paths, set_name, stops};
 use super::trace::{Setting, Trace, named, trace};
 use fedstay::Seed;
 use fedstay::problem::{Instance, Observation2, Observation3, Problem};
@@ -70,10 +70,10 @@ impl Pair {
         Ok(Self { instance, step_size, averaging, ada_gd })
     }
 
-    fn runs(&self, nudges: [(f64, f64); 2]) -> [Run<'_>; 2] {
+    fn runs(&self, nudges: [(f64, f64); 2]) -> [DrawnRun<'_>; 2] {
         [
-            Run { name: "FedAvg", trace: &self.averaging, nudge: nudges[0] },
-            Run { name: "ADA-GD", trace: &self.ada_gd, nudge: nudges[1] },
+            DrawnRun { name: "FedAvg", trace: &self.averaging, nudge: nudges[0] },
+            DrawnRun { name: "ADA-GD", trace: &self.ada_gd, nudge: nudges[1] },
         ]
     }
 }

@@ -10,7 +10,7 @@
 use super::search::{Found, largest_safe_step};
 use super::training::{Arm, Asked, Done, numbers, study};
 use super::{Drawing, page, words};
-use fedstay_sim::spec::SpecError;
+use crate::command::Usage;
 use serde_json::json;
 
 /// The experiment.
@@ -41,7 +41,7 @@ fn arms(safe: Option<f64>) -> Vec<Arm> {
 pub(super) fn make(asked: &Asked) -> anyhow::Result<Drawing> {
     if asked.set.iter().any(|(key, _)| key == "step_size") {
         let why = "`step_size` cannot be set for figure 5b: it looks for averaging's by itself";
-        return Err(SpecError(why.into()).into());
+        return Err(Usage(why.into()).into());
     }
     let seeds = asked.seeds(3);
     let found = largest_safe_step(&Arm::main("FedAvg", "fedavg"), TEXT, asked, &seeds)?;

@@ -8,9 +8,9 @@ use fedstay_draw::plot::{Colour, Layer, Line, Marker, Note, Point, Points, Style
 const FINEST: f64 = 0.004;
 
 /// The paths of runs, with where they begin and where agents leave them.
-pub(super) fn paths(land: &Landscape<'_>, runs: &[Run<'_>]) -> Vec<Layer> {
+pub(super) fn paths(land: &Landscape<'_>, runs: &[DrawnRun<'_>]) -> Vec<Layer> {
     let mut layers: Vec<Layer> = Vec::new();
-    for Run { name, trace, nudge } in runs {
+    for DrawnRun { name, trace, nudge } in runs {
         let points = trace.thinned(FINEST * (land.x.1 - land.x.0));
         let line = Line::new(*name, points, Style::of(name));
         layers.push(Line { arrows: true, nudge: *nudge, ..line }.into());
@@ -23,7 +23,7 @@ pub(super) fn paths(land: &Landscape<'_>, runs: &[Run<'_>]) -> Vec<Layer> {
 }
 
 /// A run to be drawn.
-pub(super) struct Run<'a> {
+pub(super) struct DrawnRun<'a> {
     /// The rule's name, which decides the look.
     pub(super) name: &'static str,
     pub(super) trace: &'a Trace,

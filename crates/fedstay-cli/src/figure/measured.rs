@@ -29,7 +29,7 @@ impl Sample {
 
 /// A run.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Run {
+pub(super) struct MeasuredRun {
     pub(super) seed: u64,
     /// How many agents took part.
     pub(super) agents: usize,
@@ -45,7 +45,7 @@ pub(super) struct Run {
     pub(super) stop: StopReason,
 }
 
-impl Run {
+impl MeasuredRun {
     /// From the rounds that looked and the summary.
     pub(super) fn new(lines: &[RoundLine], summary: &Summary) -> Self {
         let nothing = Spread { min: f64::NAN, mean: f64::NAN, max: f64::NAN };
@@ -144,7 +144,7 @@ pub(super) mod tests {
     }
 
     /// A run of two agents of which one leaves in round 7, and that ends in round 12.
-    pub(in crate::figure) fn fake() -> Run {
+    pub(in crate::figure) fn fake() -> MeasuredRun {
         let agent = |id: u64, left: Option<u32>| {
             json!({
                 "id": id, "epsilon": 0.2, "loss": 1.0, "accuracy": 0.3, "left": left,
@@ -170,7 +170,7 @@ pub(super) mod tests {
             line(7, [0.4, 0.6], 0.45),
             line(10, [0.9, 0.9], 0.35),
         ];
-        Run::new(&lines, &summary)
+        MeasuredRun::new(&lines, &summary)
     }
 
     #[test]
@@ -178,7 +178,7 @@ pub(super) mod tests {
         let run = fake();
         // Not round 10, which has the highest accuracy but comes after the departure.
         assert_eq!(run.before().map(|sample| sample.round), Some(5));
-        assert_eq!(Run { left: Vec::new(), ..run.clone() }.before(), None);
+        assert_eq!(MeasuredRun { left: Vec::new(), ..run.clone() }.before(), None);
         let numbers = run.numbers();
         assert_eq!(numbers["accuracy_before_first_departure"], 0.6);
         assert_eq!(numbers["population_before_first_departure"], 0.55);
@@ -187,7 +187,7 @@ pub(super) mod tests {
         assert_eq!(numbers["departures"], json!([7]));
         assert_eq!(numbers["stop"], "round-limit");
         assert_eq!(numbers["curve"].as_array().unwrap().len(), 4);
-        let nobody = Run { left: Vec::new(), ..run }.numbers();
+        let nobody = MeasuredRun { left: Vec::new(), ..run }.numbers();
         assert!(nobody["accuracy_before_first_departure"].is_null());
     }
 

@@ -150,9 +150,9 @@ mod tests {
     //! Laws that hold for every figure of the list.
 
     use super::*;
-    use fedstay_sim::spec::Experiment;
+    use fedstay_sim::experiment::Experiment;
+    use fedstay_sim::run::Trial;
     use fedstay_sim::sweep::{Options, Plan, run};
-    use fedstay_sim::trial::Trial;
 
     /// Three rounds on the digits that the program carries, in the place of CIFAR-10.
     fn digits(seeds: Vec<u64>) -> Asked {

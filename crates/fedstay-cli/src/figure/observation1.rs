@@ -6,7 +6,7 @@
 //! Reference: arXiv 2311.16459, Observation 1.
 
 use super::Drawing;
-use super::landscape::{Run, paths, set_name, stops};
+use super::landscape::{DrawnRun, paths, set_name, stops};
 use super::trace::{Setting, Trace, named, trace};
 use fedstay::problem::{Instance, Observation1, Problem};
 use fedstay::verdict::Verdict;
@@ -71,8 +71,8 @@ pub(super) fn make() -> anyhow::Result<Drawing> {
     panel = panel.with(Arrows { length: 20.0, ..Arrows::new("direction of −∇F", flow(&land)) });
     let mut drawn = Vec::new();
     for [averaging, ada_gd] in &runs {
-        drawn.push(Run { name: "FedAvg", trace: averaging, nudge: (0.0, 4.0) });
-        drawn.push(Run { name: "ADA-GD", trace: ada_gd, nudge: (0.0, -4.0) });
+        drawn.push(DrawnRun { name: "FedAvg", trace: averaging, nudge: (0.0, 4.0) });
+        drawn.push(DrawnRun { name: "ADA-GD", trace: ada_gd, nudge: (0.0, -4.0) });
     }
     panel.layers.extend(paths(&land, &drawn));
     let ends = runs.iter().map(|[_, ada_gd]| ada_gd.end()).collect();

@@ -1,7 +1,7 @@
 //! The page that every figure with training curves shares: average and population accuracy in the
 //! paper's form, the controls, and for whom the delivered models are good.
 
-use super::measured::{Run, Sample};
+use super::measured::{MeasuredRun, Sample};
 use super::setting;
 use super::training::Done;
 use fedstay_draw::plot::{
@@ -98,7 +98,7 @@ fn curves(title: &str, styled: &[Styled<'_>], of: Of) -> Panel {
 }
 
 /// Where the first agent left, on the curve.
-fn first_departure(run: &Run, of: Of) -> Option<Point> {
+fn first_departure(run: &MeasuredRun, of: Of) -> Option<Point> {
     let round = *run.left.first()?;
     Some((f64::from(round), run.at(round, of)?))
 }

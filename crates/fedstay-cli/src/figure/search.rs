@@ -9,8 +9,8 @@ use super::training::{Arm, Asked};
 use crate::progress::Progress;
 use anyhow::Result;
 use fedstay::{Book, Error, RoundRecord};
-use fedstay_sim::spec::Experiment;
-use fedstay_sim::trial::Trial;
+use fedstay_sim::experiment::Experiment;
+use fedstay_sim::run::Trial;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 

@@ -1,22 +1,22 @@
 //! An experiment's settings in words: every figure says what it was made with.
 
 use fedstay::Rule;
-use fedstay_sim::local_work::{BatchSize, Local, StepSize};
+use fedstay_sim::experiment::{Epsilon, Experiment, Training};
 use fedstay_sim::model::Model;
 use fedstay_sim::simulator::DecidesOn;
-use fedstay_sim::spec::{Epsilon, Experiment, Training};
+use fedstay_sim::simulator::local_work::{BatchSize, Local, StepSize};
 use serde::Serialize;
 
 /// Who takes part, with which data and model.
 pub(super) fn federation(experiment: &Experiment) -> String {
-    let training = experiment.training.as_ref();
+    let training = experiment.training();
     let dealt = training.map(|training| training.partition.describe()).unwrap_or_default();
     federation_dealt(experiment, &dealt)
 }
 
 /// The same where a figure has several ways of dealing out the data.
 pub(super) fn federation_dealt(experiment: &Experiment, dealt: &str) -> String {
-    let Some(training) = &experiment.training else { return experiment.on().to_owned() };
+    let Some(training) = experiment.training() else { return experiment.on().to_owned() };
     let rows = match training.data.per_agent {
         Some(rows) => format!(", {rows} rows each"),
         None => String::new(),
@@ -62,7 +62,7 @@ pub(super) fn steps(local: &Local) -> String {
 
 /// When an agent leaves.
 pub(super) fn decision(experiment: &Experiment) -> String {
-    let Some(training) = &experiment.training else { return String::new() };
+    let Some(training) = experiment.training() else { return String::new() };
     let whose = match training.decides_on {
         DecidesOn::Received => "the model it receives",
         DecidesOn::Own => "its own model after its local steps",
@@ -72,7 +72,7 @@ pub(super) fn decision(experiment: &Experiment) -> String {
 
 /// How an agent works and when it leaves.
 pub(super) fn work(experiment: &Experiment) -> String {
-    let Some(training) = &experiment.training else { return String::new() };
+    let Some(training) = experiment.training() else { return String::new() };
     let Training { local, decides_on, last_stays, .. } = training;
     let whose = match decides_on {
         DecidesOn::Received => "the model it receives",

@@ -5,7 +5,7 @@ use crate::command::sweep::Study;
 use anyhow::{Context, Result};
 use fedstay_draw::plot::{Band, Line, Panel, Point, Points, Style};
 use fedstay_draw::words::list;
-use fedstay_sim::spec::Experiment;
+use fedstay_sim::experiment::Experiment;
 use fedstay_sim::sweep::stats::Mean;
 use fedstay_sim::sweep::{Frame, Plan, Store};
 use serde_json::{Value, json};

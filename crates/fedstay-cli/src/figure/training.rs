@@ -1,17 +1,15 @@
 //! Training runs behind a figure: one experiment under several rules, step sizes and seeds.
 
-use super::measured::Run;
+use super::measured::MeasuredRun;
 use crate::progress::Progress;
 use anyhow::{Context, Result};
 use fedstay::record::RoundLine;
 use fedstay::{Book, Error, RoundRecord};
-use fedstay_draw::words::under;
-use fedstay_sim::spec::{Experiment, SpecError};
-use fedstay_sim::trial::Trial;
+use fedstay_sim::experiment::{Experiment, read_table, under};
+use fedstay_sim::run::Trial;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use toml::Table;
 
 /// What the caller of a figure asks for.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -85,7 +83,7 @@ impl Arm {
 
     /// The experiment of this arm. What the caller set comes last, so it holds.
     pub(super) fn experiment(&self, text: &str, asked: &Asked, seed: u64) -> Result<Experiment> {
-        let table: Table = toml::from_str(text).map_err(|error| SpecError(error.to_string()))?;
+        let table = read_table(text)?;
         let text = toml::to_string(&under(table, self.label)?)?;
         let mut set = vec![("seed".to_owned(), seed.to_string())];
         set.extend(self.set.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
@@ -99,12 +97,12 @@ impl Arm {
 pub(super) struct Done {
     pub(super) arm: Arm,
     pub(super) experiment: Experiment,
-    pub(super) runs: Vec<Run>,
+    pub(super) runs: Vec<MeasuredRun>,
 }
 
 impl Done {
     /// The first seed's run.
-    pub(super) fn first(&self) -> &Run {
+    pub(super) fn first(&self) -> &MeasuredRun {
         &self.runs[0]
     }
 }
@@ -140,14 +138,14 @@ pub(super) fn study(text: &str, arms: Vec<Arm>, asked: &Asked, seeds: &[u64]) ->
 
 /// One run. The outer error is about the experiment or its data; the inner one came up during
 /// training, as when a step size is so large that the weights leave the floating-point range.
-pub(super) fn run(experiment: Experiment, bar: &str) -> Result<Result<Run, Error>> {
+pub(super) fn run(experiment: Experiment, bar: &str) -> Result<Result<MeasuredRun, Error>> {
     let mut trial = Trial::new(experiment)?;
     let mut progress = Progress::named(&trial, bar);
     let mut keep = Keep::default();
     let summary = trial.run(&mut [&mut progress, &mut keep]);
     progress.finish();
     match summary {
-        Ok(summary) => Ok(Ok(Run::new(&keep.0, &summary.context("interrupted")?))),
+        Ok(summary) => Ok(Ok(MeasuredRun::new(&keep.0, &summary.context("interrupted")?))),
         Err(error) => Ok(Err(error)),
     }
 }
@@ -174,7 +172,7 @@ pub(super) fn numbers(done: &[Done], paper: Value) -> Value {
                 "name": arm.name,
                 "rule": arm.label,
                 "experiment": experiment,
-                "runs": runs.iter().map(Run::numbers).collect::<Vec<_>>(),
+                "runs": runs.iter().map(MeasuredRun::numbers).collect::<Vec<_>>(),
             })
         })
         .collect();

@@ -10,7 +10,7 @@ use super::{Drawing, setting};
 use anyhow::{Context, Result};
 use fedstay_draw::plot::{Colour, Figure, Line, Marker, Panel, Point, Points, Scale, Style};
 use fedstay_draw::words::list;
-use fedstay_sim::spec::Experiment;
+use fedstay_sim::experiment::Experiment;
 use fedstay_sim::sweep::stats::Mean;
 use serde_json::{Value, json};
 
@@ -29,13 +29,13 @@ const STEP_SIZES: [f64; 6] = [0.01, 0.02, 0.05, 0.1, 0.2, 0.4];
 /// One curve: a q and a K, with the accuracy at every η, averaged over the seeds; `None` where a
 /// run left the floating-point range.
 #[derive(Debug, Clone)]
-struct Curve {
+struct TuningCurve {
     q: f64,
     steps: usize,
     accuracy: Vec<(f64, Option<f64>)>,
 }
 
-impl Curve {
+impl TuningCurve {
     fn points(&self) -> Vec<Point> {
         self.accuracy.iter().filter_map(|(eta, accuracy)| Some((*eta, (*accuracy)?))).collect()
     }
@@ -56,7 +56,7 @@ fn experiment(q: f64, steps: usize, eta: f64, seed: u64, asked: &Asked) -> Resul
         .experiment(TEXT, asked, seed)
 }
 
-fn curves(asked: &Asked, seeds: &[u64]) -> Result<Vec<Curve>> {
+fn curves(asked: &Asked, seeds: &[u64]) -> Result<Vec<TuningCurve>> {
     let mut steps = LOCAL_STEPS.to_vec();
     if asked.full {
         steps.push(MANY_LOCAL_STEPS);
@@ -78,14 +78,14 @@ fn curves(asked: &Asked, seeds: &[u64]) -> Result<Vec<Curve>> {
                 let sum: Option<f64> = ends.iter().copied().sum();
                 accuracy.push((eta, sum.map(|sum| sum / seeds.len() as f64)));
             }
-            curves.push(Curve { q, steps, accuracy });
+            curves.push(TuningCurve { q, steps, accuracy });
         }
     }
     Ok(curves)
 }
 
 /// The same curves from a sweep's store.
-fn swept_curves(swept: &Swept) -> Vec<Curve> {
+fn swept_curves(swept: &Swept) -> Vec<TuningCurve> {
     let mut curves = Vec::new();
     for (cell, frame) in swept.frame.by(&["partition.q".to_owned(), "local.steps".to_owned()]) {
         let (Some(q), Some(steps)) = (cell[0].1.as_f64(), cell[1].1.as_u64()) else { continue };
@@ -98,7 +98,7 @@ fn swept_curves(swept: &Swept) -> Vec<Curve> {
             Some((eta.as_f64()?, mean))
         };
         let accuracy = frame.values("step_size").iter().filter_map(at).collect();
-        curves.push(Curve { q, steps: steps as usize, accuracy });
+        curves.push(TuningCurve { q, steps: steps as usize, accuracy });
     }
     curves
 }
@@ -118,9 +118,9 @@ pub(super) fn make(asked: &Asked) -> Result<Drawing> {
     Ok(draw(&setting, &seeds, curves(asked, &seeds)?))
 }
 
-fn draw(setting: &Experiment, seeds: &[u64], curves: Vec<Curve>) -> Drawing {
+fn draw(setting: &Experiment, seeds: &[u64], curves: Vec<TuningCurve>) -> Drawing {
     let names: Vec<String> = seeds.iter().map(ToString::to_string).collect();
-    let local = setting.training.as_ref().map(|training| setting::steps(&training.local));
+    let local = setting.training().map(|training| setting::steps(&training.local));
     let figure = Figure {
         subtitle: format!("Averaging with ε = 0: nobody leaves. {} rounds.", setting.rounds),
         caption: format!(
@@ -149,10 +149,10 @@ fn draw(setting: &Experiment, seeds: &[u64], curves: Vec<Curve>) -> Drawing {
     }
 }
 
-fn panel(q: f64, curves: &[Curve]) -> Panel {
+fn panel(q: f64, curves: &[TuningCurve]) -> Panel {
     let sizes = || curves.iter().flat_map(|curve| curve.accuracy.iter().map(|(eta, _)| *eta));
     let (low, high) = (sizes().fold(f64::INFINITY, f64::min), sizes().fold(0.0, f64::max));
-    let curves: Vec<&Curve> = curves.iter().filter(|curve| curve.q == q).collect();
+    let curves: Vec<&TuningCurve> = curves.iter().filter(|curve| curve.q == q).collect();
     let mut panel = Panel {
         x_scale: Scale::Log,
         x_range: Some((0.8 * low, 1.25 * high)),
@@ -170,7 +170,7 @@ fn panel(q: f64, curves: &[Curve]) -> Panel {
     panel.with(Points { size: 5.0, ..Points::new("best η", best, Marker::Star, Colour::INK) })
 }
 
-fn notes(mixtures: &[f64], curves: &[Curve]) -> Vec<String> {
+fn notes(mixtures: &[f64], curves: &[TuningCurve]) -> Vec<String> {
     let per_q = mixtures.iter().map(|q| {
         let best = curves.iter().filter(|curve| curve.q == *q).filter_map(|curve| {
             let (eta, accuracy) = curve.best()?;
@@ -186,7 +186,7 @@ fn notes(mixtures: &[f64], curves: &[Curve]) -> Vec<String> {
     ]
 }
 
-fn numbers(curve: &Curve) -> Value {
+fn numbers(curve: &TuningCurve) -> Value {
     json!({
         "q": curve.q,
         "local_steps": curve.steps,
@@ -202,10 +202,10 @@ mod tests {
     #[test]
     fn the_best_step_size_is_the_smallest_of_equals_and_never_a_diverged_one() {
         let accuracy = vec![(0.01, Some(0.3)), (0.1, Some(0.5)), (0.3, Some(0.5)), (1.0, None)];
-        let curve = Curve { q: 0.9, steps: 5, accuracy };
+        let curve = TuningCurve { q: 0.9, steps: 5, accuracy };
         assert_eq!(curve.best(), Some((0.1, 0.5)));
         assert_eq!(curve.points().len(), 3);
         assert_eq!(numbers(&curve)["accuracy"][3], json!([1.0, null]));
-        assert_eq!(Curve { accuracy: vec![(1.0, None)], ..curve }.best(), None);
+        assert_eq!(TuningCurve { accuracy: vec![(1.0, None)], ..curve }.best(), None);
     }
 }

@@ -1,15 +1,15 @@
 //! Sentences about training runs, for the terminal and the file of numbers.
 
-use super::measured::{Run, Sample};
+use super::measured::{MeasuredRun, Sample};
 use super::training::Done;
 use fedstay_draw::words::{list, percent};
 
-fn each(runs: &[Run], of: impl Fn(&Run) -> String) -> String {
+fn each(runs: &[MeasuredRun], of: impl Fn(&MeasuredRun) -> String) -> String {
     list(&runs.iter().map(of).collect::<Vec<_>>())
 }
 
 /// `seeds 0, 1 and 2`.
-fn seeds(runs: &[Run]) -> String {
+fn seeds(runs: &[MeasuredRun]) -> String {
     let plural = if runs.len() == 1 { "" } else { "s" };
     format!("seed{plural} {}", each(runs, |run| run.seed.to_string()))
 }
@@ -39,7 +39,7 @@ pub(super) fn ends(done: &[&Done]) -> String {
     let each: Vec<String> = done
         .iter()
         .map(|done| {
-            let Run { end: Sample { agents, .. }, left, .. } = done.first();
+            let MeasuredRun { end: Sample { agents, .. }, left, .. } = done.first();
             let left = match (left.len(), left.first()) {
                 (0, _) | (_, None) => "nobody leaves".to_owned(),
                 (1, Some(round)) => format!("one leaves in round {round}"),
@@ -64,7 +64,7 @@ mod tests {
     use crate::figure::measured::tests::fake;
     use crate::figure::training::{Arm, Asked};
 
-    fn done(runs: Vec<Run>) -> Done {
+    fn done(runs: Vec<MeasuredRun>) -> Done {
         let arm = Arm::main("FedAvg", "fedavg");
         let experiment = arm.experiment("", &Asked::default(), 0).unwrap();
         Done { arm, experiment, runs }
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn an_outcome_names_every_seed() {
-        let stayed = Run { left: Vec::new(), seed: 6, ..fake() };
+        let stayed = MeasuredRun { left: Vec::new(), seed: 6, ..fake() };
         assert_eq!(
             outcome(&done(vec![fake(), stayed.clone()])),
             "FedAvg, seeds 5 and 6: at best 60.0% and no departure before the first departure \

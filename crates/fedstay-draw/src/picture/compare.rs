@@ -6,7 +6,7 @@ use super::{PictureError, thinned, write_figure};
 use crate::plot::{BarSeries, Bars, Colour, Figure, Fill, Guide, Line, Panel, Pattern, Style};
 use fedstay::record::{RoundLine, Spread, Summary};
 use fedstay::verdict::Verdict;
-use fedstay_sim::observe::Recorded;
+use fedstay_sim::run::Recorded;
 use std::path::{Path, PathBuf};
 
 /// One of several runs.

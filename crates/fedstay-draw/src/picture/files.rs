@@ -1,7 +1,7 @@
 //! A figure and its files.
 
 use crate::plot::{Figure, RasterError, png};
-use fedstay_sim::observe::write_whole;
+use fedstay_sim::run::write_whole;
 use std::io;
 use std::path::{Path, PathBuf};
 

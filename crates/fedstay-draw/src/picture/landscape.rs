@@ -15,7 +15,35 @@ pub struct Landscape<'a> {
     pub samples: usize,
 }
 
-impl Landscape<'_> {
+/// How much wider than high a window around a path is.
+const ASPECT: f64 = 4.0 / 3.0;
+/// The least that a window shows of a path that hardly moves.
+const NARROWEST: f64 = 0.5;
+
+impl<'a> Landscape<'a> {
+    /// A window around a path with some air, four units wide for three high; `None` unless the path has
+    /// a finite point. Its corners are on a coarse lattice, so that a path that grows a little while
+    /// somebody watches does not move it.
+    pub fn around(instance: &'a Instance, path: &[(f64, f64)], samples: usize) -> Option<Self> {
+        let range = |pick: fn(&(f64, f64)) -> f64| {
+            let finite = path.iter().filter(|(x, y)| x.is_finite() && y.is_finite());
+            finite.map(pick).fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+                (low.min(value), high.max(value))
+            })
+        };
+        let (x, y) = (range(|point| point.0), range(|point| point.1));
+        let width = (x.1 - x.0).max(ASPECT * (y.1 - y.0)).max(NARROWEST);
+        let cell = 2f64.powf((width / 4.0).log2().ceil());
+        let width = ((width * 1.5) / cell).ceil() * cell;
+        let around = |range: (f64, f64), size: f64| {
+            let centre = ((range.0 + range.1) / 2.0 / cell * 4.0).round() * cell / 4.0;
+            (centre - size / 2.0, centre + size / 2.0)
+        };
+        let (x, y) = (around(x, width), around(y, width / ASPECT));
+        let finite = [x.0, x.1, y.0, y.1].iter().all(|corner| corner.is_finite());
+        finite.then_some(Self { instance, x, y, samples })
+    }
+
     /// Empty axes in which a unit is as long upwards as sideways.
     pub fn panel(&self, title: &str) -> Panel {
         Panel {
@@ -56,4 +84,27 @@ impl Landscape<'_> {
 /// The subscript of agent number `agent` (from 0), counted from 1.
 pub fn subscript(agent: usize) -> char {
     ['₁', '₂', '₃', '₄', '₅', '₆', '₇', '₈', '₉'].get(agent).copied().unwrap_or('ₘ')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fedstay::Seed;
+    use fedstay::problem::{Observation3, Problem};
+
+    #[test]
+    fn the_window_holds_the_path() {
+        let instance = Problem::Observation3(Observation3::default()).build(Seed(0)).unwrap();
+        let window = |path: &[(f64, f64)]| {
+            Landscape::around(&instance, path, 100).map(|land| (land.x, land.y))
+        };
+        for path in [vec![(2.0, 1.0), (-0.5, 0.2)], vec![(0.0, 0.0)], vec![(1e9, 1.0), (1e9, 5.0)]]
+        {
+            let (x, y) = window(&path).unwrap();
+            assert!(path.iter().all(|point| x.0 < point.0 && point.0 < x.1), "{x:?}");
+            assert!(path.iter().all(|point| y.0 < point.1 && point.1 < y.1), "{y:?}");
+        }
+        assert_eq!(window(&[(f64::NAN, 1.0)]), None);
+        assert_eq!(window(&[(2.0, 1.0), (-0.5, 0.2)]), window(&[(2.0, 1.0), (-0.55, 0.2)]));
+    }
 }

@@ -6,13 +6,13 @@ use crate::plot::{Colour, Figure, Line, Marker, Points, Style};
 use fedstay::Seed;
 use fedstay::problem::Instance;
 use fedstay::record::Summary;
-use fedstay_sim::observe::Recorded;
-use fedstay_sim::spec::Experiment;
+use fedstay_sim::experiment::Experiment;
+use fedstay_sim::run::Recorded;
 
 /// The named problem of a configuration.
 pub(super) fn instance(config: &str) -> Option<Instance> {
     let experiment = Experiment::parse(config, &[]).ok()?;
-    experiment.problem.as_ref()?.build(Seed(experiment.seed)).ok()
+    experiment.problem()?.build(Seed(experiment.seed)).ok()
 }
 
 /// The map; `None` unless the run has two weights and a named problem.
@@ -34,10 +34,9 @@ pub(super) fn figure(
     let mut instance = instance(config).filter(|instance| instance.dimension() == 2)?;
     instance.epsilon = recorded.header.agents.first()?.epsilon;
     let way: Vec<(f64, f64)> = path.iter().copied().chain(delivered).collect();
-    let (x, y) = window(&way);
-    let land = Landscape { instance: &instance, x, y, samples: 240 };
-    let highest =
-        instance.oracles.iter().map(|oracle| oracle.loss(&[x.1, y.1])).fold(0.5, f64::max);
+    let land = Landscape::around(&instance, &way, 240)?;
+    let corner = [land.x.1, land.y.1];
+    let highest = instance.oracles.iter().map(|oracle| oracle.loss(&corner)).fold(0.5, f64::max);
     let levels: Vec<f64> =
         [0.2, 0.4, 0.6, 0.8].map(|share| (share * highest * 10.0).round() / 10.0).to_vec();
     let mut panel = land.panel("The way the model took, on a map of the losses");
@@ -56,19 +55,4 @@ pub(super) fn figure(
         panel = with_end(panel, path.last().copied(), end, Colour::INK);
     }
     Some(Figure { columns: 1, width: 720.0, ..Figure::new("") }.with(panel))
-}
-
-/// A window around the way, with some air, four units wide for three high.
-fn window(path: &[(f64, f64)]) -> ((f64, f64), (f64, f64)) {
-    let range = |pick: fn(&(f64, f64)) -> f64| {
-        let fold = |(low, high): (f64, f64), value: f64| (low.min(value), high.max(value));
-        path.iter().map(pick).fold((f64::INFINITY, f64::NEG_INFINITY), fold)
-    };
-    let (x, y) = (range(|point| point.0), range(|point| point.1));
-    let half = 0.7 * (x.1 - x.0).max((y.1 - y.0) * 4.0 / 3.0).max(0.4);
-    let around = |range: (f64, f64), half: f64| {
-        let centre = (range.0 + range.1) / 2.0;
-        (centre - half, centre + half)
-    };
-    (around(x, half), around(y, 0.75 * half))
 }

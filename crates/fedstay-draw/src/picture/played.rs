@@ -1,9 +1,8 @@
 //! Runs for the tests of pictures.
 
 use fedstay::record::{RoundLine, Summary};
-use fedstay_sim::observe::Recorded;
-use fedstay_sim::spec::Experiment;
-use fedstay_sim::trial::Trial;
+use fedstay_sim::experiment::Experiment;
+use fedstay_sim::run::{Recorded, Trial};
 
 /// Runs an experiment and keeps every round.
 pub(super) fn play(text: &str) -> (Recorded, Summary) {

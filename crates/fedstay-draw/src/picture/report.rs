@@ -14,7 +14,7 @@ use crate::markup::escape;
 use crate::plot::Figure;
 use crate::words::{self, departures, percent, sentence};
 use fedstay::record::{AgentSummary, Summary};
-use fedstay_sim::observe::write_whole;
+use fedstay_sim::run::write_whole;
 use std::io;
 use std::path::PathBuf;
 
@@ -231,8 +231,8 @@ fn agents(summary: &Summary) -> String {
             decimal(agent.loss - agent.epsilon),
             percent(agent.accuracy),
             content(agent).map_or("not asked", |yes| if yes { "yes" } else { "no" }).to_owned(),
-            agent.left.map_or("stayed".to_owned(), |round| round.to_string()),
-            agent.rounds_in_d.to_string(),
+            agent.entry.left.map_or("stayed".to_owned(), |round| round.to_string()),
+            agent.entry.rounds_in_d.to_string(),
             agent.behaviour.clone().unwrap_or_else(|| summary.behaviour.clone()),
         ]
     };

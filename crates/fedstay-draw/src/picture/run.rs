@@ -9,7 +9,7 @@ use crate::plot::{
 };
 use crate::words::State;
 use fedstay::record::{AssessmentLine, Spread, Summary};
-use fedstay_sim::observe::Recorded;
+use fedstay_sim::run::Recorded;
 use fedstay_sim::simulator::DecidesOn;
 use std::path::PathBuf;
 

@@ -1,7 +1,7 @@
 //! A run to draw and to write about.
 
 use fedstay::record::{GramLine, Summary};
-use fedstay_sim::observe::{Recorded, read_gram, read_rounds};
+use fedstay_sim::run::{Recorded, read_gram, read_rounds};
 use fedstay_sim::simulator::DecidesOn;
 use std::path::{Path, PathBuf};
 

@@ -44,6 +44,16 @@ impl Grid {
         Self { x, y, columns, rows, values }
     }
 
+    /// How many samples there are across and upwards.
+    pub fn size(&self) -> (usize, usize) {
+        (self.columns, self.rows)
+    }
+
+    /// The samples, row by row, from the lower end of the y range upwards.
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
     /// The x and y ranges.
     pub(super) fn ranges(&self) -> ((f64, f64), (f64, f64)) {
         (self.x, self.y)

@@ -4,7 +4,6 @@
 //! law below holds them to words of their own.
 
 mod format;
-mod label;
 mod progress;
 mod state;
 mod story;
@@ -12,7 +11,6 @@ mod summary;
 mod verdict;
 
 pub use format::{duration, list, percent, sentence, whole_percent};
-pub use label::under;
 pub use progress::RunProgress;
 pub use state::State;
 pub use story::{better_than_alone, harm, story};

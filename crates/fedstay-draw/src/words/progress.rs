@@ -41,8 +41,8 @@ impl RunProgress {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fedstay_sim::spec::Experiment;
-    use fedstay_sim::trial::Trial;
+    use fedstay_sim::experiment::Experiment;
+    use fedstay_sim::run::Trial;
 
     #[test]
     fn the_last_measured_loss_is_shown_and_no_mean_of_lower_bounds() {

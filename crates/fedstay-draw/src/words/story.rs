@@ -28,8 +28,8 @@ pub fn better_than_alone(agent: &AgentSummary) -> Option<bool> {
 fn of(agent: &AgentSummary, summary: &Summary) -> String {
     let behaviour = agent.behaviour.as_deref().unwrap_or(&summary.behaviour);
     let mut text = format!("agent {} ({behaviour}, ε = {}): ", agent.id, agent.epsilon);
-    let end = agent.left.unwrap_or(summary.rounds);
-    text.push_str(&match agent.first_in_d {
+    let end = agent.entry.left.unwrap_or(summary.rounds);
+    text.push_str(&match agent.entry.first_in_d {
         Some(first) => {
             let waited = end.saturating_sub(first);
             let rounds = if waited == 1 { "round" } else { "rounds" };
@@ -41,9 +41,9 @@ fn of(agent: &AgentSummary, summary: &Summary) -> String {
     if back > 0 {
         text.push_str(&format!("left and came back {back}×, "));
     }
-    text.push_str(&match agent.left {
+    text.push_str(&match agent.entry.left {
         Some(round) => format!("left in round {round}"),
-        None => format!("stayed to the end ({} reports)", agent.reports),
+        None => format!("stayed to the end ({} reports)", agent.entry.reports),
     });
     if let (Some(ends), Some(alone)) = (agent.ends_with, agent.alone) {
         text.push_str(&format!(". It ends with {}", words(&ends)));

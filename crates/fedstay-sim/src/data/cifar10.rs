@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cache::folder;
 use super::checked::{Checked, Published, bytes};
-use super::{Channels, DataError, Dataset, Inputs, Loaded, yes};
+use super::{Channels, DataError, Dataset, Inputs, LoadedData, yes};
 
 /// The pixels of a photograph, in all three colours.
 pub(super) const PIXELS: usize = 3 * 1024;
@@ -61,7 +61,7 @@ impl Default for Cifar10 {
 
 impl Cifar10 {
     /// Reads the six batches.
-    pub fn load(&self) -> Result<Loaded, DataError> {
+    pub fn load(&self) -> Result<LoadedData, DataError> {
         let dir = folder(self.path.as_deref(), "cifar10")?;
         let mut batches = Vec::new();
         for published in &FILES {
@@ -91,7 +91,7 @@ impl Cifar10 {
             labels,
             classes: CLASSES.map(String::from).into(),
         };
-        Ok(Loaded { data, train, channels: Channels::Planes(3) })
+        Ok(LoadedData { data, train, channels: Channels::Planes(3) })
     }
 }
 

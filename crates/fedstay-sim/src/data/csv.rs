@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use ::csv::{ReaderBuilder, StringRecord, Trim};
 use serde::{Deserialize, Serialize};
 
-use super::{Channels, DataError, Dataset, Inputs, Loaded, one_fifth, yes};
+use super::{Channels, DataError, Dataset, Inputs, LoadedData, one_fifth, yes};
 
 /// Comma-separated values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -59,7 +59,7 @@ impl Csv {
 
     /// Reads the table. Classes may be any text; they are numbered in the order of their values,
     /// as numbers where all of them are.
-    pub fn load(&self) -> Result<Loaded, DataError> {
+    pub fn load(&self) -> Result<LoadedData, DataError> {
         let path = &self.path;
         let delimiter = u8::try_from(self.delimiter)
             .map_err(|_| DataError::setting("data.delimiter", "must be one byte, such as `;`"))?;
@@ -100,7 +100,7 @@ impl Csv {
             labels,
             classes,
         };
-        Loaded::split(data, self.test_share, Channels::PerFeature)
+        LoadedData::split(data, self.test_share, Channels::PerFeature)
     }
 
     /// Which column holds the class.
@@ -193,7 +193,7 @@ mod tests {
     use super::super::Row;
     use super::*;
 
-    fn read(content: &str, change: impl FnOnce(&mut Csv)) -> Result<Loaded, String> {
+    fn read(content: &str, change: impl FnOnce(&mut Csv)) -> Result<LoadedData, String> {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("table.csv");
         std::fs::write(&path, content).unwrap();

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Channels, DataError, Dataset, Inputs, Loaded, one_fifth};
+use super::{Channels, DataError, Dataset, Inputs, LoadedData, one_fifth};
 
 /// Label and pixels of every digit.
 static RECORDS: &[u8] = include_bytes!("digits.bin");
@@ -31,7 +31,7 @@ impl Default for Digits {
 
 impl Digits {
     /// Reads them.
-    pub fn load(&self) -> Result<Loaded, DataError> {
+    pub fn load(&self) -> Result<LoadedData, DataError> {
         let records = RECORDS.chunks_exact(1 + PIXELS);
         let data = Dataset {
             name: "digits".into(),
@@ -43,7 +43,7 @@ impl Digits {
                 shift: vec![0.0; PIXELS],
             },
         };
-        Loaded::split(data, self.test_share, Channels::Planes(1))
+        LoadedData::split(data, self.test_share, Channels::Planes(1))
     }
 }
 

@@ -7,7 +7,7 @@ use flate2::read::GzDecoder;
 
 use super::cache::folder;
 use super::checked::{Checked, bytes};
-use super::{Channels, DataError, Dataset, Inputs, Loaded};
+use super::{Channels, DataError, Dataset, Inputs, LoadedData};
 
 /// Deflate cannot make more than this many bytes of one.
 pub(super) const INFLATION: u64 = 1032;
@@ -33,11 +33,11 @@ pub(super) struct IdxSet {
 
 impl IdxSet {
     /// Reads the four files from `path`, by default from the cache.
-    pub(super) fn load(&self, path: Option<&Path>, check: bool) -> Result<Loaded, DataError> {
+    pub(super) fn load(&self, path: Option<&Path>, check: bool) -> Result<LoadedData, DataError> {
         let dir = folder(path, self.kind)?;
         let (mut rows, mut labels, mut pixels, mut train) = (Vec::new(), Vec::new(), 0, 0);
         for pair in self.files.chunks_exact(2) {
-            let images = Idx::open(&dir, &pair[0], 3, check, self.hint)?;
+            let images = OpenIdx::open(&dir, &pair[0], 3, check, self.hint)?;
             if pixels != 0 && images.item() != pixels {
                 let (expected, found) = (pixels.to_string(), images.item().to_string());
                 let expected = format!("images of {expected} pixels, as for training");
@@ -47,7 +47,7 @@ impl IdxSet {
             let count = images.dimensions[0];
             images.read(&mut rows, self.hint)?;
 
-            let tags = Idx::open(&dir, &pair[1], 1, check, self.hint)?;
+            let tags = OpenIdx::open(&dir, &pair[1], 1, check, self.hint)?;
             let path = tags.path.clone();
             if tags.dimensions[0] != count {
                 let (expected, found) = (format!("{count} labels"), tags.dimensions[0].to_string());
@@ -72,12 +72,12 @@ impl IdxSet {
             labels,
             classes: self.classes.map(String::from).into(),
         };
-        Ok(Loaded { data, train, channels: Channels::Planes(1) })
+        Ok(LoadedData { data, train, channels: Channels::Planes(1) })
     }
 }
 
 /// An open IDX file whose header has been read and whose size is right or can be.
-struct Idx {
+struct OpenIdx {
     path: PathBuf,
     reader: Reader,
     dimensions: Vec<usize>,
@@ -98,7 +98,7 @@ impl Read for Reader {
     }
 }
 
-impl Idx {
+impl OpenIdx {
     /// Opens the plain file or, where there is none, the gzipped one.
     fn open(
         dir: &Path,
@@ -106,7 +106,7 @@ impl Idx {
         rank: u8,
         check: bool,
         hint: &str,
-    ) -> Result<Idx, DataError> {
+    ) -> Result<OpenIdx, DataError> {
         let zipped = dir.join(format!("{}.gz", file.name));
         let plain = dir.join(file.name);
         let use_zipped = !plain.exists() && zipped.exists();
@@ -148,7 +148,7 @@ impl Idx {
             return Err(DataError::wrong(&path, expected, found, hint));
         };
         let dimensions = dimensions.into_iter().map(|n| n as usize).collect();
-        Ok(Idx { path, reader, dimensions, total: total as usize - header.len() })
+        Ok(OpenIdx { path, reader, dimensions, total: total as usize - header.len() })
     }
 
     /// The bytes of one item.

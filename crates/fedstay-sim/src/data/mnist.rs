@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::idx::{IdxFile, IdxSet};
-use super::{DataError, Loaded, yes};
+use super::{DataError, LoadedData, yes};
 
 /// What MNIST is made of.
 pub(super) const SET: IdxSet = IdxSet {
@@ -60,7 +60,7 @@ impl Default for Mnist {
 
 impl Mnist {
     /// Reads the four files.
-    pub fn load(&self) -> Result<Loaded, DataError> {
+    pub fn load(&self) -> Result<LoadedData, DataError> {
         SET.load(self.path.as_deref(), self.check)
     }
 }

@@ -77,7 +77,7 @@ impl Source {
     }
 
     /// Reads the data set as it is: every class, not yet standardised.
-    pub fn load(&self) -> Result<Loaded, DataError> {
+    pub fn load(&self) -> Result<LoadedData, DataError> {
         match self {
             Source::Digits(digits) => digits.load(),
             Source::Cifar10(cifar10) => cifar10.load(),
@@ -91,7 +91,7 @@ impl Source {
 
 /// A data set with its split: training rows first, then the test rows.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Loaded {
+pub struct LoadedData {
     /// The rows.
     pub data: Dataset,
     /// How many of them are for training.
@@ -100,7 +100,7 @@ pub struct Loaded {
     pub channels: Channels,
 }
 
-impl Loaded {
+impl LoadedData {
     /// Keeps the rows of `classes` only and numbers the classes in that order.
     ///
     /// # Errors
@@ -153,7 +153,7 @@ impl Loaded {
         let train = order.len();
         order.extend(test);
         data.arrange(&order);
-        Ok(Loaded { data, train, channels })
+        Ok(LoadedData { data, train, channels })
     }
 }
 
@@ -189,7 +189,6 @@ impl ClassRef {
 
 /// The `[data]` table of an experiment.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(try_from = "Table")]
 pub struct Data {
     /// Where the rows come from; the digits by default.
     #[serde(flatten)]
@@ -217,35 +216,13 @@ impl Data {
     }
 
     /// Reads the rows, keeps the chosen classes and standardises: ready to be dealt out.
-    pub fn load(&self) -> Result<Loaded, DataError> {
+    pub fn load(&self) -> Result<LoadedData, DataError> {
         let mut loaded = self.source.load()?;
         if let Some(classes) = &self.classes {
             loaded.select(classes)?;
         }
         loaded.standardise();
         Ok(loaded)
-    }
-}
-
-/// `[data]` as it is typed: the keys all kinds share, and those of the kind.
-#[derive(Deserialize)]
-struct Table {
-    per_agent: Option<usize>,
-    classes: Option<Vec<ClassRef>>,
-    #[serde(flatten)]
-    source: serde_json::Map<String, serde_json::Value>,
-}
-
-impl TryFrom<Table> for Data {
-    type Error = serde_json::Error;
-
-    fn try_from(mut table: Table) -> Result<Self, Self::Error> {
-        table.source.entry("kind").or_insert_with(|| Source::default().kind().into());
-        Ok(Data {
-            source: serde_json::from_value(table.source.into())?,
-            per_agent: table.per_agent,
-            classes: table.classes,
-        })
     }
 }
 

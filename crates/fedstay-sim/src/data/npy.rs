@@ -6,7 +6,7 @@ use std::io::{self, Read};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Header {
     /// The kind of its values.
-    pub(super) values: Values,
+    pub(super) values: NpyValues,
     /// Its dimensions; the values lie in C order.
     pub(super) shape: Vec<usize>,
     /// The bytes before the first value.
@@ -15,7 +15,7 @@ pub(super) struct Header {
 
 /// The kind of an array's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Values {
+pub(super) struct NpyValues {
     /// `b`, `i`, `u` or `f`, as NumPy writes it.
     pub(super) letter: char,
     /// The bytes of a value.
@@ -64,7 +64,7 @@ impl Header {
         let (order, letter) = (letters.next()?, letters.next()?);
         let size = letters.as_str().parse().ok()?;
         let known = matches!((letter, size), ('b', 1) | ('i' | 'u', 1 | 2 | 4 | 8) | ('f', 4 | 8));
-        let values = Values { letter, size, big_endian: order == '>' };
+        let values = NpyValues { letter, size, big_endian: order == '>' };
         (known && "<>|=".contains(order)).then_some(Header { values, shape, len })
     }
 
@@ -79,7 +79,7 @@ impl Header {
     }
 }
 
-impl Values {
+impl NpyValues {
     /// Reads `count` values and hands each to `take`, as an integer or as a float.
     pub(super) fn read(
         self,

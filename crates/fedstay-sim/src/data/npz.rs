@@ -10,7 +10,7 @@ use zip::ZipArchive;
 use super::csv::Labels;
 use super::idx::INFLATION;
 use super::npy::{Header, Value};
-use super::{Channels, DataError, Dataset, Inputs, Loaded, one_fifth};
+use super::{Channels, DataError, Dataset, Inputs, LoadedData, one_fifth};
 
 /// NumPy arrays in one file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -48,7 +48,7 @@ impl Npz {
 
     /// Reads both arrays. An `x` of bytes in three or four dimensions holds images (of one
     /// channel, or channels first); whatever else it is, every feature is standardised by itself.
-    pub fn load(&self) -> Result<Loaded, DataError> {
+    pub fn load(&self) -> Result<LoadedData, DataError> {
         let path = &self.path;
         let file = File::open(path).map_err(|source| {
             DataError::io(path, "set data.path to the file you want to read", source)
@@ -96,7 +96,7 @@ impl Npz {
         let (labels, classes) = labels.sorted();
         let name = path.file_stem().map_or("npz".into(), |stem| stem.to_string_lossy().into());
         let data = Dataset { name, inputs, labels, classes };
-        Loaded::split(data, self.test_share, channels(&header))
+        LoadedData::split(data, self.test_share, channels(&header))
     }
 
     /// Hands every value of array `name` to `take`; sizes are checked against the file first.

@@ -6,26 +6,26 @@ use std::ops::{Deref, DerefMut};
 /// One cache line; its alignment is the point of it.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
-struct Line([f32; 16]);
+struct CacheLine([f32; 16]);
 
 /// A growable slice of `f32` that starts on a cache line, so that 512-bit loads never straddle two.
 #[derive(Clone, Default)]
 pub(crate) struct Buffer {
-    lines: Vec<Line>,
+    lines: Vec<CacheLine>,
     len: usize,
 }
 
 impl Buffer {
     /// `len` zeros.
     pub(crate) fn zeros(len: usize) -> Self {
-        Self { lines: vec![Line([0.0; 16]); len.div_ceil(16)], len }
+        Self { lines: vec![CacheLine([0.0; 16]); len.div_ceil(16)], len }
     }
 
     /// Sets the length. What the buffer then holds is unspecified (but always initialised);
     /// it allocates only when it grows beyond anything asked for before.
     pub(crate) fn resize(&mut self, len: usize) {
         if len > self.lines.len() * 16 {
-            self.lines.resize(len.div_ceil(16), Line([0.0; 16]));
+            self.lines.resize(len.div_ceil(16), CacheLine([0.0; 16]));
         }
         self.len = len;
     }
@@ -35,7 +35,7 @@ impl Deref for Buffer {
     type Target = [f32];
 
     fn deref(&self) -> &[f32] {
-        // SAFETY: `Line` is `repr(C)` over `[f32; 16]` and as large as its alignment, so the lines
+        // SAFETY: `CacheLine` is `repr(C)` over `[f32; 16]` and as large as its alignment, so the lines
         // are `16 * lines.len()` contiguous initialised floats, and `len` never exceeds that.
         unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), self.len) }
     }

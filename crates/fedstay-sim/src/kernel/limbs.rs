@@ -28,13 +28,13 @@ const LARGEST: f64 = 8_355_711.0;
 /// A cache line of digits: 16 outputs by 4 inputs.
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(64))]
-struct Line([u32; LANES]);
+struct LimbLine([u32; LANES]);
 
 /// A first layer's weights, quantised for one affine map of the bytes.
 #[derive(Debug, Clone)]
 pub(crate) struct Limbs {
     /// `[outputs / 16][features / 4][digit]`.
-    lines: Vec<Line>,
+    lines: Vec<LimbLine>,
     /// What a combined sum is multiplied by, for every output.
     unit: Vec<f64>,
     /// What is then added.
@@ -58,7 +58,7 @@ impl Limbs {
         assert_eq!(weights.len(), features * outputs);
         let groups = features / GROUP;
         let padded = outputs.next_multiple_of(LANES);
-        let mut lines = vec![Line([0; LANES]); padded / LANES * groups * LIMBS];
+        let mut lines = vec![LimbLine([0; LANES]); padded / LANES * groups * LIMBS];
         let mut unit = vec![0.0; padded];
         let mut offset = vec![0.0; padded];
         let mut digits = vec![0i32; features];
@@ -146,7 +146,7 @@ fn quantise(row: &[f32], scale: &[f32], digits: &mut [i32]) -> f64 {
 mod x86 {
     use std::arch::x86_64::*;
 
-    use super::{GROUP, LANES, LIMBS, Limbs, Line, ROWS};
+    use super::{GROUP, LANES, LIMBS, LimbLine, Limbs, ROWS};
 
     /// # Safety
     /// VNNI is there, every row of `index` lies inside `rows`, and `z` has a row for each.
@@ -183,7 +183,7 @@ mod x86 {
     /// VNNI is there; each row is followed by four bytes for every three lines.
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
     #[inline(never)]
-    unsafe fn tile_sums(rows: &[*const u8; ROWS], lines: &[Line]) -> [[__m512i; LIMBS]; ROWS] {
+    unsafe fn tile_sums(rows: &[*const u8; ROWS], lines: &[LimbLine]) -> [[__m512i; LIMBS]; ROWS] {
         let mut sums = [[_mm512_setzero_si512(); LIMBS]; ROWS];
         for (group, lines) in lines.chunks_exact(LIMBS).enumerate() {
             let mut digits = [_mm512_setzero_si512(); LIMBS];

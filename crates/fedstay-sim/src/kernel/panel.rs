@@ -41,7 +41,7 @@ pub(crate) struct Panels {
 
 /// The rows a call is about.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Batch<'a> {
+pub(crate) struct PanelRows<'a> {
     /// All rows.
     pub(crate) data: RowsData<'a>,
     /// Which of them, at most [`MAX_ROWS`].
@@ -131,7 +131,7 @@ impl Panels {
     ///
     /// # Panics
     /// Where AVX-512 is missing or a slice is too short: a mistake of the caller's.
-    pub(crate) fn forward(&self, batch: Batch<'_>, weights: &[f32], z: &mut [f32]) {
+    pub(crate) fn forward(&self, batch: PanelRows<'_>, weights: &[f32], z: &mut [f32]) {
         self.check(batch, weights);
         assert!(z.len() >= batch.index.len().next_multiple_of(SIDE) * self.stride());
         dispatch::forward(self, batch, weights, z);
@@ -141,7 +141,7 @@ impl Panels {
     ///
     /// # Panics
     /// As [`forward`](Self::forward).
-    pub(crate) fn gradient(&self, batch: Batch<'_>, gradient: &mut Gradient<'_>) {
+    pub(crate) fn gradient(&self, batch: PanelRows<'_>, gradient: &mut Gradient<'_>) {
         self.check(batch, gradient.sum);
         assert!(gradient.dz.len() >= batch.index.len() * self.stride());
         dispatch::gradient(self, batch, gradient);
@@ -154,9 +154,9 @@ impl Panels {
     /// As [`forward`](Self::forward).
     pub(crate) fn turn(
         &self,
-        batch: Batch<'_>,
+        batch: PanelRows<'_>,
         gradient: &mut Gradient<'_>,
-        next: Batch<'_>,
+        next: PanelRows<'_>,
         start: &[f32],
         eta: f32,
         z: &mut [f32],
@@ -168,7 +168,7 @@ impl Panels {
         dispatch::turn(self, batch, gradient, next, start, eta, z);
     }
 
-    fn check(&self, batch: Batch<'_>, weights: &[f32]) {
+    fn check(&self, batch: PanelRows<'_>, weights: &[f32]) {
         assert!(super::Isa::Avx512.is_available(), "no AVX-512");
         assert_eq!(batch.data.features(), self.features);
         assert!(batch.index.len() <= MAX_ROWS);
@@ -182,20 +182,20 @@ mod dispatch {
     //! Never reached: `check` has panicked before.
     use super::*;
 
-    pub(super) fn forward(_: &Panels, _: Batch<'_>, _: &[f32], _: &mut [f32]) {
+    pub(super) fn forward(_: &Panels, _: PanelRows<'_>, _: &[f32], _: &mut [f32]) {
         unreachable!()
     }
     pub(super) fn unpack_square(_: &Panels, _: &[f32], _: f32, _: &mut [f32], _: usize, _: usize) {
         unreachable!()
     }
-    pub(super) fn gradient(_: &Panels, _: Batch<'_>, _: &mut Gradient<'_>) {
+    pub(super) fn gradient(_: &Panels, _: PanelRows<'_>, _: &mut Gradient<'_>) {
         unreachable!()
     }
     pub(super) fn turn(
         _: &Panels,
-        _: Batch<'_>,
+        _: PanelRows<'_>,
         _: &mut Gradient<'_>,
-        _: Batch<'_>,
+        _: PanelRows<'_>,
         _: &[f32],
         _: f32,
         _: &mut [f32],
@@ -233,7 +233,7 @@ mod tests {
 
             let data = RowsData::Floats { rows: &floats, features };
             let index: Vec<u32> = (0..rows as u32).rev().collect();
-            let batch = Batch { data, index: &index };
+            let batch = PanelRows { data, index: &index };
             let stride = panels.stride();
             let mut z = vec![1.0; rows.next_multiple_of(SIDE) * stride];
             panels.forward(batch, &start, &mut z);
@@ -270,7 +270,7 @@ mod tests {
         let floats = numbers(rows * features, 4);
         let data = RowsData::Floats { rows: &floats, features };
         let (index, after): (Vec<u32>, Vec<u32>) = ((0..21).collect(), (3..14).collect());
-        let (batch, next) = (Batch { data, index: &index }, Batch { data, index: &after });
+        let (batch, next) = (PanelRows { data, index: &index }, PanelRows { data, index: &after });
         let mut start = vec![0.0; panels.len()];
         panels.pack(&numbers(outputs * features, 5), &mut start);
         let dz = numbers(rows * panels.stride(), 6);

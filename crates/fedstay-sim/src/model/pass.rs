@@ -10,7 +10,7 @@ use crate::kernel::{Isa, head};
 
 /// How an evaluation computes the first layer.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum First<'a> {
+pub(crate) enum FirstLayer<'a> {
     Limbs(&'a Limbs),
     Panels(&'a [f32]),
     Plain(Matrix<'a>),
@@ -30,14 +30,14 @@ impl Network {
         weights: &'a Loaded,
         rows: &Rows<'_>,
         isa: Isa,
-    ) -> Result<First<'a>, Error> {
+    ) -> Result<FirstLayer<'a>, Error> {
         Ok(if isa >= Isa::Vnni && Limbs::can_read(rows.data()) {
-            First::Limbs(weights.limbs(self, rows.data())?)
+            FirstLayer::Limbs(weights.limbs(self, rows.data())?)
         } else if isa >= Isa::Avx512 {
-            First::Panels(weights.panels(self))
+            FirstLayer::Panels(weights.panels(self))
         } else {
             let (inputs, outputs) = (self.widths[0], self.widths[1]);
-            First::Plain(Matrix::rows(weights.transposed(self), inputs, outputs, outputs))
+            FirstLayer::Plain(Matrix::rows(weights.transposed(self), inputs, outputs, outputs))
         })
     }
 
@@ -45,7 +45,7 @@ impl Network {
     pub(crate) fn evaluate_tile(
         &self,
         weights: &Loaded,
-        first: First<'_>,
+        first: FirstLayer<'_>,
         rows: &Rows<'_>,
         work: &mut Workspace,
     ) {
@@ -55,16 +55,16 @@ impl Network {
         self.load_labels(rows, tile, work);
         self.size_buffers(tile, work);
         let stride = match first {
-            First::Limbs(limbs) => {
+            FirstLayer::Limbs(limbs) => {
                 work.values[0].resize(tile * limbs.stride());
                 limbs.forward(rows.data(), &work.index, &mut work.values[0]);
                 limbs.stride()
             }
-            First::Panels(panels) => {
+            FirstLayer::Panels(panels) => {
                 self.first_panelled(weights.flat(), panels, rows, work);
                 self.panels.stride()
             }
-            First::Plain(matrix) => {
+            FirstLayer::Plain(matrix) => {
                 self.first_plain(weights.flat(), matrix, rows, work);
                 self.widths[1]
             }
@@ -138,7 +138,7 @@ impl Network {
         work: &mut Workspace,
     ) {
         self.first_bias(flat, self.panels.stride(), work.index.len(), &mut work.values[0]);
-        let batch = panel::Batch { data: rows.data(), index: &work.index };
+        let batch = panel::PanelRows { data: rows.data(), index: &work.index };
         self.panels.forward(batch, panels, &mut work.values[0]);
     }
 

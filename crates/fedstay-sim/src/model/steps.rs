@@ -169,7 +169,7 @@ impl Network {
                     self.first_panelled(flat, first, rows, work);
                 }
                 let loss = self.train_tile(flat, rows, stride, into, work);
-                let batch = panel::Batch { data: rows.data(), index: &work.index };
+                let batch = panel::PanelRows { data: rows.data(), index: &work.index };
                 let gradient = &mut panel::Gradient {
                     dz: &work.errors[0],
                     sum: &mut work.sum_panels,
@@ -187,7 +187,7 @@ impl Network {
                 for row in z.chunks_exact_mut(stride).take(next.len()) {
                     displace(&weights.flat()[bias.clone()], eta, &work.sum[bias.clone()], row);
                 }
-                let after = panel::Batch { data: rows.data(), index: &next };
+                let after = panel::PanelRows { data: rows.data(), index: &next };
                 self.panels.turn(batch, gradient, after, start, eta, z);
                 loss
             });

@@ -7,8 +7,8 @@ use rand_chacha::ChaCha8Rng;
 use super::*;
 use crate::kernel::Isa;
 
-/// Data to borrow rows from, as bytes and as the floats those mean.
-struct Data {
+/// Sample to borrow rows from, as bytes and as the floats those mean.
+struct Sample {
     bytes: Vec<u8>,
     scale: Vec<f32>,
     shift: Vec<f32>,
@@ -16,7 +16,7 @@ struct Data {
     labels: Vec<u16>,
 }
 
-impl Data {
+impl Sample {
     fn new(samples: usize, features: usize, classes: usize, seed: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut bytes = vec![0; samples * features];
@@ -83,7 +83,7 @@ fn assert_close(got: &[f32], want: &[f64], tolerance: f64, what: &str) {
 fn gradients_agree_with_finite_differences() {
     for (model, features, classes) in models() {
         let network = model.network(features, classes).unwrap();
-        let data = Data::new(23, features, classes, 3);
+        let data = Sample::new(23, features, classes, 3);
         let weights = start(&network, 5);
         let batch: Vec<u32> = (0..17).map(|i| i * 5 % 23).collect();
         let want = reference::gradient(&network, &weights, &data.floats(), &batch);
@@ -107,7 +107,7 @@ fn gradients_agree_with_finite_differences() {
 /// never, for a convex one.
 fn bulge(model: &Model, features: usize, classes: usize) -> f64 {
     let network = model.network(features, classes).unwrap();
-    let data = Data::new(40, features, classes, 11);
+    let data = Sample::new(40, features, classes, 11);
     let all: Vec<u32> = (0..40).collect();
     let loss = |weights: &[f64]| reference::mean_loss(&network, weights, &data.floats(), &all);
     let bulges = (0..50).map(|seed| {
@@ -159,7 +159,7 @@ fn a_model_too_large_for_memory_is_refused_before_memory_is_taken() {
 #[test]
 fn full_batches_span_tiles() {
     let network = mlp(&[20], Activation::Softplus, Init::Torch).network(130, 4).unwrap();
-    let data = Data::new(600, 130, 4, 1);
+    let data = Sample::new(600, 130, 4, 1);
     let weights = start(&network, 2);
     let loaded = network.load(&weights).unwrap();
     let mut want = vec![0.0f64; weights.len()];
@@ -186,7 +186,7 @@ fn full_batches_span_tiles() {
 fn losses_agree_with_the_reference() {
     for (model, features, classes) in models() {
         let network = model.network(features, classes).unwrap();
-        let data = Data::new(300, features, classes, 4);
+        let data = Sample::new(300, features, classes, 4);
         let weights = start(&network, 6);
         let loaded = network.load(&weights).unwrap();
         let losses = reference::losses(&network, &weights, &data.floats());
@@ -220,7 +220,7 @@ fn local_steps_are_steps() {
     let (eta, mu) = (0.05, 0.3);
     for (model, features, classes) in models() {
         let network = model.network(features, classes).unwrap();
-        let data = Data::new(100, features, classes, 7);
+        let data = Sample::new(100, features, classes, 7);
         let received = network.load(&start(&network, 8)).unwrap();
         let index: Vec<Vec<u32>> =
             (0..4).map(|k| (0..9 + k).map(|i| (i * 7 + k) % 100).collect()).collect();
@@ -263,7 +263,7 @@ fn local_steps_are_steps() {
 #[test]
 fn standing_averages_gradients_at_one_place() {
     let network = mlp(&[9], Activation::Softplus, Init::Torch).network(20, 3).unwrap();
-    let data = Data::new(64, 20, 3, 9);
+    let data = Sample::new(64, 20, 3, 9);
     let loaded = network.load(&start(&network, 1)).unwrap();
     let work = &mut Workspace::new();
     let halves: Vec<Vec<u32>> = vec![(0..32).collect(), (32..64).collect()];
@@ -281,7 +281,7 @@ fn a_reused_workspace_changes_nothing() {
         let shared = &mut Workspace::with_isa(isa);
         for (model, features, classes) in models().into_iter().chain(models().into_iter().rev()) {
             let network = model.network(features, classes).unwrap();
-            let data = Data::new(90, features, classes, 2);
+            let data = Sample::new(90, features, classes, 2);
             let loaded = network.load(&start(&network, 1)).unwrap();
             let run = |work: &mut Workspace| {
                 let mut direction = vec![0.0; loaded.flat().len()];
@@ -307,7 +307,7 @@ proptest! {
     ) {
         let (model, features, classes) = models().swap_remove(which);
         let network = model.network(features, classes).unwrap();
-        let data = Data::new(samples, features, classes, seed);
+        let data = Sample::new(samples, features, classes, seed);
         let weights: Vec<f64> = start(&network, seed).iter().map(|w| w * size).collect();
         let loaded = network.load(&weights).unwrap();
         for isa in isas() {
@@ -339,8 +339,8 @@ proptest! {
     fn the_loss_does_not_depend_on_the_order(which in 0usize..10, samples in 2usize..300, seed in 0u64..1000) {
         let (model, features, classes) = models().swap_remove(which);
         let network = model.network(features, classes).unwrap();
-        let data = Data::new(samples, features, classes, seed);
-        let mut turned = Data::new(samples, features, classes, seed);
+        let data = Sample::new(samples, features, classes, seed);
+        let mut turned = Sample::new(samples, features, classes, seed);
         turned.bytes.rotate_left(features * (samples / 3));
         turned.floats.rotate_left(features * (samples / 3));
         turned.labels.rotate_left(samples / 3);
@@ -357,7 +357,7 @@ proptest! {
 #[test]
 fn bad_input_is_refused() {
     let network = mlp(&[5], Activation::Softplus, Init::Torch).network(4, 3).unwrap();
-    let data = Data::new(10, 4, 3, 1);
+    let data = Sample::new(10, 4, 3, 1);
     let work = &mut Workspace::new();
     let mut weights = start(&network, 1);
     let loaded = network.load(&weights).unwrap();
@@ -370,12 +370,12 @@ fn bad_input_is_refused() {
     assert!(matches!(network.load(&weights), Err(Error::NotFinite { index: 3, .. })));
     weights[3] = 1e300;
     assert!(matches!(network.load(&weights), Err(Error::NotFinite { index: 3, .. })));
-    let wide = Data::new(10, 5, 3, 1);
+    let wide = Sample::new(10, 5, 3, 1);
     assert_eq!(
         network.evaluate(&loaded, &wide.bytes(), None, work),
         Err(Error::Features { expected: 4, got: 5 })
     );
-    let many = Data::new(100, 4, 9, 1);
+    let many = Sample::new(100, 4, 9, 1);
     assert!(matches!(
         network.evaluate(&loaded, &many.bytes(), None, work),
         Err(Error::Label { classes: 3, .. })
@@ -428,7 +428,7 @@ fn bad_input_is_refused() {
 #[test]
 fn divergence_is_above_every_bound() {
     let network = SoftmaxRegression::default().network(4, 3).unwrap();
-    let data = Data::new(10, 4, 3, 1);
+    let data = Sample::new(10, 4, 3, 1);
     let huge: Vec<f64> = start(&network, 1).iter().map(|w| w.signum() * 3e38).collect();
     let loaded = network.load(&huge).unwrap();
     for isa in isas() {
@@ -469,8 +469,8 @@ fn weights_are_quantised_for_one_scaling() {
     }
     let network = SoftmaxRegression::default().network(8, 3).unwrap();
     let loaded = network.load(&start(&network, 1)).unwrap();
-    let data = Data::new(10, 8, 3, 1);
-    let mut other = Data::new(10, 8, 3, 1);
+    let data = Sample::new(10, 8, 3, 1);
+    let mut other = Sample::new(10, 8, 3, 1);
     other.shift[0] += 1.0;
     let work = &mut Workspace::new();
     assert!(network.evaluate(&loaded, &data.bytes(), None, work).is_ok());

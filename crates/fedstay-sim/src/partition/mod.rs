@@ -6,8 +6,7 @@
 
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::data::{DataError, Fits};
 
@@ -25,7 +24,7 @@ pub use self::shards::Shards;
 
 /// The `[partition]` table of an experiment: every way of dealing rows out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(remote = "Self", tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Partition {
     /// Device i has class i, and some of every other.
     ByClass(ByClass),
@@ -40,21 +39,6 @@ pub enum Partition {
 impl Default for Partition {
     fn default() -> Self {
         Partition::ByClass(ByClass::default())
-    }
-}
-
-impl Serialize for Partition {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Partition::serialize(self, serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for Partition {
-    /// As the enum says, with `by-class` where no kind is named.
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut table = serde_json::Map::deserialize(deserializer)?;
-        table.entry("kind").or_insert_with(|| Partition::default().kind().into());
-        Partition::deserialize(serde_json::Value::Object(table)).map_err(D::Error::custom)
     }
 }
 

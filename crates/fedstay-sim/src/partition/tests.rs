@@ -179,10 +179,11 @@ fn what_cannot_be_dealt_says_what_to_lower() {
 }
 
 #[test]
-fn tables_are_read_with_by_class_as_the_default() {
+fn tables_are_read_by_the_name_of_their_kind() {
     let read = |text: &str| toml::from_str::<Partition>(text).map_err(|error| error.to_string());
-    assert_eq!(read("").unwrap(), Partition::default());
-    assert_eq!(read("q = 0.5\nmix = 'as-printed'").unwrap(), by_class(0.5, Mix::AsPrinted));
+    assert_eq!(read("kind = 'by-class'").unwrap(), Partition::default());
+    let printed = "kind = 'by-class'\nq = 0.5\nmix = 'as-printed'";
+    assert_eq!(read(printed).unwrap(), by_class(0.5, Mix::AsPrinted));
     for (kind, _) in Partition::KINDS {
         let alpha = if kind == "dirichlet" { "alpha = 0.5" } else { "" };
         let partition = read(&format!("kind = '{kind}'\n{alpha}")).unwrap();
@@ -192,7 +193,11 @@ fn tables_are_read_with_by_class_as_the_default() {
     }
     assert!(read("kind = 'iid'\nq = 0.5").unwrap_err().contains("unknown field `q`"));
     assert!(read("kind = 'sorted'").unwrap_err().contains("unknown variant `sorted`"));
-    assert!(read("mix = 'printed'").unwrap_err().contains("unknown variant `printed`"));
+    assert!(
+        read("kind = 'by-class'\nmix = 'printed'")
+            .unwrap_err()
+            .contains("unknown variant `printed`")
+    );
 }
 
 #[test]

@@ -310,11 +310,11 @@ export class Losses {
     const { ink, card: paper } = colours();
     const size = this.few() ? 5 : 3.2;
     this.agents.forEach((agent, index) => {
-      if (agent.entered !== null && this.agents.length <= 200) {
-        const value = this.valueAt(index, agent.entered);
+      if (agent.first_in_d && this.agents.length <= 200) {
+        const value = this.valueAt(index, agent.first_in_d);
         if (value === value) {
           context.beginPath();
-          context.arc(plot.x(agent.entered), plot.y(value), size - 1, 0, 7);
+          context.arc(plot.x(agent.first_in_d), plot.y(value), size - 1, 0, 7);
           context.fillStyle = paper;
           context.fill();
           context.strokeStyle = this.few() ? agentLook(index).colour : colours().held;

@@ -15,6 +15,8 @@ function predicted(agent, { round, listing }) {
   return when > listing.asked ? [`not within ${listing.asked}`, when] : [`round ${when}`, when];
 }
 
+// What is counted about an agent has the names it has in summary.json; what is zero or none is not told
+// but for `left`, `rounds_in_d` and `reports`.
 const AGENT = { name: "agent", text: true, value: (agent) => agent.id };
 const EPSILON = { name: "ε", about: "its target loss: at this loss it leaves", value: (agent) => agent.epsilon, show: (agent) => number(agent.epsilon) };
 const MARGIN = { name: "margin", about: "loss minus ε", value: margin, show: (agent) => number(margin(agent)) };
@@ -25,9 +27,9 @@ const RUNNING = [
   { name: "loss", about: "the last one known; ≥ where only a bound is", value: (agent) => agent.loss, show: (agent) => (agent.source === "at-least" ? "≥ " : "") + number(agent.loss) },
   EPSILON,
   MARGIN,
-  { name: "rounds waited", about: "rounds in which it was predicted to leave", value: (agent) => agent.waited, show: (agent) => String(agent.waited) },
+  { name: "rounds waited", about: "rounds in which it was predicted to leave", value: (agent) => agent.rounds_in_d, show: (agent) => String(agent.rounds_in_d) },
   { name: "predicted departure", about: "at the pace of its last exact losses, if nothing held it", value: (agent, detail) => predicted(agent, detail)[1], show: (agent, detail) => predicted(agent, detail)[0] },
-  { name: "contribution", about: "share of the rounds in which its report moved the model", value: (agent) => agent.moved, show: (agent, detail) => percent(detail.rounds && !detail.sketch ? agent.moved / detail.rounds : null) },
+  { name: "contribution", about: "share of the rounds in which its report moved the model", value: (agent) => agent.moved || 0, show: (agent, detail) => percent(detail.rounds && !detail.sketch ? (agent.moved || 0) / detail.rounds : null) },
 ];
 
 const CONTENT = new Map([[true, "yes"], [false, "no"]]);
@@ -39,7 +41,7 @@ function behaviour(agent) {
 
 function leftIn(agent) {
   if (agent.left !== null) return String(agent.left);
-  return agent.returned !== null ? `back since ${agent.returned}` : "stayed";
+  return agent.returned ? `back since ${agent.returned}` : "stayed";
 }
 
 // Of a run that is over: what it delivered to each agent.
@@ -153,7 +155,7 @@ export class AgentTable {
     const state = this.run.detail.states[agent.state];
     const why = agent.state === 3 && agent.fault ? agent.fault : state.text;
     const more = [
-      agent.returned !== null && agent.left === null ? ` · back since ${agent.returned}` : "",
+      agent.returned && agent.left === null ? ` · back since ${agent.returned}` : "",
       agent.flags ? ` · contradicts itself ${agent.flags}×` : "",
     ];
     cell.replaceChildren(swatch(state.name), el("span", { title: why }, state.brief + more.join("")));

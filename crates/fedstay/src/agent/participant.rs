@@ -40,15 +40,15 @@ impl Answer {
 /// ```
 /// use fedstay::{AgentId, Answer, Behaviour, Evidence, Participant};
 ///
-/// struct Loss(f64);
-/// impl Evidence for Loss {
+/// struct Known(f64);
+/// impl Evidence for Known {
 ///     fn loss(&mut self) -> f64 {
 ///         self.0
 ///     }
 /// }
 /// let mut agent = Participant::new(AgentId(0), 0.1, Behaviour::default());
-/// assert_eq!(agent.answer(1, &mut Loss(0.5), false), Answer::Reports);
-/// assert_eq!(agent.answer(2, &mut Loss(0.1), false), Answer::Leaves);
+/// assert_eq!(agent.answer(1, &mut Known(0.5), false), Answer::Reports);
+/// assert_eq!(agent.answer(2, &mut Known(0.1), false), Answer::Leaves);
 /// assert!(!agent.looks(), "it has left for good");
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -151,9 +151,9 @@ mod tests {
     use super::*;
     use crate::behaviour::{Never, Returning};
 
-    struct Loss(f64);
+    struct Known(f64);
 
-    impl Evidence for Loss {
+    impl Evidence for Known {
         fn loss(&mut self) -> f64 {
             self.0
         }
@@ -166,17 +166,17 @@ mod tests {
         let answers: Vec<Answer> = [0.5, 0.1, 0.1, 0.5]
             .iter()
             .zip(1..)
-            .map(|(loss, round)| agent.answer(round, &mut Loss(*loss), false))
+            .map(|(loss, round)| agent.answer(round, &mut Known(*loss), false))
             .collect();
         let expected = [Answer::Reports, Answer::Leaves, Answer::StaysAway, Answer::Returns];
         assert_eq!((answers, agent.left()), (expected.to_vec(), None));
-        assert_eq!(agent.answer(5, &mut Loss(0.1), true), Answer::Reports);
+        assert_eq!(agent.answer(5, &mut Known(0.1), true), Answer::Reports);
     }
 
     #[test]
     fn only_the_same_kind_of_agent_takes_up_a_state() {
         let mut agent = Participant::new(AgentId(0), 0.2, Behaviour::default());
-        agent.answer(3, &mut Loss(0.1), false);
+        agent.answer(3, &mut Known(0.1), false);
         let state = agent.save();
         let mut same = Participant::new(AgentId(0), 0.2, Behaviour::default());
         same.restore(state.clone()).unwrap();

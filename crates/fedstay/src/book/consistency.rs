@@ -104,7 +104,7 @@ struct Doubted {
 }
 
 /// How an agent's report compares with its last.
-struct Miss {
+struct Violation {
     agent: AgentId,
     doubt: Doubt,
     by: f64,
@@ -149,7 +149,7 @@ impl Consistency {
             let losses = before.loss.abs().max(loss.value().abs());
             let rounding = unit * (losses + (norm + before.norm) * moved);
             let mut miss = |doubt, by| {
-                misses.push(Miss { agent: report.agent, doubt, by, rounding, losses });
+                misses.push(Violation { agent: report.agent, doubt, by, rounding, losses });
             };
             // A lower bound may stand on the side on which a larger loss would only be worse.
             if let Loss::Exact(now) = loss {
@@ -217,11 +217,6 @@ impl Consistency {
         }
     }
 
-    /// Everybody it has cast doubt on so far, by id.
-    pub fn flagged(&self) -> Vec<AgentId> {
-        self.doubted.keys().copied().collect()
-    }
-
     /// What a reader of the summary should know.
     pub fn warnings(&self) -> Vec<String> {
         let weight = match self.convex {
@@ -276,7 +271,6 @@ impl Book for Consistency {
     }
 
     fn enter(&self, summary: &mut Summary) {
-        summary.flagged = self.flagged();
         summary.warnings.extend(self.warnings());
     }
 }

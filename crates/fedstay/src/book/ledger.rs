@@ -1,63 +1,84 @@
-//! The ledger: who left when, who was predicted to, and what a run comes to.
+//! The ledger: what happened to whom, counted once, from the lines of the rounds.
+//!
+//! The summary of a run and the live page both read it, so no number is counted twice.
+
+mod summary;
+
+pub use summary::Ended;
 
 use crate::rule::Landing;
-use crate::run::record::{
-    AgentSummary, Departure, Guarantee, Prediction, Return, RoundLine, Spread, Summary, few,
-};
-use crate::run::verdict::Verdict;
-use crate::{About, AgentId, Assessment, Policy, Server, StopReason};
+use crate::run::record::{Departure, Return, RoundLine, Spread};
+use crate::{AgentId, StopReason};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A run that covers less than this share of the way from the first mean loss to the mean ε has hardly
-/// moved.
-const HARDLY: f64 = 0.1;
+/// The longest reason of a fault that is kept, in characters: agents choose these words.
+const LONGEST_REASON: usize = 200;
 
-/// Keeps the books of a run: who left when, who was predicted to.
+/// What is counted about each agent.
+///
+/// These fields are among the agent's own in `summary.json`, in Python's `summary["agents"]` and in
+/// what the live page receives, under the names they have here. A field that an older file lacks is
+/// read as zero or none.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AgentEntry {
+    /// The round in which it left; null for one that stayed, or came back since.
+    pub left: Option<u32>,
+    /// The round in which it last came back.
+    #[serde(skip_serializing_if = "is_nothing")]
+    pub returned: Option<u32>,
+    /// How many rounds it was predicted to leave.
+    pub rounds_in_d: u32,
+    /// The first round in which it was predicted to leave.
+    #[serde(skip_serializing_if = "is_nothing")]
+    pub first_in_d: Option<u32>,
+    /// How many rounds it reported in.
+    pub reports: u32,
+    /// In how many rounds its report moved the model: all in which it reported, but those in which a
+    /// rule with cases held it.
+    #[serde(skip_serializing_if = "is_nothing")]
+    pub moved: u32,
+    /// In how many rounds it should have answered and did not.
+    #[serde(skip_serializing_if = "is_nothing")]
+    pub faults: u32,
+    /// Why it last did not answer.
+    #[serde(skip_serializing_if = "is_nothing")]
+    pub fault: Option<String>,
+    /// In how many rounds its reports contradicted themselves, in runs that look.
+    #[serde(skip_serializing_if = "is_nothing")]
+    pub flags: u32,
+    /// The first loss it told exactly.
+    #[serde(skip_serializing_if = "is_nothing")]
+    pub first_loss: Option<f64>,
+}
+
+fn is_nothing<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// Keeps the books of a run: what happened to each agent, and to the run as a whole.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ledger {
     rounds: u32,
     stop: Option<StopReason>,
     left: Vec<Departure>,
-    #[serde(default)]
     returned: Vec<Return>,
+    /// Agents that were predicted to leave in the round before their first departure.
     foreseen: u32,
-    rounds_in_d: BTreeMap<AgentId, u32>,
+    /// Who was predicted to leave in the last round.
     in_d: BTreeSet<AgentId>,
-    #[serde(default)]
-    first_in_d: BTreeMap<AgentId, u32>,
-    #[serde(default)]
-    reports: BTreeMap<AgentId, u32>,
-    content_at_start: Vec<AgentId>,
+    /// Everybody that a round named.
+    agents: BTreeMap<AgentId, AgentEntry>,
     landed: Option<Landing>,
     /// Whether every step so far kept everybody, as far as gradients tell.
-    #[serde(default)]
     kept: Option<bool>,
     /// Rounds in which the guard changed the rule's step.
-    #[serde(default)]
     guarded: u32,
     /// Predictions that missed, for rules that make them.
-    #[serde(default)]
     misses: Option<u32>,
-    /// Every agent's first loss, where it told one exactly.
-    #[serde(default)]
-    first_loss: BTreeMap<AgentId, f64>,
     /// The mean loss of the first weights over all agents, where the engine measured it.
-    #[serde(default)]
     start: Option<f64>,
-}
-
-/// How a run ended: what the ledger needs beside its rounds to sum it up.
-#[derive(Debug, Clone, Copy)]
-pub struct Ended<'a> {
-    /// The server after its last round.
-    pub server: &'a Server,
-    /// How good its delivered weights are.
-    pub assessment: &'a Assessment,
-    /// Why the run ended.
-    pub stop: StopReason,
-    /// Whether first-order statements about the agents are proofs.
-    pub proves: bool,
 }
 
 impl Ledger {
@@ -71,34 +92,24 @@ impl Ledger {
         &self.left
     }
 
+    /// How many predictions missed so far, for rules that rest on them.
+    pub fn misses(&self) -> Option<u32> {
+        self.misses
+    }
+
+    /// What is counted about an agent; `None` for one that no round has named.
+    pub fn agent(&self, id: AgentId) -> Option<&AgentEntry> {
+        self.agents.get(&id)
+    }
+
     /// Adds a round, seen or read back from its line.
     pub fn add(&mut self, line: &RoundLine) {
         self.rounds = line.round;
-        for agent in &line.returned {
-            self.returned.push(Return { agent: *agent, round: line.round });
-        }
-        for (agent, loss) in line.agents.iter().zip(&line.loss) {
-            *self.reports.entry(*agent).or_default() += 1;
-            if let (Some(loss), false) = (loss, line.at_least.contains(agent)) {
-                self.first_loss.entry(*agent).or_insert(*loss);
-            }
-        }
+        self.note_departures(line);
+        self.in_d = line.d.iter().copied().collect();
+        self.note_agents(line);
         if let (1, Some(assessment)) = (line.round, &line.assessment) {
             self.start = Spread::of(assessment.loss.iter().copied()).map(|loss| loss.mean);
-        }
-        for agent in &line.left {
-            // Predictions are counted by agents, so only the first departure of one counts.
-            let first = self.left.iter().all(|left| left.agent != *agent);
-            self.foreseen += u32::from(first && self.in_d.contains(agent));
-            self.left.push(Departure { agent: *agent, round: line.round });
-            if line.round == 1 {
-                self.content_at_start.push(*agent);
-            }
-        }
-        self.in_d = line.d.iter().copied().collect();
-        for agent in &line.d {
-            *self.rounds_in_d.entry(*agent).or_default() += 1;
-            self.first_in_d.entry(*agent).or_insert(line.round);
         }
         self.stop = line.stop;
         self.landed = line.landed;
@@ -111,142 +122,140 @@ impl Ledger {
         }
     }
 
-    /// The round in which an agent left, unless it has come back since.
-    fn gone(&self, agent: AgentId) -> Option<u32> {
-        let left = self.left.iter().rfind(|left| left.agent == agent)?.round;
-        let back = self.returned.iter().rfind(|back| back.agent == agent);
-        back.is_none_or(|back| back.round < left).then_some(left)
-    }
-
-    /// Sums the run up.
-    pub fn summary(&self, ended: &Ended<'_>, about: &About) -> Summary {
-        let Ended { server, assessment, stop, proves } = *ended;
-        let agents: Vec<AgentSummary> = assessment
-            .agents
-            .iter()
-            .map(|agent| AgentSummary {
-                id: agent.id,
-                epsilon: agent.epsilon,
-                loss: agent.loss,
-                loss_of_round: agent.as_of,
-                accuracy: agent.accuracy,
-                left: self.gone(agent.id),
-                rounds_in_d: self.rounds_in_d.get(&agent.id).copied().unwrap_or(0),
-                behaviour: agent.behaviour.as_ref().map(ToString::to_string),
-                reports: self.reports.get(&agent.id).copied().unwrap_or(0),
-                first_in_d: self.first_in_d.get(&agent.id).copied(),
-                ends_with: None,
-                alone: None,
-            })
-            .collect();
-        let unasked: Vec<String> = agents
-            .iter()
-            .filter(|agent| agent.loss_of_round.is_some())
-            .map(|agent| agent.id.to_string())
-            .collect();
-        let asked = agents.iter().filter(|agent| agent.loss_of_round.is_none()).count();
-        let content = agents.iter().filter(|agent| agent.is_content()).count();
-        let everybody_content = unasked.is_empty() && content == asked;
-        let verdict = match (self.left.is_empty(), everybody_content) {
-            (true, false) if content == 0 && unasked.is_empty() => Verdict::Unsatisfied,
-            (true, _) => Verdict::Retained,
-            (false, true) => Verdict::Benign,
-            (false, false) if content == asked => Verdict::Unknown,
-            (false, false) => Verdict::Harmful,
-        };
-        let mut warnings = Vec::new();
-        warnings.extend(self.hardly_moved(&agents));
-        if !unasked.is_empty() {
-            let who = unasked.join(", ");
-            warnings.push(format!(
-                "not asked about the delivered model, so their losses are those they last told: \
-                 agent {who}"
-            ));
+    fn note_departures(&mut self, line: &RoundLine) {
+        for agent in &line.left {
+            let entry = self.agents.entry(*agent).or_default();
+            // One that is gone cannot leave again, whatever a file says that others wrote.
+            if entry.left.is_some() {
+                continue;
+            }
+            // Predictions are counted by agents, so only the first departure of one counts.
+            let first = entry.returned.is_none();
+            self.foreseen += u32::from(first && self.in_d.contains(agent));
+            entry.left = Some(line.round);
+            self.left.push(Departure { agent: *agent, round: line.round });
         }
-        if !self.content_at_start.is_empty() {
-            let who: Vec<String> = self.content_at_start.iter().map(ToString::to_string).collect();
-            let who = who.join(", ");
-            warnings.push(format!(
-                "content with the start, left before the first step: agent {who}; no rule can keep \
-                 an agent that is content from the start, so choose another start or a smaller epsilon"
-            ));
-        }
-        warnings.extend(about.warnings.iter().cloned());
-        let nothing = Spread { min: 0.0, mean: 0.0, max: 0.0 };
-        Summary {
-            schema: Summary::SCHEMA.to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            rule: server.rule().name().to_owned(),
-            policy: server.policy().name().to_owned(),
-            behaviour: about.behaviour.clone(),
-            on: about.on.clone(),
-            seed: about.seed,
-            rounds: self.rounds,
-            stop,
-            verdict,
-            content: content as u32,
-            everybody_content,
-            left: self.left.clone(),
-            returned: self.returned.clone(),
-            loss: Spread::of(agents.iter().map(|agent| agent.loss)).unwrap_or(nothing),
-            accuracy: Spread::of(agents.iter().filter_map(|agent| agent.accuracy)),
-            population: assessment.population,
-            landed: self.landed,
-            guarantee: self.kept.map(|kept| match kept && proves {
-                true => Guarantee::Certified,
-                false => Guarantee::Estimated,
-            }),
-            guarded: matches!(server.policy(), Policy::Guard(_))
-                .then(|| f64::from(self.guarded) / f64::from(self.rounds.max(1))),
-            misses: self.misses,
-            prediction: self.prediction(),
-            counterfactual: None,
-            privacy: None,
-            notes: about.notes.clone(),
-            flagged: Vec::new(),
-            warnings,
-            weights: few(server.delivered()),
-            agents,
+        for agent in &line.returned {
+            let entry = self.agents.entry(*agent).or_default();
+            if entry.returned == Some(line.round) {
+                continue;
+            }
+            (entry.left, entry.returned) = (None, Some(line.round));
+            self.returned.push(Return { agent: *agent, round: line.round });
         }
     }
 
-    /// A sentence, where the delivered weights are hardly better than the first ones: a step size
-    /// that is far too small, a rule that stopped at once, directions that are not gradients. Without
-    /// it, "nobody left" would look like a success.
-    fn hardly_moved(&self, agents: &[AgentSummary]) -> Option<String> {
-        let mean = |of: &dyn Fn(&&AgentSummary) -> f64, over: &[&AgentSummary]| {
-            over.iter().map(of).sum::<f64>() / over.len() as f64
-        };
-        let asked = agents.iter().filter(|agent| agent.loss_of_round.is_none());
-        let told =
-            |agent: &&AgentSummary| self.start.is_some() || self.first_loss.contains_key(&agent.id);
-        let over: Vec<&AgentSummary> = asked.filter(told).collect();
-        if over.is_empty() {
-            return None;
+    /// Counts what the round says about each agent. `in_d` is already that of the round.
+    fn note_agents(&mut self, line: &RoundLine) {
+        let Self { agents, in_d, .. } = self;
+        let bounded: BTreeSet<AgentId> = line.at_least.iter().copied().collect();
+        for (agent, loss) in line.agents.iter().zip(&line.loss) {
+            let entry = agents.entry(*agent).or_default();
+            entry.reports += 1;
+            entry.moved += u32::from(line.case.is_none() || !in_d.contains(agent));
+            if let (Some(loss), false) = (loss, bounded.contains(agent)) {
+                entry.first_loss.get_or_insert(*loss);
+            }
         }
-        let start = match self.start {
-            Some(start) => start,
-            None => mean(&|agent| self.first_loss[&agent.id], &over),
-        };
-        let end = mean(&|agent| agent.loss, &over);
-        let target = mean(&|agent| agent.epsilon, &over);
-        let covered = (start - end) / (start - target);
-        (start > target && covered < HARDLY).then(|| {
-            format!(
-                "the losses hardly moved: from {start:.4} on average to {end:.4}, where the agents want \
-                 {target:.4}; try more rounds, another step_size or another rule"
-            )
-        })
+        for agent in in_d.iter() {
+            let entry = agents.entry(*agent).or_default();
+            entry.rounds_in_d += 1;
+            entry.first_in_d.get_or_insert(line.round);
+        }
+        for (agent, why) in &line.faults {
+            let entry = agents.entry(*agent).or_default();
+            entry.faults += 1;
+            entry.fault = Some(why.chars().take(LONGEST_REASON).collect());
+        }
+        let flagged: BTreeSet<AgentId> = line.flags.iter().map(|flag| flag.agent).collect();
+        for agent in flagged {
+            agents.entry(agent).or_default().flags += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::record::AgentSummary;
+    use serde_json::json;
+
+    fn ledger(lines: &[&str]) -> Ledger {
+        let mut ledger = Ledger::default();
+        for line in lines {
+            let line = format!(r#"{{"step_size":0.1,"step_norm":1,{line}}}"#);
+            ledger.add(&serde_json::from_str(&line).unwrap());
+        }
+        ledger
     }
 
-    fn prediction(&self) -> Prediction {
-        let leavers: BTreeSet<AgentId> = self.left.iter().map(|left| left.agent).collect();
-        let left = |agent: &&AgentId| leavers.contains(*agent);
-        Prediction {
-            left: leavers.len() as u32,
-            left_foreseen: self.foreseen,
-            in_d: self.rounds_in_d.len() as u32,
-            in_d_left: self.rounds_in_d.keys().filter(left).count() as u32,
-        }
+    #[test]
+    fn an_entry_has_what_the_rounds_said_about_its_agent() {
+        let ledger = ledger(&[
+            r#""round":1,"agents":[0,1,2],"loss":[1.0,null,0.9],"at_least":[2],"d":[0],"case":null"#,
+            r#""round":2,"agents":[0,1],"loss":[0.8,0.7],"d":[0],"case":1,"faults":[[2,"no answer"]],
+                "flags":[{"agent":1,"doubt":"below-tangent","by":1},{"agent":1,"doubt":"implausible","by":2}]"#,
+            r#""round":4,"agents":[0],"loss":[0.7],"case":2,"left":[1],"faults":[[2,"not connected"]]"#,
+        ]);
+        let zero = AgentEntry {
+            rounds_in_d: 2,
+            first_in_d: Some(1),
+            reports: 3,
+            moved: 2,
+            first_loss: Some(1.0),
+            ..AgentEntry::default()
+        };
+        let one = AgentEntry {
+            left: Some(4),
+            reports: 2,
+            moved: 2,
+            flags: 1,
+            first_loss: Some(0.7),
+            ..AgentEntry::default()
+        };
+        let two = AgentEntry {
+            reports: 1,
+            moved: 1,
+            faults: 2,
+            fault: Some("not connected".into()),
+            ..AgentEntry::default()
+        };
+        let entries = [0, 1, 2, 3].map(|id| ledger.agent(AgentId(id)));
+        assert_eq!(entries, [Some(&zero), Some(&one), Some(&two), None]);
+    }
+
+    #[test]
+    fn one_that_came_back_is_not_gone_and_was_foreseen_at_most_once() {
+        let gone = r#""round":2,"agents":[],"loss":[],"left":[0]"#;
+        let back = r#""round":5,"agents":[0],"loss":[0.9],"returned":[0],"d":[0]"#;
+        let again = r#""round":6,"agents":[],"loss":[],"left":[0]"#;
+        let left = |lines: &[&str]| {
+            let ledger = ledger(lines);
+            let entry = ledger.agent(AgentId(0)).unwrap();
+            (entry.left, entry.returned, ledger.foreseen, ledger.left().len())
+        };
+        assert_eq!(left(&[gone]), (Some(2), None, 0, 1));
+        assert_eq!(left(&[gone, back]), (None, Some(5), 0, 1));
+        assert_eq!(left(&[gone, back, again]), (Some(6), Some(5), 0, 2), "not its first");
+        let twice = r#""round":3,"agents":[],"loss":[],"left":[0,0]"#;
+        assert_eq!(left(&[gone, twice]), (Some(2), None, 0, 1), "it was gone");
+        let held = r#""round":1,"agents":[0],"loss":[0.9],"d":[0]"#;
+        assert_eq!(left(&[held, gone, back, again]), (Some(6), Some(5), 1, 2));
+    }
+
+    #[test]
+    fn an_agent_of_a_summary_has_its_entry_among_its_own_fields() {
+        let old = json!({ "id": 3, "epsilon": 0.5, "loss": 0.4, "accuracy": null, "left": null,
+            "rounds_in_d": 2, "reports": 7 });
+        let mut agent: AgentSummary = serde_json::from_value(old.clone()).unwrap();
+        assert_eq!((agent.entry.rounds_in_d, agent.entry.reports), (2, 7));
+        assert_eq!(serde_json::to_value(&agent).unwrap(), old, "what is zero or none is not added");
+        (agent.entry.first_in_d, agent.entry.moved) = (Some(4), 5);
+        let new = serde_json::to_value(&agent).unwrap();
+        assert_eq!((&new["first_in_d"], &new["moved"]), (&json!(4), &json!(5)));
+        assert_eq!(serde_json::from_value::<AgentSummary>(new).unwrap(), agent);
+        let oldest = json!({ "id": 3, "accuracy": null, "left": 9, "rounds_in_d": 0 });
+        let oldest: AgentSummary = serde_json::from_value(oldest).unwrap();
+        assert_eq!((oldest.entry.left, oldest.entry.reports), (Some(9), 0));
     }
 }

@@ -157,9 +157,9 @@ mod tests {
             let entry = |i: usize, j: usize| matrix[i * size + j];
             let right = &right[..size];
             let x = Cholesky::new(size, entry, Some).unwrap().solve(right.iter().copied());
-            for i in 0..size {
+            for (i, right) in right.iter().enumerate() {
                 let back: f64 = (0..size).map(|j| entry(i, j) * x[j]).sum();
-                prop_assert!((back - right[i]).abs() < 1e-9, "{back} for {}", right[i]);
+                prop_assert!((back - right).abs() < 1e-9, "{back} for {right}");
             }
             let (factor, pivots) = Cholesky::pivoted((0..size).collect(), entry, 1e-13);
             prop_assert_eq!(pivots.len(), size);

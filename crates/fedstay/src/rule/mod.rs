@@ -211,6 +211,7 @@ impl Rule {
     pub(crate) fn recall(&mut self, memory: Value) -> Result<(), Error> {
         match (&mut *self, memory) {
             (Self::Custom(rule), Value::String(saved)) => rule.rule.restore(&saved),
+            (Self::Custom(_), _) => Err(Error::CannotSave),
             (_, memory) => crate::memory::inside::put(self, memory),
         }
     }

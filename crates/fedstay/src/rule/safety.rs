@@ -185,11 +185,7 @@ mod tests {
             delta in prop_oneof![Just(0.0), 0.0..0.3f64],
         ) {
             let step_size = 10f64.powi(power);
-            let guard = |delta| {
-                let mut guard = Guard::default();
-                guard.delta = delta;
-                Policy::Guard(guard)
-            };
+            let guard = |delta| Policy::Guard(Guard { delta });
             let ada_gd = AdaGd { delta, ..AdaGd::default() };
             let moved = step(ada_gd, Policy::None, step_size, &told);
             prop_assert!(!crosses(&told, &moved), "ada-gd: {moved:?}");

@@ -7,6 +7,7 @@
 use super::verdict::Verdict;
 use super::{About, Assessment, RoundRecord};
 use crate::book::consistency::Flag;
+use crate::book::ledger::AgentEntry;
 use crate::privacy::Budget;
 use crate::rule::{Decision, Landing, Miss};
 use crate::{AgentId, Loss, Reports, StopReason, Vector, linalg};
@@ -453,19 +454,12 @@ pub struct AgentSummary {
     pub loss_of_round: Option<u32>,
     /// Its accuracy there, where that means something.
     pub accuracy: Option<f64>,
-    /// The round in which it left; null for one that stayed, or came back since.
-    pub left: Option<u32>,
-    /// How many rounds it was predicted to leave.
-    pub rounds_in_d: u32,
+    /// What the ledger counted about it: when it left, how often it reported, and the like.
+    #[serde(flatten)]
+    pub entry: AgentEntry,
     /// How it behaves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub behaviour: Option<String>,
-    /// How many rounds it reported in.
-    #[serde(default)]
-    pub reports: u32,
-    /// The first round in which it was predicted to leave.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub first_in_d: Option<u32>,
     /// How good the model it ends with is for it: the delivered one, or for one that left, the one
     /// it left with. Where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -5,7 +5,7 @@ use super::parquet;
 use crate::command::Usage;
 use crate::spreadsheet::cell;
 use anyhow::Result;
-use fedstay_sim::observe::write_whole;
+use fedstay_sim::run::write_whole;
 use fedstay_sim::sweep::{Column, Frame};
 use std::io::Write;
 use std::path::PathBuf;

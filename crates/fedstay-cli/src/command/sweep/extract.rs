@@ -7,10 +7,9 @@ use super::{Study, wheres};
 use crate::command::Usage;
 use crate::progress::Progress;
 use anyhow::{Context, Result};
-use fedstay_sim::observe::Asked;
+use fedstay_sim::run::{Asked, Trial};
 use fedstay_sim::sweep::{Outcome, Plan, Planned, Store, same_value};
 use fedstay_sim::text::printable;
-use fedstay_sim::trial::Trial;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 

@@ -9,7 +9,7 @@ mod query;
 mod run;
 mod status;
 
-use super::{Threads, Usage};
+use super::{Threads, Usage, pair_of};
 use anyhow::Result;
 use fedstay_sim::sweep::{Plan, Store, StoreError, usual_store};
 use std::path::{Path, PathBuf};
@@ -116,14 +116,6 @@ impl Study {
 /// A store that is not there, or is something else, is the caller's to mend.
 fn told(error: StoreError) -> anyhow::Error {
     Usage(error.to_string()).into()
-}
-
-/// `KEY=VALUE`.
-fn pair_of(option: &str, pair: &str) -> Result<(String, String), Usage> {
-    match pair.split_once('=') {
-        Some((key, value)) => Ok((key.trim().to_owned(), value.trim().to_owned())),
-        None => Err(Usage(format!("{option} {pair}: write it as {option} KEY=VALUE"))),
-    }
 }
 
 /// Settings to look for, values as JSON; what is no JSON is a string.

@@ -2,7 +2,7 @@
 
 use crate::command::Usage;
 use anyhow::Result;
-use fedstay_sim::observe::write_whole;
+use fedstay_sim::run::write_whole;
 use std::io::Write;
 use std::path::PathBuf;
 

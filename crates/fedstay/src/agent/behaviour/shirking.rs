@@ -26,11 +26,11 @@ pub struct Shirking {
     /// Every how many rounds it works all the same; 0: never again.
     pub refresh: u32,
     #[serde(skip_serializing_if = "super::is_default")]
-    memory: Memory,
+    memory: Contentment,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-struct Memory {
+struct Contentment {
     /// The rounds since it was content first; none before.
     since: Option<u32>,
     /// How many of them it did not work in.

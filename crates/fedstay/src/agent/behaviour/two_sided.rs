@@ -31,11 +31,11 @@ pub struct TwoSided {
     /// How many rounds of local work its own model had.
     pub alone: u32,
     #[serde(skip_serializing_if = "super::is_default")]
-    memory: Memory,
+    memory: OwnModel,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-struct Memory {
+struct OwnModel {
     /// The loss of its own model, once it has one.
     own: Option<f64>,
     /// For how many rounds now the received model has been worse.
@@ -44,7 +44,7 @@ struct Memory {
 
 impl Default for TwoSided {
     fn default() -> Self {
-        Self { patience: 50, alone: 10, memory: Memory::default() }
+        Self { patience: 50, alone: 10, memory: OwnModel::default() }
     }
 }
 

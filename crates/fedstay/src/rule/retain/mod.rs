@@ -95,7 +95,7 @@ pub struct Retain {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub smoothness: Option<f64>,
     #[serde(skip_serializing_if = "is_default")]
-    memory: Memory,
+    memory: RetainMemory,
 }
 
 /// Where to go where no floor is in the way.
@@ -123,7 +123,7 @@ pub enum Trust {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-struct Memory {
+struct RetainMemory {
     /// How far predictions are trusted, and what was last predicted.
     #[serde(flatten)]
     region: Region,
@@ -142,7 +142,7 @@ impl Default for Retain {
             margin: 0.0,
             horizon: 0.0,
             smoothness: None,
-            memory: Memory::default(),
+            memory: RetainMemory::default(),
         }
     }
 }

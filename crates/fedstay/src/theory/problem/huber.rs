@@ -4,10 +4,15 @@
 //! `|t| − ½` beyond. Convex, shared optimum `w*`, L ≤ 1, and H by Gershgorin's circles.
 
 use super::random::{Table, check_sizes, dot, instance, normal, smoothness, unit};
-use super::{Instance, Oracle};
+use super::{Instance, Oracle, Origin, Pose};
 use crate::{Error, Seed};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+
+pub(super) const ORIGIN: Origin = Origin {
+    about: "random realizable regression with Huber's loss; L and H are known",
+    reference: "for the theorem of arXiv 2311.16459",
+};
 
 /// Parameters of the family; the seed picks the member.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -39,8 +44,8 @@ fn huber(prediction: f64, target: f64) -> (f64, f64) {
     }
 }
 
-impl Huber {
-    pub(super) fn build(&self, seed: Seed) -> Result<Instance, Error> {
+impl Pose for Huber {
+    fn pose(&self, seed: Seed) -> Result<Instance, Error> {
         check_sizes(self.agents, self.dim, self.samples)?;
         let mut rng = seed.stream("optimum", 0, 0);
         let optimum: Vec<f64> = (0..self.dim).map(|_| normal(&mut rng)).collect();
@@ -54,5 +59,17 @@ impl Huber {
             oracles.push(Arc::new(Table { rows, targets, phi: huber, correct: None }));
         }
         Ok(instance(oracles, &optimum, seed, (1.0, steepest), 0.5))
+    }
+
+    fn start(&self) -> &Option<Vec<f64>> {
+        &self.start
+    }
+
+    fn is_convex(&self) -> bool {
+        true
+    }
+
+    fn reaches_zero(&self) -> bool {
+        true
     }
 }

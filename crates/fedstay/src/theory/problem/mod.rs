@@ -23,6 +23,7 @@ pub use observation4::Observation4;
 pub use red_blue::{Device, RedBlue};
 pub use smoothed_hinge::SmoothedHinge;
 
+use crate::list::{Entry, Origin};
 use crate::{Error, Seed};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -89,31 +90,71 @@ impl Instance {
     }
 }
 
-/// Every problem, under the name it has in a configuration.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind")]
-pub enum Problem {
+/// What a problem's file says about it.
+trait Pose {
+    /// Checks the parameters and makes the oracles. Only the random families use the seed.
+    fn pose(&self, seed: Seed) -> Result<Instance, Error>;
+
+    /// Where to start instead of where the problem starts.
+    fn start(&self) -> &Option<Vec<f64>>;
+
+    /// Whether every agent's loss is convex. There is no default: a new problem must say so itself.
+    fn is_convex(&self) -> bool;
+
+    /// Whether a loss is exactly zero where an agent is served perfectly. Sums of logarithms are not.
+    fn reaches_zero(&self) -> bool;
+}
+
+/// Makes the enum `Problem` of lines `Variant = "name", file;`, where the file has the type of that
+/// name and an `ORIGIN`.
+macro_rules! problems {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal, $file:ident;)+) => {
+        /// Every problem, under the name it has in a configuration.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "kind")]
+        pub enum Problem {
+            $(
+                $(#[$doc])*
+                #[serde(rename = $name)]
+                $variant($variant),
+            )+
+        }
+
+        impl Problem {
+            /// The name in a configuration, one sentence, and the reference of every problem.
+            pub const LIST: &'static [Entry] = &[$($file::ORIGIN.named($name),)+];
+
+            /// The name in a configuration.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$variant(_) => $name,)+
+                }
+            }
+
+            fn inner(&self) -> &dyn Pose {
+                match self {
+                    $(Self::$variant(problem) => problem,)+
+                }
+            }
+        }
+    };
+}
+
+problems! {
     /// A unit ball against two points: departures are benign.
-    #[serde(rename = "observation-1")]
-    Observation1(Observation1),
+    Observation1 = "observation-1", observation1;
     /// A start in the bad region: no rule can help.
-    #[serde(rename = "observation-2")]
-    Observation2(Observation2),
+    Observation2 = "observation-2", observation2;
     /// No uniform averaging can help; ADA-GD can.
-    #[serde(rename = "observation-3")]
-    Observation3(Observation3),
+    Observation3 = "observation-3", observation3;
     /// Parallel gradients: no rule with small steps can help.
-    #[serde(rename = "observation-4")]
-    Observation4(Observation4),
+    Observation4 = "observation-4", observation4;
     /// Two linear classifiers that need each other's data.
-    #[serde(rename = "red-blue")]
-    RedBlue(RedBlue),
+    RedBlue = "red-blue", red_blue;
     /// Random realizable regression with Huber's loss.
-    #[serde(rename = "huber")]
-    Huber(Huber),
+    Huber = "huber", huber;
     /// Random separable classification with a smoothed hinge.
-    #[serde(rename = "smoothed-hinge")]
-    SmoothedHinge(SmoothedHinge),
+    SmoothedHinge = "smoothed-hinge", smoothed_hinge;
 }
 
 impl Default for Problem {
@@ -123,96 +164,20 @@ impl Default for Problem {
 }
 
 impl Problem {
-    /// The name in a configuration, one sentence, and the reference of every problem.
-    pub const LIST: &'static [crate::list::Entry] = &[
-        crate::list::Entry {
-            name: "observation-1",
-            about: "unit ball against ±e1: every departure is benign; ADA-GD stalls on its parallel gradients",
-            reference: "arXiv 2311.16459, Observation 1",
-        },
-        crate::list::Entry {
-            name: "observation-2",
-            about: "|w2| and |w1 − w2| from (1, 1): a start in the bad region, which no rule survives",
-            reference: "arXiv 2311.16459, Observation 2 and Figure 4a",
-        },
-        crate::list::Entry {
-            name: "observation-3",
-            about: "max(w2, 0) and max(w1 − w2 + α, 0) from (2, 1): averaging fails, ADA-GD does not",
-            reference: "arXiv 2311.16459, Observation 3 and Figure 4b",
-        },
-        crate::list::Entry {
-            name: "observation-4",
-            about: "a strip before a disc: small steps either lose the strip's agent or stall",
-            reference: "arXiv 2311.16459, Observation 4 and its figure of a bad problem",
-        },
-        crate::list::Entry {
-            name: "red-blue",
-            about: "two linear classifiers on the disc; without red's data, red is 20% wrong",
-            reference: "arXiv 2311.16459, Figure 1",
-        },
-        crate::list::Entry {
-            name: "huber",
-            about: "random realizable regression with Huber's loss; L and H are known",
-            reference: "for the theorem of arXiv 2311.16459",
-        },
-        crate::list::Entry {
-            name: "smoothed-hinge",
-            about: "random separable classification with a smoothed hinge; L and H are known",
-            reference: "for the theorem of arXiv 2311.16459",
-        },
-    ];
-
-    /// The name in a configuration.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Observation1(_) => "observation-1",
-            Self::Observation2(_) => "observation-2",
-            Self::Observation3(_) => "observation-3",
-            Self::Observation4(_) => "observation-4",
-            Self::RedBlue(_) => "red-blue",
-            Self::Huber(_) => "huber",
-            Self::SmoothedHinge(_) => "smoothed-hinge",
-        }
-    }
-
     /// Whether every agent's loss is convex, so that an inequality between two honest reports is a
-    /// proof. Every problem is named here: a new one must say so itself.
+    /// proof.
     pub fn is_convex(&self) -> bool {
-        match self {
-            Self::Observation1(_)
-            | Self::Observation2(_)
-            | Self::Observation3(_)
-            | Self::Observation4(_)
-            | Self::RedBlue(_)
-            | Self::Huber(_)
-            | Self::SmoothedHinge(_) => true,
-        }
+        self.inner().is_convex()
     }
 
-    /// Whether a loss can be as low as `epsilon` at all. Sums of logarithms stay above zero, the
-    /// other losses are exactly zero where an agent is served perfectly, and none is negative.
+    /// Whether a loss can be as low as `epsilon` at all. None is negative.
     pub fn can_reach(&self, epsilon: f64) -> bool {
-        match self {
-            Self::Observation1(_) | Self::RedBlue(_) => epsilon > 0.0,
-            Self::Observation2(_)
-            | Self::Observation3(_)
-            | Self::Observation4(_)
-            | Self::Huber(_)
-            | Self::SmoothedHinge(_) => epsilon >= 0.0,
-        }
+        if self.inner().reaches_zero() { epsilon >= 0.0 } else { epsilon > 0.0 }
     }
 
     /// Checks the parameters and makes the oracles. Only the random families use the seed.
     pub fn build(&self, seed: Seed) -> Result<Instance, Error> {
-        match self {
-            Self::Observation1(problem) => problem.build()?.started_at(&problem.start),
-            Self::Observation2(problem) => problem.build()?.started_at(&problem.start),
-            Self::Observation3(problem) => problem.build()?.started_at(&problem.start),
-            Self::Observation4(problem) => problem.build()?.started_at(&problem.start),
-            Self::RedBlue(problem) => problem.build()?.started_at(&problem.start),
-            Self::Huber(problem) => problem.build(seed)?.started_at(&problem.start),
-            Self::SmoothedHinge(problem) => problem.build(seed)?.started_at(&problem.start),
-        }
+        self.inner().pose(seed)?.started_at(self.inner().start())
     }
 }
 

@@ -12,10 +12,15 @@
 //! From a start on the first axis both gradients stay parallel to it, which makes ADA-GD stall: it
 //! cannot help agent 1 and leave agent 2 alone. Reference: arXiv 2311.16459, Observation 1.
 
-use super::{Instance, Oracle};
-use crate::Error;
+use super::{Instance, Oracle, Origin, Pose};
+use crate::{Error, Seed};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+
+pub(super) const ORIGIN: Origin = Origin {
+    about: "unit ball against ±e1: every departure is benign; ADA-GD stalls on its parallel gradients",
+    reference: "arXiv 2311.16459, Observation 1",
+};
 
 /// Parameters of Observation 1.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -118,8 +123,8 @@ impl Oracle for Poles {
     }
 }
 
-impl Observation1 {
-    pub(super) fn build(&self) -> Result<Instance, Error> {
+impl Pose for Observation1 {
+    fn pose(&self, _: Seed) -> Result<Instance, Error> {
         Ok(Instance {
             oracles: vec![Arc::new(HalfBall::new()), Arc::new(Poles)],
             start: vec![1.0, 0.0],
@@ -130,6 +135,18 @@ impl Observation1 {
             delta: 0.05,
         })
     }
+
+    fn start(&self) -> &Option<Vec<f64>> {
+        &self.start
+    }
+
+    fn is_convex(&self) -> bool {
+        true
+    }
+
+    fn reaches_zero(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]
@@ -138,7 +155,7 @@ mod tests {
 
     #[test]
     fn whoever_satisfies_agent_1_satisfies_agent_2() {
-        let instance = Observation1::default().build().unwrap();
+        let instance = Observation1::default().pose(Seed(0)).unwrap();
         let mut inside = 0;
         for i in -40..=40 {
             for j in -40..=40 {
@@ -154,7 +171,7 @@ mod tests {
 
     #[test]
     fn on_the_axis_the_gradients_are_parallel_to_the_last_bit() {
-        let instance = Observation1::default().build().unwrap();
+        let instance = Observation1::default().pose(Seed(0)).unwrap();
         let mut gradient = [1.0; 2];
         instance.oracles[0].loss_and_gradient(&[0.37, 0.0], &mut gradient);
         assert_eq!(gradient[1], 0.0);

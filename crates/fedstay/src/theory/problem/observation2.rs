@@ -4,10 +4,15 @@
 //! every first-order rule ends at some (1, β), where the mean loss is at least ½: the start lies in
 //! the problem's *bad region*. Reference: arXiv 2311.16459, Observation 2 and Figure 4a.
 
-use super::{Instance, Oracle};
-use crate::Error;
+use super::{Instance, Oracle, Origin, Pose};
+use crate::{Error, Seed};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+
+pub(super) const ORIGIN: Origin = Origin {
+    about: "|w2| and |w1 − w2| from (1, 1): a start in the bad region, which no rule survives",
+    reference: "arXiv 2311.16459, Observation 2 and Figure 4a",
+};
 
 /// Parameters of Observation 2.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -36,8 +41,8 @@ impl Oracle for Absolute {
     }
 }
 
-impl Observation2 {
-    pub(super) fn build(&self) -> Result<Instance, Error> {
+impl Pose for Observation2 {
+    fn pose(&self, _: Seed) -> Result<Instance, Error> {
         Ok(Instance {
             oracles: vec![Arc::new(Absolute([0.0, 1.0])), Arc::new(Absolute([1.0, -1.0]))],
             start: vec![1.0, 1.0],
@@ -47,5 +52,17 @@ impl Observation2 {
             step_size: 0.1,
             delta: 0.05,
         })
+    }
+
+    fn start(&self) -> &Option<Vec<f64>> {
+        &self.start
+    }
+
+    fn is_convex(&self) -> bool {
+        true
+    }
+
+    fn reaches_zero(&self) -> bool {
+        true
     }
 }

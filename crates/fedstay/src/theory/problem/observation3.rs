@@ -5,10 +5,15 @@
 //! ADA-GD turns when agent 2 gets near and slides along its level set into the corner.
 //! Reference: arXiv 2311.16459, Observation 3 and Figure 4b.
 
-use super::{Instance, Oracle};
-use crate::Error;
+use super::{Instance, Oracle, Origin, Pose};
+use crate::{Error, Seed};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+
+pub(super) const ORIGIN: Origin = Origin {
+    about: "max(w2, 0) and max(w1 − w2 + α, 0) from (2, 1): averaging fails, ADA-GD does not",
+    reference: "arXiv 2311.16459, Observation 3 and Figure 4b",
+};
 
 /// Parameters of Observation 3.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -53,8 +58,8 @@ impl Oracle for Ramp {
     }
 }
 
-impl Observation3 {
-    pub(super) fn build(&self) -> Result<Instance, Error> {
+impl Pose for Observation3 {
+    fn pose(&self, _: Seed) -> Result<Instance, Error> {
         if !(self.alpha.is_finite() && self.alpha >= 0.0) {
             return Err(Error::bad_parameter(
                 "problem.alpha",
@@ -74,5 +79,17 @@ impl Observation3 {
             step_size: 0.1,
             delta: 0.05,
         })
+    }
+
+    fn start(&self) -> &Option<Vec<f64>> {
+        &self.start
+    }
+
+    fn is_convex(&self) -> bool {
+        true
+    }
+
+    fn reaches_zero(&self) -> bool {
+        true
     }
 }

@@ -12,8 +12,8 @@
 //! anybody, ends `stalled`, with agent 2 unsatisfied.
 //! Reference: arXiv 2311.16459, Observation 4 and its figure of a bad problem.
 
-use super::{Instance, Oracle};
-use crate::Error;
+use super::{Instance, Oracle, Origin, Pose};
+use crate::{Error, Seed};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -25,6 +25,11 @@ const CENTRE: [f64; 2] = [3.0, 0.0];
 const RADIUS: f64 = 3.0;
 /// The precision for which the numbers come out even.
 const EPSILON: f64 = 0.1;
+
+pub(super) const ORIGIN: Origin = Origin {
+    about: "a strip before a disc: small steps either lose the strip's agent or stall",
+    reference: "arXiv 2311.16459, Observation 4 and its figure of a bad problem",
+};
 
 /// Parameters of Observation 4.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -67,8 +72,8 @@ impl Oracle for Disc {
     }
 }
 
-impl Observation4 {
-    pub(super) fn build(&self) -> Result<Instance, Error> {
+impl Pose for Observation4 {
+    fn pose(&self, _: Seed) -> Result<Instance, Error> {
         // Back from the end: the point of the ε-level circle at w_1 = b + 1, the ray through it
         // from the centre up to the strip, and from there the line away from (c_1 + ½, c_2).
         let level = (RADIUS * RADIUS + EPSILON).sqrt();
@@ -86,5 +91,17 @@ impl Observation4 {
             step_size: 0.01,
             delta: 0.05,
         })
+    }
+
+    fn start(&self) -> &Option<Vec<f64>> {
+        &self.start
+    }
+
+    fn is_convex(&self) -> bool {
+        true
+    }
+
+    fn reaches_zero(&self) -> bool {
+        true
     }
 }

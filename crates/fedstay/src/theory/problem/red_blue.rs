@@ -8,10 +8,15 @@
 //! blue's data turn the classifier to blue's side. Reference: arXiv 2311.16459, Figure 1.
 
 use super::observation1::{sigmoid, softplus};
-use super::{Instance, Oracle};
-use crate::Error;
+use super::{Instance, Oracle, Origin, Pose};
+use crate::{Error, Seed};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+
+pub(super) const ORIGIN: Origin = Origin {
+    about: "two linear classifiers on the disc; without red's data, red is 20% wrong",
+    reference: "arXiv 2311.16459, Figure 1",
+};
 
 /// Parameters of the red and blue devices.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -36,8 +41,10 @@ impl RedBlue {
     pub fn devices() -> [Device; 2] {
         [Device::on_side(-1.0, 1.0, 1.0), Device::on_side(1.0, 0.4, 0.4)]
     }
+}
 
-    pub(super) fn build(&self) -> Result<Instance, Error> {
+impl Pose for RedBlue {
+    fn pose(&self, _: Seed) -> Result<Instance, Error> {
         let [red, blue] = Self::devices();
         Ok(Instance {
             oracles: vec![Arc::new(red), Arc::new(blue)],
@@ -48,6 +55,18 @@ impl RedBlue {
             step_size: 0.1,
             delta: 0.02,
         })
+    }
+
+    fn start(&self) -> &Option<Vec<f64>> {
+        &self.start
+    }
+
+    fn is_convex(&self) -> bool {
+        true
+    }
+
+    fn reaches_zero(&self) -> bool {
+        false
     }
 }
 

@@ -5,13 +5,18 @@
 //! and H by Gershgorin's circles.
 
 use super::random::{Table, check_sizes, dot, instance, smoothness, unit};
-use super::{Instance, Oracle};
+use super::{Instance, Oracle, Origin, Pose};
 use crate::{Error, Seed};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// The length of the shared optimum; rows closer to its border than one over this are drawn again.
 const LENGTH: f64 = 10.0;
+
+pub(super) const ORIGIN: Origin = Origin {
+    about: "random separable classification with a smoothed hinge; L and H are known",
+    reference: "for the theorem of arXiv 2311.16459",
+};
 
 /// Parameters of the family; the seed picks the member.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -45,8 +50,8 @@ fn smoothed_hinge(prediction: f64, label: f64) -> (f64, f64) {
     }
 }
 
-impl SmoothedHinge {
-    pub(super) fn build(&self, seed: Seed) -> Result<Instance, Error> {
+impl Pose for SmoothedHinge {
+    fn pose(&self, seed: Seed) -> Result<Instance, Error> {
         check_sizes(self.agents, self.dim, self.samples)?;
         let mut optimum = unit(&mut seed.stream("optimum", 0, 0), self.dim);
         optimum.iter_mut().for_each(|value| *value *= LENGTH);
@@ -80,5 +85,17 @@ impl SmoothedHinge {
         let mut instance = instance(oracles, &optimum, seed, (1.0, steepest), 0.4);
         instance.start.fill(0.0);
         Ok(instance)
+    }
+
+    fn start(&self) -> &Option<Vec<f64>> {
+        &self.start
+    }
+
+    fn is_convex(&self) -> bool {
+        true
+    }
+
+    fn reaches_zero(&self) -> bool {
+        true
     }
 }

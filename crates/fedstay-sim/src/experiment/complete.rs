@@ -1,0 +1,57 @@
+//! Completing a table: what a file leaves out and serde's defaults do not know.
+
+use super::SpecError;
+use super::keys::name_kinds;
+use fedstay::problem::{Instance, Problem};
+use fedstay::{Aggregator, Rule, Seed};
+use toml::{Table, Value};
+
+/// Fills in what depends on whether there is a problem, and on which.
+pub(super) fn complete(table: &mut Table) -> Result<(), SpecError> {
+    table.entry("rule".to_owned()).or_insert_with(|| Value::Table(Table::new()));
+    name_kinds(table);
+    match table.get("problem").cloned() {
+        Some(problem) => complete_problem(table, problem),
+        None => complete_training(table),
+    }
+}
+
+fn default(table: &mut Table, key: &str, value: impl Into<Value>) {
+    table.entry(key.to_owned()).or_insert_with(|| value.into());
+}
+
+fn complete_problem(table: &mut Table, problem: Value) -> Result<(), SpecError> {
+    let problem: Problem = problem.try_into().map_err(SpecError::unreadable)?;
+    default(table, "seed", 0);
+    let seed = table["seed"].as_integer().unwrap_or(0);
+    let instance: Instance = problem.build(Seed(seed as u64))?;
+    default(table, "rounds", 10_000);
+    default(table, "step_size", instance.step_size);
+    default(table, "epsilon", instance.epsilon);
+    let Some(Value::Table(rule)) = table.get_mut("rule") else { return Ok(()) };
+    complete_rule(rule, instance.delta, instance.smoothness);
+    Ok(())
+}
+
+fn complete_training(table: &mut Table) -> Result<(), SpecError> {
+    default(table, "seed", 0);
+    default(table, "rounds", 300);
+    default(table, "step_size", 0.1);
+    default(table, "epsilon", 0.2);
+    if let Some(Value::Table(rule)) = table.get_mut("rule") {
+        complete_rule(rule, 0.02, None);
+    }
+    Ok(())
+}
+
+/// Gives the rule what it takes from the problem unless the file says otherwise.
+fn complete_rule(rule: &mut Table, delta: f64, smoothness: Option<f64>) {
+    let kind = rule.get("kind").and_then(Value::as_str);
+    let Some(facts) = kind.and_then(Rule::named).map(|rule| rule.facts()) else { return };
+    if facts.slack.is_some() {
+        default(rule, "delta", delta);
+    }
+    if let Some(smoothness) = smoothness.filter(|_| facts.takes_smoothness) {
+        default(rule, "smoothness", smoothness);
+    }
+}

@@ -1,0 +1,92 @@
+//! The experiment that is meant when nobody names a file.
+
+use super::table::{leaves, look_up};
+use super::{Experiment, SpecError, read_table};
+use toml::Value;
+
+/// The text of `experiments/default.toml`.
+pub const DEFAULT: &str = include_str!("../../../../experiments/default.toml");
+
+/// What is left of a default experiment under keys that are set on top of it, as the text of a file.
+///
+/// Keys may choose another kind of something: `partition.kind=iid`. What the default says about its
+/// own kind (`partition.q`) does not belong to that one and is left out. A named problem brings
+/// everything it needs, so nothing is left.
+///
+/// # Errors
+/// When `default` is not TOML.
+pub fn default_under(default: &str, set: &[(String, String)]) -> Result<String, SpecError> {
+    let mut table = read_table(default)?;
+    for (key, value) in set {
+        match key.split_once('.').unwrap_or((key, "")) {
+            ("problem", _) => return Ok(String::new()),
+            (section, "kind") => {
+                let kind = table.get(section).and_then(|section| section.get("kind"));
+                let named = value.trim_matches(['"', '\'']);
+                if kind.and_then(Value::as_str).is_some_and(|kind| kind != named) {
+                    table.remove(section);
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(toml::to_string(&table)?)
+}
+
+/// What two experiments disagree on, as `key = value (value of the other)`. Keys that only one of
+/// them has are not told.
+///
+/// # Errors
+/// Never, for experiments that were parsed.
+pub fn differences(one: &Experiment, other: &Experiment) -> Result<Vec<String>, SpecError> {
+    let (one, other) = (Value::try_from(one)?, Value::try_from(other)?);
+    let differing = leaves(&one).into_iter().filter_map(|(key, value)| {
+        let other = look_up(&other, &key).filter(|other| *other != value)?;
+        Some(format!("{key} = {value} ({other})"))
+    });
+    Ok(differing.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fedstay::Rule;
+
+    fn with(pairs: &[(&str, &str)]) -> Experiment {
+        let set: Vec<(String, String)> =
+            pairs.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+        Experiment::parse(&default_under(DEFAULT, &set).unwrap(), &set).unwrap()
+    }
+
+    #[test]
+    fn the_default_is_retain_and_another_kind_brings_its_own_parameters() {
+        assert!(matches!(with(&[]).rule, Rule::Retain(_)));
+        let other = with(&[("rule.kind", "ada-gd"), ("rule.on_settled", "halve")]);
+        assert_eq!(
+            (other.rule_label().as_str(), other.epsilon.clone()),
+            ("ada-gd+halve", with(&[]).epsilon)
+        );
+        with(&[("partition.kind", "iid")]);
+        with(&[("model.kind", "\"softmax-regression\"")]);
+        with(&[("data.kind", "digits"), ("partition.kind", "by-class"), ("partition.q", "0.5")]);
+    }
+
+    #[test]
+    fn differences_are_told_by_key_with_both_values() {
+        let set = [("rounds", "250"), ("model.hidden", "[16]"), ("rule.kind", "fedavg")];
+        let told = differences(&with(&set), &with(&[])).unwrap();
+        let expected = [
+            "rounds = 250 (280)",
+            "rule.kind = \"fedavg\" (\"retain\")",
+            "model.hidden = [16] ([32])",
+        ];
+        assert!(expected.iter().all(|one| told.iter().any(|told| told == one)), "{told:?}");
+        assert!(differences(&with(&[]), &with(&[])).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_named_problem_brings_everything_it_needs() {
+        let problem = with(&[("problem.kind", "huber")]);
+        assert!(problem.problem().is_some() && problem.training().is_none());
+    }
+}

@@ -1,0 +1,295 @@
+//! What can be wrong between an experiment's file and its first round.
+
+use super::keys::Allowed;
+use crate::data::DataError;
+use crate::sweep::PlanError;
+use crate::text::one_line;
+use std::path::{Path, PathBuf};
+
+/// What is wrong with an experiment's file or keys, or with what they ask for. Every message names
+/// the key or the file and says what to type.
+///
+/// A message is complete by itself: where a variant has a source, its text is part of the message.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SpecError {
+    /// The file is not TOML.
+    #[error("{place}{why}")]
+    Syntax {
+        /// Where: `line 2, column 8: `.
+        place: String,
+        /// What is wrong there, in one line.
+        why: String,
+        /// The parser's error, whose text shows the place with a caret under it.
+        error: Box<toml::de::Error>,
+    },
+    /// A value that TOML can say and a key cannot have, found while reading.
+    #[error("{why}")]
+    Unreadable {
+        /// What is wrong, in one line.
+        why: String,
+        /// The reader's error. There is no text to show: the table was completed by us.
+        error: Box<toml::de::Error>,
+    },
+    /// An experiment that cannot be written as TOML.
+    #[error(transparent)]
+    Toml(#[from] toml::ser::Error),
+    /// An experiment that cannot be written as JSON.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// A file that cannot be read.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Something is wrong in a file or a cell of a grid, which is named.
+    #[error("{place}: {error}")]
+    In {
+        /// The file.
+        place: String,
+        /// What is wrong there.
+        #[source]
+        error: Box<SpecError>,
+    },
+    /// A sweep's file where one experiment is asked for.
+    #[error("there is a [grid]: this is a sweep of many runs, start it with `fedstay sweep`")]
+    IsSweep,
+    /// Something is wrong with a sweep's file.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// A name that no key could have.
+    #[error("`{key}` is not a key; keys look like `rule.delta`")]
+    NotAName {
+        /// The name.
+        key: String,
+    },
+    /// A key inside of something that is not a table.
+    #[error("`{key}` cannot be set: `{part}` is not a table")]
+    NotATable {
+        /// The key.
+        key: String,
+        /// The part of its name that has a value of its own.
+        part: String,
+    },
+    /// A value where a section belongs.
+    #[error("`{section}` must be a table, [{section}]")]
+    NotASection {
+        /// The section.
+        section: String,
+    },
+    /// There is no such key.
+    #[error("there is no key `{key}`{}", nearest(near))]
+    UnknownKey {
+        /// The key.
+        key: String,
+        /// The keys with the most similar names.
+        near: Vec<&'static str>,
+    },
+    /// A key whose dot is within quotes, so that it names nothing.
+    #[error("`\"{key}\"` is one name with a dot in it; write {key} without the quotes")]
+    Quoted {
+        /// The key that was meant.
+        key: &'static str,
+    },
+    /// There is no such rule, behaviour, data set …
+    #[error("there is no {section} `{kind}`{}", nearest(near))]
+    UnknownKind {
+        /// The section whose `kind` it should be.
+        section: &'static str,
+        /// The name.
+        kind: String,
+        /// The kinds with the most similar names.
+        near: Vec<&'static str>,
+    },
+    /// A key that another kind has.
+    #[error(
+        "`{key}` belongs to {}, but {section}.kind is `{kind}`: set {section}.kind, or remove `{key}`",
+        listed(kinds)
+    )]
+    OfAnotherKind {
+        /// The key.
+        key: &'static str,
+        /// Its section.
+        section: &'static str,
+        /// The kinds that have it.
+        kinds: &'static [&'static str],
+        /// The kind that was asked for.
+        kind: &'static str,
+    },
+    /// A key that a kind cannot do without.
+    #[error("{section}.kind = \"{kind}\" needs `{key}`; for example {key} = {example}")]
+    Missing {
+        /// The key.
+        key: &'static str,
+        /// Its section.
+        section: &'static str,
+        /// The kind that needs it.
+        kind: &'static str,
+        /// A value it may have.
+        example: &'static str,
+    },
+    /// A label that carries what its rule cannot.
+    #[error("`{label}`: {kind} can carry {can}, not +{change}")]
+    Label {
+        /// The label.
+        label: String,
+        /// Its rule.
+        kind: String,
+        /// What the rule can carry.
+        can: String,
+        /// What it cannot.
+        change: String,
+    },
+    /// A value of the wrong type, or out of range.
+    #[error("`{key}` is {value}, but must be {must}")]
+    Value {
+        /// The key.
+        key: String,
+        /// The value, in one short line.
+        value: String,
+        /// What it must be.
+        must: Allowed,
+    },
+    /// Both a problem and something to train on.
+    #[error(
+        "`{key}` belongs to training on data, but the experiment has a [problem], which brings its own \
+         agents and losses; remove one of the two"
+    )]
+    TrainingOnProblem {
+        /// The key of training.
+        key: &'static str,
+    },
+    /// Training is asked of an experiment that has a problem instead.
+    #[error("the experiment has a [problem] and no [data] to train on")]
+    NoTraining,
+    /// A relative precision where there is nothing to be relative to.
+    #[error("a relative `epsilon` {why}")]
+    Relative {
+        /// Why not, and what to do.
+        why: &'static str,
+    },
+    /// A list of precisions of another length than there are agents.
+    #[error("`epsilon` lists {got} numbers for {agents} agents; give one for each, or one for all")]
+    Epsilons {
+        /// How many there are.
+        got: usize,
+        /// How many agents there are.
+        agents: usize,
+    },
+    /// A precision that is not a number, or infinite.
+    #[error("`epsilon` is {epsilon}, but must be finite")]
+    EpsilonNotFinite {
+        /// The precision.
+        epsilon: f64,
+    },
+    /// More weights than memory should be taken for.
+    #[error(
+        "`agents` × weights of the model is {agents} × {weights}, but must be at most {most}: lower \
+         `agents` or `model.hidden`"
+    )]
+    TooManyWeights {
+        /// How many agents hold a model.
+        agents: usize,
+        /// How many weights a model has.
+        weights: usize,
+        /// How many they may hold together.
+        most: u64,
+    },
+    /// Batches that would not fit in memory.
+    #[error(
+        "`local.steps` × `local.batch` is {steps} × {batch}, but must be at most {most}: lower one of \
+         them, or use local.batch = \"full\""
+    )]
+    TooManySamples {
+        /// The local steps of a round.
+        steps: usize,
+        /// The samples of a step.
+        batch: usize,
+        /// How many may be drawn for a round.
+        most: u64,
+    },
+    /// The rule, the behaviour, the problem or the server refuses a parameter.
+    #[error(transparent)]
+    Core(#[from] fedstay::Error),
+    /// The data cannot be had, read or dealt out.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// The model refuses its size, its data or its weights.
+    #[error(transparent)]
+    Model(#[from] crate::model::Error),
+    /// The threads to measure with could not be started.
+    #[error(transparent)]
+    Threads(#[from] rayon::ThreadPoolBuildError),
+}
+
+impl SpecError {
+    /// Names the file in which this is wrong.
+    #[must_use]
+    pub fn in_file(self, path: &Path) -> Self {
+        Self::In { place: one_line(&path.display().to_string()), error: Box::new(self) }
+    }
+
+    /// Names the file on which another stands, in which this is wrong.
+    pub(crate) fn in_base(self, path: &Path) -> Self {
+        let place = format!("base {}", one_line(&path.display().to_string()));
+        Self::In { place, error: Box::new(self) }
+    }
+
+    /// Tells what is wrong with a text that is not TOML in one line, with the place.
+    pub(crate) fn syntax(error: toml::de::Error, text: &str) -> Self {
+        let before = error.span().and_then(|span| text.get(..span.start));
+        let place = before.map(|before| {
+            let line = before.matches('\n').count() + 1;
+            let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+            format!("line {line}, column {column}: ")
+        });
+        let why = one_line(&error.message().replace('\n', ", "));
+        Self::Syntax { place: place.unwrap_or_default(), why, error: Box::new(error) }
+    }
+
+    /// Tells in one line why a table cannot be read.
+    pub(super) fn unreadable(error: toml::de::Error) -> Self {
+        Self::Unreadable { why: one_line(error.message()), error: Box::new(error) }
+    }
+}
+
+/// `; the nearest are …`, where there are any.
+fn nearest(names: &[&str]) -> String {
+    if names.is_empty() { String::new() } else { format!("; the nearest are {}", listed(names)) }
+}
+
+/// Names in backticks, with commas between them.
+fn listed(names: &[&str]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::Experiment;
+    use std::error::Error as _;
+
+    #[test]
+    fn an_error_keeps_its_cause_and_says_it_once() {
+        let error = Experiment::parse("a = 1\nseed = = 4", &[]).unwrap_err();
+        let SpecError::Syntax { error: parser, .. } = &error else { panic!("{error:?}") };
+        assert!(parser.to_string().contains('^'), "the caret is kept: {parser}");
+        let said = error.to_string();
+        let error = error.in_file(Path::new("mine.toml"));
+        assert_eq!(error.to_string(), format!("mine.toml: {said}"));
+        assert_eq!(error.source().unwrap().to_string(), said);
+    }
+
+    #[test]
+    fn an_error_of_another_part_can_be_told_by_its_type() {
+        let set = |key: &str, value: &str| {
+            Experiment::parse("", &[(key.to_owned(), value.to_owned())]).unwrap_err()
+        };
+        assert!(matches!(set("data.classes", "[]"), SpecError::Data(DataError::Setting { .. })));
+        assert!(matches!(set("model.hidden", "[99999999999]"), SpecError::Model(_)));
+        assert!(matches!(set("privacy.noise", "-1"), SpecError::Core(_)));
+    }
+}

@@ -1,0 +1,234 @@
+//! Whether a table says only what there is to say.
+
+use super::{Allowed, KEYS, Key, Kinds, On, PROBLEM, SECTIONS, Section, behaviour};
+use crate::experiment::SpecError;
+use crate::text::{one_line, quoted};
+use toml::{Table, Value};
+
+/// Names shown as the nearest to one that there is not.
+const MOST_NEAR: usize = 3;
+/// Names less alike than this have nothing to do with each other.
+const LEAST_LIKENESS: f64 = 0.5;
+
+/// Checks every key of a table, its value, and that it belongs to the kind of its section.
+pub(in crate::experiment) fn check_keys(table: &Table) -> Result<(), SpecError> {
+    for (name, value) in table {
+        match (section(name), value) {
+            (Some(section), Value::Table(inner)) => section.check(inner)?,
+            (Some(section), _) => {
+                return Err(SpecError::NotASection { section: section.name.to_owned() });
+            }
+            (None, value) => outside(name)?.allowed.check(name, value)?,
+        }
+    }
+    Ok(())
+}
+
+/// Names the default kind in every section that names none.
+pub(in crate::experiment) fn name_kinds(table: &mut Table) {
+    for section in SECTIONS {
+        let (Some(kinds), Some(Value::Table(inner))) =
+            (&section.kinds, table.get_mut(section.name))
+        else {
+            continue;
+        };
+        inner.entry("kind".to_owned()).or_insert_with(|| Value::from(kinds.default));
+    }
+}
+
+/// A key of training in an experiment on a problem.
+pub(crate) fn training_key(table: &Table) -> Option<&'static str> {
+    let training = SECTIONS.iter().filter(|section| section.on == On::Training);
+    let mut names = training.flat_map(|section| section.entries());
+    table.contains_key(PROBLEM).then_some(())?;
+    names.find(|name| table.contains_key(*name))
+}
+
+fn section(name: &str) -> Option<&'static Section> {
+    SECTIONS.into_iter().find(|section| !section.name.is_empty() && section.name == name)
+}
+
+/// A key outside of all tables.
+fn outside(name: &str) -> Result<&'static Key, SpecError> {
+    let key = KEYS.iter().find(|key| key.name == name).ok_or_else(|| unknown(name))?;
+    match name.contains('.') {
+        true => Err(SpecError::Quoted { key: key.name }),
+        false => Ok(key),
+    }
+}
+
+impl Section {
+    /// Its names at the top of a file: its own, or those of its keys.
+    pub(super) fn entries(&self) -> Vec<&'static str> {
+        match self.name {
+            "" => self.keys.iter().map(|key| key.name).collect(),
+            name => vec![name],
+        }
+    }
+
+    fn check(&'static self, table: &Table) -> Result<(), SpecError> {
+        let kind = match &self.kinds {
+            Some(kinds) => Some(self.kind(kinds, table.get("kind"))?),
+            None => None,
+        };
+        for (name, value) in table {
+            self.key(name)?.check(self, kind, value)?;
+        }
+        let needed = |key: &&Key| kind.is_some_and(|kind| key.needed_by.contains(&kind));
+        match (
+            self.keys.iter().filter(needed).find(|key| !table.contains_key(key.short_name())),
+            kind,
+        ) {
+            (Some(key), Some(kind)) => Err(SpecError::Missing {
+                key: key.name,
+                section: self.name,
+                kind,
+                example: key.example,
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    fn key(&self, name: &str) -> Result<&'static Key, SpecError> {
+        let key = self.keys.iter().find(|key| key.short_name() == name);
+        key.ok_or_else(|| unknown(&format!("{}.{name}", self.name)))
+    }
+
+    /// The kind that is named, or the default.
+    fn kind(&self, kinds: &Kinds, named: Option<&Value>) -> Result<&'static str, SpecError> {
+        let Some(named) = named else { return Ok(kinds.default) };
+        Allowed::Kind.check(&format!("{}.kind", self.name), named)?;
+        let named = named.as_str().unwrap_or_default();
+        let all = (kinds.names)();
+        let known = all.iter().find(|name| **name == named).copied();
+        known.or_else(|| (kinds.alias)(named)).ok_or_else(|| SpecError::UnknownKind {
+            section: self.name,
+            kind: quoted(named, 80),
+            near: nearest(named, "", all.into_iter()),
+        })
+    }
+
+    /// A part of a mixed population.
+    fn check_part(&'static self, part: &Table) -> Result<(), SpecError> {
+        let (Some(kinds), Some(named)) = (&self.kinds, part.get("kind")) else {
+            return Err(SpecError::Missing {
+                key: "kind",
+                section: self.name,
+                kind: "mixed",
+                example: "\"threshold\"",
+            });
+        };
+        let kind = self.kind(kinds, Some(named))?;
+        for (name, value) in part {
+            match behaviour::PART.iter().find(|key| key.short_name() == name) {
+                Some(key) => key.allowed.check(key.name, value)?,
+                None => self.key(name)?.check(self, Some(kind), value)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Key {
+    fn check(
+        &'static self,
+        section: &'static Section,
+        kind: Option<&'static str>,
+        value: &Value,
+    ) -> Result<(), SpecError> {
+        if let Some(kind) = kind.filter(|kind| !self.belongs_to(kind)) {
+            let (key, section, kinds) = (self.name, section.name, self.kinds);
+            return Err(SpecError::OfAnotherKind { key, section, kinds, kind });
+        }
+        self.allowed.check(self.name, value)?;
+        if self.allowed == Allowed::Parts {
+            let parts = value.as_array().into_iter().flatten().filter_map(Value::as_table);
+            parts.into_iter().try_for_each(|part| section.check_part(part))?;
+        }
+        Ok(())
+    }
+}
+
+fn unknown(name: &str) -> SpecError {
+    let inside = name.rsplit_once('.').map_or("", |(section, _)| section);
+    let near = nearest(name, inside, KEYS.iter().map(|key| key.name));
+    SpecError::UnknownKey { key: one_line(name), near }
+}
+
+/// The most similar names; those of the same section, and those that are the same in another
+/// section, first.
+fn nearest(
+    name: &str,
+    section: &str,
+    names: impl Iterator<Item = &'static str>,
+) -> Vec<&'static str> {
+    let last = |name: &str| name.rsplit_once('.').map_or(name, |(_, last)| last).to_owned();
+    let likeness = |candidate: &'static str| {
+        let same_section = !section.is_empty() && candidate.starts_with(section);
+        let bonus = if same_section { 0.1 } else { 0.0 };
+        let elsewhere = if last(candidate) == last(name) { 1.0 } else { 0.0 };
+        (strsim::jaro_winkler(name, candidate) + bonus + elsewhere, candidate)
+    };
+    let mut near: Vec<(f64, &str)> = names.map(likeness).collect();
+    near.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let near = near.into_iter().filter(|(likeness, _)| *likeness > LEAST_LIKENESS);
+    near.take(MOST_NEAR).map(|(_, candidate)| candidate).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(text: &str) -> String {
+        let table: Table = toml::from_str(text).unwrap();
+        check_keys(&table).map_or_else(|error| error.to_string(), |()| String::new())
+    }
+
+    #[test]
+    fn a_key_that_belongs_elsewhere_is_told_where() {
+        assert_eq!(
+            said("[rule]\nkind = 'ada-gd'\nq = 1.0"),
+            "`rule.q` belongs to `q-fedavg`, but rule.kind is `ada-gd`: set rule.kind, or remove \
+             `rule.q`"
+        );
+        // The kind that is meant where none is named.
+        assert!(said("[behaviour]\nsteps = 3").contains("but behaviour.kind is `threshold`"));
+        assert!(said("[policy]\nmargin = 0.1").contains("belongs to `early-stop`"));
+        assert!(said("steps = 5").contains("`local.steps`"));
+        assert!(said("[rule]\nper_agent = 5").contains("`data.per_agent`"));
+        assert!(said("'rule.delta' = 5").contains("without the quotes"));
+    }
+
+    #[test]
+    fn another_spelling_of_a_kind_has_its_keys() {
+        assert_eq!(said("[rule]\nkind = 'fedmgda+'\ne = 0.2"), "");
+        assert!(said("[rule]\nkind = 'fedmgda+'\nq = 0.2").contains("is `fedmgda-plus`"));
+    }
+
+    #[test]
+    fn what_a_kind_cannot_do_without_is_asked_for() {
+        assert_eq!(
+            said("[partition]\nkind = 'dirichlet'"),
+            "partition.kind = \"dirichlet\" needs `partition.alpha`; for example partition.alpha = 0.5"
+        );
+        assert!(said("[data]\nkind = 'csv'").contains("needs `data.path`"));
+        assert!(said("[behaviour]\nkind = 'mixed'").contains("needs `behaviour.of`"));
+    }
+
+    #[test]
+    fn the_parts_of_a_population_are_checked_like_behaviours() {
+        let part = |part: &str| said(&format!("[behaviour]\nkind = 'mixed'\nof = [{{ {part} }}]"));
+        assert_eq!(part("kind = 'foresight', share = 1.0, steps = 3"), "");
+        assert_eq!(part("kind = 'lying', agents = [0]"), "");
+        assert!(part("kind = 'lying', agents = [0], steps = 3").contains("`foresight`"));
+        assert!(part("kind = 'lie', share = 1.0").contains("`lying`"));
+        assert!(part("share = 1.0").contains("kind = \"threshold\""));
+        assert!(part("kind = 'foresight', share = 1.0, steps = -3").contains("from 0 to 10000"));
+    }
+
+    #[test]
+    fn a_value_where_a_table_belongs_is_told() {
+        assert_eq!(said("rule = 3"), "`rule` must be a table, [rule]");
+        assert!(said("[rule]\nkind = 3").contains("`rule.kind` is 3, but must be a name"));
+    }
+}

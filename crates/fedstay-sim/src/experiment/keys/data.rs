@@ -1,0 +1,81 @@
+//! `[data]`: what agents train on.
+
+use super::allowed::{COUNT, LARGEST};
+use super::{Allowed, Key, Kinds, On, Section};
+use crate::data::Source;
+
+/// A class or a column, by number or by name.
+pub(super) const NAMED: Allowed = Allowed::Either(&[Allowed::Count(0, LARGEST), Allowed::Text]);
+
+pub(super) static SECTION: Section = Section {
+    name: "data",
+    about: "What agents train on",
+    on: On::Training,
+    kinds: Some(Kinds {
+        default: "digits",
+        names: || Source::KINDS.iter().map(|(name, _)| *name).collect(),
+        alias: super::no_alias,
+    }),
+    keys: &[
+        Key::new("data.kind", "\"digits\"", Allowed::Kind, "the data set: see `fedstay list data`")
+            .shares(),
+        Key::new(
+            "data.per_agent",
+            "100",
+            Allowed::Count(1, COUNT),
+            "how many samples each agent holds",
+        )
+        .otherwise("as many as all can have alike")
+        .shares(),
+        Key::new(
+            "data.classes",
+            "[0, 1, 2]",
+            Allowed::List(&NAMED),
+            "use only these classes, by number or name",
+        )
+        .otherwise("all")
+        .shares(),
+        Key::new(
+            "data.test_share",
+            "0.2",
+            Allowed::NUMBER,
+            "the share of the rows kept for testing",
+        )
+        .of(&["digits", "csv", "npz"])
+        .shares(),
+        Key::new("data.path", "\"table.csv\"", Allowed::Text, "where the file or the files are")
+            .of(&["csv", "npz", "cifar10", "mnist", "fashion-mnist"])
+            .needed_by(&["csv", "npz"])
+            .otherwise("where `fedstay data fetch` puts them")
+            .shares(),
+        Key::new("data.check", "true", Allowed::Switch, "check the files' checksums")
+            .of(&["cifar10", "mnist", "fashion-mnist"])
+            .shares(),
+        Key::new(
+            "data.label",
+            "\"class\"",
+            NAMED,
+            "the label's column, by number or by its name in the first line",
+        )
+        .of(&["csv"])
+        .otherwise("the last")
+        .shares(),
+        Key::new(
+            "data.header",
+            "true",
+            Allowed::Switch,
+            "whether the first line names the columns",
+        )
+        .of(&["csv"])
+        .shares(),
+        Key::new("data.delimiter", "\";\"", Allowed::Character, "what separates the columns")
+            .of(&["csv"])
+            .shares(),
+        Key::new("data.x", "\"x\"", Allowed::Text, "the name of the array of inputs")
+            .of(&["npz"])
+            .shares(),
+        Key::new("data.y", "\"y\"", Allowed::Text, "the name of the array of labels")
+            .of(&["npz"])
+            .shares(),
+    ],
+};

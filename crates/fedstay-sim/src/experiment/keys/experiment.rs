@@ -1,0 +1,48 @@
+//! The keys that every experiment has.
+
+use super::allowed::LARGEST;
+use super::{Allowed, Key, On, Section};
+
+const EPSILON: Allowed =
+    Allowed::Either(&[Allowed::Finite, Allowed::List(&Allowed::Finite), Allowed::Relative]);
+
+pub(super) static SECTION: Section = Section {
+    name: "",
+    about: "The run as a whole",
+    on: On::Anything,
+    kinds: None,
+    keys: &[
+        Key::new("seed", "0", Allowed::Count(0, LARGEST), "the seed of all randomness").shares(),
+        Key::new("rounds", "300", Allowed::Count(1, 100_000_000), "the most rounds to run")
+            .otherwise("10000 on a problem")
+            .shares(),
+        Key::new("step_size", "0.1", Allowed::Positive(1e38), "the server's step size η")
+            .otherwise("the problem's own on a problem")
+            .shares(),
+        // Runs that differ in it are those that share.
+        Key::new(
+            "epsilon",
+            "0.2",
+            EPSILON,
+            "the target loss at which an agent is content: one for all, one for each agent, or a \
+             multiple of what the agent reaches alone",
+        )
+        .otherwise("the problem's own on a problem")
+        .shares(),
+        Key::new(
+            "record_gram",
+            "true",
+            Allowed::Switch,
+            "keep the Gram matrices of the agents' gradients, for `fedstay check`",
+        )
+        .otherwise("false"),
+        Key::new(
+            "check_reports",
+            "true",
+            Allowed::Switch,
+            "flag agents whose reports contradict themselves",
+        )
+        .otherwise("true where a contradiction is a proof: convex losses, exact reports")
+        .shares(),
+    ],
+};

@@ -1,0 +1,48 @@
+//! `[local]`: the agents' local work.
+
+use super::allowed::LARGEST;
+use super::{Allowed, Key, On, Section};
+
+pub(super) static SECTION: Section = Section {
+    name: "local",
+    about: "The agents' local work",
+    on: On::Training,
+    kinds: None,
+    keys: &[
+        Key::new(
+            "local.steps",
+            "5",
+            Allowed::Count(1, 1_000_000),
+            "local steps K of an agent in a round",
+        )
+        .shares(),
+        Key::new(
+            "local.step",
+            "\"eta\"",
+            Allowed::Word(&["eta", "eta/K"], &["eta-over-k", "eta / K"]),
+            "the size of a local step: `eta`, or `eta/K` as the paper prints it",
+        )
+        .shares(),
+        Key::new(
+            "local.batch",
+            "64",
+            Allowed::Either(&[Allowed::Count(1, LARGEST), Allowed::Word(&["full"], &[])]),
+            "samples in a local step, or `full` for all of them",
+        )
+        .shares(),
+        Key::new(
+            "local.mu",
+            "0.0",
+            Allowed::Number(0.0, 1e30),
+            "FedProx: the pull μ back to the received model",
+        )
+        .shares(),
+        Key::new(
+            "local.exact_gradient",
+            "true",
+            Allowed::Switch,
+            "also report the full gradient at the received model, when local.steps is above 1",
+        )
+        .shares(),
+    ],
+};

@@ -1,0 +1,249 @@
+//! The keys of an experiment, described once.
+//!
+//! One file per section. From these tables follow what a file may say ([`check_keys`]), what
+//! `fedstay list keys` and `docs/keys.md` print ([`page`]), the JSON schema, which keys belong to
+//! training, and which runs of a sweep may share work. What a key is when it is not given, is asked of
+//! the reader itself ([`Key::defaults`]). The laws hold the tables against the structs.
+
+mod allowed;
+mod behaviour;
+mod check;
+mod data;
+mod experiment;
+#[cfg(test)]
+mod laws;
+mod local;
+mod model;
+mod page;
+mod partition;
+mod policy;
+mod privacy;
+mod problem;
+mod rule;
+mod schema;
+mod training;
+
+pub use allowed::Allowed;
+pub(crate) use check::training_key;
+pub(super) use check::{check_keys, name_kinds};
+pub use page::page;
+
+use super::Experiment;
+use super::table::{leaves, look_up, parse_value};
+use std::sync::LazyLock;
+use toml::{Table, Value};
+
+/// The section whose presence makes an experiment one on a problem.
+pub(super) const PROBLEM: &str = "problem";
+
+/// Every section, in the order in which they are listed.
+pub static SECTIONS: [&Section; 11] = [
+    &experiment::SECTION,
+    &rule::SECTION,
+    &policy::SECTION,
+    &behaviour::SECTION,
+    &privacy::SECTION,
+    &problem::SECTION,
+    &training::SECTION,
+    &data::SECTION,
+    &partition::SECTION,
+    &model::SECTION,
+    &local::SECTION,
+];
+
+/// Every key there is, section by section.
+pub static KEYS: LazyLock<Vec<Key>> =
+    LazyLock::new(|| SECTIONS.iter().flat_map(|section| section.keys).copied().collect());
+
+/// Which experiments have a section.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum On {
+    /// All.
+    Anything,
+    /// Those on a named problem.
+    Problem,
+    /// Those that train on data.
+    Training,
+}
+
+/// A table of an experiment's file, or the keys outside of all tables.
+#[derive(Debug)]
+pub struct Section {
+    /// Its name; empty for keys outside of all tables.
+    pub name: &'static str,
+    /// What it is about.
+    pub about: &'static str,
+    /// Which experiments have it.
+    pub on: On,
+    /// What its `kind` may be, where it has one.
+    pub kinds: Option<Kinds>,
+    /// Its keys.
+    pub keys: &'static [Key],
+}
+
+/// The kinds of a section.
+#[derive(Debug)]
+pub struct Kinds {
+    /// The one that is meant where none is named.
+    pub default: &'static str,
+    /// The names of all, in the order in which they are listed.
+    pub names: fn() -> Vec<&'static str>,
+    /// What another spelling stands for.
+    pub alias: fn(&str) -> Option<&'static str>,
+}
+
+/// One key.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Key {
+    /// Its full name, such as `rule.delta`.
+    pub name: &'static str,
+    /// A value it may have, as in a file.
+    pub example: &'static str,
+    /// What values it may have.
+    pub allowed: Allowed,
+    /// What it does.
+    pub about: &'static str,
+    /// The kinds of its section that have it; all, if empty.
+    pub kinds: &'static [&'static str],
+    /// The kinds that cannot do without it.
+    pub needed_by: &'static [&'static str],
+    /// What holds where it is not given, if that is not simply a value.
+    pub otherwise: &'static str,
+    /// Whether runs that say it, and differ only in ε, may share work in a sweep. A key that says
+    /// nothing is not shared, until somebody has thought about it.
+    pub shares: bool,
+}
+
+impl Key {
+    /// A key that every kind of its section has.
+    const fn new(
+        name: &'static str,
+        example: &'static str,
+        allowed: Allowed,
+        about: &'static str,
+    ) -> Self {
+        Self {
+            name,
+            example,
+            allowed,
+            about,
+            kinds: &[],
+            needed_by: &[],
+            otherwise: "",
+            shares: false,
+        }
+    }
+
+    const fn of(self, kinds: &'static [&'static str]) -> Self {
+        Self { kinds, ..self }
+    }
+
+    const fn needed_by(self, kinds: &'static [&'static str]) -> Self {
+        Self { needed_by: kinds, ..self }
+    }
+
+    const fn otherwise(self, otherwise: &'static str) -> Self {
+        Self { otherwise, ..self }
+    }
+
+    const fn shares(self) -> Self {
+        Self { shares: true, ..self }
+    }
+
+    /// The section it is in.
+    ///
+    /// # Panics
+    /// For a key that is not in [`KEYS`].
+    pub fn section(&self) -> &'static Section {
+        let has = |section: &&&Section| section.keys.iter().any(|key| key.name == self.name);
+        SECTIONS.iter().find(has).expect("a key of the list")
+    }
+
+    /// Its name within the section.
+    pub fn short_name(&self) -> &'static str {
+        self.name.rsplit_once('.').map_or(self.name, |(_, name)| name)
+    }
+
+    /// Whether a kind of its section has it.
+    pub fn belongs_to(&self, kind: &str) -> bool {
+        self.kinds.is_empty() || self.kinds.contains(&kind)
+    }
+
+    /// The kinds of its section that have it; none where the section has no kinds.
+    pub fn all_kinds(&self) -> Vec<&'static str> {
+        let names = self.section().kinds.as_ref().map(|kinds| (kinds.names)());
+        names.unwrap_or_default().into_iter().filter(|kind| self.belongs_to(kind)).collect()
+    }
+
+    /// What must be set besides, for the key to have a meaning: the kind, and what that needs.
+    pub fn with(&self) -> Vec<(String, &'static str)> {
+        let section = self.section();
+        let Some(kinds) = &section.kinds else { return Vec::new() };
+        let kind = *self.kinds.first().unwrap_or(&kinds.default);
+        let mut with = Vec::new();
+        if self.allowed != Allowed::Kind {
+            with.push((format!("{}.kind", section.name), kind));
+        }
+        let needed = section.keys.iter().filter(|key| key.needed_by.contains(&kind));
+        let needed = needed.filter(|key| key.name != self.name);
+        with.extend(needed.map(|key| (key.name.to_owned(), key.example)));
+        with
+    }
+
+    /// What it is when it is not given, with the kinds for which it is that: what the reader itself
+    /// makes of an experiment that says no more than it must. `None` where it then has no value.
+    pub fn defaults(&self) -> Vec<(Vec<&'static str>, Option<Value>)> {
+        let section = self.section();
+        let kinds = self.all_kinds();
+        if kinds.is_empty() {
+            return vec![(Vec::new(), section.unsaid(None, self))];
+        }
+        let mut defaults: Vec<(Vec<&'static str>, Option<Value>)> = Vec::new();
+        for kind in kinds.into_iter().filter(|kind| !self.needed_by.contains(kind)) {
+            let value = section.unsaid(Some(kind), self);
+            match defaults.iter_mut().find(|(_, known)| *known == value) {
+                Some((kinds, _)) => kinds.push(kind),
+                None => defaults.push((vec![kind], value)),
+            }
+        }
+        defaults
+    }
+}
+
+impl Section {
+    /// The value of a key in an experiment that does not say it.
+    fn unsaid(&self, kind: Option<&'static str>, key: &Key) -> Option<Value> {
+        let mut table = Table::new();
+        if !self.name.is_empty() {
+            let mut inner = Table::new();
+            if let Some(kind) = kind.filter(|_| key.allowed != Allowed::Kind) {
+                inner.insert("kind".to_owned(), Value::from(kind));
+                for needed in self.keys.iter().filter(|key| key.needed_by.contains(&kind)) {
+                    let value = parse_value(needed.example);
+                    inner.insert(needed.short_name().to_owned(), value);
+                }
+            }
+            table.insert(self.name.to_owned(), Value::Table(inner));
+        }
+        let experiment = Experiment::from_table(table).expect("a kind with what it needs is whole");
+        let whole = Value::try_from(&experiment).expect("an experiment can be written");
+        look_up(&whole, key.name).cloned()
+    }
+}
+
+/// The names of a list in the core.
+fn names(list: &'static [fedstay::list::Entry]) -> Vec<&'static str> {
+    list.iter().map(|entry| entry.name).collect()
+}
+
+/// For sections whose kinds have one name each.
+fn no_alias(_: &str) -> Option<&'static str> {
+    None
+}
+
+/// Whether nothing that a configuration says keeps its runs with other ε from sharing work. What is
+/// not in the list is not shared.
+pub(crate) fn may_share(config: &serde_json::Value) -> bool {
+    let shares = |name: &str| KEYS.iter().any(|key| key.name == name && key.shares);
+    leaves(config).iter().all(|(name, _)| shares(name))
+}

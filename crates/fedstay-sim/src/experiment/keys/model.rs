@@ -1,0 +1,46 @@
+//! `[model]`: what is trained.
+
+use super::allowed::LARGEST;
+use super::{Allowed, Key, Kinds, On, Section};
+use crate::model::Model;
+
+/// A width; the model itself says which are too large or too small, with what would fit.
+const WIDTH: Allowed = Allowed::Count(0, LARGEST);
+
+pub(super) static SECTION: Section = Section {
+    name: "model",
+    about: "What is trained",
+    on: On::Training,
+    kinds: Some(Kinds {
+        default: "mlp",
+        names: || Model::KINDS.iter().map(|(name, _)| *name).collect(),
+        alias: super::no_alias,
+    }),
+    keys: &[
+        Key::new("model.kind", "\"mlp\"", Allowed::Kind, "the model: see `fedstay list models`")
+            .shares(),
+        Key::new(
+            "model.hidden",
+            "[64]",
+            Allowed::Either(&[WIDTH, Allowed::List(&WIDTH)]),
+            "the widths of the hidden layers",
+        )
+        .of(&["mlp"])
+        .shares(),
+        Key::new(
+            "model.activation",
+            "\"softplus\"",
+            Allowed::Word(&["softplus", "relu", "tanh"], &[]),
+            "what a hidden unit does with its input",
+        )
+        .of(&["mlp"])
+        .shares(),
+        Key::new(
+            "model.init",
+            "\"torch\"",
+            Allowed::Word(&["torch", "he", "zero-output", "small"], &[]),
+            "how the first weights are drawn",
+        )
+        .shares(),
+    ],
+};

@@ -1,0 +1,63 @@
+//! `[partition]`: how rows are dealt to agents.
+
+use super::allowed::COUNT;
+use super::data::NAMED;
+use super::{Allowed, Key, Kinds, On, Section};
+use crate::partition::Partition;
+
+pub(super) static SECTION: Section = Section {
+    name: "partition",
+    about: "How rows are dealt to agents",
+    on: On::Training,
+    kinds: Some(Kinds {
+        default: "by-class",
+        names: || Partition::KINDS.iter().map(|(name, _)| *name).collect(),
+        alias: super::no_alias,
+    }),
+    keys: &[
+        Key::new(
+            "partition.kind",
+            "\"by-class\"",
+            Allowed::Kind,
+            "how rows are dealt to agents: see `fedstay list partitions`",
+        )
+        .shares(),
+        Key::new(
+            "partition.q",
+            "0.9",
+            Allowed::NUMBER,
+            "heterogeneity; what it means is said by partition.mix",
+        )
+        .of(&["by-class"])
+        .shares(),
+        Key::new(
+            "partition.mix",
+            "\"as-described\"",
+            Allowed::Word(&["as-described", "as-printed"], &[]),
+            "`as-described` keeps the share q of one's own class, `as-printed` the share 1 − q",
+        )
+        .of(&["by-class"])
+        .shares(),
+        Key::new(
+            "partition.map",
+            "[[0], [1], [2], [3], [4], [5], [6], [7], [8], [9]]",
+            Allowed::List(&Allowed::List(&NAMED)),
+            "the classes of each device, by number or name",
+        )
+        .of(&["by-class"])
+        .otherwise("device i has class i")
+        .shares(),
+        Key::new(
+            "partition.alpha",
+            "0.5",
+            Allowed::NUMBER,
+            "the concentration; smaller is more different",
+        )
+        .of(&["dirichlet"])
+        .needed_by(&["dirichlet"])
+        .shares(),
+        Key::new("partition.k", "2", Allowed::Count(1, COUNT), "how many shards each agent gets")
+            .of(&["shards"])
+            .shares(),
+    ],
+};

@@ -1,0 +1,173 @@
+//! `[rule]`: how the server aggregates.
+
+use super::allowed::{COUNT, LARGEST};
+use super::{Allowed, Key, Kinds, On, Section};
+use fedstay::Rule;
+
+pub(super) static SECTION: Section = Section {
+    name: "rule",
+    about: "How the server aggregates",
+    on: On::Anything,
+    kinds: Some(Kinds { default: "ada-gd", names: || super::names(Rule::LIST), alias }),
+    keys: &[
+        Key::new(
+            "rule.kind",
+            "\"ada-gd\"",
+            Allowed::Kind,
+            "how the server aggregates: see `fedstay list rules`",
+        )
+        .shares(),
+        Key::new(
+            "rule.delta",
+            "0.05",
+            Allowed::NUMBER,
+            "the slack δ: how far above its target loss an agent counts as about to leave",
+        )
+        .otherwise("for ada-gd and retain the problem's own on a problem")
+        .shares(),
+        Key::new(
+            "rule.on_settled",
+            "\"halve\"",
+            Allowed::Word(&["stop", "halve"], &[]),
+            "when everybody is about to leave: `stop`, or `halve` the step size",
+        )
+        .of(&["ada-gd"]),
+        Key::new(
+            "rule.projection",
+            "false",
+            Allowed::Switch,
+            "`false` is the control without the projection",
+        )
+        .of(&["ada-gd"]),
+        Key::new(
+            "rule.margin",
+            "0.05",
+            Allowed::NUMBER,
+            "added to every target loss, against agents that leave a little early",
+        )
+        .of(&["ada-gd", "retain"]),
+        Key::new(
+            "rule.horizon",
+            "0.5",
+            Allowed::NUMBER,
+            "adds this times ‖g‖² too; J·a holds agents that look J steps of size a ahead",
+        )
+        .of(&["ada-gd", "retain"]),
+        Key::new(
+            "rule.base",
+            "\"descent\"",
+            Allowed::Word(&["level", "descent"], &[]),
+            "where to go where no floor is in the way",
+        )
+        .of(&["retain"]),
+        Key::new(
+            "rule.floors",
+            "false",
+            Allowed::Switch,
+            "whether floors are kept; `false` is the control, for agents that never leave",
+        )
+        .of(&["retain"]),
+        Key::new(
+            "rule.trust",
+            "\"auto\"",
+            Allowed::Word(&["auto", "region", "proof"], &[]),
+            "keep steps within a radius in which predictions held: for gradients in single precision \
+             (`auto`), always (`region`) or never (`proof`)",
+        )
+        .of(&["retain"]),
+        Key::new(
+            "rule.landing",
+            "false",
+            Allowed::Switch,
+            "whether to bring everybody under their target loss at the end",
+        )
+        .of(&["retain"]),
+        Key::new(
+            "rule.smoothness",
+            "1.0",
+            Allowed::NUMBER,
+            "a constant H such that every loss is H-smooth, which certifies the landing",
+        )
+        .of(&["retain"])
+        .otherwise("the problem's own on a problem, unknown elsewhere"),
+        Key::new(
+            "rule.c",
+            "4.0",
+            Allowed::NUMBER,
+            "the factor for the weights of agents that are not content",
+        )
+        .of(&["mw-fed"]),
+        Key::new(
+            "rule.variant",
+            "\"load\"",
+            Allowed::Word(&["weight", "load"], &[]),
+            "the weights are those of the answers (`weight`), or set the samples too (`load`)",
+        )
+        .of(&["mw-fed"]),
+        Key::new(
+            "rule.reading",
+            "\"sigmoid\"",
+            Allowed::Word(&["gradient", "sigmoid"], &[]),
+            "weigh by σ(x)(1 − σ(x)) (`gradient`), or by σ(x) (`sigmoid`); x = F − rho",
+        )
+        .of(&["maxfl"]),
+        Key::new("rule.rho", "0.2", Allowed::NUMBER, "the requirement of every agent")
+            .of(&["maxfl"])
+            .otherwise("the agent's epsilon"),
+        Key::new(
+            "rule.e",
+            "0.1",
+            Allowed::NUMBER,
+            "fedmgda-plus: how far a weight may be from 1/M; maxfl: added to the sum of the weights",
+        )
+        .of(&["fedmgda-plus", "maxfl"])
+        .shares(),
+        Key::new(
+            "rule.q",
+            "1.0",
+            Allowed::NUMBER,
+            "how much more a large loss counts; 0 is fedavg",
+        )
+        .of(&["q-fedavg"])
+        .shares(),
+        Key::new(
+            "rule.gamma",
+            "0.1",
+            Allowed::NUMBER,
+            "the step size of the mixture; 0 is the plain mean",
+        )
+        .of(&["afl"])
+        .shares(),
+        Key::new(
+            "rule.alpha",
+            "0.1",
+            Allowed::NUMBER,
+            "the share of the agents, those with the largest losses, that do not give way",
+        )
+        .of(&["fedfv"])
+        .shares(),
+        Key::new(
+            "rule.tau",
+            "1",
+            Allowed::Count(0, COUNT),
+            "for how many rounds the last gradient of an absent agent counts",
+        )
+        .of(&["fedfv"])
+        .shares(),
+        Key::new(
+            "rule.seed",
+            "0",
+            Allowed::Count(0, LARGEST),
+            "the seed of the orders in which conflicts are resolved",
+        )
+        .of(&["pcgrad"])
+        .shares(),
+    ],
+};
+
+/// The name of a rule that is also known under another.
+fn alias(name: &str) -> Option<&'static str> {
+    Rule::ALIASES.contains(&name).then_some(())?;
+    let rule = Rule::named(name)?;
+    Rule::LIST.iter().map(|entry| entry.name).find(|listed| *listed == rule.name())
+}

@@ -1,0 +1,107 @@
+//! The keys as a JSON schema, for editors and other programs.
+
+use super::{Allowed, Key, Kinds, On, PROBLEM, SECTIONS, Section, behaviour};
+use crate::experiment::Experiment;
+use serde_json::{Map, Value, json};
+
+/// Which dialect it is written in.
+const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
+
+impl Experiment {
+    /// The JSON schema (draft 2020-12) of an experiment's file.
+    ///
+    /// It knows every key, its type and bounds, and which kind it belongs to. What depends on
+    /// several values, such as the size of a model, is known only to
+    /// [`from_table`](Self::from_table).
+    pub fn schema() -> Value {
+        let mut properties = Map::new();
+        for section in SECTIONS {
+            match section.name {
+                "" => properties.extend(section.keys.iter().map(Key::property)),
+                name => {
+                    properties.insert(name.to_owned(), section.schema());
+                }
+            }
+        }
+        let training = SECTIONS.iter().filter(|section| section.on == On::Training);
+        let never: Map<String, Value> = training
+            .flat_map(|section| section.entries())
+            .map(|name| (name.to_owned(), Value::Bool(false)))
+            .collect();
+        json!({
+            "$schema": DIALECT,
+            "title": "An experiment of fedstay",
+            "type": "object",
+            "properties": properties,
+            "additionalProperties": false,
+            // A problem brings its own agents: nothing about training can be said with it.
+            "dependentSchemas": { PROBLEM: { "properties": never } },
+        })
+    }
+}
+
+impl Section {
+    fn schema(&self) -> Value {
+        match &self.kinds {
+            None => self.table(None, false),
+            Some(kinds) => {
+                let kinds =
+                    (kinds.names)().into_iter().map(|kind| self.table(Some((kinds, kind)), false));
+                json!({ "description": self.about, "oneOf": kinds.collect::<Vec<_>>() })
+            }
+        }
+    }
+
+    /// The table of one kind. Only the default kind may be left unsaid; a part of a mixed population
+    /// says its kind, and how large a part it is.
+    fn table(&self, kind: Option<(&Kinds, &'static str)>, part: bool) -> Value {
+        let keys = self.keys.iter().filter(|key| kind.is_none_or(|(_, kind)| key.belongs_to(kind)));
+        let mut properties: Map<String, Value> = keys.map(Key::property).collect();
+        let mut required: Vec<&str> = Vec::new();
+        if let Some((kinds, kind)) = kind {
+            properties.insert("kind".to_owned(), json!({ "enum": kinds.spellings(kind) }));
+            let needed = self.keys.iter().filter(|key| key.needed_by.contains(&kind));
+            required.extend(needed.map(Key::short_name));
+            if part || kind != kinds.default {
+                required.push("kind");
+            }
+        }
+        if part {
+            properties.extend(behaviour::PART.iter().map(Key::property));
+        }
+        json!({
+            "type": "object",
+            "properties": properties,
+            "required": required,
+            "additionalProperties": false,
+        })
+    }
+}
+
+impl Kinds {
+    fn spellings(&self, kind: &'static str) -> Vec<&'static str> {
+        let aliases = fedstay::Rule::ALIASES.iter().copied();
+        let aliases = aliases.filter(|alias| (self.alias)(alias) == Some(kind));
+        std::iter::once(kind).chain(aliases).collect()
+    }
+}
+
+impl Key {
+    fn property(&self) -> (String, Value) {
+        let mut schema = match self.allowed {
+            Allowed::Parts => {
+                let section = &behaviour::SECTION;
+                let kinds = section.kinds.iter().flat_map(|kinds| {
+                    let parts = (kinds.names)().into_iter().filter(|kind| *kind != "mixed");
+                    parts.map(move |kind| section.table(Some((kinds, kind)), true))
+                });
+                json!({ "type": "array", "items": { "oneOf": kinds.collect::<Vec<_>>() } })
+            }
+            allowed => allowed.schema(),
+        };
+        if let Value::Object(schema) = &mut schema {
+            schema.insert("description".to_owned(), self.about.into());
+        }
+        (self.short_name().to_owned(), schema)
+    }
+}

@@ -1,0 +1,51 @@
+//! The keys of training on data that stand outside of all tables.
+
+use super::allowed::COUNT;
+use super::{Allowed, Key, On, Section};
+
+pub(super) static SECTION: Section = Section {
+    name: "",
+    about: "Who trains, and how often it is measured",
+    on: On::Training,
+    kinds: None,
+    keys: &[
+        Key::new("agents", "10", Allowed::Count(1, 1_000_000), "how many agents take part")
+            .shares(),
+        Key::new(
+            "population",
+            "20",
+            Allowed::Count(1, 1_000_000),
+            "how many devices there are; those left out serve the population metric",
+        )
+        .otherwise("as many as take part")
+        .shares(),
+        Key::new(
+            "participation",
+            "1.0",
+            Allowed::Positive(1.0),
+            "the share of the agents still in that is asked each round",
+        )
+        .shares(),
+        Key::new(
+            "decides_on",
+            "\"received\"",
+            Allowed::Word(&["received", "own"], &[]),
+            "an agent decides on the model it `received`, or on its `own` after its local work",
+        )
+        .shares(),
+        Key::new(
+            "last_stays",
+            "false",
+            Allowed::Switch,
+            "whether the last remaining agent continues to train",
+        )
+        .shares(),
+        Key::new(
+            "eval_every",
+            "10",
+            Allowed::Count(1, COUNT),
+            "every how many rounds accuracy is measured for everybody",
+        )
+        .shares(),
+    ],
+};

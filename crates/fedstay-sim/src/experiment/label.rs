@@ -1,0 +1,143 @@
+//! Labels: a rule with what is changed about it, such as `ada-gd+halve` or `fedavg+early-stop`.
+
+use super::SpecError;
+use fedstay::{Aggregator, Behaviour, Policy, Rule};
+use toml::{Table, Value};
+
+/// The experiment under another rule: `ada-gd+halve`, `fedavg+early-stop`. What the file says about
+/// the rule is kept where it is the same one.
+///
+/// # Errors
+/// When the label carries something that a rule cannot.
+pub fn under(mut table: Table, label: &str) -> Result<Table, SpecError> {
+    let (kind, changes) = rule_of(label);
+    let entry = table.entry("rule").or_insert_with(|| Value::Table(Table::new()));
+    let rule =
+        entry.as_table_mut().ok_or_else(|| SpecError::NotASection { section: "rule".into() })?;
+    let delta = rule.get("delta").cloned();
+    if rule.get("kind").and_then(Value::as_str) != Some(kind) {
+        rule.clear();
+        rule.insert("kind".into(), kind.into());
+        // The slack means the same for every rule that acts on a prediction.
+        if let (Some(delta), false) = (delta, matches!(kind, "fedavg" | "minibatch-sgd")) {
+            rule.insert("delta".into(), delta);
+        }
+    }
+    let own = Rule::named(kind).map_or(&[][..], |rule| rule.facts().changes);
+    let mut others = Vec::new();
+    for change in changes {
+        let Some(known) = own.iter().find(|known| known.name == change) else {
+            others.push(change);
+            continue;
+        };
+        let set: Table = super::read_table(known.set)?;
+        rule.extend(set);
+    }
+    for change in others {
+        let (section, kind) = match change {
+            _ if policies().any(|name| name == change) => ("policy", change),
+            _ if behaviours().any(|name| name == change) => ("behaviour", change),
+            _ => {
+                let plus = |names: &mut dyn Iterator<Item = &'static str>| {
+                    names.map(|name| format!("+{name}")).collect::<Vec<_>>().join(", ")
+                };
+                let mut known = own.iter().map(|change| change.name).chain(policies());
+                let can =
+                    format!("{} or a behaviour ({})", plus(&mut known), plus(&mut behaviours()));
+                let [label, kind, change] = [label, kind, change].map(str::to_owned);
+                return Err(SpecError::Label { label, kind, can, change });
+            }
+        };
+        let kind = Table::from_iter([("kind".to_owned(), Value::from(kind))]);
+        table.insert(section.into(), Value::Table(kind));
+    }
+    Ok(table)
+}
+
+/// The rule of a label and what is changed about it. Some rules have a `+` in their name.
+fn rule_of(label: &str) -> (&str, Vec<&str>) {
+    let named = Rule::ALIASES.iter().find(|alias| {
+        label.strip_prefix(**alias).is_some_and(|rest| rest.is_empty() || rest.starts_with('+'))
+    });
+    let end = named.map_or_else(|| label.find('+').unwrap_or(label.len()), |alias| alias.len());
+    let (kind, rest) = label.split_at(end);
+    (kind, rest.split('+').skip(1).collect())
+}
+
+/// The policies a label can carry.
+fn policies() -> impl Iterator<Item = &'static str> {
+    Policy::LIST.iter().map(|entry| entry.name).filter(|name| *name != "none")
+}
+
+/// The behaviours a label can carry: those that need nothing else said.
+fn behaviours() -> impl Iterator<Item = &'static str> {
+    Behaviour::LIST.iter().map(|entry| entry.name).filter(|name| *name != "mixed")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(text: &str) -> Table {
+        toml::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn a_label_says_rule_policy_and_behaviour() {
+        let table = table("seed = 3\n[rule]\nkind = \"ada-gd\"\ndelta = 0.02");
+        let halved = under(table.clone(), "ada-gd+halve+no-projection").unwrap();
+        assert_eq!(halved["rule"]["delta"].as_float(), Some(0.02));
+        assert_eq!(halved["rule"]["on_settled"].as_str(), Some("halve"));
+        assert_eq!(halved["rule"]["projection"].as_bool(), Some(false));
+        let never = under(table, "fedavg+keep-best+never").unwrap();
+        assert_eq!(never["rule"].as_table().unwrap().len(), 1);
+        assert_eq!(never["policy"]["kind"].as_str(), Some("keep-best"));
+        assert_eq!(never["behaviour"]["kind"].as_str(), Some("never"));
+        assert_eq!(never["seed"].as_integer(), Some(3));
+    }
+
+    #[test]
+    fn the_slack_survives_a_change_of_rule_that_has_one() {
+        let start = table("[rule]\nkind = \"ada-gd\"\ndelta = 0.02");
+        let averaged = under(start.clone(), "minibatch-sgd").unwrap();
+        assert!(averaged["rule"].get("delta").is_none());
+        let same = under(start, "ada-gd").unwrap();
+        assert_eq!(same["rule"]["delta"].as_float(), Some(0.02));
+    }
+
+    #[test]
+    fn a_rule_with_a_plus_in_its_name_is_found() {
+        let plain = under(Table::new(), "fedmgda+").unwrap();
+        assert_eq!(plain["rule"]["kind"].as_str(), Some("fedmgda+"));
+        let changed = under(Table::new(), "fedmgda++keep-best+two-sided").unwrap();
+        assert_eq!(changed["rule"]["kind"].as_str(), Some("fedmgda+"));
+        assert_eq!(changed["policy"]["kind"].as_str(), Some("keep-best"));
+        assert_eq!(changed["behaviour"]["kind"].as_str(), Some("two-sided"));
+    }
+
+    #[test]
+    fn what_a_rule_says_a_label_may_change_can_be_changed() {
+        for entry in Rule::LIST {
+            for change in Rule::named(entry.name).unwrap().facts().changes {
+                let label = format!("{}+{}", entry.name, change.name);
+                let changed = under(Table::new(), &label).unwrap();
+                let changed: Rule = changed["rule"].clone().try_into().unwrap();
+                // What is printed is what was asked for; not everything is.
+                let printed = changed.facts().label;
+                assert!(printed.is_empty() || printed == [change.name], "{label}: {printed:?}");
+                assert_eq!(printed.is_empty(), matches!(change.name, "stop" | "horizon"));
+            }
+        }
+    }
+
+    #[test]
+    fn what_no_rule_can_carry_is_refused() {
+        let error = under(Table::new(), "fedavg+slowly").unwrap_err();
+        assert!(error.to_string().contains("not +slowly"), "{error}");
+        let error = under(Table::new(), "retain+halve").unwrap_err().to_string();
+        assert!(error.contains("retain can carry +horizon, +early-stop"), "{error}");
+        let horizon = under(Table::new(), "retain+horizon+guard").unwrap();
+        assert_eq!(horizon["rule"]["horizon"].as_float(), Some(0.1));
+        assert_eq!(horizon["policy"]["kind"].as_str(), Some("guard"));
+    }
+}

@@ -1,0 +1,329 @@
+//! An experiment: what a TOML file says, checked and completed.
+//!
+//! A file says only what differs from the defaults; [`Experiment`] is the whole, as it is written
+//! back to a run's folder. Keys are checked against one list ([`KEYS`]), so that a typing error is
+//! answered with the nearest keys there are.
+
+pub(crate) mod bounds;
+mod complete;
+mod default;
+mod epsilon;
+mod error;
+mod keys;
+mod label;
+pub(crate) mod table;
+mod warnings;
+mod work;
+
+pub use bounds::{MOST_THREADS, check_threads};
+pub use default::{DEFAULT, default_under, differences};
+pub use epsilon::Epsilon;
+pub use error::SpecError;
+pub(crate) use keys::may_share;
+pub use keys::{Allowed, KEYS, Key, Kinds, On, SECTIONS, Section, page};
+pub use label::under;
+pub use table::read_table;
+pub use work::{Training, Work};
+
+use crate::model::Architecture;
+use crate::simulator::DecidesOn;
+use fedstay::problem::Problem;
+use fedstay::{Aggregator, Behaviour, Decide, Policy, Privacy, Rule};
+use keys::{check_keys, training_key};
+use serde::{Deserialize, Serialize};
+use toml::Table;
+
+/// A whole experiment: every key has its value.
+///
+/// Unknown keys are refused before this is read (see [`KEYS`]); serde could not, because the keys of
+/// [`Training`] stand on the same level. [`from_table`](Self::from_table) completes what serde's own
+/// reader wants to be whole.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Experiment {
+    /// The seed of all randomness.
+    pub seed: u64,
+    /// The most rounds to run.
+    pub rounds: u32,
+    /// The server's step size η.
+    pub step_size: f64,
+    /// The precision at which an agent is content: one for all, one an agent, or relative.
+    pub epsilon: Epsilon,
+    /// Keep the Gram matrices of the agents' gradients, for `fedstay check`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub record_gram: bool,
+    /// Flag agents whose reports contradict themselves; where that is a proof, if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check_reports: Option<bool>,
+    /// How the server aggregates.
+    pub rule: Rule,
+    /// What the server does around the rule.
+    #[serde(default)]
+    pub policy: Policy,
+    /// How agents decide.
+    #[serde(default)]
+    pub behaviour: Behaviour,
+    /// What agents do to their reports before they send them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub privacy: Option<Privacy>,
+    /// What it works on: a named problem, or training on data.
+    #[serde(flatten)]
+    pub work: Work,
+}
+
+impl Experiment {
+    /// Reads a file's text, with keys set from outside on top, and completes it.
+    ///
+    /// # Errors
+    /// With a message that names the key and the nearest valid ones.
+    pub fn parse(text: &str, set: &[(String, String)]) -> Result<Self, SpecError> {
+        let mut table = read_table(text)?;
+        for (key, value) in set {
+            table::put(&mut table, key, table::parse_value(value))?;
+        }
+        Self::from_table(table)
+    }
+
+    /// Completes a table.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse).
+    pub fn from_table(mut table: Table) -> Result<Self, SpecError> {
+        if table.contains_key("grid") {
+            return Err(SpecError::IsSweep);
+        }
+        check_keys(&table)?;
+        if let Some(key) = training_key(&table) {
+            return Err(SpecError::TrainingOnProblem { key });
+        }
+        complete::complete(&mut table)?;
+        let experiment: Self = table.try_into().map_err(SpecError::unreadable)?;
+        experiment.check()?;
+        Ok(experiment)
+    }
+
+    /// The text of a file that says all of it.
+    ///
+    /// # Errors
+    /// Never, for an experiment that was parsed.
+    pub fn to_toml(&self) -> Result<String, SpecError> {
+        Ok(toml::to_string(self)?)
+    }
+
+    /// The problem, if it is on one.
+    pub fn problem(&self) -> Option<&Problem> {
+        match &self.work {
+            Work::Problem(problem) => Some(problem),
+            Work::Training(_) => None,
+        }
+    }
+
+    /// What is trained, if it trains on data.
+    pub fn training(&self) -> Option<&Training> {
+        match &self.work {
+            Work::Problem(_) => None,
+            Work::Training(training) => Some(training),
+        }
+    }
+
+    /// What is trained, in a word.
+    pub fn on(&self) -> &str {
+        match &self.work {
+            Work::Problem(problem) => problem.name(),
+            Work::Training(training) => training.data.source.kind(),
+        }
+    }
+
+    /// Whether agents decide on, and report, the loss of their own model.
+    pub fn decides_on_own(&self) -> bool {
+        self.training().is_some_and(|training| training.decides_on == DecidesOn::Own)
+    }
+
+    /// How many vectors and numbers a report consists of, for the accounting of privacy.
+    pub fn parts_of_a_report(&self) -> u32 {
+        let both =
+            |training: &Training| training.local.exact_gradient && !training.local.is_exact();
+        if self.training().is_some_and(both) { 3 } else { 2 }
+    }
+
+    /// Whether honest agents report exact losses and gradients of convex functions, both at the
+    /// weights they received: inequalities between them are then proofs.
+    pub fn is_convex(&self) -> bool {
+        let sets_loads = self.rule.facts().sets_loads;
+        let convex = match &self.work {
+            Work::Problem(problem) => problem.is_convex(),
+            Work::Training(training) => {
+                let exact = training.local.is_exact() || training.local.exact_gradient;
+                let received = training.decides_on == DecidesOn::Received;
+                exact && received && !sets_loads && training.model.is_convex()
+            }
+        };
+        convex && self.privacy.is_none()
+    }
+
+    /// The rule with what was added to it: `fedavg+early-stop`, `ada-gd+halve`.
+    pub fn rule_label(&self) -> String {
+        rule_label(&self.rule, &self.policy, &self.behaviour)
+    }
+
+    /// Checks what depends on several keys, or is another part's to know.
+    fn check(&self) -> Result<(), SpecError> {
+        self.behaviour.check()?;
+        if let Some(privacy) = &self.privacy {
+            privacy.check()?;
+        }
+        if let Some(training) = self.training() {
+            training.data.check()?;
+            training.model.check()?;
+        }
+        Ok(())
+    }
+}
+
+/// A rule with what was added to it: `fedavg+early-stop`, `ada-gd+halve`.
+pub fn rule_label(rule: &Rule, policy: &Policy, behaviour: &Behaviour) -> String {
+    let mut label = rule.name().to_owned();
+    for change in rule.facts().label {
+        label.push('+');
+        label.push_str(change);
+    }
+    if *policy != Policy::None {
+        label.push('+');
+        label.push_str(policy.name());
+    }
+    if behaviour.name() != "threshold" {
+        label.push('+');
+        label.push_str(behaviour.name());
+    }
+    label
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(pairs: &[(&str, &str)]) -> Result<Experiment, SpecError> {
+        let pairs: Vec<(String, String)> =
+            pairs.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+        Experiment::parse("", &pairs)
+    }
+
+    #[test]
+    fn an_experiment_survives_its_own_file() {
+        for pairs in [
+            &[][..],
+            &[("problem.kind", "observation-3"), ("problem.alpha", "2")],
+            &[("problem.kind", "huber"), ("epsilon", "[0.1, 0.2, 0.1, 0.1, 0.3]")],
+            &[("data.kind", "digits"), ("rule.kind", "fedavg"), ("epsilon", "1.1 * local")],
+            &[("model.kind", "softmax-regression"), ("policy.kind", "early-stop")],
+            &[
+                ("behaviour.kind", "mixed"),
+                (
+                    "behaviour.of",
+                    "[{kind='lying', agents=[2], within=0.1}, {kind='utility', share=1.0}]",
+                ),
+            ],
+        ] {
+            let experiment = set(pairs).unwrap();
+            let text = experiment.to_toml().unwrap();
+            assert_eq!(Experiment::parse(&text, &[]).unwrap(), experiment, "{text}");
+        }
+    }
+
+    #[test]
+    fn typing_errors_are_answered_with_the_nearest_names() {
+        let message = |pairs: &[(&str, &str)]| set(pairs).unwrap_err().to_string();
+        assert!(message(&[("rule.detla", "1")]).contains("`rule.delta`"));
+        assert!(message(&[("rule.kind", "ada-dg")]).contains("`ada-gd`"));
+        assert!(message(&[("problem.kind", "observation3")]).contains("`observation-3`"));
+        assert!(message(&[("sed", "1")]).contains("`seed`"));
+        assert!(
+            message(&[("problem.kind", "observation-2"), ("problem.alpha", "1")]).contains("alpha")
+        );
+        assert!(
+            message(&[("problem.kind", "observation-2"), ("agents", "3")]).contains("[problem]")
+        );
+    }
+
+    #[test]
+    fn a_configuration_has_no_memory_and_cannot_have_one() {
+        for text in [
+            "[rule]\nkind = \"afl\"\nmemory = []",
+            "[rule]\nkind = \"afl\"\nmemory = [[0, 1.0]]",
+            "[rule]\nkind = \"afl\"\nmemory = {}",
+            "[rule]\nkind = \"retain\"\nmemory = {}",
+            "[rule]\nkind = \"retain\"\nmemory = { radius = 1.0, predicted = [], curvature = 0.0 }",
+            "[policy]\nkind = \"keep-best\"\nmemory = {}",
+            "[policy]\nkind = \"keep-best\"\nmemory = { somebody_left = true, epsilons = [] }",
+            "[rule]\nkind = \"custom\"",
+        ] {
+            assert!(Experiment::parse(text, &[]).is_err(), "{text}");
+        }
+        for entry in Rule::LIST {
+            let text = set(&[("rule.kind", entry.name)]).unwrap().to_toml().unwrap();
+            assert!(!text.contains("memory"), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_a_rule_takes_from_the_problem_is_given_to_it_and_to_no_other() {
+        for entry in Rule::LIST {
+            let pairs = [("problem.kind", "huber"), ("rule.kind", entry.name)];
+            let rule = Table::try_from(set(&pairs).unwrap().rule).unwrap();
+            let facts = Rule::named(entry.name).unwrap().facts();
+            assert_eq!(rule.contains_key("smoothness"), facts.takes_smoothness, "{}", entry.name);
+            let given = rule["delta"].as_float() == Some(0.02);
+            assert_eq!(given, facts.slack.is_some(), "{}", entry.name);
+        }
+    }
+
+    #[test]
+    fn only_exact_reports_of_a_convex_model_or_problem_are_proofs() {
+        let convex = |pairs: &[(&str, &str)]| set(pairs).unwrap().is_convex();
+        assert!(convex(&[("model.kind", "softmax-regression")]));
+        assert!(convex(&[("problem.kind", "observation-3")]));
+        assert!(!convex(&[]), "the default is a net");
+        for doubtful in [
+            ("local.steps", "5"),
+            ("local.batch", "10"),
+            ("decides_on", "own"),
+            ("privacy.noise", "0.5"),
+        ] {
+            let mut pairs = vec![("model.kind", "softmax-regression"), doubtful];
+            if doubtful.0.starts_with("privacy") {
+                pairs.extend([("privacy.clip", "1.0"), ("privacy.loss_clip", "2.0")]);
+            }
+            assert!(!convex(&pairs), "{doubtful:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_file_is_told_in_one_line_with_the_place() {
+        let said = |text: &str| Experiment::parse(text, &[]).unwrap_err().to_string();
+        assert!(said("rounds = 3\nseed = = 4").starts_with("line 2, column 8: "));
+        for text in ["[", "a = \"\n\"", "seed = 18446744073709551616", "x = {\n", "\u{feff}= 1"] {
+            assert!(!said(text).contains('\n'), "{}", said(text));
+        }
+    }
+
+    #[test]
+    fn nonsense_is_refused_by_name() {
+        for (key, value) in [
+            ("rounds", "0"),
+            ("rounds", "-1"),
+            ("rounds", "99999999999999999999"),
+            ("step_size", "0"),
+            ("step_size", "nan"),
+            ("participation", "0"),
+            ("eval_every", "0"),
+            ("agents", "0"),
+            ("epsilon", "\"soon\""),
+            ("seed", "-1"),
+            ("rule", "3"),
+            ("behaviour.kind", "mixed"),
+            ("a..b", "1"),
+        ] {
+            let error = set(&[(key, value)]).unwrap_err().to_string();
+            assert!(!error.is_empty() && !error.contains('\n'), "{key} = {value}: {error}");
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! What an experiment works on: a named problem, or training on data.
+
+use super::keys;
+use crate::data::Data;
+use crate::model::Model;
+use crate::partition::Partition;
+use crate::simulator::DecidesOn;
+use crate::simulator::local_work::Local;
+use fedstay::problem::Problem;
+use serde::de::Error as _;
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use toml::Table;
+
+/// What an experiment works on. In a file, a problem is the table `[problem]`; without it the keys of
+/// [`Training`] stand at the top.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Work {
+    /// A named problem with exact oracles, which brings its own agents.
+    Problem(Problem),
+    /// Training a model on data that are dealt out to agents.
+    Training(Training),
+}
+
+/// What is trained, on what, by whom.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Training {
+    /// How many agents take part.
+    pub agents: usize,
+    /// How many devices there are; those that do not take part serve the population metric.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub population: Option<usize>,
+    /// The share of the agents still in that is asked each round.
+    pub participation: f64,
+    /// On which loss an agent decides.
+    pub decides_on: DecidesOn,
+    /// Whether the last remaining agent continues to train.
+    pub last_stays: bool,
+    /// Every how many rounds loss and accuracy of all agents and the population are measured.
+    pub eval_every: u32,
+    /// The data.
+    pub data: Data,
+    /// How they are dealt to the agents.
+    pub partition: Partition,
+    /// The model.
+    pub model: Model,
+    /// The agents' local work.
+    pub local: Local,
+}
+
+impl Default for Training {
+    fn default() -> Self {
+        Self {
+            agents: 10,
+            population: None,
+            participation: 1.0,
+            decides_on: DecidesOn::Received,
+            last_stays: false,
+            eval_every: 10,
+            data: Data::default(),
+            partition: Partition::default(),
+            model: Model::Mlp(Default::default()),
+            local: Local::default(),
+        }
+    }
+}
+
+impl Serialize for Work {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Problem(problem) => {
+                let mut map = serializer.serialize_map(Some(1))?;
+                map.serialize_entry(keys::PROBLEM, problem)?;
+                map.end()
+            }
+            Self::Training(training) => training.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Work {
+    /// Written by hand, because serde's own untagged enums say only that nothing fits.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut table = Table::deserialize(deserializer)?;
+        let work = match table.remove(keys::PROBLEM) {
+            Some(problem) => problem.try_into().map(Self::Problem),
+            None => table.try_into().map(Self::Training),
+        };
+        work.map_err(|error: toml::de::Error| D::Error::custom(error.message()))
+    }
+}

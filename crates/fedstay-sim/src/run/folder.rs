@@ -1,0 +1,456 @@
+//! A run's folder, written so that a killed process loses nothing that was finished.
+//!
+//! | file | what |
+//! |---|---|
+//! | `config.toml` | the whole experiment, with seed and version |
+//! | `rounds.jsonl` | a header, then one line a round |
+//! | `gram.jsonl` | with `record_gram`: the agents' Gram matrix, one line a round |
+//! | `checkpoint` | what `--resume` needs |
+//! | `model.safetensors` | the delivered weights, under the names PyTorch gives the layers |
+//! | `summary.json` | the verdict; there only once the run is over |
+//!
+//! A line goes to the operating system as soon as its round is over. A checkpoint is taken now and
+//! then, and tells how long the files were at that moment and their hashes; resuming cuts them back
+//! to it and computes what follows again, to the same bytes. One process at a time: see `lock.rs`.
+
+use super::checkpoint::{Asked, Checkpoint, hash_of};
+use super::disk::{named, sync_folder_of, write_whole};
+use super::journal::{Journal, to_line};
+use super::lock::RunLock;
+use super::model::{TensorShapes, model_bytes};
+use crate::experiment::SpecError;
+use fedstay::record::{GramLine, Header, RoundLine, Summary};
+use fedstay::{Book, Error, Moment, RoundRecord, SessionState};
+use std::io;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// The most work a killed run has to do again.
+const BETWEEN_CHECKPOINTS: Duration = Duration::from_millis(500);
+
+/// What can go wrong with a run's folder.
+#[derive(Debug, thiserror::Error)]
+pub enum FolderError {
+    /// The disk is full, a folder is missing or may not be written to.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// The folder holds something else than what was asked for.
+    #[error("{0}")]
+    Content(String),
+    /// There is a run in it already, or another process is writing it now.
+    #[error("{0}")]
+    Taken(String),
+    /// A file of the run is not what the run had written; it is not continued.
+    #[error("{} {how}", file.display())]
+    Changed {
+        /// Which.
+        file: PathBuf,
+        /// What is the matter with it.
+        how: String,
+    },
+    /// Its experiment cannot be used.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// Its run cannot be saved or taken up.
+    #[error(transparent)]
+    Run(#[from] Error),
+}
+
+/// Who makes a run, and so how it is continued: what error messages say depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Driver {
+    /// The command line, whose agents are computed here.
+    Command,
+    /// A program in Python that has the agents, Flower's for instance. They may join late.
+    Python,
+}
+
+impl Driver {
+    fn to_continue(self, path: &Path) -> String {
+        match self {
+            Self::Command => format!("continue it with `fedstay run --resume {}`", path.display()),
+            Self::Python => "continue it with resume=True".to_owned(),
+        }
+    }
+
+    fn elsewhere(self) -> &'static str {
+        match self {
+            Self::Command => "choose another --out",
+            Self::Python => "choose another folder",
+        }
+    }
+
+    fn anew(self, path: &Path) -> String {
+        match self {
+            Self::Command => {
+                let config = path.join("config.toml");
+                format!("begin anew with `fedstay run {} --out ANOTHER`", config.display())
+            }
+            Self::Python => "begin anew in another folder".to_owned(),
+        }
+    }
+
+    /// The error about a checkpoint that is not one of this run.
+    pub fn changed(self, path: &Path, error: &Error) -> FolderError {
+        let how = format!("does not fit the experiment: {error}");
+        self.told(path, FolderError::Changed { file: path.join("checkpoint"), how })
+    }
+
+    /// An error with what can be done about it.
+    fn told(self, path: &Path, error: FolderError) -> FolderError {
+        match error {
+            FolderError::Changed { file, how } => FolderError::Content(format!(
+                "{} {how}; put the file back as it was, or {}",
+                file.display(),
+                self.anew(path)
+            )),
+            other => other,
+        }
+    }
+}
+
+/// What a run begins with.
+#[derive(Debug, Clone, Copy)]
+pub struct Start<'a> {
+    /// The text of `config.toml`.
+    pub config: &'a str,
+    /// The first line of `rounds.jsonl`.
+    pub header: &'a Header,
+    /// Whether the agents' Gram matrices are kept, too.
+    pub gram: bool,
+    /// What a resumed run must do too.
+    pub asked: Asked,
+}
+
+/// A run that was cut off.
+#[derive(Debug)]
+pub struct CutOff {
+    /// Its folder, cut back to the last checkpoint.
+    pub folder: Folder,
+    /// The text of its `config.toml`.
+    pub config: String,
+    /// Where it stood; nowhere before its first round.
+    pub state: Option<SessionState>,
+}
+
+/// The folder of a run that is being written. A [`Book`].
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+    driver: Driver,
+    config: String,
+    rounds: Journal,
+    gram: Option<Journal>,
+    asked: Asked,
+    between_checkpoints: Duration,
+    last_checkpoint: Option<Instant>,
+    /// Last, so that it is given back when everything else is closed.
+    _lock: RunLock,
+}
+
+impl Folder {
+    /// A new folder for a run that has not begun.
+    ///
+    /// # Errors
+    /// When there is a run in it already, another process is making one, or it cannot be written to.
+    pub fn create(path: &Path, start: &Start<'_>, driver: Driver) -> Result<Self, FolderError> {
+        let config = path.join("config.toml");
+        let vacant = || match config.exists() {
+            false => Ok(()),
+            true => Err(FolderError::Taken(format!(
+                "{} holds a run already; {}, or {}",
+                path.display(),
+                driver.to_continue(path),
+                driver.elsewhere()
+            ))),
+        };
+        // Before the lock too, so that a run that is over keeps its folder as it is.
+        vacant()?;
+        std::fs::create_dir_all(path).map_err(named(path))?;
+        let lock = RunLock::take(path)?;
+        vacant()?;
+        sync_folder_of(path)?;
+        let gram = serde_json::json!({ "schema": GramLine::SCHEMA });
+        let gram =
+            start.gram.then(|| Journal::create(&path.join("gram.jsonl"), &gram)).transpose()?;
+        let mut folder = Self {
+            path: path.to_owned(),
+            driver,
+            config: hash_of(start.config),
+            rounds: Journal::create(&path.join("rounds.jsonl"), start.header)?,
+            gram,
+            asked: start.asked,
+            between_checkpoints: BETWEEN_CHECKPOINTS,
+            last_checkpoint: None,
+            _lock: lock,
+        };
+        folder.checkpoint(None)?;
+        // Last, because a folder with a config.toml is a run that can be resumed.
+        write_whole(&config, start.config.as_bytes())?;
+        Ok(folder)
+    }
+
+    /// The folder of a run that was cut off, as it was at the last checkpoint.
+    ///
+    /// # Errors
+    /// When there is no run, it is over, another process is writing it, or one of its files was
+    /// changed since.
+    pub fn resume(path: &Path, driver: Driver) -> Result<CutOff, FolderError> {
+        let config = path.join("config.toml");
+        let read = || {
+            std::fs::read_to_string(&config).map_err(|error| {
+                FolderError::Content(format!(
+                    "{}: {error}; there is no run to resume in {}",
+                    config.display(),
+                    path.display()
+                ))
+            })
+        };
+        let unfinished = || match path.join("summary.json").exists() {
+            false => Ok(()),
+            true => Err(FolderError::Content(format!(
+                "the run in {} is over: its result is in summary.json{}",
+                path.display(),
+                if driver == Driver::Python { "; choose another folder" } else { "" }
+            ))),
+        };
+        // Nothing is touched, not even by the lock, where there is nothing to resume.
+        let text = read()?;
+        if let (Driver::Command, Some(on)) = (driver, made_in_python(&text)) {
+            return Err(FolderError::Content(format!(
+                "the agents of the run in {} are in Python ({on}): start the same program again, it \
+                 continues where it was",
+                path.display()
+            )));
+        }
+        unfinished()?;
+        let lock = RunLock::take(path)?;
+        unfinished()?;
+        Self::take_up(path, read()?, driver, lock).map_err(|error| driver.told(path, error))
+    }
+
+    fn take_up(
+        path: &Path,
+        config: String,
+        driver: Driver,
+        lock: RunLock,
+    ) -> Result<CutOff, FolderError> {
+        let saved: Checkpoint<SessionState> = Checkpoint::read(path)?;
+        saved.check_config(path, &config)?;
+        let rounds = path.join("rounds.jsonl");
+        let rounds = match driver {
+            Driver::Command => Journal::resume(&rounds, &saved.rounds)?,
+            // Somebody may have joined in a round that was lost: the next one writes the header anew.
+            Driver::Python => Journal::resume_under_any_header(&rounds, &saved.rounds)?,
+        };
+        let gram = saved.gram.as_ref();
+        let gram = gram.map(|mark| Journal::resume(&path.join("gram.jsonl"), mark)).transpose()?;
+        let folder = Self {
+            path: path.to_owned(),
+            driver,
+            config: saved.config,
+            rounds,
+            gram,
+            asked: saved.asked,
+            between_checkpoints: BETWEEN_CHECKPOINTS,
+            last_checkpoint: None,
+            _lock: lock,
+        };
+        Ok(CutOff { folder, config, state: saved.state })
+    }
+
+    /// The same folder with another pause between two checkpoints.
+    #[must_use]
+    pub fn with_pause(self, between_checkpoints: Duration) -> Self {
+        Self { between_checkpoints, ..self }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What is to be found out beyond the experiment.
+    pub fn asked(&self) -> Asked {
+        self.asked
+    }
+
+    /// Asks for more than the run was begun with.
+    pub fn ask(&mut self, more: Asked) {
+        self.asked.story |= more.story;
+        self.asked.counterfactual |= more.counterfactual;
+    }
+
+    /// Writes the delivered model and the summary; the run is then over.
+    ///
+    /// # Errors
+    /// When the disk is full; resuming then ends the run again.
+    pub fn finish(
+        &mut self,
+        state: SessionState,
+        weights: &[f64],
+        layout: &TensorShapes,
+        summary: &Summary,
+    ) -> Result<(), FolderError> {
+        // When a checkpoint was due is a matter of time; the last one is not.
+        self.checkpoint(Some(state))?;
+        let model = model_bytes(weights, layout).map_err(FolderError::Content)?;
+        write_whole(&self.path.join("model.safetensors"), &model)?;
+        Ok(write_whole(&self.path.join("summary.json"), &summary_text(summary)?)?)
+    }
+
+    fn checkpoint(&mut self, state: Option<SessionState>) -> io::Result<()> {
+        let checkpoint = Checkpoint {
+            config: self.config.clone(),
+            rounds: self.rounds.mark()?,
+            gram: self.gram.as_mut().map(Journal::mark).transpose()?,
+            asked: self.asked,
+            state,
+        };
+        checkpoint.write(&self.path)
+    }
+
+    /// Writes what a round leaves behind; says which file failed.
+    fn append(&mut self, record: &RoundRecord<'_>) -> Result<(), (&'static str, io::Error)> {
+        let failed = |name: &'static str| move |error: io::Error| (name, error);
+        if record.header_changed {
+            // Agents that joined late stand in the header too.
+            self.rounds.replace_first(record.header).map_err(failed("rounds.jsonl"))?;
+        }
+        self.rounds.append(&record.line).map_err(failed("rounds.jsonl"))?;
+        if let Some(gram) = &mut self.gram {
+            gram.append(&GramLine::new(record)).map_err(failed("gram.jsonl"))?;
+        }
+        Ok(())
+    }
+}
+
+impl Book for Folder {
+    fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
+        self.append(record).map_err(|(name, error)| {
+            Error::Book(format!(
+                "{}: {error}; all rounds before {} are kept: make room, then {}",
+                self.path.join(name).display(),
+                record.line.round,
+                self.driver.to_continue(&self.path)
+            ))
+        })?;
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn between(&mut self, moment: &Moment<'_>) -> Result<(), Error> {
+        let due =
+            self.last_checkpoint.is_none_or(|last| last.elapsed() >= self.between_checkpoints);
+        if due || moment.over {
+            let state = (moment.state)()?;
+            self.checkpoint(Some(state)).map_err(|error| Error::Book(error.to_string()))?;
+            self.last_checkpoint = Some(Instant::now());
+        }
+        Ok(())
+    }
+}
+
+fn summary_text(summary: &Summary) -> Result<Vec<u8>, FolderError> {
+    let mut text = serde_json::to_vec_pretty(summary)
+        .map_err(|error| FolderError::Content(error.to_string()))?;
+    text.push(b'\n');
+    Ok(text)
+}
+
+/// Writes the folder of a run that is over and known only by its records. Temporary: it is
+/// not synced to disk.
+pub(crate) fn write_folder(
+    path: &Path,
+    config: &str,
+    header: &Header,
+    lines: &[RoundLine],
+    summary: &Summary,
+) -> Result<(), FolderError> {
+    std::fs::create_dir_all(path).map_err(named(path))?;
+    let mut rounds = to_line(header)?;
+    for line in lines {
+        rounds.extend(to_line(line)?);
+    }
+    let write = |name: &str, bytes: &[u8]| {
+        let path = path.join(name);
+        std::fs::write(&path, bytes).map_err(named(&path))
+    };
+    write("summary.json", &summary_text(summary)?)?;
+    write("config.toml", config.as_bytes())?;
+    // Last, because a folder with rounds in it is one to look at.
+    Ok(write("rounds.jsonl", &rounds)?)
+}
+
+/// What says so, if the agents of a run are in Python, Flower's for instance: the program that has
+/// them can continue such a run, nobody else can compute it.
+pub fn made_in_python(config: &str) -> Option<String> {
+    // No experiment has this key; the runs that Python drives all do.
+    let table: toml::Table = toml::from_str(config).ok()?;
+    Some(format!("on = {}", table.get("on")?))
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use crate::experiment::Experiment;
+    use crate::run::Trial;
+
+    fn trial() -> Trial {
+        let set = [("problem.kind", "observation-3"), ("rule.kind", "fedavg")];
+        let set: Vec<(String, String)> =
+            set.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+        Trial::new(Experiment::parse("", &set).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_full_disk_loses_no_finished_round_and_the_run_goes_on_once_there_is_room() {
+        let folder = tempfile::tempdir().unwrap();
+        let whole = folder.path().join("whole");
+        let mut first = trial();
+        let mut kept = first.keep_in(&whole, Asked::default()).unwrap();
+        let summary = first.run(&mut [&mut kept]).unwrap().unwrap();
+        first.close(&mut kept, &summary).unwrap();
+
+        /// Lets some rounds through; then the disk is full.
+        struct Filling {
+            folder: Folder,
+            room: u32,
+        }
+        impl Book for Filling {
+            fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
+                if record.line.round > self.room {
+                    let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
+                    self.folder.rounds.file = full.unwrap();
+                }
+                self.folder.round(record)
+            }
+            fn between(&mut self, moment: &Moment<'_>) -> Result<(), Error> {
+                self.folder.between(moment)
+            }
+        }
+        let path = folder.path().join("full");
+        let mut second = trial();
+        let new = second.keep_in(&path, Asked::default()).unwrap();
+        let mut filling = Filling { folder: new, room: 20 };
+        let error = second.run(&mut [&mut filling]).unwrap_err().to_string();
+        assert!(error.contains("rounds.jsonl") && error.contains("--resume"), "{error}");
+        let read = |run: &Path, file: &str| std::fs::read(run.join(file)).unwrap();
+        assert_eq!(read(&path, "rounds.jsonl").split(|byte| *byte == b'\n').count(), 22);
+
+        drop(filling);
+        let (mut resumed, mut trial) = Trial::resume_in(&path).unwrap();
+        let summary = trial.run(&mut [&mut resumed]).unwrap().unwrap();
+        trial.close(&mut resumed, &summary).unwrap();
+        for file in ["rounds.jsonl", "summary.json", "checkpoint", "model.safetensors"] {
+            assert_eq!(read(&whole, file), read(&path, file), "{file}");
+        }
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_made_is_named() {
+        let error = trial().keep_in(Path::new("/proc/nowhere"), Asked::default());
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("/proc/nowhere"), "{error}");
+    }
+}

@@ -1,0 +1,23 @@
+//! One run of an experiment, and the folder that keeps it.
+
+mod checkpoint;
+mod disk;
+mod folder;
+mod journal;
+mod lock;
+mod model;
+mod reader;
+mod tensorboard;
+mod trial;
+
+pub use checkpoint::{Asked, Checkpoint, hash_of};
+pub use disk::write_whole;
+pub(crate) use folder::write_folder;
+pub use folder::{CutOff, Driver, Folder, FolderError, Start, made_in_python};
+pub use journal::{Journal, Mark};
+pub use lock::RunLock;
+pub use model::TensorShapes;
+pub use reader::{Recorded, read_gram, read_rounds};
+pub use tensorboard::TensorBoard;
+pub use trial::{Parting, Trial};
+pub(crate) use trial::{about, config_text};

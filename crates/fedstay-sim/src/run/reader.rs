@@ -1,0 +1,76 @@
+//! Reads a run back: finished, running, or cut off in the middle of a line.
+
+use fedstay::record::{GramLine, Header, RoundLine};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use std::path::Path;
+
+/// The rounds of a run.
+#[derive(Debug, Clone)]
+pub struct Recorded {
+    /// The first line.
+    pub header: Header,
+    /// One a round.
+    pub rounds: Vec<RoundLine>,
+    /// Lines that could not be read, with their number from 1.
+    pub unreadable: Vec<(usize, String)>,
+}
+
+/// Reads `rounds.jsonl`. A last line without an end is a round that is being written, and is left
+/// out; any other line that cannot be read is named and left out.
+///
+/// # Errors
+/// When there is no such file or its first line is not the header of a run.
+pub fn read_rounds(path: &Path) -> Result<Recorded, String> {
+    let text = read(path)?;
+    let mut lines = text.split_inclusive('\n');
+    let first = lines.next().unwrap_or_default();
+    let header: Header = serde_json::from_str(first).map_err(|error| {
+        format!("{}: its first line is no header of a run: {error}", path.display())
+    })?;
+    if header.schema != Header::SCHEMA {
+        let (got, want) = (&header.schema, Header::SCHEMA);
+        return Err(format!("{}: its schema is {got}, this version reads {want}", path.display()));
+    }
+    let (rounds, unreadable) = parse(lines, RoundLine::check);
+    Ok(Recorded { header, rounds, unreadable })
+}
+
+/// Reads `gram.jsonl`.
+///
+/// # Errors
+/// When there is no such file or its first line does not name the schema.
+pub fn read_gram(path: &Path) -> Result<Vec<GramLine>, String> {
+    #[derive(Deserialize)]
+    struct GramHeader {
+        schema: String,
+    }
+    let text = read(path)?;
+    let mut lines = text.split_inclusive('\n');
+    let first: Result<GramHeader, _> = serde_json::from_str(lines.next().unwrap_or_default());
+    match first {
+        Ok(first) if first.schema == GramLine::SCHEMA => Ok(parse(lines, GramLine::check).0),
+        _ => Err(format!("{}: its first line does not say {}", path.display(), GramLine::SCHEMA)),
+    }
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    let bytes = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn parse<'a, T: DeserializeOwned>(
+    lines: impl Iterator<Item = &'a str>,
+    check: impl Fn(&T) -> Result<(), String>,
+) -> (Vec<T>, Vec<(usize, String)>) {
+    let (mut good, mut bad) = (Vec::new(), Vec::new());
+    for (number, line) in lines.enumerate() {
+        let read = serde_json::from_str::<T>(line).map_err(|error| error.to_string());
+        match read.and_then(|line| check(&line).map(|()| line)) {
+            Ok(line) => good.push(line),
+            Err(_) if !line.ends_with('\n') => {}
+            Err(why) => bad.push((number + 2, why)),
+        }
+    }
+    (good, bad)
+}

@@ -1,0 +1,382 @@
+//! One run of an experiment: a file becomes a session, and a session a summary.
+
+use crate::experiment::{Experiment, SpecError};
+use crate::run::{Asked, Driver, Folder, FolderError, Start};
+use crate::simulator::Simulator;
+use crate::simulator::population::Population;
+use fedstay::consistency::Consistency;
+use fedstay::problem::Federation;
+use fedstay::record::{Counterfactual, Header, HeaderAgent, Score, Summary};
+use fedstay::{
+    Abilities, About, AgentId, Assessment, Book, Call, Engine, Error, Gathered, Memory, Privacy,
+    RoundRecord, Seed, Server, Session, SessionState,
+};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+/// An experiment, ready to run or running.
+pub struct Trial {
+    experiment: Experiment,
+    session: Session<Agents>,
+}
+
+/// Whoever takes part.
+enum Agents {
+    Problem(Federation),
+    Data(Box<Simulator>),
+}
+
+impl Trial {
+    /// Builds the problem, or loads the data and deals them out.
+    ///
+    /// # Errors
+    /// When a parameter is out of range or the data are not there; the message says what to do.
+    pub fn new(experiment: Experiment) -> Result<Self, SpecError> {
+        let population = match experiment.training() {
+            Some(_) => Some(Simulator::deal(&experiment)?),
+            None => None,
+        };
+        Self::on(experiment, population)
+    }
+
+    /// The same over data that are dealt out already.
+    pub(crate) fn on(
+        experiment: Experiment,
+        population: Option<Population>,
+    ) -> Result<Self, SpecError> {
+        let (engine, start) = match experiment.problem() {
+            Some(problem) => {
+                let instance = problem.build(Seed(experiment.seed))?;
+                let alone = || {
+                    Err(SpecError::Relative { why: "needs data to train alone on; give a number" })
+                };
+                let epsilon: Vec<f64> = experiment.epsilon.each(instance.oracles.len(), alone)?;
+                let seed = Seed(experiment.seed);
+                let federation = experiment
+                    .behaviour
+                    .assign(instance.oracles.len(), seed)
+                    .and_then(|each| Federation::with_behaviours(&instance, &epsilon, each));
+                let mut federation = federation?;
+                if let Some(privacy) = experiment.privacy {
+                    federation.set_privacy(privacy, seed);
+                }
+                (Agents::Problem(federation), instance.start)
+            }
+            None => {
+                let simulator = match population {
+                    Some(population) => Simulator::on(&experiment, population)?,
+                    None => Simulator::new(&experiment)?,
+                };
+                let start = simulator.initial_weights();
+                (Agents::Data(Box::new(simulator)), start)
+            }
+        };
+        let server = Server::new(start, experiment.rule.clone(), experiment.step_size)
+            .and_then(|server| server.with_policy(experiment.policy.clone()))?;
+        let mut session = Session::new(server, engine, experiment.rounds, about(&experiment))?;
+        if let Some(privacy) = experiment.privacy {
+            session = session.with_book(Spent { privacy, parts: experiment.parts_of_a_report() });
+        }
+        let convex = experiment.is_convex();
+        if experiment.check_reports.unwrap_or(convex) {
+            session = session.with_book(Consistency::new(convex));
+        }
+        Ok(Self { experiment, session })
+    }
+
+    /// What is run.
+    pub fn experiment(&self) -> &Experiment {
+        &self.experiment
+    }
+
+    /// The server.
+    pub fn server(&self) -> &Server {
+        self.session.server()
+    }
+
+    /// The first line of `rounds.jsonl`.
+    pub fn header(&self) -> &Header {
+        self.session.header()
+    }
+
+    /// The simulator, where there are data.
+    pub fn simulator(&self) -> Option<&Simulator> {
+        match self.session.engine() {
+            Agents::Problem(_) => None,
+            Agents::Data(simulator) => Some(simulator),
+        }
+    }
+
+    /// The simulator, to change how it computes.
+    pub fn simulator_mut(&mut self) -> Option<&mut Simulator> {
+        match self.session.engine_mut() {
+            Agents::Problem(_) => None,
+            Agents::Data(simulator) => Some(simulator),
+        }
+    }
+
+    /// Runs to the end and sums up, or until a book ends it: then there is no summary. A trial that
+    /// was resumed continues with its next round.
+    ///
+    /// # Errors
+    /// When the engine or a book fails; all rounds until then are in the books.
+    pub fn run(&mut self, books: &mut [&mut dyn Book]) -> Result<Option<Summary>, Error> {
+        self.session.run(books)
+    }
+
+    /// What it is now, for a checkpoint.
+    ///
+    /// # Errors
+    /// When it cannot be saved.
+    pub fn state(&self) -> Result<SessionState, Error> {
+        self.session.state()
+    }
+
+    /// Continues from a checkpoint.
+    ///
+    /// # Errors
+    /// When the state is another experiment's.
+    pub fn resume(&mut self, state: SessionState) -> Result<(), Error> {
+        self.session.resume(state)
+    }
+
+    /// Makes a folder that keeps this trial. `asked` is what a resumed run must do too.
+    ///
+    /// # Errors
+    /// When there is a run in it already, another process is making one, or it cannot be written to.
+    pub fn keep_in(&self, path: &Path, asked: Asked) -> Result<Folder, FolderError> {
+        let start = Start {
+            config: &config_text(&self.experiment)?,
+            header: self.header(),
+            gram: self.experiment.record_gram,
+            asked,
+        };
+        Folder::create(path, &start, Driver::Command)
+    }
+
+    /// The folder of a run that was cut off, and its trial where it stood at the last checkpoint.
+    ///
+    /// # Errors
+    /// When there is no run, it is over, another process is writing it, or one of its files was
+    /// changed since.
+    pub fn resume_in(path: &Path) -> Result<(Folder, Self), FolderError> {
+        let found = Folder::resume(path, Driver::Command)?;
+        let mut trial = Self::new(Experiment::parse(&found.config, &[])?)?;
+        if let Some(state) = found.state {
+            trial.resume(state).map_err(|error| Driver::Command.changed(path, &error))?;
+        }
+        Ok((found.folder, trial))
+    }
+
+    /// Writes the delivered model and the summary into the trial's folder; the run is then over.
+    ///
+    /// # Errors
+    /// When the disk is full; resuming then ends the run again.
+    pub fn close(&self, folder: &mut Folder, summary: &Summary) -> Result<(), FolderError> {
+        let layout = self.simulator().map_or(Vec::new(), |simulator| {
+            let tensors = simulator.network().layout().tensors().iter();
+            tensors.map(|tensor| (tensor.name.clone(), tensor.shape.clone())).collect()
+        });
+        folder.finish(self.state()?, self.server().delivered(), &layout, summary)
+    }
+
+    /// The same experiment with nobody leaving, whatever they decide: what departures cost is the
+    /// difference.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn nobody_leaves(experiment: Experiment) -> Result<Self, SpecError> {
+        let mut trial = Self::new(experiment)?;
+        match trial.session.engine_mut() {
+            Agents::Problem(federation) => federation.set_nobody_leaves(true),
+            Agents::Data(simulator) => simulator.set_nobody_leaves(true),
+        }
+        Ok(trial)
+    }
+
+    /// Runs to the end and says what came of it, for a trial in which nobody leaves. `None` if a book
+    /// ended it.
+    ///
+    /// # Errors
+    /// When the engine or a book fails.
+    pub fn counterfactual(
+        mut self,
+        books: &mut [&mut dyn Book],
+    ) -> Result<Option<Counterfactual>, Error> {
+        let Some(summary) = self.run(books)? else { return Ok(None) };
+        let Summary { rounds, stop, loss, accuracy, population, .. } = summary;
+        Ok(Some(Counterfactual { rounds, stop, loss, accuracy, population }))
+    }
+
+    /// Tells every agent's summary what it ends with and what it would have reached alone in as many
+    /// rounds as the run had. `left_with` has the weights of the rounds in which somebody left; those
+    /// of a run that was resumed, which it does not have, are computed again.
+    ///
+    /// # Errors
+    /// When training alone leaves the floating-point range.
+    pub fn compare_with_alone(
+        &mut self,
+        summary: &mut Summary,
+        left_with: &Parting,
+        alone: Option<&[Score]>,
+    ) -> Result<(), SpecError> {
+        let delivered = self.server().delivered().to_vec();
+        let unknown = |round: &u32| left_with.weights(*round).is_none();
+        let last_unknown =
+            summary.agents.iter().filter_map(|agent| agent.entry.left).filter(unknown);
+        let again = match last_unknown.max() {
+            Some(round) => Parting::again(self.experiment.clone(), round)?,
+            None => Parting::default(),
+        };
+        let left_with = |round: u32| left_with.weights(round).or_else(|| again.weights(round));
+        let ends: Vec<&[f64]> = summary
+            .agents
+            .iter()
+            .map(|agent| agent.entry.left.and_then(left_with).unwrap_or(&delivered))
+            .collect();
+        let (scores, own) = match self.session.engine() {
+            Agents::Data(simulator) => {
+                let scores = simulator.scores(&ends)?;
+                let own = match alone {
+                    Some(alone) => alone.to_vec(),
+                    None => simulator.scores_alone(self.experiment.step_size, summary.rounds)?,
+                };
+                (scores, own)
+            }
+            Agents::Problem(federation) => {
+                let start = self.experiment.problem().and_then(|problem| {
+                    problem.build(Seed(self.experiment.seed)).ok().map(|instance| instance.start)
+                });
+                let start = start.unwrap_or_else(|| delivered.clone());
+                let own = federation.alone(&start, self.experiment.step_size, summary.rounds);
+                (federation.scores(&ends), own)
+            }
+        };
+        for ((agent, ends), own) in summary.agents.iter_mut().zip(scores).zip(own) {
+            (agent.ends_with, agent.alone) = (Some(ends), Some(own));
+        }
+        Ok(())
+    }
+}
+
+/// The text of `config.toml`.
+pub(crate) fn config_text(experiment: &Experiment) -> Result<String, SpecError> {
+    let version = env!("CARGO_PKG_VERSION");
+    Ok(format!(
+        "# fedstay {version}, schema fedstay.config/1. Run it again: fedstay run config.toml\n\n{}",
+        experiment.to_toml()?
+    ))
+}
+
+/// What every output about an experiment must say.
+pub(crate) fn about(experiment: &Experiment) -> About {
+    let training = experiment.training();
+    About {
+        label: experiment.rule_label(),
+        behaviour: experiment.behaviour.name().to_owned(),
+        on: experiment.on().to_owned(),
+        seed: experiment.seed,
+        own: experiment.decides_on_own(),
+        notes: training.map(|training| training.partition.describe()).into_iter().collect(),
+        warnings: experiment.warnings(),
+    }
+}
+
+impl Agents {
+    fn as_dyn(&self) -> &dyn Engine {
+        match self {
+            Self::Problem(engine) => engine,
+            Self::Data(engine) => engine.as_ref(),
+        }
+    }
+
+    fn as_dyn_mut(&mut self) -> &mut dyn Engine {
+        match self {
+            Self::Problem(engine) => engine,
+            Self::Data(engine) => engine.as_mut(),
+        }
+    }
+}
+
+impl Engine for Agents {
+    fn agents(&self) -> Vec<HeaderAgent> {
+        self.as_dyn().agents()
+    }
+
+    fn gather(&mut self, call: &Call<'_>) -> Result<Gathered<'_>, Error> {
+        self.as_dyn_mut().gather(call)
+    }
+
+    fn assess(&mut self, weights: &[f64]) -> Result<Assessment, Error> {
+        self.as_dyn_mut().assess(weights)
+    }
+
+    fn save(&self) -> Result<Memory, Error> {
+        self.as_dyn().save()
+    }
+
+    fn restore(&mut self, memory: &Memory) -> Result<(), Error> {
+        self.as_dyn_mut().restore(memory)
+    }
+
+    fn abilities(&self) -> Abilities {
+        self.as_dyn().abilities()
+    }
+
+    fn dropped(&mut self, agent: AgentId, why: &str) {
+        self.as_dyn_mut().dropped(agent, why);
+    }
+}
+
+/// What the reports gave away, where agents add noise to them. A [`Book`].
+struct Spent {
+    privacy: Privacy,
+    parts: u32,
+}
+
+impl Book for Spent {
+    fn round(&mut self, _: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn enter(&self, summary: &mut Summary) {
+        let reports = summary.agents.iter().map(|agent| agent.entry.reports).max().unwrap_or(0);
+        summary.privacy = Some(self.privacy.budget(reports, self.parts));
+    }
+}
+
+/// The weights agents left with. A [`Book`].
+#[derive(Debug, Default)]
+pub struct Parting(Vec<(u32, Vec<f64>)>);
+
+impl Parting {
+    /// The weights of a round in which somebody left.
+    pub fn weights(&self, round: u32) -> Option<&[f64]> {
+        let kept = self.0.iter().find(|(kept, _)| *kept == round);
+        kept.map(|(_, weights)| weights.as_slice())
+    }
+
+    /// Computes a run again, from its start to a round: same experiment, same weights.
+    fn again(experiment: Experiment, last: u32) -> Result<Self, SpecError> {
+        /// Ends the run when there is nothing more to be learnt from it.
+        struct Until(u32);
+        impl Book for Until {
+            fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
+                let reached = record.line.round >= self.0;
+                Ok(if reached { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+            }
+        }
+        let mut parting = Self::default();
+        Trial::new(experiment)?.run(&mut [&mut parting, &mut Until(last)])?;
+        Ok(parting)
+    }
+}
+
+impl Book for Parting {
+    fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
+        if !record.line.left.is_empty() {
+            self.0.push((record.line.round, record.received.to_vec()));
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+}

@@ -1,0 +1,397 @@
+//! One simulated agent: decides, does its local work, and keeps its report until it is read.
+
+use crate::model::{Batch, Decision, Error, Loaded, Network, Order, Rows, Walk, Workspace};
+use crate::simulator::DecidesOn;
+use crate::simulator::local_work::Local;
+use fedstay::linalg::norm;
+use fedstay::{
+    AgentId, Answer, Behaviour, Decide, Evidence, Loss, Losses, Manner, Participant,
+    ParticipantState, Privacy, Report, Seed, Standing, Vector, packed,
+};
+use serde::{Deserialize, Serialize};
+
+/// What an agent needs for a round.
+pub(crate) struct Task<'a> {
+    pub(crate) network: &'a Network,
+    pub(crate) weights: &'a Loaded,
+    pub(crate) rows: &'a Rows<'a>,
+    pub(crate) local: &'a Local,
+    pub(crate) decides_on: DecidesOn,
+    pub(crate) stands: bool,
+    pub(crate) seed: Seed,
+    pub(crate) round: u32,
+    pub(crate) step_size: f64,
+    pub(crate) losses: Losses,
+    /// The loss at the received weights, where it was measured anyway.
+    pub(crate) known_loss: Option<f64>,
+    /// Whether it may not leave.
+    pub(crate) must_stay: bool,
+    /// What it does to its report before it sends it.
+    pub(crate) privacy: Option<Privacy>,
+}
+
+/// An agent.
+pub(crate) struct Agent {
+    pub(crate) participant: Participant,
+    /// What it does with the last broadcast.
+    pub(crate) answer: Answer,
+    direction: Vec<f32>,
+    gradient: Option<Vec<f32>>,
+    drawn: Vec<u32>,
+    /// Its rows, hardest first, so that decisions fall early.
+    order: Order,
+    /// Direction and gradient with noise, where there is noise.
+    blurred: Option<(Vec<f32>, Option<Vec<f32>>)>,
+    loss: Loss,
+    reach: f64,
+    /// The slope's length in the last round: a guess at how exact the loss will have to be.
+    last_norm: f64,
+}
+
+impl Agent {
+    pub(crate) fn new(index: usize, behaviour: Behaviour, parameters: usize) -> Self {
+        Self {
+            participant: Participant::new(AgentId(index as u64), 0.0, behaviour),
+            answer: Answer::StaysAway,
+            direction: vec![0.0; parameters],
+            gradient: None,
+            drawn: Vec::new(),
+            order: Order::default(),
+            blurred: None,
+            loss: Loss::Exact(0.0),
+            reach: 0.0,
+            last_norm: 0.0,
+        }
+    }
+
+    /// Receives the weights, decides, and works if it stays.
+    pub(crate) fn take_part(&mut self, task: &Task<'_>, work: &mut Workspace) -> Result<(), Error> {
+        let own = self.own_model(task, work)?;
+        let weights = own.as_ref().unwrap_or(task.weights);
+        let mut look = Look {
+            agent: self.participant.id,
+            task,
+            weights,
+            order: &mut self.order,
+            work: &mut *work,
+            reach: reach_of(task.losses, self.participant.epsilon, self.last_norm),
+            known: task.known_loss,
+            above: f64::NEG_INFINITY,
+            failure: None,
+        };
+        self.answer = self.participant.answer(task.round, &mut look, task.must_stay);
+        let (known, above) = (look.known, look.above);
+        if let Some(error) = look.failure {
+            return Err(error);
+        }
+        if !self.answer.reports() {
+            return Ok(());
+        }
+        self.prepare(task, own.as_ref(), (known, above), work)
+    }
+
+    /// Makes one that was about to leave report after all. It has decided already.
+    pub(crate) fn stay(&mut self, task: &Task<'_>, work: &mut Workspace) -> Result<(), Error> {
+        self.participant.set_left(None);
+        let own = self.own_model(task, work)?;
+        self.answer = Answer::Reports;
+        self.prepare(task, own.as_ref(), (None, f64::NEG_INFINITY), work)
+    }
+
+    /// The model it decides on, where that is not the one it received: its own, after its local
+    /// work. One that does not work, or is out, has none.
+    fn own_model(
+        &mut self,
+        task: &Task<'_>,
+        work: &mut Workspace,
+    ) -> Result<Option<Loaded>, Error> {
+        let works = self.participant.is_in() && self.participant.manner().works;
+        if task.decides_on == DecidesOn::Received || !works {
+            return Ok(None);
+        }
+        self.work(task, work)?;
+        let reach = task.local.reach(task.step_size);
+        task.weights.displaced(&self.direction, -reach as f32).map(Some)
+    }
+
+    /// Works for its report, unless that is done (it has its own model) or it does not, and makes
+    /// the loss it tells.
+    fn prepare(
+        &mut self,
+        task: &Task<'_>,
+        own: Option<&Loaded>,
+        seen: (Option<f64>, f64),
+        work: &mut Workspace,
+    ) -> Result<(), Error> {
+        let manner = self.participant.manner();
+        if manner.works {
+            if own.is_none() {
+                self.work(task, work)?;
+            }
+            if task.local.exact_gradient && !task.local.is_exact() {
+                let gradient = self.gradient.get_or_insert_with(|| vec![0.0; self.direction.len()]);
+                let (weights, rows) = (task.weights, task.rows);
+                task.network.loss_and_gradient(weights, rows, Batch::All, gradient, work)?;
+            }
+        }
+        self.last_norm = norm(Vector::F32(self.gradient.as_ref().unwrap_or(&self.direction)));
+        self.reach = task.local.reach(task.step_size);
+        self.loss = self.complete(task, own.unwrap_or(task.weights), seen, manner, work)?;
+        if let Some(privacy) = &task.privacy {
+            self.blur(
+                privacy,
+                task.seed.stream("privacy", u64::from(task.round), self.participant.id.0),
+            );
+        }
+        Ok(())
+    }
+
+    /// Clips what it is about to report and adds noise; what it computed stays as it is.
+    fn blur(&mut self, privacy: &Privacy, mut rng: rand_chacha::ChaCha8Rng) {
+        let mut blurred = |vector: &[f32]| {
+            let mut vector = vector.to_vec();
+            privacy.blur(&mut vector, &mut rng);
+            vector
+        };
+        let direction = blurred(&self.direction);
+        self.blurred = Some((direction, self.gradient.as_deref().map(&mut blurred)));
+        self.loss = privacy.blur_loss(self.loss.value(), &mut rng);
+    }
+
+    /// The loss to report: as exact as the rule needs it, now that the slope is known.
+    fn complete(
+        &mut self,
+        task: &Task<'_>,
+        weights: &Loaded,
+        (known, above): (Option<f64>, f64),
+        manner: Manner,
+        work: &mut Workspace,
+    ) -> Result<Loss, Error> {
+        // What is reported must not depend on how far the agent happened to look, so beyond the
+        // reach of a step it is the reach, not the partial sum at which the looking ended. The
+        // rule's reach is one of told losses: one that lies looks as far as its lie makes it.
+        let told = reach_of(task.losses, self.participant.epsilon, self.last_norm);
+        let bound = told - manner.loss_offset;
+        let exactly = |loss: f64| Loss::Exact(manner.told(loss));
+        match known {
+            Some(loss) if task.known_loss.is_some() || loss <= bound => return Ok(exactly(loss)),
+            Some(_) => return Ok(Loss::AtLeast(told)),
+            None if above > bound => return Ok(Loss::AtLeast(told)),
+            None => {}
+        }
+        if bound == f64::INFINITY {
+            let order = Some(&mut self.order);
+            return Ok(exactly(task.network.evaluate(weights, task.rows, order, work)?.loss));
+        }
+        Ok(match task.network.decide(weights, task.rows, bound, &mut self.order, work)? {
+            Decision::AtMost(loss) => exactly(loss),
+            Decision::Above(_) => Loss::AtLeast(told),
+        })
+    }
+
+    fn work(&mut self, task: &Task<'_>, work: &mut Workspace) -> Result<(), Error> {
+        let Task { local, network, rows, .. } = task;
+        local.draw(rows.len(), task.seed, task.round, self.participant.id.0, &mut self.drawn);
+        let batches = local.batches(&self.drawn);
+        let walk = local.walk(task.step_size, task.stands);
+        network.local_steps(task.weights, rows, &batches, walk, &mut self.direction, work)?;
+        Ok(())
+    }
+
+    pub(crate) fn report(&self, samples: u64) -> Report<'_> {
+        let (direction, gradient) = match &self.blurred {
+            Some((direction, gradient)) => (direction, gradient.as_deref()),
+            None => (&self.direction, self.gradient.as_deref()),
+        };
+        Report {
+            agent: self.participant.id,
+            standing: Standing::Open { loss: self.loss, epsilon: self.participant.epsilon },
+            direction: Vector::F32(direction),
+            gradient: gradient.map(Vector::F32),
+            reach: Some(self.reach),
+            samples,
+        }
+    }
+
+    /// What must survive a restart. The order of the rows and the last norm only decide how soon an
+    /// answer is found, never the answer. The last direction counts only for one that repeats it.
+    pub(crate) fn save(&self) -> AgentState {
+        let repeats = self.participant.behaviour().repeats();
+        let widened = |values: &[f32]| values.iter().copied().map(f64::from).collect();
+        AgentState {
+            participant: self.participant.save(),
+            direction: if repeats { widened(&self.direction) } else { Vec::new() },
+            gradient: match &self.gradient {
+                Some(gradient) if repeats => widened(gradient),
+                _ => Vec::new(),
+            },
+        }
+    }
+
+    pub(crate) fn restore(&mut self, state: AgentState) -> Result<(), fedstay::Error> {
+        let (id, parameters) = (self.participant.id, self.direction.len());
+        self.participant.restore(state.participant)?;
+        let narrowed = |values: Vec<f64>| -> Result<Vec<f32>, fedstay::Error> {
+            if values.len() != parameters {
+                let why = format!("agent {id}: its last direction is not one of this model");
+                return Err(fedstay::Error::BadState { why });
+            }
+            Ok(values.into_iter().map(|value| value as f32).collect())
+        };
+        if self.participant.behaviour().repeats() {
+            self.direction = narrowed(state.direction)?;
+            let gradient = Some(state.gradient).filter(|gradient| !gradient.is_empty());
+            self.gradient = gradient.map(narrowed).transpose()?;
+        }
+        Ok(())
+    }
+}
+
+/// What must survive a restart of an agent. Its vectors are empty unless they may be repeated.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct AgentState {
+    #[serde(flatten)]
+    participant: ParticipantState,
+    #[serde(default, with = "packed", skip_serializing_if = "Vec::is_empty")]
+    direction: Vec<f64>,
+    #[serde(default, with = "packed", skip_serializing_if = "Vec::is_empty")]
+    gradient: Vec<f64>,
+}
+
+/// Up to which loss the rule needs it exactly; a little more, so that a loss above it is above the
+/// rule's own test however that is rounded.
+pub(crate) fn reach_of(losses: Losses, epsilon: f64, norm: f64) -> f64 {
+    match losses {
+        Losses::Exact => f64::INFINITY,
+        Losses::Near { delta, step } => {
+            let reach = epsilon + delta + step * norm;
+            reach + 1e-9 * reach.abs().max(1e-3)
+        }
+    }
+}
+
+/// What an agent finds out about weights, no more than it is asked.
+struct Look<'a, 'w> {
+    agent: AgentId,
+    task: &'a Task<'a>,
+    weights: &'a Loaded,
+    order: &'a mut Order,
+    work: &'w mut Workspace,
+    /// Look at least this far: the rule will likely ask.
+    reach: f64,
+    /// The loss, once it is known.
+    known: Option<f64>,
+    /// A lower bound until then.
+    above: f64,
+    failure: Option<Error>,
+}
+
+impl Look<'_, '_> {
+    /// The round fails; what is answered until then does not matter.
+    fn fail(&mut self, error: Error) {
+        self.failure = Some(error);
+        self.known = Some(f64::INFINITY);
+    }
+
+    /// Where `steps` private steps on all of its rows lead.
+    fn ahead(&mut self, steps: u32, rate: f64) -> Result<Loaded, Error> {
+        let Self { task, weights, work, .. } = self;
+        let mut direction = vec![0.0; weights.flat().len()];
+        let walk = Walk::Descend { eta: rate as f32, mu: 0.0 };
+        let batches = vec![Batch::All; steps as usize];
+        task.network.local_steps(weights, task.rows, &batches, walk, &mut direction, work)?;
+        weights.displaced(&direction, -(rate as f32) * steps as f32)
+    }
+
+    /// The loss of what `rounds` rounds of its local work make of the weights, alone.
+    fn alone_for(&mut self, rounds: u32) -> Result<f64, Error> {
+        let Self { agent, task, work, .. } = self;
+        let Task { network, rows, local, seed, stands, step_size, .. } = **task;
+        let hermit = Hermit { network, rows, local, seed, agent: agent.0, stands, step_size };
+        let model = hermit.train(task.weights.clone(), rounds, work)?;
+        Ok(network.evaluate(&model, rows, None, work)?.loss)
+    }
+
+    fn find(&mut self, bound: f64) {
+        let Self { task, weights, order, work, .. } = self;
+        let found = if bound == f64::INFINITY {
+            let found = task.network.evaluate(weights, task.rows, Some(order), work);
+            found.map(|evaluation| Decision::AtMost(evaluation.loss))
+        } else {
+            task.network.decide(weights, task.rows, bound, order, work)
+        };
+        match found {
+            Ok(Decision::AtMost(loss)) => self.known = Some(loss),
+            Ok(Decision::Above(above)) => self.above = above,
+            Err(error) => self.fail(error),
+        }
+    }
+}
+
+impl Evidence for Look<'_, '_> {
+    fn loss(&mut self) -> f64 {
+        if self.known.is_none() {
+            self.find(f64::INFINITY);
+        }
+        self.known.unwrap_or(f64::INFINITY)
+    }
+
+    fn at_most(&mut self, bound: f64) -> bool {
+        if self.known.is_none() && self.above <= bound {
+            self.find(bound.max(self.reach));
+        }
+        self.known.is_some_and(|loss| loss <= bound)
+    }
+
+    fn ahead_at_most(&mut self, steps: u32, rate: f64, bound: f64) -> bool {
+        // A private path that leaves the floating-point range reaches nothing, and harms nobody.
+        let Ok(there) = self.ahead(steps, rate) else { return false };
+        let Self { task, work, order, .. } = self;
+        match task.network.decide(&there, task.rows, bound, order, work) {
+            Ok(decision) => decision.is_at_most(),
+            Err(error) => {
+                self.fail(error);
+                false
+            }
+        }
+    }
+
+    fn alone(&mut self, rounds: u32) -> f64 {
+        self.alone_for(rounds).unwrap_or(f64::INFINITY)
+    }
+}
+
+/// An agent that trains alone.
+pub(crate) struct Hermit<'a> {
+    pub(crate) network: &'a Network,
+    pub(crate) rows: &'a Rows<'a>,
+    pub(crate) local: &'a Local,
+    pub(crate) seed: Seed,
+    pub(crate) agent: u64,
+    pub(crate) stands: bool,
+    pub(crate) step_size: f64,
+}
+
+impl Hermit<'_> {
+    /// The model that its local work makes of `start`, round after round.
+    pub(crate) fn train(
+        &self,
+        start: Loaded,
+        rounds: u32,
+        work: &mut Workspace,
+    ) -> Result<Loaded, Error> {
+        let Self { network, rows, local, .. } = self;
+        let walk = local.walk(self.step_size, self.stands);
+        let reach = local.reach(self.step_size) as f32;
+        let mut direction = vec![0.0; start.flat().len()];
+        let mut drawn = Vec::new();
+        let mut weights = start;
+        for round in 1..=rounds {
+            local.draw(rows.len(), self.seed, round, self.agent, &mut drawn);
+            let batches = local.batches(&drawn);
+            network.local_steps(&weights, rows, &batches, walk, &mut direction, work)?;
+            weights = weights.displaced(&direction, -reach)?;
+        }
+        Ok(weights)
+    }
+}

@@ -1,0 +1,500 @@
+//! The simulator: agents that hold real data, in this process, on all its threads.
+//!
+//! An agent's work in a round is done by one thread from start to end and depends on nothing but
+//! the weights, the round and the agent's own stream of randomness, so the number of threads
+//! changes how long a round takes and nothing else.
+
+mod agent;
+pub mod local_work;
+pub mod population;
+mod unseen;
+
+pub(crate) use agent::reach_of;
+
+use crate::data::{Dataset, Inputs};
+use crate::experiment::bounds::{check_drawn, check_held};
+use crate::experiment::{Experiment, SpecError, Training};
+use crate::model::{Architecture, Loaded, Network, Rows, RowsData, Workspace};
+use agent::{Agent, AgentState, Hermit, Task};
+use fedstay::record::{HeaderAgent, Population as PopulationScore, Score};
+use fedstay::{
+    Abilities, AgentAssessment, AgentId, Answer, Assessment, Call, Decide, Engine, Error, Gathered,
+    Losses, Memory, Privacy, Reports, Rule, Seed,
+};
+use local_work::{BatchSize, Local};
+use population::{Population, Sizes};
+use rand::seq::SliceRandom;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+use unseen::Unseen;
+
+/// On which loss an agent decides. It reports the same loss.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DecidesOn {
+    /// The loss of the model it received: the paper's rule.
+    #[default]
+    Received,
+    /// The loss of its own model, after its local work: what the paper's Figure 2 comes out with.
+    Own,
+}
+
+/// Agents with data.
+pub struct Simulator {
+    network: Network,
+    population: Population,
+    agents: Vec<Agent>,
+    training: Training,
+    seed: Seed,
+    /// Mini-batch SGD: all gradients at the received weights.
+    stands: bool,
+    /// Evaluate everything in full; the comparison for the early exit.
+    full_losses: bool,
+    /// Everybody stays, whatever they decide: the counterfactual.
+    nobody_leaves: bool,
+    privacy: Option<Privacy>,
+    workspaces: Workspaces,
+}
+
+/// One workspace a thread, handed out and taken back.
+#[derive(Default)]
+struct Workspaces(Mutex<Vec<Workspace>>);
+
+impl Workspaces {
+    fn with<T>(&self, work: impl FnOnce(&mut Workspace) -> T) -> T {
+        let taken = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).pop();
+        let mut workspace = taken.unwrap_or_default();
+        let result = work(&mut workspace);
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(workspace);
+        result
+    }
+}
+
+/// What came of an agent's work.
+type Worked = Result<(), crate::model::Error>;
+
+fn failed(round: u32) -> impl Fn(crate::model::Error) -> Error {
+    use crate::model::Error::{Bound, NotFinite};
+    move |error| match error {
+        // A bound is not a number where a norm is not.
+        NotFinite { .. } | Bound => Error::Diverged { round, why: error.to_string() },
+        _ => Error::Engine { round, why: error.to_string() },
+    }
+}
+
+impl Simulator {
+    /// Loads the data, deals them out and makes the model.
+    ///
+    /// # Errors
+    /// When the experiment has no training, the data are not there, or do not suffice.
+    pub fn new(experiment: &Experiment) -> Result<Self, SpecError> {
+        Self::on(experiment, Self::deal(experiment)?)
+    }
+
+    /// Loads the data and deals them out: the part that experiments with the same data, partition,
+    /// numbers of agents and rows, and seed have in common.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn deal(experiment: &Experiment) -> Result<Population, SpecError> {
+        let training = experiment.training().ok_or(SpecError::NoTraining)?;
+        let loaded = training.data.load()?;
+        let sizes = Sizes {
+            agents: training.agents,
+            population: training.population,
+            per_agent: training.data.per_agent,
+        };
+        let mut rng = Seed(experiment.seed).stream("partition", 0, 0);
+        Ok(Population::new(loaded, &training.partition, sizes, &mut rng)?)
+    }
+
+    /// The simulator over data that [`deal`](Self::deal) dealt out for this experiment.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn on(experiment: &Experiment, population: Population) -> Result<Self, SpecError> {
+        let training = experiment.training().cloned().ok_or(SpecError::NoTraining)?;
+        let seed = Seed(experiment.seed);
+        let data = population.data();
+        let network = training.model.network(data.features(), data.classes.len())?;
+        let behaviours = experiment.behaviour.assign(population.agents(), seed)?;
+        let parameters = network.layout().parameters();
+        check_held(population.agents(), parameters)?;
+        if matches!(training.local.batch, BatchSize::Samples(_)) {
+            let batch = training.local.batch_of(population.per_agent());
+            check_drawn(training.local.steps, batch)?;
+        }
+        let agents = behaviours
+            .into_iter()
+            .enumerate()
+            .map(|(index, behaviour)| Agent::new(index, behaviour, parameters));
+        let mut simulator = Self {
+            agents: agents.collect(),
+            network,
+            population,
+            training,
+            seed,
+            stands: matches!(experiment.rule, Rule::MinibatchSgd(_)),
+            full_losses: false,
+            nobody_leaves: false,
+            privacy: experiment.privacy,
+            workspaces: Workspaces::default(),
+        };
+        // Checks labels, lengths and scaling once, so that no round can fail on them.
+        for index in 0..simulator.agents.len() {
+            rows(simulator.population.data(), simulator.population.agent(index))?;
+        }
+        let count = simulator.agents.len();
+        let alone = || simulator.alone(experiment.step_size, experiment.rounds);
+        let epsilon: Vec<f64> = experiment.epsilon.each(count, alone)?;
+        for (agent, epsilon) in simulator.agents.iter_mut().zip(epsilon) {
+            agent.participant.epsilon = epsilon;
+        }
+        Ok(simulator)
+    }
+
+    /// The first weights, by the model's init and the seed.
+    pub fn initial_weights(&self) -> Vec<f64> {
+        self.network.initial_weights(&mut self.seed.stream("init", 0, 0))
+    }
+
+    /// The model.
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// Who holds which rows.
+    pub fn population(&self) -> &Population {
+        &self.population
+    }
+
+    /// Evaluate every loss in full, for comparison with the early exit.
+    pub fn set_full_losses(&mut self, full: bool) {
+        self.full_losses = full;
+    }
+
+    /// Makes everybody stay, whatever they decide: the counterfactual of a run with departures.
+    pub fn set_nobody_leaves(&mut self, nobody: bool) {
+        self.nobody_leaves = nobody;
+    }
+
+    /// In how many rounds each agent reported without having worked.
+    pub fn idle_rounds(&self) -> Vec<u32> {
+        let idle = |agent: &Agent| agent.participant.behaviour().idle_rounds();
+        self.agents.iter().map(idle).collect()
+    }
+
+    /// Makes everybody report, the content too, and leaves it to the caller who is still in (`left`)
+    /// and up to which loss (`epsilon`) an agent looks. One entry per agent.
+    pub(crate) fn steer(&mut self, left: &[Option<u32>], epsilon: &[f64]) {
+        self.nobody_leaves = true;
+        for ((agent, left), epsilon) in self.agents.iter_mut().zip(left).zip(epsilon) {
+            agent.participant.set_left(*left);
+            agent.participant.epsilon = *epsilon;
+        }
+    }
+
+    /// The loss every agent reaches by training alone, with the same local work and rounds.
+    ///
+    /// # Errors
+    /// When training leaves the floating-point range.
+    pub fn alone(&self, step_size: f64, rounds: u32) -> Result<Vec<f64>, SpecError> {
+        let scores = self.alone_scores(step_size, rounds, None)?;
+        Ok(scores.iter().map(|score| score.loss).collect())
+    }
+
+    /// How good the model is that every agent makes alone, with the same local work and rounds.
+    fn alone_scores(
+        &self,
+        step_size: f64,
+        rounds: u32,
+        unseen: Option<&Unseen>,
+    ) -> Result<Vec<Score>, SpecError> {
+        let start = self.initial_weights();
+        let Self { network, seed, stands, .. } = self;
+        let local = &self.training.local;
+        (0..self.agents.len())
+            .into_par_iter()
+            .map(|index| {
+                let rows = rows(self.population.data(), self.population.agent(index))?;
+                let agent = index as u64;
+                self.workspaces.with(|work| {
+                    let start = network.load(&start)?;
+                    let (rows, seed, stands) = (&rows, *seed, *stands);
+                    let hermit = Hermit { network, rows, local, seed, agent, stands, step_size };
+                    let model = hermit.train(start, rounds, work)?;
+                    self.score(index, &model, unseen, work)
+                })
+            })
+            .collect::<Result<_, crate::model::Error>>()
+            .map_err(SpecError::from)
+    }
+
+    /// How good weights are for one agent.
+    fn score(
+        &self,
+        agent: usize,
+        weights: &Loaded,
+        unseen: Option<&Unseen>,
+        work: &mut Workspace,
+    ) -> Result<Score, crate::model::Error> {
+        let own = rows(self.population.data(), self.population.agent(agent))?;
+        let evaluation = self.network.evaluate(weights, &own, None, work)?;
+        let mut score =
+            Score { loss: evaluation.loss, accuracy: Some(evaluation.accuracy()), unseen: None };
+        if let Some(unseen) = unseen {
+            let class = |range: &Range<usize>| {
+                let rows = rows(&unseen.data, range.clone())?;
+                Ok(self.network.evaluate(weights, &rows, None, &mut *work)?.accuracy())
+            };
+            let by_class: Vec<f64> =
+                unseen.classes.iter().map(class).collect::<Result<_, crate::model::Error>>()?;
+            score.unseen = Some(unseen.accuracy(agent, &by_class));
+        }
+        Ok(score)
+    }
+
+    /// How good the model is that every agent makes alone in so many rounds, on unseen rows too.
+    ///
+    /// # Errors
+    /// When training leaves the floating-point range.
+    pub fn scores_alone(&self, step_size: f64, rounds: u32) -> Result<Vec<Score>, SpecError> {
+        self.alone_scores(step_size, rounds, Unseen::new(&self.population).as_ref())
+    }
+
+    /// How good weights are for every agent, on unseen rows too: one vector of weights an agent.
+    ///
+    /// # Errors
+    /// When a vector is not of this model.
+    pub fn scores(&self, weights: &[&[f64]]) -> Result<Vec<Score>, SpecError> {
+        let unseen = Unseen::new(&self.population);
+        let score = |(agent, weights): (usize, &&[f64])| {
+            let weights = self.network.load(weights)?;
+            self.workspaces.with(|work| self.score(agent, &weights, unseen.as_ref(), work))
+        };
+        weights
+            .par_iter()
+            .enumerate()
+            .map(score)
+            .collect::<Result<_, _>>()
+            .map_err(|error: crate::model::Error| error.into())
+    }
+
+    /// Who is asked in a round: the agents still in, or a share of them. Those who have left and may
+    /// come back look at the model by themselves.
+    fn asked(&self, round: u32) -> Vec<bool> {
+        let mut present: Vec<usize> = (0..self.agents.len())
+            .filter(|index| self.agents[*index].participant.is_in())
+            .collect();
+        if self.training.participation < 1.0 {
+            let share = self.training.participation * present.len() as f64;
+            present.shuffle(&mut self.seed.stream("participation", u64::from(round), 0));
+            present.truncate((share.round() as usize).max(1));
+        }
+        let away = self.agents.iter().map(|Agent { participant, .. }| participant);
+        let mut asked: Vec<bool> = away.map(|agent| !agent.is_in() && agent.looks()).collect();
+        present.into_iter().for_each(|index| asked[index] = true);
+        asked
+    }
+
+    /// An agent's local work, under the load the server set for it.
+    fn local_work(&self, agent: &Agent, loads: Option<&[(AgentId, f64)]>) -> Local {
+        let local = &self.training.local;
+        let load = loads.into_iter().flatten().find(|(id, _)| *id == agent.participant.id);
+        load.map_or_else(
+            || local.clone(),
+            |(_, share)| local.with_load(*share, self.population.per_agent()),
+        )
+    }
+
+    fn assess_loaded(&self, weights: &Loaded) -> Result<Assessment, crate::model::Error> {
+        let score = |range: Range<usize>| {
+            let rows = rows(self.population.data(), range)?;
+            self.workspaces.with(|work| self.network.evaluate(weights, &rows, None, work))
+        };
+        let agents = self.agents.par_iter().enumerate().map(|(index, agent)| {
+            let evaluation = score(self.population.agent(index))?;
+            let accuracy = Some(evaluation.accuracy());
+            Ok(AgentAssessment {
+                id: agent.participant.id,
+                epsilon: agent.participant.epsilon,
+                behaviour: Some(Cow::Borrowed(agent.participant.behaviour().name())),
+                loss: evaluation.loss,
+                accuracy,
+                as_of: None,
+            })
+        });
+        let agents: Vec<AgentAssessment> = agents.collect::<Result<_, crate::model::Error>>()?;
+        Ok(Assessment { agents, population: self.score_population(&score)? })
+    }
+
+    /// The population's score, in pieces of one agent's size so that threads share the work.
+    fn score_population(
+        &self,
+        score: &(impl Fn(Range<usize>) -> Result<crate::model::Evaluation, crate::model::Error> + Sync),
+    ) -> Result<Option<PopulationScore>, crate::model::Error> {
+        let Some(range) = self.population.population() else { return Ok(None) };
+        let piece = self.population.per_agent().clamp(256, 4096);
+        let pieces: Vec<Range<usize>> = (range.start..range.end)
+            .step_by(piece)
+            .map(|from| from..range.end.min(from + piece))
+            .collect();
+        let scores: Vec<crate::model::Evaluation> =
+            pieces.into_par_iter().map(score).collect::<Result<_, _>>()?;
+        let samples: usize = scores.iter().map(|score| score.samples).sum();
+        let correct: usize = scores.iter().map(|score| score.correct).sum();
+        let loss: f64 = scores.iter().map(|score| score.loss * score.samples as f64).sum();
+        Ok(Some(PopulationScore {
+            loss: loss / samples as f64,
+            accuracy: Some(correct as f64 / samples as f64),
+        }))
+    }
+}
+
+/// The rows of a range, as a model reads them.
+pub(crate) fn rows(
+    data: &Arc<Dataset>,
+    range: Range<usize>,
+) -> Result<Rows<'_>, crate::model::Error> {
+    let features = data.features();
+    let span = range.start * features..range.end * features;
+    let inputs = match &data.inputs {
+        Inputs::Bytes { rows, scale, shift } => RowsData::Bytes { rows: &rows[span], scale, shift },
+        Inputs::Floats { rows, features } => {
+            RowsData::Floats { rows: &rows[span], features: *features }
+        }
+    };
+    Rows::new(inputs, &data.labels[range])
+}
+
+impl Engine for Simulator {
+    fn agents(&self) -> Vec<HeaderAgent> {
+        let listed = |Agent { participant, .. }: &Agent| HeaderAgent {
+            id: participant.id,
+            epsilon: participant.epsilon,
+            name: None,
+        };
+        self.agents.iter().map(listed).collect()
+    }
+
+    fn gather(&mut self, call: &Call<'_>) -> Result<Gathered<'_>, Error> {
+        let shared = self.network.load(call.broadcast.shared()).map_err(failed(call.round))?;
+        let looks = call.round == 1 || call.round.is_multiple_of(self.training.eval_every);
+        let assessment = match looks {
+            true => Some(self.assess_loaded(&shared).map_err(failed(call.round))?),
+            false => None,
+        };
+        let asked = self.asked(call.round);
+        let known = |index: usize| match (&assessment, self.training.decides_on) {
+            // Measured at the shared weights: no news for one that is shown others.
+            (Some(assessment), DecidesOn::Received) => {
+                let agent = &assessment.agents[index];
+                call.broadcast.personal(agent.id).is_none().then_some(agent.loss)
+            }
+            _ => None,
+        };
+        // Noise on a bound would be worth nothing: it is added to the loss.
+        let privacy = self.privacy;
+        let exact = self.full_losses || privacy.is_some();
+        let losses = if exact { Losses::Exact } else { call.losses };
+        let locals: Vec<Local> =
+            self.agents.iter().map(|agent| self.local_work(agent, call.loads)).collect();
+        let (network, population) = (&self.network, &self.population);
+        let (training, seed, stands) = (&self.training, self.seed, self.stands);
+        let workspaces = &self.workspaces;
+        let with_task =
+            |index: usize,
+             known_loss: Option<f64>,
+             must_stay: bool,
+             act: &mut dyn FnMut(&Task<'_>, &mut Workspace) -> Worked| {
+                let rows = rows(population.data(), population.agent(index))?;
+                let personal = call.broadcast.personal(AgentId(index as u64));
+                let personal = personal.map(|weights| network.load(weights)).transpose()?;
+                let task = Task {
+                    network,
+                    weights: personal.as_ref().unwrap_or(&shared),
+                    rows: &rows,
+                    local: &locals[index],
+                    decides_on: training.decides_on,
+                    stands,
+                    seed,
+                    round: call.round,
+                    step_size: call.step_size,
+                    losses,
+                    known_loss,
+                    must_stay,
+                    privacy,
+                };
+                workspaces.with(|work| act(&task, work))
+            };
+        let is_in = |index: &usize| self.agents[*index].participant.is_in();
+        let present = (0..asked.len()).filter(is_in).count();
+        let asked_in = (0..asked.len()).filter(is_in).filter(|index| asked[*index]);
+        let absent = present - asked_in.count();
+        let must_stay = self.nobody_leaves || training.last_stays && present == 1;
+        self.agents
+            .par_iter_mut()
+            .enumerate()
+            .filter(|(index, _)| asked[*index])
+            .try_for_each(|(index, agent)| {
+                with_task(index, known(index), must_stay, &mut |task, work| {
+                    agent.take_part(task, work)
+                })
+            })
+            .map_err(failed(call.round))?;
+
+        let answered = |agents: &[Agent], answer: Answer| -> Vec<usize> {
+            (0..asked.len()).filter(|i| asked[*i] && agents[*i].answer == answer).collect()
+        };
+        let returned = answered(&self.agents, Answer::Returns);
+        let leaving = answered(&self.agents, Answer::Leaves);
+        if training.last_stays && leaving.len() == present && returned.is_empty() {
+            // All would leave at once: the last by number goes on.
+            if let Some(last) = leaving.last() {
+                let agent = &mut self.agents[*last];
+                with_task(*last, None, true, &mut |task, work| agent.stay(task, work))
+                    .map_err(failed(call.round))?;
+            }
+        }
+        let ids = |agents: &[Agent], which: &[usize]| -> Vec<AgentId> {
+            which.iter().map(|index| agents[*index].participant.id).collect()
+        };
+        let leaving = answered(&self.agents, Answer::Leaves);
+        let (goodbyes, returned) = (ids(&self.agents, &leaving), ids(&self.agents, &returned));
+        let reports = (0..asked.len())
+            .filter(|index| asked[*index] && self.agents[*index].answer.reports())
+            .map(|index| self.agents[index].report(self.population.per_agent() as u64))
+            .collect();
+        let dimension = self.network.layout().parameters();
+        let reports =
+            Reports::with_goodbyes(dimension, reports, goodbyes)?.with_returned(returned)?;
+        Ok(Gathered { assessment, ..Gathered::new(reports.with_absent(absent)) })
+    }
+
+    fn assess(&mut self, weights: &[f64]) -> Result<Assessment, Error> {
+        let weights = self.network.load(weights).map_err(failed(0))?;
+        self.assess_loaded(&weights).map_err(failed(0))
+    }
+
+    fn save(&self) -> Result<Memory, Error> {
+        Memory::of(&self.agents.iter().map(Agent::save).collect::<Vec<_>>())
+    }
+
+    fn restore(&mut self, memory: &Memory) -> Result<(), Error> {
+        let states: Vec<AgentState> = memory.read()?;
+        if states.len() != self.agents.len() {
+            let (got, expected) = (states.len(), self.agents.len());
+            let why = format!("it has {got} agents, the experiment {expected}");
+            return Err(Error::BadState { why });
+        }
+        let mut agents = self.agents.iter_mut().zip(states);
+        agents.try_for_each(|(agent, state)| agent.restore(state))
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities { loads: true, personal: true, ..Abilities::default() }
+    }
+}

@@ -1,0 +1,197 @@
+//! The devices there are, those that take part, and the rows the others are judged by.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+
+use crate::data::{DataError, Dataset, LoadedData};
+use crate::partition::{Deal, Histogram, Partition};
+
+/// How many devices there are and take part, and what each holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sizes {
+    /// The devices that take part.
+    pub agents: usize,
+    /// All devices; as many as take part, if not given.
+    pub population: Option<usize>,
+    /// The rows of a device; as many as all can have alike, if not given.
+    pub per_agent: Option<usize>,
+}
+
+/// A data set dealt out: one shared block of rows in which every agent's lie side by side.
+///
+/// The rows are in the order agents, devices that were held out, test rows. Rows that nobody
+/// holds are dropped.
+#[derive(Debug, Clone)]
+pub struct Population {
+    data: Arc<Dataset>,
+    per_agent: usize,
+    agents: usize,
+    held_out: usize,
+}
+
+impl Population {
+    /// Deals the training rows out to `sizes.population` devices and lets `sizes.agents` of them
+    /// take part, chosen at random; the others are held out.
+    pub fn new(
+        loaded: LoadedData,
+        partition: &Partition,
+        sizes: Sizes,
+        rng: &mut ChaCha8Rng,
+    ) -> Result<Self, DataError> {
+        let LoadedData { mut data, train, .. } = loaded;
+        let devices = sizes.population.unwrap_or(sizes.agents);
+        if devices < sizes.agents {
+            let why = format!("{devices} devices are fewer than agents = {}", sizes.agents);
+            return Err(DataError::setting("population", why));
+        }
+        let labels = &data.labels[..train];
+        let (classes, per_agent) = (&data.classes, sizes.per_agent);
+        let mut dealt = partition.deal(&Deal { labels, classes, devices, per_agent }, rng)?;
+        if devices > sizes.agents {
+            // Those that take part stay in the order of their numbers.
+            let mut numbers: Vec<usize> = (0..devices).collect();
+            numbers.shuffle(rng);
+            numbers[..sizes.agents].sort_unstable();
+            numbers[sizes.agents..].sort_unstable();
+            dealt = numbers.into_iter().map(|number| std::mem::take(&mut dealt[number])).collect();
+        }
+
+        let mut order: Vec<usize> = dealt.iter().flatten().copied().collect();
+        let mut held = vec![false; data.classes.len()];
+        order.iter().for_each(|&row| held[usize::from(data.labels[row])] = true);
+        order.extend((train..data.len()).filter(|&row| held[usize::from(data.labels[row])]));
+        data.arrange(&order);
+        Ok(Population {
+            data: Arc::new(data),
+            per_agent: dealt[0].len(),
+            agents: sizes.agents,
+            held_out: devices - sizes.agents,
+        })
+    }
+
+    /// The rows.
+    pub fn data(&self) -> &Arc<Dataset> {
+        &self.data
+    }
+
+    /// How many devices take part.
+    pub fn agents(&self) -> usize {
+        self.agents
+    }
+
+    /// How many rows every agent has.
+    pub fn per_agent(&self) -> usize {
+        self.per_agent
+    }
+
+    /// The rows of agent `agent`.
+    pub fn agent(&self, agent: usize) -> Range<usize> {
+        assert!(agent < self.agents, "there are {} agents, none is number {agent}", self.agents);
+        agent * self.per_agent..(agent + 1) * self.per_agent
+    }
+
+    /// The rows of the devices that do not take part, device after device.
+    pub fn held_out(&self) -> Range<usize> {
+        self.agents * self.per_agent..(self.agents + self.held_out) * self.per_agent
+    }
+
+    /// The test rows, of those classes that some device has.
+    pub fn test(&self) -> Range<usize> {
+        self.held_out().end..self.data.len()
+    }
+
+    /// The rows that stand for the population: the devices that were held out or, where all take
+    /// part, the test rows. `None` if there are neither.
+    pub fn population(&self) -> Option<Range<usize>> {
+        let rows = if self.held_out > 0 { self.held_out() } else { self.test() };
+        Some(rows).filter(|rows| !rows.is_empty())
+    }
+
+    /// How many rows of each class every agent has.
+    pub fn histogram(&self) -> Histogram {
+        let agents = (0..self.agents).map(|agent| self.agent(agent));
+        Histogram::new(&self.data.classes, &self.data.labels, agents)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Data, Row, Source};
+    use crate::partition::{ByClass, Iid};
+    use rand::SeedableRng;
+
+    fn sizes(agents: usize, population: Option<usize>, per_agent: Option<usize>) -> Sizes {
+        Sizes { agents, population, per_agent }
+    }
+
+    fn digits(partition: &Partition, sizes: Sizes, seed: u64) -> Result<Population, DataError> {
+        let loaded = Data::default().load().unwrap();
+        Population::new(loaded, partition, sizes, &mut ChaCha8Rng::seed_from_u64(seed))
+    }
+
+    fn pure() -> Partition {
+        Partition::ByClass(ByClass { q: 1.0, ..ByClass::default() })
+    }
+
+    #[test]
+    fn every_agent_has_its_rows_side_by_side() {
+        let population = digits(&pure(), sizes(10, None, Some(100)), 1).unwrap();
+        assert_eq!(population.agent(9), 900..1000);
+        for agent in 0..10 {
+            let rows = population.agent(agent);
+            assert!(population.data().labels[rows].iter().all(|&l| usize::from(l) == agent));
+        }
+        assert_eq!(population.histogram().counts[3][3], 100);
+        assert_eq!(population.population(), Some(1000..1355));
+    }
+
+    #[test]
+    fn images_and_labels_stay_together() {
+        let whole = Source::default().load().unwrap().data;
+        let known: std::collections::HashMap<Vec<u8>, u16> = (0..whole.len())
+            .map(|row| match whole.row(row) {
+                Row::Bytes(bytes) => (bytes.to_vec(), whole.labels[row]),
+                Row::Floats(_) => panic!("digits are bytes"),
+            })
+            .collect();
+        let population = digits(&Partition::default(), sizes(10, None, None), 2).unwrap();
+        let data = population.data();
+        for row in 0..data.len() {
+            let Row::Bytes(bytes) = data.row(row) else { panic!("digits are bytes") };
+            assert_eq!(known[bytes], data.labels[row]);
+        }
+    }
+
+    #[test]
+    fn devices_that_do_not_take_part_stand_for_the_population() {
+        let partition = Partition::Iid(Iid {});
+        let population = digits(&partition, sizes(4, Some(20), Some(50)), 3).unwrap();
+        assert_eq!(population.agents(), 4);
+        assert_eq!(population.population(), Some(200..1000));
+        assert_eq!(population.test().len(), 355);
+        // Which devices take part is chance, their order is not.
+        let chosen = |seed| -> Vec<u16> {
+            let population = digits(&pure(), sizes(4, Some(10), Some(50)), seed).unwrap();
+            (0..4).map(|agent| population.data().labels[population.agent(agent).start]).collect()
+        };
+        assert!((0..10).all(|seed| chosen(seed).is_sorted()));
+        assert!((0..10).any(|seed| chosen(seed) != chosen(0)));
+        assert_eq!(chosen(5), chosen(5));
+    }
+
+    #[test]
+    fn the_test_rows_are_of_classes_somebody_has() {
+        let population = digits(&pure(), sizes(3, None, None), 4).unwrap();
+        assert!(population.data().labels.iter().all(|&label| label < 3));
+    }
+
+    #[test]
+    fn a_population_smaller_than_its_agents_is_refused() {
+        let error = digits(&pure(), sizes(5, Some(4), None), 5).unwrap_err();
+        assert_eq!(error.to_string(), "population: 4 devices are fewer than agents = 5");
+    }
+}

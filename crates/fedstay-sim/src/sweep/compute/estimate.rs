@@ -1,0 +1,118 @@
+//! How long a sweep will take: a few rounds of each kind of cell, measured now.
+
+use crate::experiment::{Experiment, SpecError};
+use crate::simulator::Simulator;
+use crate::sweep::plan::family::Family;
+use crate::sweep::{Planned, families};
+use fedstay::{Broadcast, Call, Engine, Server};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Time spent on measuring one kind of cell, at most by one round more.
+const PATIENCE: Duration = Duration::from_millis(600);
+
+/// What a sweep costs.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Estimate {
+    /// The runs that are missing.
+    pub runs: usize,
+    /// The families they form.
+    pub families: usize,
+    /// The kinds of cells that were measured.
+    pub kinds: usize,
+    /// Seconds on one thread if every run is computed alone and nobody leaves.
+    pub alone: f64,
+    /// The same if all runs of a family share everything: no sweep is faster than that, but for
+    /// agents who leave.
+    pub shared: f64,
+}
+
+/// Measures a few rounds of every kind of cell on one thread.
+///
+/// # Errors
+/// When an experiment cannot be set up or its data are not there.
+pub fn estimate(missing: &[Arc<Planned>]) -> Result<Estimate, SpecError> {
+    let families = families(missing, true);
+    let mut measured: BTreeMap<String, f64> = BTreeMap::new();
+    let mut estimate =
+        Estimate { runs: missing.len(), families: families.len(), ..Estimate::default() };
+    for Family { runs, .. } in &families {
+        let kind = kind(&runs[0]);
+        let seconds = match measured.get(&kind) {
+            Some(seconds) => *seconds,
+            None => {
+                let seconds = run_seconds(&runs[0].experiment)?;
+                measured.insert(kind, seconds);
+                seconds
+            }
+        };
+        estimate.alone += seconds * runs.len() as f64;
+        estimate.shared += seconds;
+    }
+    estimate.kinds = measured.len();
+    Ok(estimate)
+}
+
+/// Cells of one kind take equally long: seed, step size, precision and mixture do not matter.
+fn kind(run: &Planned) -> String {
+    let mut config = run.config.clone();
+    for key in ["seed", "step_size", "epsilon"] {
+        config[key] = serde_json::Value::Null;
+    }
+    if let Some(partition) = config["partition"].as_object_mut() {
+        partition.retain(|key, _| key == "kind");
+    }
+    config.to_string()
+}
+
+/// Seconds on one thread for a run in which nobody leaves.
+fn run_seconds(experiment: &Experiment) -> Result<f64, SpecError> {
+    // A problem takes no time worth measuring.
+    if experiment.problem().is_some() {
+        return Ok(0.0);
+    }
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
+    pool.install(|| measure(experiment))
+}
+
+fn measure(experiment: &Experiment) -> Result<f64, SpecError> {
+    let mut simulator = Simulator::new(experiment)?;
+    let epsilon: Vec<f64> = simulator.agents().iter().map(|agent| agent.epsilon).collect();
+    simulator.steer(&vec![None; epsilon.len()], &epsilon);
+    let start = simulator.initial_weights();
+    let mut server = Server::new(start, experiment.rule.clone(), experiment.step_size)
+        .and_then(|server| server.with_policy(experiment.policy.clone()))?;
+    let before = Instant::now();
+    simulator.assess(server.weights())?;
+    let look = before.elapsed().as_secs_f64();
+    let training = experiment.training();
+    let every = training.map_or(1, |training| training.eval_every);
+    let (mut spent, mut rounds) = (Duration::ZERO, 0);
+    while rounds < 2 || spent < PATIENCE && server.round() < experiment.rounds {
+        let looks = (server.round() + 1).is_multiple_of(every) || server.round() == 0;
+        let before = Instant::now();
+        let loads = server.loads();
+        let gathered = simulator.gather(&Call {
+            round: server.round() + 1,
+            broadcast: Broadcast::new(server.weights()),
+            step_size: server.step_size(),
+            losses: server.losses(),
+            loads: loads.as_deref(),
+        });
+        // Far too large a step: what was measured until then has to do.
+        let Ok(gathered) = gathered else { break };
+        if server.step(&gathered.reports).is_err() {
+            break;
+        }
+        let took = before.elapsed();
+        spent += took.saturating_sub(Duration::from_secs_f64(if looks { look } else { 0.0 }));
+        rounds += 1;
+        if server.round() >= experiment.rounds {
+            break;
+        }
+    }
+    let round = spent.as_secs_f64() / f64::from(rounds.max(1));
+    let looks = f64::from(experiment.rounds / every + 2);
+    Ok(f64::from(experiment.rounds) * round + looks * look)
+}

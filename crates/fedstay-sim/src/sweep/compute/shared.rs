@@ -1,0 +1,71 @@
+//! What workers use: pools of threads, and data that are dealt out.
+
+use crate::experiment::Experiment;
+use crate::simulator::Simulator;
+use crate::simulator::population::Population;
+use crate::sweep::SweepError;
+use crate::sweep::compute::workers::lock;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Mutex;
+
+/// Pools of threads by size, made when first asked for.
+#[derive(Default)]
+pub(in crate::sweep) struct Pools(BTreeMap<usize, ThreadPool>);
+
+impl Pools {
+    pub(in crate::sweep) fn of(&mut self, threads: usize) -> Result<&ThreadPool, SweepError> {
+        Ok(match self.0.entry(threads) {
+            Entry::Occupied(pool) => pool.into_mut(),
+            Entry::Vacant(place) => {
+                let pool = ThreadPoolBuilder::new()
+                    .num_threads(threads)
+                    .build()
+                    .map_err(|error| SweepError::Threads { threads, why: error.to_string() })?;
+                place.insert(pool)
+            }
+        })
+    }
+}
+
+/// Data that are dealt out, shared by cells that have the same.
+#[derive(Default)]
+pub(in crate::sweep) struct Populations(Mutex<VecDeque<(String, Population)>>);
+
+/// How many are kept: those of a CIFAR-10 sweep are 100 to 200 MB each.
+const POPULATIONS: usize = 4;
+
+/// What decides who holds which rows.
+pub(in crate::sweep) fn data_key(experiment: &Experiment) -> String {
+    let Some(training) = experiment.training() else { return String::new() };
+    serde_json::json!([
+        experiment.seed,
+        training.data,
+        training.partition,
+        training.agents,
+        training.population
+    ])
+    .to_string()
+}
+
+impl Populations {
+    pub(in crate::sweep) fn of(
+        &self,
+        experiment: &Experiment,
+    ) -> Result<Option<Population>, SweepError> {
+        if experiment.problem().is_some() {
+            return Ok(None);
+        }
+        let key = data_key(experiment);
+        // Held while data are read, so that two workers do not read the same at once.
+        let mut kept = lock(&self.0);
+        if let Some((_, population)) = kept.iter().find(|(name, _)| *name == key) {
+            return Ok(Some(population.clone()));
+        }
+        let population = Simulator::deal(experiment)?;
+        kept.push_front((key, population.clone()));
+        kept.truncate(POPULATIONS);
+        Ok(Some(population))
+    }
+}

@@ -1,0 +1,108 @@
+//! The name of a run: what it computes, and nothing about when or how.
+
+use crate::experiment::{Experiment, SpecError};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+/// The number of what runs come to. It is part of every stored result's key, so results from before
+/// it was raised are not mistaken for what would be computed today.
+///
+/// Raise it by one, by hand, with every change that makes some experiment come out differently: other
+/// weights, other departures, another stop, other words or fields in a summary or a series, another
+/// meaning or default of a key. Do not raise it for what changes no result: speed, messages, pages,
+/// new keys whose default leaves everything as it was. The program's version has nothing to do with
+/// it; which build computed a result is stored beside it ([`BUILD`]).
+///
+/// `the_results_number_goes_with_what_is_computed` fails when it was forgotten for some simple runs.
+pub const RESULTS: u32 = 2;
+
+/// Which build this is: the version, and the commit where it is known when building.
+pub const BUILD: &str = env!("FEDSTAY_BUILD");
+
+/// The key of a run: a hash of its whole configuration and of [`RESULTS`]. Two runs with one key are
+/// the same run, bit for bit.
+///
+/// # Errors
+/// Never, for an experiment that was parsed.
+pub fn key(experiment: &Experiment) -> Result<String, SpecError> {
+    Ok(hash(&config(experiment)?))
+}
+
+/// The whole configuration. Whether Gram matrices are kept is left out: it changes no result.
+pub(in crate::sweep) fn config(experiment: &Experiment) -> Result<Value, SpecError> {
+    let mut config = serde_json::to_value(experiment)?;
+    if let Value::Object(keys) = &mut config {
+        keys.remove("record_gram");
+    }
+    Ok(config)
+}
+
+/// The first 128 bits of SHA-256 over the results' number and the configuration, keys in order.
+pub(in crate::sweep) fn hash(config: &Value) -> String {
+    let mut text = format!("fedstay results {RESULTS}\n");
+    canonical(config, &mut text);
+    let digest = Sha256::digest(text.as_bytes());
+    digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// JSON with sorted keys, whatever order the map in memory has.
+pub(in crate::sweep) fn canonical(value: &Value, text: &mut String) {
+    match value {
+        Value::Object(map) => {
+            let mut keys: Vec<&String> = map.keys().collect();
+            keys.sort();
+            text.push('{');
+            for (index, key) in keys.into_iter().enumerate() {
+                if index > 0 {
+                    text.push(',');
+                }
+                text.push_str(&Value::from(key.as_str()).to_string());
+                text.push(':');
+                canonical(&map[key], text);
+            }
+            text.push('}');
+        }
+        Value::Array(list) => {
+            text.push('[');
+            for (index, value) in list.iter().enumerate() {
+                if index > 0 {
+                    text.push(',');
+                }
+                canonical(value, text);
+            }
+            text.push(']');
+        }
+        leaf => text.push_str(&leaf.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key_of(set: &[(&str, &str)]) -> String {
+        let set: Vec<(String, String)> =
+            set.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+        key(&Experiment::parse("", &set).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn the_key_is_what_is_computed() {
+        let start = key_of(&[]);
+        assert_eq!(start.len(), 32);
+        assert_eq!(start, key_of(&[("seed", "0"), ("record_gram", "true")]));
+        for other in [("seed", "1"), ("epsilon", "0.20001"), ("rule.kind", "fedavg")] {
+            assert_ne!(start, key_of(&[other]), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn the_order_of_keys_in_memory_does_not_matter() {
+        let mut text = String::new();
+        canonical(
+            &serde_json::json!({ "b": [1, { "d": null, "c": "x\"y" }], "a": 0.5 }),
+            &mut text,
+        );
+        assert_eq!(text, r#"{"a":0.5,"b":[1,{"c":"x\"y","d":null}]}"#);
+    }
+}

@@ -1,0 +1,166 @@
+//! Results as columns, for other programs.
+
+use crate::sweep::{Frame, Outcome, Plan, Point, Record};
+use fedstay::record::Summary;
+use serde_json::Value;
+
+/// One column of a table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// One a row.
+    pub values: Values,
+}
+
+/// A column's values; `None` where a row has none.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Values {
+    /// Whole numbers.
+    Whole(Vec<Option<i64>>),
+    /// Numbers.
+    Number(Vec<Option<f64>>),
+    /// Texts.
+    Text(Vec<Option<String>>),
+}
+
+impl Values {
+    /// How many rows.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Whole(values) => values.len(),
+            Self::Number(values) => values.len(),
+            Self::Text(values) => values.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// One of them as text; nothing where there is none.
+    pub fn cell(&self, row: usize) -> String {
+        match self {
+            Self::Whole(values) => values[row].map_or(String::new(), |value| value.to_string()),
+            Self::Number(values) => values[row].map_or(String::new(), |value| value.to_string()),
+            Self::Text(values) => values[row].clone().unwrap_or_default(),
+        }
+    }
+}
+
+/// A column of the narrowest kind that holds all its values.
+fn column(name: &str, values: Vec<Option<Value>>) -> Column {
+    let all = |fits: fn(&Value) -> bool| values.iter().flatten().all(fits);
+    let text = |value: Value| match value {
+        Value::String(text) => text,
+        value => value.to_string(),
+    };
+    let values = if all(Value::is_i64) {
+        Values::Whole(values.iter().map(|value| value.as_ref().and_then(Value::as_i64)).collect())
+    } else if all(Value::is_number) {
+        Values::Number(values.iter().map(|value| value.as_ref().and_then(Value::as_f64)).collect())
+    } else {
+        Values::Text(values.into_iter().map(|value| value.map(text)).collect())
+    };
+    Column { name: name.to_owned(), values }
+}
+
+/// The settings that tell runs apart: the axes, and whatever else differs.
+fn settings(plan: &Plan) -> Vec<String> {
+    let mut keys: Vec<String> = vec!["rule.kind".into(), "step_size".into(), "seed".into()];
+    for axis in &plan.axes {
+        if !keys.contains(&axis.key) {
+            keys.push(axis.key.clone());
+        }
+    }
+    keys
+}
+
+const RESULTS: [&str; 12] = [
+    "rounds",
+    "left",
+    "first_departure",
+    "content",
+    "accuracy.mean",
+    "accuracy.min",
+    "accuracy.max",
+    "population.accuracy",
+    "loss.mean",
+    "loss.min",
+    "loss.max",
+    "population.loss",
+];
+
+impl Frame {
+    /// One row a run: its settings and what came of it.
+    pub fn columns(&self, plan: &Plan) -> Vec<Column> {
+        let each =
+            |of: &dyn Fn(&Record) -> Option<Value>| self.records.iter().map(of).collect::<Vec<_>>();
+        let mut columns = vec![column("key", each(&|record| Some(record.run.key.clone().into())))];
+        for key in settings(plan) {
+            columns.push(column(&key, each(&|record| record.setting(&key).cloned())));
+        }
+        let outcome = |record: &Record| match record.run.outcome {
+            Outcome::Finished(_) => "finished",
+            Outcome::Diverged(_) => "diverged",
+        };
+        columns.push(column("outcome", each(&|record| Some(outcome(record).into()))));
+        let summary = |record: &Record, of: fn(&Summary) -> &str| {
+            record.run.summary().map(|summary| Value::from(of(summary)))
+        };
+        columns
+            .push(column("stop", each(&|record| summary(record, |summary| summary.stop.name()))));
+        columns.push(column("verdict", each(&|record| summary(record, |s| s.verdict.name()))));
+        for name in RESULTS {
+            let whole = matches!(name, "rounds" | "left" | "first_departure" | "content");
+            let value = |record: &Record| {
+                let value = record.result(name)?;
+                Some(if whole { Value::from(value as i64) } else { Value::from(value) })
+            };
+            columns.push(column(name, each(&value)));
+        }
+        columns
+    }
+
+    /// One row a measured round.
+    pub fn series_columns(&self, plan: &Plan) -> Vec<Column> {
+        let points: Vec<_> = self
+            .records
+            .iter()
+            .flat_map(|record| record.run.series.0.iter().map(move |point| (record, point)))
+            .collect();
+        let mut columns = Vec::new();
+        let key = points.iter().map(|(record, _)| Some(record.run.key.clone().into()));
+        columns.push(column("key", key.collect()));
+        for key in settings(plan) {
+            let values = points.iter().map(|(record, _)| record.setting(&key).cloned());
+            columns.push(column(&key, values.collect()));
+        }
+        type Of = fn(&Point) -> f64;
+        let whole: [(&str, Of); 2] = [
+            ("round", |point| f64::from(point.round)),
+            ("present", |point| f64::from(point.present)),
+        ];
+        for (name, of) in whole {
+            let values = points.iter().map(|(_, point)| Some(of(point) as i64)).collect();
+            columns.push(Column { name: name.to_owned(), values: Values::Whole(values) });
+        }
+        let numbers: [(&str, Of); 8] = [
+            ("accuracy.mean", |point| point.accuracy[0]),
+            ("accuracy.min", |point| point.accuracy[1]),
+            ("accuracy.max", |point| point.accuracy[2]),
+            ("population.accuracy", |point| point.population_accuracy),
+            ("loss.mean", |point| point.loss[0]),
+            ("loss.min", |point| point.loss[1]),
+            ("loss.max", |point| point.loss[2]),
+            ("population.loss", |point| point.population_loss),
+        ];
+        for (name, of) in numbers {
+            let values = points.iter().map(|(_, point)| Some(of(point)).filter(|v| !v.is_nan()));
+            columns
+                .push(Column { name: name.to_owned(), values: Values::Number(values.collect()) });
+        }
+        columns
+    }
+}

@@ -1,0 +1,143 @@
+//! Results as a table: one record a run, with its settings and what came of it.
+
+use crate::experiment::table::{look_up, same};
+use crate::sweep::results::stats::{Difference, Mean};
+use crate::sweep::{Finished, Plan, Store, StoreError};
+use serde_json::Value;
+
+/// One run: where it stands in the grid, and its results.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    /// The run, as stored.
+    pub run: Finished,
+}
+
+impl Record {
+    /// A setting by its key, such as `partition.q`.
+    pub fn setting(&self, key: &str) -> Option<&Value> {
+        look_up(&self.run.config, key)
+    }
+
+    /// A result by its name: a path in the summary such as `accuracy.mean` or
+    /// `population.accuracy`, or `left` and `first_departure`. `None` for a run that diverged.
+    pub fn result(&self, name: &str) -> Option<f64> {
+        let summary = self.run.summary()?;
+        match name {
+            "left" => Some(summary.left.len() as f64),
+            "first_departure" => summary.left.first().map(|left| f64::from(left.round)),
+            "accuracy.spread" => summary.accuracy.map(|spread| spread.max - spread.min),
+            _ => {
+                let summary = serde_json::to_value(summary).ok()?;
+                look_up(&summary, name)?.as_f64()
+            }
+        }
+    }
+}
+
+/// Whether two settings are equal as a reader sees them: 1 and 1.0 are.
+pub fn same_value(a: &Value, b: &Value) -> bool {
+    same(a, b)
+}
+
+/// The runs of a plan that are in a store, in the plan's order.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Frame {
+    /// One a run.
+    pub records: Vec<Record>,
+}
+
+impl Frame {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or is damaged.
+    pub fn of_plan(plan: &Plan, store: &Store) -> Result<Self, StoreError> {
+        store.check_file()?;
+        let mut records = Vec::new();
+        for run in &plan.runs {
+            records.extend(store.get(&run.key)?.map(|run| Record { run }));
+        }
+        Ok(Self { records })
+    }
+
+    /// All runs of a store, by key.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or is damaged.
+    pub fn of_store(store: &Store) -> Result<Self, StoreError> {
+        store.check_file()?;
+        let mut keys: Vec<String> = store.keys()?.into_iter().collect();
+        keys.sort();
+        let mut records = Vec::new();
+        for key in keys {
+            records.extend(store.get(&key)?.map(|run| Record { run }));
+        }
+        Ok(Self { records })
+    }
+
+    /// The runs with these settings.
+    #[must_use]
+    pub fn with(&self, settings: &[(String, Value)]) -> Self {
+        let fits = |record: &&Record| {
+            settings.iter().all(|(key, wanted)| {
+                record.setting(key).is_some_and(|value| same_value(value, wanted))
+            })
+        };
+        Self { records: self.records.iter().filter(fits).cloned().collect() }
+    }
+
+    /// The values a setting has, each once, numbers in order.
+    pub fn values(&self, key: &str) -> Vec<Value> {
+        let mut values: Vec<Value> = Vec::new();
+        for value in self.records.iter().filter_map(|record| record.setting(key)) {
+            if !values.iter().any(|known| same_value(known, value)) {
+                values.push(value.clone());
+            }
+        }
+        if values.iter().all(Value::is_number) {
+            let number = |value: &Value| value.as_f64().unwrap_or(f64::NAN);
+            values.sort_by(|a, b| number(a).total_cmp(&number(b)));
+        }
+        values
+    }
+
+    /// The runs by the values of some settings: one group a combination that is there, in order.
+    pub fn by(&self, keys: &[String]) -> Vec<(Vec<(String, Value)>, Self)> {
+        let Some((key, rest)) = keys.split_first() else {
+            return vec![(Vec::new(), self.clone())];
+        };
+        let mut groups = Vec::new();
+        for value in self.values(key) {
+            let setting = (key.clone(), value);
+            let part = self.with(std::slice::from_ref(&setting));
+            for (mut settings, group) in part.by(rest) {
+                settings.insert(0, setting.clone());
+                groups.push((settings, group));
+            }
+        }
+        groups
+    }
+
+    /// A result's mean over the runs that have it.
+    pub fn mean(&self, name: &str) -> Option<Mean> {
+        let values: Vec<f64> =
+            self.records.iter().filter_map(|record| record.result(name)).collect();
+        Mean::of(&values)
+    }
+
+    /// The paired difference of a result: this minus `other`, seed by seed. Seeds that only one of
+    /// them has are left out.
+    pub fn difference(&self, other: &Self, name: &str) -> Option<Difference> {
+        let mut pairs = Vec::new();
+        for record in &self.records {
+            let same_seed = |partner: &&Record| partner.setting("seed") == record.setting("seed");
+            let partner = other.records.iter().find(same_seed);
+            if let Some((mine, theirs)) =
+                record.result(name).zip(partner.and_then(|partner| partner.result(name)))
+            {
+                pairs.push((theirs, mine));
+            }
+        }
+        Difference::of(&pairs)
+    }
+}

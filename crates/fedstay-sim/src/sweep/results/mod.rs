@@ -1,0 +1,10 @@
+//! What is kept of finished runs, where, and how it is asked for.
+
+pub(super) mod columns;
+pub(super) mod frame;
+pub(super) mod outcome;
+mod seal;
+pub(super) mod series;
+pub(super) mod sketch;
+pub mod stats;
+pub(super) mod store;

@@ -1,0 +1,128 @@
+//! A stored run as a run's folder, at once and without computing anything: the rounds in which
+//! somebody left or everybody was measured, and the verdict. It is what `fedstay view` shows of a
+//! sweep; the whole run, with every agent's loss in every round, has to be computed again.
+
+use crate::run::{FolderError, about, config_text, write_folder};
+use crate::sweep::{Finished, Planned, Point};
+use fedstay::AgentId;
+use fedstay::record::{
+    AssessmentLine, Header, HeaderAgent, Population, RoundLine, Spread, Summary,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// Writes the folder, unless the run diverged: nothing is known about its agents then. Tells whether
+/// it was written.
+///
+/// # Errors
+/// When it cannot be written to.
+pub fn sketch(run: &Planned, finished: &Finished, path: &Path) -> Result<bool, FolderError> {
+    let Some(summary) = finished.summary() else { return Ok(false) };
+    let agent = |agent: &fedstay::record::AgentSummary| HeaderAgent {
+        id: agent.id,
+        epsilon: agent.epsilon,
+        name: None,
+    };
+    let agents = summary.agents.iter().map(agent).collect();
+    let header = Header {
+        version: summary.version.clone(),
+        sketch: true,
+        ..Header::new(&about(&run.experiment), run.experiment.rounds, agents)
+    };
+    let config = config_text(&run.experiment)?;
+    write_folder(path, &config, &header, &lines(summary, &finished.series.0), summary)?;
+    Ok(true)
+}
+
+/// The rounds about which something is known.
+fn lines(summary: &Summary, points: &[Point]) -> Vec<RoundLine> {
+    let points: BTreeMap<u32, &Point> = points.iter().map(|point| (point.round, point)).collect();
+    let mut rounds: BTreeSet<u32> = points.keys().copied().collect();
+    rounds.extend(summary.left.iter().map(|left| left.round));
+    rounds.extend(summary.returned.iter().map(|back| back.round));
+    rounds.insert(summary.rounds);
+    let mut present: BTreeSet<AgentId> = summary.agents.iter().map(|agent| agent.id).collect();
+    let line = |round: u32| {
+        let left: Vec<AgentId> =
+            summary.left.iter().filter(|left| left.round == round).map(|left| left.agent).collect();
+        let returned = summary.returned.iter().filter(|back| back.round == round);
+        let returned: Vec<AgentId> = returned.map(|back| back.agent).collect();
+        present.retain(|agent| !left.contains(agent));
+        present.extend(&returned);
+        let last = round == summary.rounds;
+        RoundLine {
+            round,
+            agents: present.iter().copied().collect(),
+            loss: vec![None; present.len()],
+            at_least: Vec::new(),
+            d: Vec::new(),
+            case: None,
+            left,
+            returned,
+            faults: Vec::new(),
+            flags: Vec::new(),
+            step_size: f64::NAN,
+            step_norm: f64::NAN,
+            rank: None,
+            stop: last.then_some(summary.stop),
+            landed: if last { summary.landed } else { None },
+            kept: None,
+            guarded: false,
+            missed: None,
+            assessment: points.get(&round).map(|point| measured(point)),
+            weights: None,
+        }
+    };
+    rounds.into_iter().map(line).collect()
+}
+
+fn measured(point: &Point) -> AssessmentLine {
+    let known = |value: f64| Some(value).filter(|value| value.is_finite());
+    let spread = |[mean, min, max]: [f64; 3]| known(mean).map(|mean| Spread { min, mean, max });
+    let population = known(point.population_loss)
+        .map(|loss| Population { loss, accuracy: known(point.population_accuracy) });
+    AssessmentLine {
+        loss: Vec::new(),
+        accuracy: Vec::new(),
+        population,
+        over: Some((spread(point.loss), spread(point.accuracy))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::read_rounds;
+    use crate::sweep::{Plan, run_cell};
+
+    #[test]
+    fn a_sketch_has_what_the_store_knows() {
+        let text = "rounds = 40\nstep_size = 0.3\nepsilon = 0.9\neval_every = 5\n[rule]\nkind = \
+                    \"fedavg\"\n[data]\nper_agent = 24\n[model]\nhidden = [8]\n[grid]\nseed = [0]";
+        let plan = Plan::parse(text, Path::new("."), &[]).unwrap();
+        let run = &plan.runs[0];
+        let finished = run_cell(&run.experiment.to_toml().unwrap()).unwrap();
+        let summary = finished.summary().unwrap();
+        assert!(!summary.left.is_empty());
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run");
+        assert!(sketch(run, &finished, &path).unwrap());
+
+        let read = read_rounds(&path.join("rounds.jsonl")).unwrap();
+        assert!(read.header.sketch && read.unreadable.is_empty());
+        let left: Vec<(u32, AgentId)> =
+            read.rounds.iter().flat_map(|l| l.left.iter().map(|a| (l.round, *a))).collect();
+        let known: Vec<(u32, AgentId)> = summary.left.iter().map(|l| (l.round, l.agent)).collect();
+        assert_eq!(left, known);
+        let measured: Vec<&RoundLine> =
+            read.rounds.iter().filter(|line| line.assessment.is_some()).collect();
+        assert_eq!(measured.len(), finished.series.0.len());
+        for (line, point) in measured.iter().zip(&finished.series.0) {
+            let over = line.assessment.as_ref().unwrap().over.unwrap();
+            assert_eq!((line.round, line.agents.len() as u32), (point.round, point.present));
+            assert_eq!(over.1.unwrap().mean, point.accuracy[0]);
+        }
+        let text = std::fs::read_to_string(path.join("summary.json")).unwrap();
+        assert_eq!(&serde_json::from_str::<Summary>(&text).unwrap(), summary);
+    }
+}

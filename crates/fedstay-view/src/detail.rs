@@ -1,0 +1,112 @@
+//! What the page is told about one run, but for its series.
+
+use crate::delivered::{Delivered, DeliveredTo, to_agents};
+use crate::history::{Agent, History, Source};
+use crate::library::Listing;
+use crate::run::Run;
+use crate::words;
+use fedstay::AgentId;
+use fedstay::ledger::AgentEntry;
+use fedstay_draw::words::State;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// Rows of the table of agents.
+const MOST_ROWS: usize = 500;
+
+/// One agent: what is known of it now, and what the ledger counted about it.
+#[derive(Debug, Serialize)]
+struct AgentRow<'a> {
+    id: AgentId,
+    name: Option<&'a str>,
+    epsilon: Option<f64>,
+    /// The last loss that is known, and from where.
+    loss: Option<f64>,
+    source: Option<Source>,
+    /// The number of its state in the last round.
+    state: u8,
+    /// The round in which it leaves at its pace, and that pace.
+    predicted: Option<u32>,
+    pace: Option<f64>,
+    /// The same fields as in `summary.json`.
+    #[serde(flatten)]
+    entry: AgentEntry,
+    /// What the delivered model is to it, once there is one.
+    delivered: Option<&'a DeliveredTo>,
+}
+
+impl<'a> AgentRow<'a> {
+    fn new(agent: &'a Agent, history: &History, delivered: Option<&'a DeliveredTo>) -> Self {
+        let loss = agent.loss.filter(|(loss, ..)| loss.is_finite());
+        Self {
+            id: agent.id,
+            name: agent.name.as_deref(),
+            epsilon: agent.epsilon,
+            loss: loss.map(|(loss, ..)| loss),
+            source: loss.map(|(_, source, _)| source),
+            state: agent.state as u8,
+            predicted: agent.predicted(),
+            pace: agent.pace(),
+            entry: history.entry(agent.id),
+            delivered,
+        }
+    }
+}
+
+/// Everything about a run but its series.
+pub(crate) fn detail(listing: &Listing, run: &Run) -> Value {
+    let mut told = json!({
+        "listing": listing,
+        "version": run.version,
+        "revision": run.revision,
+        "status": run.status(),
+        "summary": run.summary,
+        "delivered": run.summary.as_ref().map(Delivered::of),
+        "words": run.summary.as_ref().map(words::of_summary),
+        "config": run.config,
+        "trouble": run.trouble().take(50).collect::<Vec<_>>(),
+        "troubles": run.troubles + run.trouble().filter(|trouble| trouble.line.is_none()).count(),
+        "theory": run.theory.told(),
+        "states": words::states(),
+        "rounds": 0,
+        "agents": [],
+    });
+    let Some(history) = &run.history else { return told };
+    if run.summary.is_none() {
+        told["words"] = json!(words::of_history(history, run.status()));
+    }
+    let delivered = run.summary.as_ref().map(to_agents).unwrap_or_default();
+    let agents: Vec<AgentRow<'_>> = history
+        .agents
+        .iter()
+        .take(MOST_ROWS)
+        .map(|agent| AgentRow::new(agent, history, delivered.get(&agent.id.0)))
+        .collect();
+    let count = |wanted: State| history.agents.iter().filter(|agent| agent.state == wanted).count();
+    told["agents"] = json!(agents);
+    told["agents_all"] = json!(history.agents.len());
+    told["counts"] = json!({
+        "left": count(State::Left), "in_d": count(State::InD), "fault": count(State::Fault),
+        "absent": count(State::Absent), "free": count(State::Free),
+    });
+    told["left"] = json!(history.left());
+    told["rounds"] = json!(history.rounds.len());
+    told["round"] = json!(history.rounds.last());
+    told["cut"] = json!(history.cut);
+    told["own"] = json!(history.own);
+    told["sketch"] = json!(history.header.sketch);
+    told["map"] = json!(
+        run.theory.problem().is_some_and(|instance| instance.dimension() == 2)
+            && !history.path.is_empty()
+    );
+    let last = history.last.as_ref();
+    let landed = last.and_then(|line| line.landed);
+    told["landing"] = json!(words::landing(run.summary.as_ref(), landed));
+    told["last"] = json!({
+        "case": last.and_then(|line| line.case),
+        "kept": last.and_then(|line| line.kept), "misses": history.ledger.misses(),
+        "stop": last.and_then(|line| line.stop), "rank": last.and_then(|line| line.rank),
+        "step_size": last.map(|line| line.step_size), "step_norm": last.map(|line| line.step_norm),
+    });
+    told
+}

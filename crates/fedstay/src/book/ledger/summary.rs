@@ -1,0 +1,163 @@
+//! What a run comes to: the one place in which a summary is made.
+//!
+//! It is made of the ledger, of how the run ended and of what the run is. A [`Book`](crate::Book) that
+//! has more to say enters its section afterwards.
+
+use super::{AgentEntry, Ledger};
+use crate::run::record::{AgentSummary, Guarantee, Prediction, Spread, Summary, few};
+use crate::run::verdict::Verdict;
+use crate::{About, AgentId, Assessment, Policy, Server, StopReason};
+use std::collections::BTreeSet;
+
+/// A run that covers less than this share of the way from the first mean loss to the mean ε has hardly
+/// moved.
+const HARDLY: f64 = 0.1;
+
+/// How a run ended: what the ledger needs beside its rounds to sum it up.
+#[derive(Debug, Clone, Copy)]
+pub struct Ended<'a> {
+    /// The server after its last round.
+    pub server: &'a Server,
+    /// How good its delivered weights are.
+    pub assessment: &'a Assessment,
+    /// Why the run ended.
+    pub stop: StopReason,
+    /// Whether first-order statements about the agents are proofs.
+    pub proves: bool,
+}
+
+impl Ledger {
+    /// Sums the run up.
+    pub fn summary(&self, ended: &Ended<'_>, about: &About) -> Summary {
+        let Ended { server, assessment, stop, proves } = *ended;
+        let agents: Vec<AgentSummary> = assessment
+            .agents
+            .iter()
+            .map(|agent| AgentSummary {
+                id: agent.id,
+                epsilon: agent.epsilon,
+                loss: agent.loss,
+                loss_of_round: agent.as_of,
+                accuracy: agent.accuracy,
+                behaviour: agent.behaviour.as_ref().map(ToString::to_string),
+                entry: self.agent(agent.id).cloned().unwrap_or_default(),
+                ends_with: None,
+                alone: None,
+            })
+            .collect();
+        let unasked: Vec<String> = agents
+            .iter()
+            .filter(|agent| agent.loss_of_round.is_some())
+            .map(|agent| agent.id.to_string())
+            .collect();
+        let asked = agents.iter().filter(|agent| agent.loss_of_round.is_none()).count();
+        let content = agents.iter().filter(|agent| agent.is_content()).count();
+        let everybody_content = unasked.is_empty() && content == asked;
+        let verdict = match (self.left.is_empty(), everybody_content) {
+            (true, false) if content == 0 && unasked.is_empty() => Verdict::Unsatisfied,
+            (true, _) => Verdict::Retained,
+            (false, true) => Verdict::Benign,
+            (false, false) if content == asked => Verdict::Unknown,
+            (false, false) => Verdict::Harmful,
+        };
+        let mut warnings = Vec::new();
+        warnings.extend(self.hardly_moved(&agents));
+        if !unasked.is_empty() {
+            let who = unasked.join(", ");
+            warnings.push(format!(
+                "not asked about the delivered model, so their losses are those they last told: \
+                 agent {who}"
+            ));
+        }
+        let at_start = self.left.iter().filter(|left| left.round == 1);
+        let at_start: Vec<String> = at_start.map(|left| left.agent.to_string()).collect();
+        if !at_start.is_empty() {
+            let who = at_start.join(", ");
+            warnings.push(format!(
+                "content with the start, left before the first step: agent {who}; no rule can keep \
+                 an agent that is content from the start, so choose another start or a smaller epsilon"
+            ));
+        }
+        warnings.extend(about.warnings.iter().cloned());
+        let nothing = Spread { min: 0.0, mean: 0.0, max: 0.0 };
+        Summary {
+            schema: Summary::SCHEMA.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            rule: server.rule().name().to_owned(),
+            policy: server.policy().name().to_owned(),
+            behaviour: about.behaviour.clone(),
+            on: about.on.clone(),
+            seed: about.seed,
+            rounds: self.rounds,
+            stop,
+            verdict,
+            content: content as u32,
+            everybody_content,
+            left: self.left.clone(),
+            returned: self.returned.clone(),
+            loss: Spread::of(agents.iter().map(|agent| agent.loss)).unwrap_or(nothing),
+            accuracy: Spread::of(agents.iter().filter_map(|agent| agent.accuracy)),
+            population: assessment.population,
+            landed: self.landed,
+            guarantee: self.kept.map(|kept| match kept && proves {
+                true => Guarantee::Certified,
+                false => Guarantee::Estimated,
+            }),
+            guarded: matches!(server.policy(), Policy::Guard(_))
+                .then(|| f64::from(self.guarded) / f64::from(self.rounds.max(1))),
+            misses: self.misses,
+            prediction: self.prediction(),
+            counterfactual: None,
+            privacy: None,
+            notes: about.notes.clone(),
+            flagged: self.those(|entry| entry.flags > 0).collect(),
+            warnings,
+            weights: few(server.delivered()),
+            agents,
+        }
+    }
+
+    /// A sentence, where the delivered weights are hardly better than the first ones: a step size
+    /// that is far too small, a rule that stopped at once, directions that are not gradients. Without
+    /// it, "nobody left" would look like a success.
+    fn hardly_moved(&self, agents: &[AgentSummary]) -> Option<String> {
+        let mean = |of: &dyn Fn(&&AgentSummary) -> f64, over: &[&AgentSummary]| {
+            over.iter().map(of).sum::<f64>() / over.len() as f64
+        };
+        let asked = agents.iter().filter(|agent| agent.loss_of_round.is_none());
+        let told = |agent: &&AgentSummary| self.start.is_some() || agent.entry.first_loss.is_some();
+        let over: Vec<&AgentSummary> = asked.filter(told).collect();
+        if over.is_empty() {
+            return None;
+        }
+        let start = match self.start {
+            Some(start) => start,
+            None => mean(&|agent| agent.entry.first_loss.unwrap_or(f64::NAN), &over),
+        };
+        let end = mean(&|agent| agent.loss, &over);
+        let target = mean(&|agent| agent.epsilon, &over);
+        let covered = (start - end) / (start - target);
+        (start > target && covered < HARDLY).then(|| {
+            format!(
+                "the losses hardly moved: from {start:.4} on average to {end:.4}, where the agents want \
+                 {target:.4}; try more rounds, another step_size or another rule"
+            )
+        })
+    }
+
+    fn prediction(&self) -> Prediction {
+        let leavers: BTreeSet<AgentId> = self.left.iter().map(|left| left.agent).collect();
+        let in_d = || self.those(|entry| entry.rounds_in_d > 0);
+        Prediction {
+            left: leavers.len() as u32,
+            left_foreseen: self.foreseen,
+            in_d: in_d().count() as u32,
+            in_d_left: in_d().filter(|agent| leavers.contains(agent)).count() as u32,
+        }
+    }
+
+    /// The agents whose entries are of some kind, by id.
+    fn those(&self, kind: fn(&AgentEntry) -> bool) -> impl Iterator<Item = AgentId> {
+        self.agents.iter().filter(move |(_, entry)| kind(entry)).map(|(agent, _)| *agent)
+    }
+}
