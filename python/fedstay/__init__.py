@@ -5,7 +5,18 @@ many runs of it, and `fedstay.flower` real machines. See docs/python.md in the r
 """
 
 from . import rules
-from ._core import Behaviour, Decision, Error, Report, Round, RuleError, Server, __version__, tau
+from ._core import (
+    Behaviour,
+    Decision,
+    Error,
+    Participant,
+    Report,
+    Round,
+    RuleError,
+    Server,
+    __version__,
+    tau,
+)
 from .result import Departure, Picture, Result, read
 from .rules import *  # noqa: F403  (a rule's class is listed once, in `rules.__all__`)
 from .simulation import Agent, run, simulate
@@ -17,6 +28,7 @@ __all__ = [
     "Decision",
     "Departure",
     "Error",
+    "Participant",
     "Picture",
     "Report",
     "Result",

@@ -323,7 +323,8 @@ def test_a_run_is_kept_and_resumed_if_its_rule_can_be_saved(tmp_path, rule, resu
     assert resumed.weights.tobytes() == whole.weights.tobytes()
     for file in ("rounds.jsonl", "summary.json", "model.safetensors"):
         assert (cut / file).read_bytes() == (tmp_path / "whole" / file).read_bytes(), file
+    other = tmp_path / "other"
+    with pytest.raises(Interrupted):
+        fedstay.simulate(interrupted(at=3), PlainMean(), out=other, **options)
     with pytest.raises(fedstay.Error, match="other settings"):
-        fedstay.simulate(agents(), PlainMean(), out=tmp_path / "other", **options)
-        (tmp_path / "other" / "summary.json").unlink()
-        fedstay.simulate(agents(), rule(), out=tmp_path / "other", resume=True, **options)
+        fedstay.simulate(agents(), rule(), out=other, resume=True, **options)
