@@ -303,7 +303,7 @@ fn what_agents_make_alone_is_shared_and_changes_no_bit() {
         assert!(summary.agents.iter().all(|a| a.ends_with.is_some() && a.alone.is_some()));
         idle += summary.agents.iter().map(|agent| agent.idle).sum::<u32>();
         // One that stays ends with what is delivered.
-        for agent in summary.agents.iter().filter(|agent| agent.left.is_none()) {
+        for agent in summary.agents.iter().filter(|agent| agent.entry.left.is_none()) {
             assert_eq!(agent.ends_with.unwrap().loss, agent.loss);
         }
     }
