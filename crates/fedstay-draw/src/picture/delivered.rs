@@ -4,10 +4,10 @@
 use crate::plot::{Colour, Dash, Line, Marker, Panel, Points, Style};
 use fedstay::record::{AgentSummary, Summary};
 
-/// What the diamonds are called.
+/// The name of the diamonds in the legend.
 pub(super) const NAME: &str = "the delivered model";
 
-/// Adds where a line ends: the value under the delivered model, joined to the last round's.
+/// Adds the end of a line: the value under the delivered model, joined to the last round's.
 pub(super) fn with_end(
     panel: Panel,
     last: Option<(f64, f64)>,
@@ -25,7 +25,7 @@ pub(super) fn content(agent: &AgentSummary) -> Option<bool> {
     agent.loss_of_round.is_none().then(|| agent.is_content())
 }
 
-/// `7 of 10`: the agents that are content.
+/// How many agents are content, as `7 of 10`.
 pub(super) fn content_of(summary: &Summary) -> String {
     format!("{} of {}", summary.satisfied(), summary.agents.len())
 }
