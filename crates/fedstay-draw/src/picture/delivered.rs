@@ -1,5 +1,5 @@
-//! The delivered model in a drawing: no round has it, so it stands behind the last one, as a diamond
-//! with a dotted line to it.
+//! The delivered model in a drawing: no round has it, so it stands behind the last one, as a
+//! diamond with a dotted line to it.
 
 use crate::plot::{Colour, Dash, Line, Marker, Panel, Points, Style};
 use fedstay::record::{AgentSummary, Summary};

@@ -32,8 +32,9 @@ pub enum PictureError {
     Write(#[from] io::Error),
 }
 
-/// Writes `NAME.svg` and `NAME.png` into a folder, which is created if it does not exist, and returns
-/// their paths. Whoever reads one of them sees the old file or the new one, never half of it.
+/// Writes `NAME.svg` and `NAME.png` into a folder, which is created if it does not exist, and
+/// returns their paths. Whoever reads one of them sees the old file or the new one, never half of
+/// it.
 ///
 /// # Errors
 /// When the folder cannot be written to.

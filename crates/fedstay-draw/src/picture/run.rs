@@ -1,5 +1,5 @@
-//! One run: every agent's loss against its target loss, who was about to leave and who left, and how
-//! good the model was for everybody.
+//! One run: every agent's loss against its target loss, who was about to leave and who left, and
+//! how good the model was for everybody.
 
 use super::delivered::with_end;
 use super::{PictureError, Subject, thinned, write_figure};
@@ -206,8 +206,8 @@ struct Track {
     end: Option<f64>,
 }
 
-/// How good the model is for everybody, in the rounds that were measured: the accuracy where there is
-/// one, else the loss.
+/// How good the model is for everybody, in the rounds that were measured: the accuracy where there
+/// is one, else the loss.
 fn overall(recorded: &Recorded, summary: Option<&Summary>) -> Option<Panel> {
     let measured: Vec<(f64, &AssessmentLine)> = recorded
         .rounds

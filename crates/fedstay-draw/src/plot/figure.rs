@@ -31,7 +31,8 @@ pub struct Figure {
     pub title: String,
     /// The line below the title; empty for none.
     pub subtitle: String,
-    /// The caption below everything; empty for none. It is also the description that screen readers speak.
+    /// The caption below everything; empty for none. It is also the description that screen readers
+    /// speak.
     pub caption: String,
     /// The panels, from left to right, then from top to bottom.
     pub panels: Vec<Panel>,

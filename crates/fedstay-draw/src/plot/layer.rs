@@ -184,8 +184,8 @@ pub struct Note {
     pub at: Point,
     /// The text; line breaks are kept.
     pub text: String,
-    /// The offset from the place to the text, in pixels: right and up. The text stays inside the panel, and
-    /// goes to the mirrored side if there it hides less.
+    /// The offset from the place to the text, in pixels: right and up. The text stays inside the
+    /// panel, and goes to the mirrored side if there it hides less.
     pub offset: (f64, f64),
     /// Whether an arrow leads from the text to the place.
     pub leader: bool,

@@ -63,7 +63,8 @@ pub enum Dash {
 }
 
 impl Dash {
-    /// The lengths of dashes and gaps in multiples of the line's width, so that a thin line keeps the same rhythm.
+    /// The lengths of dashes and gaps in multiples of the line's width, so that a thin line keeps
+    /// the same rhythm.
     pub fn lengths(self) -> &'static [f64] {
         match self {
             Self::Solid => &[],
@@ -299,8 +300,8 @@ mod tests {
         let policies = Policy::LIST.iter().map(|entry| entry.name);
         let names: Vec<String> = rules.chain(behaviours).chain(policies).map(key).collect();
         for (known, ..) in KNOWN {
-            // A rule may carry what is changed about it, as `ada-gd+halve` does, and FedMGDA+ may be
-            // written without its plus.
+            // A rule may carry what is changed about it, as `ada-gd+halve` does, and FedMGDA+ may
+            // be written without its plus.
             let belongs =
                 |name: &String| known.starts_with(name.as_str()) || name.starts_with(known);
             assert!(names.iter().any(belongs), "{known}");

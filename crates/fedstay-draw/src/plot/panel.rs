@@ -23,7 +23,8 @@ pub struct Panel {
     pub x_label: String,
     /// The label beside the y axis.
     pub y_label: String,
-    /// The x range from left to right (a larger first value turns the axis round); `None` fits the layers.
+    /// The x range from left to right (a larger first value turns the axis round); `None` fits the
+    /// layers.
     pub x_range: Option<(f64, f64)>,
     /// The y range from bottom to top; `None` fits the layers with a little air.
     pub y_range: Option<(f64, f64)>,

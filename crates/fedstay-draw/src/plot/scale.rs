@@ -27,9 +27,9 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// An axis over the wished range, or something drawable near it: ranges that are not finite, empty
-    /// or (for a logarithmic axis) not positive are replaced, since data we do not control may ask
-    /// for them and a figure with an odd axis is worth more than no figure.
+    /// An axis over the wished range, or something drawable near it: ranges that are not finite,
+    /// empty or (for a logarithmic axis) not positive are replaced, since data we do not control
+    /// may ask for them and a figure with an odd axis is worth more than no figure.
     pub(super) fn new(scale: Scale, range: (f64, f64)) -> Self {
         let (mut low, mut high) = range;
         if !low.is_finite() || !high.is_finite() {

@@ -17,8 +17,8 @@ pub(super) const FONT_FAMILY: &str = "DejaVu Sans, Verdana, sans-serif";
 /// cannot occur in the rest of the drawing because [`escape_line`] drops it.
 const ID_MARK: char = '\u{1}';
 
-/// The `value` rounded to hundredths without trailing zeros; anything not finite becomes `0`, because a
-/// `NaN` in an attribute makes renderers drop the whole element or the whole file.
+/// The `value` rounded to hundredths without trailing zeros; anything not finite becomes `0`,
+/// because a `NaN` in an attribute makes renderers drop the whole element or the whole file.
 pub(super) fn number(value: f64) -> String {
     if !value.is_finite() {
         return "0".into();

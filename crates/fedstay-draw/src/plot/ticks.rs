@@ -91,7 +91,8 @@ impl Ticks {
         GAP + SIZE + (most - 1) as f64 * LEADING
     }
 
-    /// Draws the ticks below the frame; slanted labels may reach `left` pixels beyond its left edge.
+    /// Draws the ticks below the frame; slanted labels may reach `left` pixels beyond its left
+    /// edge.
     pub(super) fn draw_below(&self, svg: &mut Svg, frame: &Frame, left: f64) {
         let axis = frame.area.bottom();
         let baseline = axis + GAP + 0.75 * SIZE;

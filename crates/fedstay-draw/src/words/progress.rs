@@ -8,7 +8,8 @@ use fedstay::record::{RoundLine, Spread};
 pub struct RunProgress {
     left: usize,
     /// The mean loss over all agents when it was last measured, and in which round. There are
-    /// reports in every round, but many of them are lower bounds, and a mean of those is not a loss.
+    /// reports in every round, but many of them are lower bounds, and a mean of those is not a
+    /// loss.
     measured: Option<(u32, f64)>,
 }
 
