@@ -16,7 +16,7 @@ after(async () => {
   await chrome.close();
 });
 
-const LOSSES = '[aria-label="Every agent’s loss against its precision"]';
+const LOSSES = '[aria-label="Every agent’s loss against its target loss"]';
 
 const summaryOf = (run) => JSON.parse(readFileSync(join(run, "summary.json"), "utf8"));
 const percent = (value) => `${(100 * value).toFixed(1)}%`;
@@ -298,7 +298,7 @@ test("a problem with two weights has a map whose way plays", async () => {
   await map.locator(".readout", { hasText: "left: agent 0, agent 1" }).waitFor();
   await map.getByRole("button", { name: "play" }).click();
   await map.locator(".readout", { hasText: "nobody has left" }).waitFor();
-  await until(async () => /round ([5-9]|\d\d) /.test(await map.locator(".readout").textContent()), "the way plays");
+  await until(async () => /round ([5-9]|\d\d) /.test(await map.locator(".readout").textContent()), "the trajectory plays");
   assert.match(await page.locator('[aria-label="Theory"]').textContent(), /1\.4142 \(known\)/);
   assert.deepEqual(trouble, []);
   await page.close();

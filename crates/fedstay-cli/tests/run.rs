@@ -148,7 +148,7 @@ fn errors_name_the_thing_and_the_nearest_names() {
         (&["run", "--resume", "nowhere"], "no run to resume"),
         (&["run", "--set", "data.kind=csv", "--set", "data.path=nowhere.csv"], "nowhere.csv"),
         (&["run", "--set", "epsilon=[1,2]"], "one for each"),
-        (&["compare", "--rules", "fedavg+halv"], "+halve"),
+        (&["compare", "--rules", "ada-gd+halv"], "+halve"),
         (&["figure", "99"], "there is no figure"),
         (&["data", "fetch", "imagenet"], "cifar10"),
         (&["check", "."], "config.toml"),

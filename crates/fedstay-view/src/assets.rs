@@ -45,7 +45,7 @@ mod tests {
     #[test]
     fn the_page_asks_nobody_else_and_keeps_to_its_policy() {
         for (name, _, text) in FILES {
-            // Namespaces and links for people are no requests.
+            // Namespaces and links for people are not requests.
             let text = text.replace("http://www.w3.org/", "");
             assert!(!text.contains("http://") && !text.contains("https://"), "{name}");
             for forbidden in

@@ -1,7 +1,7 @@
 //! Connections: how many at once, and how long one may take to say what it wants.
 //!
-//! Without limits a few hundred half-sent requests, from anybody who reaches the port and before any
-//! token is asked for, would use up the descriptors of the process.
+//! Without limits a few hundred half-sent requests, from anybody who reaches the port and before
+//! any token is asked for, would use up the descriptors of the process.
 
 use axum::Router;
 use hyper::server::conn::http1;
@@ -12,12 +12,12 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
-/// What one server takes on.
+/// The limits of one server.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    /// Connections at once. More wait, in the system's queue, until one ends.
+    /// The most connections at once. Others wait, in the system's queue, until one ends.
     pub(crate) connections: usize,
-    /// The longest a connection may take until the headers of its next request are there.
+    /// The longest a connection may take to send the headers of its next request.
     pub(crate) headers: Duration,
 }
 
@@ -28,10 +28,11 @@ impl Default for Limits {
     }
 }
 
-/// How long to rest after a connection could not be accepted: out of descriptors, for instance.
+/// How long to pause after a connection could not be accepted, for want of descriptors for
+/// instance.
 const REST: Duration = Duration::from_millis(200);
 
-/// Answers for as long as it is polled.
+/// Answers requests for as long as it is polled.
 pub(crate) async fn serve(listener: TcpListener, router: Router, limits: Limits) {
     let free = Arc::new(Semaphore::new(limits.connections));
     let mut protocol = http1::Builder::new();
@@ -45,7 +46,7 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, limits: Limits)
         let service = TowerToHyperService::new(router.clone());
         let connection = protocol.serve_connection(TokioIo::new(stream), service);
         tokio::spawn(async move {
-            // One that breaks off or is too slow concerns nobody else.
+            // A connection that breaks off or is too slow concerns nobody else.
             let _ = connection.await;
             drop(place);
         });
@@ -94,7 +95,7 @@ mod tests {
     #[test]
     fn half_sent_requests_do_not_block_the_page() {
         let address = start();
-        // Five times as many as there are places; every third says nothing at all.
+        // Five times as many as there are places; every third sends nothing at all.
         let held: Vec<TcpStream> = (0..5 * LIMITS.connections)
             .map(|number| {
                 let mut stream = connect(address);

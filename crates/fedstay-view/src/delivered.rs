@@ -1,7 +1,7 @@
 //! What a finished run delivered, from its summary.
 //!
-//! No round has the delivered model: it was sent to nobody, and a policy may have chosen it from the
-//! past. So once there is a summary, everything that says how a run ended takes it from here.
+//! No round has the delivered model: it was sent to nobody, and a policy may have chosen it from
+//! the past. So once there is a summary, everything that says how a run ended takes it from here.
 //! Summaries are read leniently: older ones lack fields, and other engines write them too.
 
 use fedstay_draw::words::Counts;
@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap};
 
-/// How good the delivered model is, under the names that the rounds' tracks have.
+/// How good the delivered model is, under the names of the tracks of the rounds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct Delivered {
     loss_mean: Option<f64>,
@@ -50,10 +50,10 @@ impl Delivered {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct DeliveredTo {
     loss: Option<f64>,
-    /// The round of which the loss is, for an agent that could not be asked about the model.
+    /// The round of its last known loss, for an agent that could not be asked about the model.
     loss_of_round: Option<u64>,
     accuracy: Option<f64>,
-    /// None where that is not known.
+    /// Whether it is content; `None` where that is not known.
     content: Option<bool>,
     behaviour: Option<String>,
 }
@@ -75,7 +75,7 @@ pub(crate) fn to_agents(summary: &Value) -> HashMap<u64, DeliveredTo> {
     agents.filter_map(one).collect()
 }
 
-/// Whether an agent is content; none for one that could not be asked, or of an unknown precision.
+/// Whether an agent is content; `None` if it could not be asked or its target loss is not known.
 fn content(agent: &Value) -> Option<bool> {
     let asked = agent["loss_of_round"].is_null();
     let (loss, epsilon) = (agent["loss"].as_f64()?, agent["epsilon"].as_f64()?);

@@ -1,4 +1,4 @@
-//! What the page is told about one run, but for its series.
+//! What the page is told about one run, except its series.
 
 use crate::delivered::{Delivered, DeliveredTo, to_agents};
 use crate::history::{Agent, History, Source};
@@ -11,7 +11,7 @@ use fedstay_draw::words::State;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// Rows of the table of agents.
+/// The most rows of the table of agents.
 const MOST_ROWS: usize = 500;
 
 /// One agent: what is known of it now, and what the ledger counted about it.
@@ -20,18 +20,18 @@ struct AgentRow<'a> {
     id: AgentId,
     name: Option<&'a str>,
     epsilon: Option<f64>,
-    /// The last loss that is known, and from where.
+    /// Its last known loss, and where that comes from.
     loss: Option<f64>,
     source: Option<Source>,
     /// The number of its state in the last round.
     state: u8,
-    /// The round in which it leaves at its pace, and that pace.
+    /// The round in which it leaves if its loss keeps its pace, and that pace.
     predicted: Option<u32>,
     pace: Option<f64>,
-    /// The same fields as in `summary.json`.
+    /// What is counted about it, under the names of `summary.json`.
     #[serde(flatten)]
     entry: AgentEntry,
-    /// What the delivered model is to it, once there is one.
+    /// How good the delivered model is for it, once there is one.
     delivered: Option<&'a DeliveredTo>,
 }
 
@@ -53,7 +53,7 @@ impl<'a> AgentRow<'a> {
     }
 }
 
-/// Everything about a run but its series.
+/// Everything about a run except its series.
 pub(crate) fn detail(listing: &Listing, run: &Run) -> Value {
     let mut told = json!({
         "listing": listing,

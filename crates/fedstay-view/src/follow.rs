@@ -1,8 +1,8 @@
 //! Follows a file of lines that somebody else is writing.
 //!
-//! A last line without an end is being written and is waited for. A file that was replaced (another
-//! file under the same name), cut, or changed before the place read so far is read again from its
-//! beginning.
+//! A last line without an end is still being written, so it is not read yet. A file that was
+//! replaced (another file under the same name), cut, or changed before the place read so far is
+//! read again from its beginning.
 
 use crate::inside::{Place, same};
 use std::fs::{File, Metadata};
@@ -14,10 +14,10 @@ const LONGEST: usize = 64 << 20;
 const MEMORY: usize = 256;
 const CHUNK: usize = 1 << 18;
 
-/// What a look at the file brought.
+/// Something that reading the file brought.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Event {
-    /// The file begins anew: what was read from it before is void.
+    /// The file starts over: what was read from it before is void.
     Restarted,
     /// A whole line, with its number from 1.
     Line(usize, Vec<u8>),
@@ -34,7 +34,7 @@ pub(crate) struct Follow {
     offset: u64,
     /// The bytes right before `offset`.
     memory: Vec<u8>,
-    /// The beginning of a line whose end is not there yet.
+    /// The beginning of a line whose end has not been written yet.
     unfinished: Vec<u8>,
     skipping: bool,
     lines: usize,

@@ -1,8 +1,8 @@
 //! Who may ask, and what every answer says about what a page may do with it.
 //!
-//! On this machine's own address anybody on this machine may look, but no web page may: one that
+//! On this machine's own address anybody on this machine may ask, but no web page may: one that
 //! points its own name at 127.0.0.1 (DNS rebinding) still sends that name as the host, and is
-//! refused. On any other address a token is asked for, in the URL once and in a cookie from then on.
+//! refused. On any other address a token is required, in the URL once and in a cookie from then on.
 
 use axum::extract::{Request, State};
 use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -11,16 +11,16 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use std::sync::Arc;
 
-/// Nothing but the page's own files; no inline script, no inline style, no frame around it.
+/// Allows nothing but the page's own files: no inline script, no inline style, no frame around it.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
                       connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// Who may ask.
 #[derive(Debug, Clone)]
 pub(crate) struct Access {
-    /// What has to be in the URL, unless the server is on this machine's own address.
+    /// The token that has to be in the URL, unless the server is on this machine's own address.
     pub(crate) token: Option<String>,
-    /// The name of the cookie. Cookies do not tell ports apart, so it does.
+    /// The name of the cookie. Browsers share cookies between ports, so the name has the port.
     pub(crate) cookie: String,
 }
 
@@ -93,7 +93,7 @@ fn own_name(headers: &HeaderMap) -> bool {
     host.to_str().is_ok_and(is_own)
 }
 
-/// `localhost`, `127.0.0.1` or `[::1]`, with a port or without, and nothing else: an authority that
+/// Whether a host is `localhost`, `127.0.0.1` or `[::1]`, with or without a port. An authority that
 /// merely begins like one of them is somebody else's.
 fn is_own(authority: &str) -> bool {
     let authority = authority.to_ascii_lowercase();
@@ -108,13 +108,13 @@ fn is_own(authority: &str) -> bool {
     }
 }
 
-/// Compares without telling by its time how much was right.
+/// Compares in a time that does not reveal how much was right.
 fn equal(a: &str, b: &str) -> bool {
     let differ = a.bytes().zip(b.bytes()).fold(0, |differ, (a, b)| differ | (a ^ b));
     a.len() == b.len() && differ == 0
 }
 
-/// 128 bits from the operating system.
+/// A token of 128 bits from the operating system.
 pub(crate) fn new_token() -> std::io::Result<String> {
     let mut bytes = [0u8; 16];
     getrandom::fill(&mut bytes).map_err(|error| std::io::Error::other(error.to_string()))?;

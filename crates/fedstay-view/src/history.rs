@@ -1,5 +1,5 @@
-//! What happened so far in one run, kept in columns: five bytes an agent and round, nine where agents
-//! decide on a model of their own.
+//! What happened so far in one run, kept in columns: five bytes per agent and round, nine where
+//! agents decide on a model of their own.
 
 use fedstay::AgentId;
 use fedstay::ledger::{AgentEntry, Ledger};
@@ -8,11 +8,11 @@ use fedstay_draw::words::State;
 use serde::Serialize;
 use std::collections::{HashMap, HashSet, VecDeque};
 
-/// More agents × rounds are not kept: 64 million take 320 MB.
+/// The most agents × rounds that are kept: 64 million take 320 MB.
 const MOST_CELLS: usize = 64_000_000;
-/// More departures, faults or unreadable lines are counted, not listed.
+/// The most departures, faults or unreadable lines that are listed; more are only counted.
 pub(crate) const MOST_LISTED: usize = 1000;
-/// The rounds from whose losses an agent's pace is taken.
+/// The number of losses from which an agent's pace is taken.
 const PACE: usize = 12;
 
 /// Where a loss comes from.
@@ -21,23 +21,23 @@ const PACE: usize = 12;
 pub(crate) enum Source {
     /// The agent reported it.
     Reported,
-    /// The agent reported that it is at least that.
+    /// The agent reported a lower bound.
     AtLeast,
     /// The simulator measured it.
     Measured,
 }
 
-/// One agent, as far as the run has come.
+/// What is known of one agent so far.
 #[derive(Debug, Clone)]
 pub(crate) struct Agent {
     pub(crate) id: AgentId,
-    /// The name it goes by, where it has one.
+    /// Its display name, if it has one.
     pub(crate) name: Option<String>,
-    /// None where the header does not tell.
+    /// Its target loss; `None` where the header does not have it.
     pub(crate) epsilon: Option<f64>,
-    /// The last loss that is known, from where, and of which round.
+    /// Its last known loss, where that comes from, and its round.
     pub(crate) loss: Option<(f64, Source, u32)>,
-    /// What it was in the last round.
+    /// Its state in the last round.
     pub(crate) state: State,
     /// The last exact losses, for its pace.
     recent: VecDeque<(u32, f64)>,
@@ -68,7 +68,7 @@ impl Agent {
         }
     }
 
-    /// The change of its loss a round, by least squares over its last exact losses.
+    /// The change of its loss per round, by least squares over its last exact losses.
     pub(crate) fn pace(&self) -> Option<f64> {
         let n = self.recent.len() as f64;
         if n < 3.0 {
@@ -85,7 +85,7 @@ impl Agent {
         Some(xy / xx).filter(|pace| pace.is_finite())
     }
 
-    /// The round in which its loss reaches its precision if it goes on as in its last rounds.
+    /// The round in which its loss reaches its target loss at the pace of its last rounds.
     pub(crate) fn predicted(&self) -> Option<u32> {
         let (_, epsilon, pace) = (self.loss?, self.epsilon?, self.pace()?);
         let (round, loss) = *self.recent.back()?;
@@ -103,19 +103,19 @@ pub(crate) struct Left {
     round: u32,
 }
 
-/// One number a round.
+/// One number per round.
 pub(crate) type Track = Vec<f32>;
 
-/// The numbers of every round that are not an agent's.
+/// The numbers of every round that belong to no single agent.
 #[derive(Debug, Default)]
 pub(crate) struct Tracks {
     pub(crate) accuracy_mean: Track,
     pub(crate) accuracy_worst: Track,
     pub(crate) accuracy_population: Track,
-    /// Over all agents, where the simulator looked.
+    /// The mean loss over all agents, in rounds in which it was measured.
     pub(crate) measured_mean: Track,
     pub(crate) measured_worst: Track,
-    /// Over those who reported an exact loss.
+    /// The mean loss over the agents that reported an exact one.
     pub(crate) told_mean: Track,
     pub(crate) told_worst: Track,
     pub(crate) step_size: Track,
@@ -129,18 +129,19 @@ pub(crate) struct Tracks {
 #[derive(Debug)]
 pub(crate) struct History {
     pub(crate) header: Header,
-    /// What is counted, of the run and about each agent: the same as in its summary.
+    /// What is counted about the run and about each agent, as in its summary.
     pub(crate) ledger: Ledger,
     pub(crate) agents: Vec<Agent>,
     index: HashMap<AgentId, usize>,
-    /// The number of each round that was read.
+    /// The numbers of the rounds that were read.
     pub(crate) rounds: Vec<u32>,
-    /// Whether agents decide on their own model, after their local steps. What they report is then
-    /// another loss than what is measured, which is that of the model they received.
+    /// Whether agents decide on their own model, after their local steps. They then report the loss
+    /// of that model, while the loss of the model they received is what is measured.
     pub(crate) own: bool,
     /// The loss an agent compares with its ε in each of them; NaN where it is not known exactly.
     pub(crate) losses: Vec<Track>,
-    /// The measured loss of the model it received, where that is another; else empty.
+    /// The measured losses of the model each agent received, where it decides on another; else
+    /// empty.
     pub(crate) received: Vec<Track>,
     pub(crate) states: Vec<Vec<State>>,
     pub(crate) tracks: Tracks,
@@ -175,7 +176,7 @@ impl History {
         history
     }
 
-    /// The place of an agent; one that the header does not name is added.
+    /// The index of an agent; one that the header does not name is added.
     fn agent(&mut self, id: AgentId, epsilon: f64) -> usize {
         if let Some(index) = self.index.get(&id) {
             return *index;
@@ -196,7 +197,7 @@ impl History {
         self.ledger.agent(id).cloned().unwrap_or_default()
     }
 
-    /// Who left, in order.
+    /// The departures, in order.
     pub(crate) fn left(&self) -> Vec<Left> {
         let left = self.ledger.left().iter();
         left.map(|left| Left { agent: self.index[&left.agent], round: left.round }).collect()
@@ -292,7 +293,7 @@ impl History {
         let (loss_over, accuracy_over) = looked.over.unwrap_or_default();
         let accuracy = spread(&looked.accuracy).or(accuracy_over);
         let measured = spread(&looked.loss).or(loss_over);
-        // A mean over lower bounds would look like a loss and be none.
+        // A mean over lower bounds would look like a loss without being one.
         let exact: Vec<f64> = match line.at_least.is_empty() {
             true => line.loss.iter().flatten().copied().collect(),
             false => Vec::new(),
@@ -359,8 +360,8 @@ mod tests {
         let mut history = history();
         (history.own, history.received) = (true, vec![Track::new(); 2]);
         for round in 1..=30u32 {
-            // Its own model comes nearer to ε by 0.01 a round; the one it receives is far worse, and is
-            // measured every fifth round.
+            // Its own model comes nearer to ε by 0.01 per round; the one it receives is far worse,
+            // and is measured every fifth round.
             let own = 0.905 - 0.01 * f64::from(round);
             let measured = if round.is_multiple_of(5) {
                 r#","assessment":{"loss":[1.8,1.9],"population":null}"#

@@ -1,4 +1,4 @@
-//! Opens files of a run's folder, and nothing else.
+//! Opens files of a run's folder, and no others.
 //!
 //! A request never names a path: runs are known by an id that is looked up. What is left to guard
 //! against is a folder that someone else wrote into: a `rounds.jsonl` that is a link to a secret, a
@@ -9,7 +9,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// When a file was last written, and how long it is: another one means that there is something to read.
+/// When a file was last written, and how long it is: a different stamp means that there is
+/// something to read.
 pub(crate) type Stamp = (SystemTime, u64);
 
 /// A folder that was found under one of the folders given on the command line.
@@ -17,18 +18,18 @@ pub(crate) type Stamp = (SystemTime, u64);
 pub(crate) struct Place {
     /// The folder given, without links.
     pub(crate) root: PathBuf,
-    /// The run's folder, without links; inside of `root`.
+    /// The run's folder, without links; inside `root`.
     pub(crate) folder: PathBuf,
 }
 
 impl Place {
-    /// The folder, if it is inside of the root once every link is followed.
+    /// The folder, if it is inside the root once every link is followed.
     pub(crate) fn new(root: &Path, folder: &Path) -> Option<Self> {
         let folder = folder.canonicalize().ok()?;
         folder.starts_with(root).then(|| Self { root: root.to_owned(), folder })
     }
 
-    /// Opens a plain file of the folder; `None` when there is none. Links are not followed.
+    /// Opens a plain file of the folder; `None` if it does not exist. Links are not followed.
     pub(crate) fn open(&self, name: &str) -> io::Result<Option<File>> {
         let path = self.folder.join(name);
         let refuse = |why: &str| Err(io::Error::other(format!("{name} {why}, so it is not read")));
@@ -40,26 +41,26 @@ impl Place {
             return refuse("is a link");
         }
         if !there.is_file() {
-            return refuse("is no plain file");
+            return refuse("is not a plain file");
         }
         if self.folder.canonicalize()? != self.folder {
             return refuse("is in a folder that has been replaced by a link");
         }
         let file = File::open(&path)?;
-        // Between the look and the opening the file may have been replaced by a link.
+        // The file may have been replaced by a link between the check and the opening.
         match same(&there, &file.metadata()?) {
             true => Ok(Some(file)),
             false => refuse("was replaced while it was opened"),
         }
     }
 
-    /// The stamp of a file; `None` when there is none.
+    /// The stamp of a file; `None` if the file does not exist.
     pub(crate) fn stamp(&self, name: &str) -> Option<Stamp> {
         let there = std::fs::symlink_metadata(self.folder.join(name)).ok()?;
         Some((there.modified().ok()?, there.len()))
     }
 
-    /// A small file as a whole; `None` when there is none.
+    /// The whole text of a small file; `None` if the file does not exist.
     pub(crate) fn read(&self, name: &str, most: u64) -> io::Result<Option<Vec<u8>>> {
         let Some(file) = self.open(name)? else { return Ok(None) };
         let mut bytes = Vec::new();
@@ -71,14 +72,14 @@ impl Place {
     }
 }
 
-/// Whether two looks were at the same file.
+/// Whether both are the same file.
 #[cfg(unix)]
 pub(crate) fn same(a: &Metadata, b: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
     (a.dev(), a.ino()) == (b.dev(), b.ino())
 }
 
-/// Whether two looks were at the same file, as far as can be told here.
+/// Whether both are the same file, as far as this system can tell.
 #[cfg(not(unix))]
 pub(crate) fn same(a: &Metadata, b: &Metadata) -> bool {
     a.created().ok() == b.created().ok()
@@ -110,7 +111,7 @@ mod tests {
         let error = place.open("rounds.jsonl").unwrap_err().to_string();
         assert!(error.contains("is a link"), "{error}");
         std::fs::create_dir(root.join("a/config.toml")).unwrap();
-        assert!(place.open("config.toml").unwrap_err().to_string().contains("no plain file"));
+        assert!(place.open("config.toml").unwrap_err().to_string().contains("not a plain file"));
 
         // A folder that becomes a link after it was found.
         std::fs::rename(root.join("a"), root.join("c")).unwrap();

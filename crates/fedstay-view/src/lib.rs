@@ -1,9 +1,9 @@
-//! Looks at the folders of runs: a live page, served on this machine.
+//! A live page about the folders of runs, served on this machine.
 //!
-//! A folder is followed while it is written (`follow`), kept in columns
-//! (`history`), thinned for the eye (`series`) and shown by a page whose
-//! files are part of the program (`page/`). The server answers GET requests for runs it has found
-//! under the folders it was given, by id; no request names a file.
+//! A folder is followed while it is written (`follow`), kept in columns (`history`), thinned for
+//! the eye (`series`) and shown by a page whose files are part of the program (`page/`). The server
+//! answers GET requests for runs it has found under the folders it was given, by id; no request
+//! names a file.
 
 mod assets;
 mod connections;
@@ -30,7 +30,7 @@ use std::net::SocketAddr;
 /// Why nothing can be shown.
 #[derive(Debug, thiserror::Error)]
 pub enum ViewError {
-    /// A folder is not there.
+    /// A folder does not exist.
     #[error("{0}")]
     Folder(String),
     /// The address cannot be listened on.
@@ -38,12 +38,12 @@ pub enum ViewError {
         "cannot listen on {address}: {error}; choose another with --port, or --port 0 for any that is free"
     )]
     Address {
-        /// Where.
+        /// The address.
         address: SocketAddr,
-        /// Why not.
+        /// The cause.
         error: std::io::Error,
     },
-    /// The machine is out of something.
+    /// The machine lacks a resource, threads for instance.
     #[error("{0}")]
     Io(std::io::Error),
 }

@@ -17,15 +17,15 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 use tokio::sync::broadcast;
 
-/// Folders that are looked into at most, and how deep.
+/// The most folders that are searched, and how deep.
 const MOST_FOLDERS: usize = 20_000;
 const DEEPEST: usize = 6;
-/// Runs that are kept in memory at most, the last asked for.
+/// The most runs that are kept in memory, those asked for last.
 const MOST_LOADED: usize = 16;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(150);
 const BETWEEN_SCANS: Duration = Duration::from_millis(1000);
 
-/// All runs.
+/// All runs under the folders given.
 pub(crate) struct Library {
     roots: Vec<PathBuf>,
     found: Mutex<BTreeMap<String, Found>>,
@@ -35,7 +35,7 @@ pub(crate) struct Library {
 struct Found {
     place: Place,
     listing: Listing,
-    /// Of the two files that a listing is made from.
+    /// The stamps of the two files that a listing is made from.
     stamps: [Option<Stamp>; 2],
     run: Option<Arc<Mutex<Run>>>,
     asked: Instant,
@@ -50,7 +50,7 @@ pub(crate) struct Listing {
     on: Option<String>,
     seed: Option<u64>,
     agents: usize,
-    /// The rounds asked for, and those done.
+    /// The number of rounds asked for, and of those done.
     asked: u32,
     rounds: u32,
     status: Status,
@@ -69,11 +69,11 @@ impl Library {
     /// The runs under some folders.
     ///
     /// # Errors
-    /// When one of them is no folder.
+    /// When one of them is not a folder.
     pub(crate) fn new(roots: &[PathBuf]) -> Result<Self, String> {
         let folder = |root: &PathBuf| match root.canonicalize() {
             Ok(whole) if whole.is_dir() => Ok(whole),
-            Ok(_) => Err(format!("{} is no folder; give the folder of a run", root.display())),
+            Ok(_) => Err(format!("{} is not a folder; give the folder of a run", root.display())),
             Err(error) => Err(format!("{}: {error}", root.display())),
         };
         let roots = roots.iter().map(folder).collect::<Result<_, _>>()?;
@@ -108,11 +108,11 @@ impl Library {
     }
 
     fn tell(&self, event: Value) {
-        // Without anybody who listens there is nobody to tell.
+        // An error means that nobody is listening.
         let _ = self.events.send(event.to_string());
     }
 
-    /// Looks at all runs that are open. Returns whether there is more to read at once.
+    /// Reads what is new in all open runs. Returns whether there is more to read at once.
     fn poll(&self) -> bool {
         let open: Vec<(String, Arc<Mutex<Run>>)> = lock(&self.found)
             .iter()
@@ -149,7 +149,7 @@ impl Library {
             let stamps = ["rounds.jsonl", "summary.json"].map(|name| place.stamp(name));
             let known =
                 lock(&self.found).get(&id).map(|found| (found.stamps, found.listing.status));
-            // A run that falls silent changes without its files doing so.
+            // A run that falls silent changes its status although its files stay the same.
             if known.is_some_and(|(before, status)| before == stamps && status != Status::Running) {
                 continue;
             }
@@ -206,7 +206,7 @@ impl Library {
         listing
     }
 
-    /// The folder as it is called from outside: under the folder given, with that folder's name.
+    /// The folder's name for people: its path under the folder given, with that folder's name.
     fn name(&self, place: &Place) -> String {
         let last = |path: &Path| {
             path.file_name().map_or("/".into(), |name| name.to_string_lossy().into_owned())
@@ -223,7 +223,7 @@ impl Library {
         }
     }
 
-    /// The list.
+    /// The list of runs.
     pub(crate) fn listings(&self) -> Value {
         let found = lock(&self.found);
         let runs: Vec<&Listing> = found.values().map(|found| &found.listing).collect();
@@ -243,7 +243,8 @@ impl Library {
         entry.run = Some(run.clone());
         forget(&mut found);
         drop(found);
-        // The first look, so that a page opens with what is there. A huge file is read on by turns.
+        // Read at once, so that a page opens with what is there. The rest of a huge file is read in
+        // turns.
         let mut reading = lock(&run);
         let since = Instant::now();
         while reading.behind && since.elapsed() < Duration::from_secs(5) {
@@ -253,14 +254,14 @@ impl Library {
         Some((listing, run))
     }
 
-    /// Everything about a run but its series.
+    /// Everything about a run except its series.
     pub(crate) fn detail(&self, id: &str) -> Option<Value> {
         let (listing, run) = self.open(id)?;
         let run = lock(&run);
         Some(detail(&listing, &run))
     }
 
-    /// The series of a run for a page that has some of it.
+    /// The series of a run for a page that has part of it.
     pub(crate) fn series(&self, id: &str, have: Have) -> Option<Vec<u8>> {
         let (_, run) = self.open(id)?;
         let run = lock(&run);
@@ -319,7 +320,7 @@ fn search(root: &Path, folder: &Path, deep: usize, left: &mut usize, places: &mu
     }
 }
 
-/// A name for a run that says nothing about where it is.
+/// An id for a run that does not reveal where it is.
 fn id(folder: &Path) -> String {
     format!("{:016x}", fedstay::fingerprint(folder.as_os_str().as_encoded_bytes()))
 }

@@ -6,9 +6,9 @@ use serde::Serialize;
 /// How a rule's line looks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Look {
-    /// `#rrggbb`, on white.
+    /// The colour on white, as `#rrggbb`.
     colour: String,
-    /// Lengths of dashes and gaps in multiples of the line's width; empty for an unbroken line.
+    /// The lengths of dashes and gaps in multiples of the line's width; empty for an unbroken line.
     dash: Vec<f64>,
 }
 

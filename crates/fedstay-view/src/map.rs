@@ -5,11 +5,11 @@ use fedstay::problem::Instance;
 use fedstay_draw::picture::landscape::Landscape;
 use serde::Serialize;
 
-/// Samples across the map.
+/// The number of samples across the map.
 const COLUMNS: usize = 110;
-/// Agents whose losses are drawn; more sets on one map cannot be told apart.
+/// The most agents whose losses are drawn; more sets on one map cannot be told apart.
 const MOST_AGENTS: usize = 6;
-/// Points of the path that are sent.
+/// The most points of the path that are sent.
 const MOST_POINTS: usize = 2000;
 
 /// What to draw below the path, and the path.
@@ -19,9 +19,9 @@ pub(crate) struct Map {
     y: (f64, f64),
     columns: usize,
     rows: usize,
-    /// For each agent its losses row by row, from `y.0` upwards, to four digits.
+    /// The losses of each agent row by row, from `y.0` upwards, to four digits.
     losses: Vec<Vec<f64>>,
-    /// The number of the round and the weights.
+    /// The path: for each round its number and the weights.
     path: Vec<(u32, f64, f64)>,
 }
 
@@ -42,7 +42,7 @@ impl Map {
     }
 }
 
-/// The path, thinned evenly; the last point is always there.
+/// The path, thinned evenly; the last point is always kept.
 fn path(history: &History) -> Vec<(u32, f64, f64)> {
     let every = history.path.len().div_ceil(MOST_POINTS).max(1);
     let last = history.path.len() - 1;

@@ -13,19 +13,19 @@ use std::time::{Duration, Instant};
 
 const MOST_SUMMARY: u64 = 64 << 20;
 const MOST_CONFIG: u64 = 1 << 20;
-/// The longest one look may take, so that every run gets its turn.
+/// The longest that one reading may take, so that every run gets its turn.
 const TURN: Duration = Duration::from_millis(300);
 
 /// Something in a file that could not be used.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Trouble {
     pub(crate) file: &'static str,
-    /// The line, from 1; none if it is the file as a whole.
+    /// The line, from 1; `None` for the file as a whole.
     pub(crate) line: Option<usize>,
     pub(crate) why: String,
 }
 
-/// A run that somebody looks at.
+/// A run that somebody watches.
 #[derive(Debug)]
 pub(crate) struct Run {
     place: Place,
@@ -36,17 +36,17 @@ pub(crate) struct Run {
     pub(crate) summary: Option<Value>,
     pub(crate) config: Option<String>,
     trouble: Vec<Trouble>,
-    /// Troubles of whole files, found anew at every look.
+    /// Troubles of whole files, found again at every reading.
     now: Vec<Trouble>,
     pub(crate) troubles: usize,
     /// Which reading from the beginning this is; no two of a process are the same.
     pub(crate) revision: u64,
-    /// Counts the looks that brought something.
+    /// Counts the readings that brought something new.
     pub(crate) version: u64,
     status: Status,
     /// Whether there is more to read at once.
     pub(crate) behind: bool,
-    /// Of the configuration and of the summary, as they were read.
+    /// The stamps of the configuration and of the summary, as they were read.
     stamps: [Option<Stamp>; 2],
 }
 
@@ -75,16 +75,16 @@ impl Run {
         self.status
     }
 
-    /// What could not be used, the first of it.
+    /// What could not be used; only the first of it is listed.
     pub(crate) fn trouble(&self) -> impl Iterator<Item = &Trouble> {
         self.now.iter().chain(&self.trouble)
     }
 
-    /// Looks at the files again. Returns whether anything is new.
+    /// Reads what is new in the files. Returns whether there was anything.
     pub(crate) fn poll(&mut self) -> bool {
         let before = (self.version, self.status, self.now.clone());
         self.now.clear();
-        // What the losses of the rounds are is in the configuration, so it comes first.
+        // The configuration says which model the losses of the rounds are of, so it comes first.
         self.read_config();
         let since = Instant::now();
         let read = self.read_rounds(since);
@@ -194,7 +194,7 @@ impl Run {
         let own = self.theory.decides_on_own();
         self.theory.configure(self.config.as_deref());
         if own != self.theory.decides_on_own() {
-            // The rounds read so far were taken for something else.
+            // The rounds read so far were read as losses of another model.
             (self.history, self.rounds) = (None, Follow::new("rounds.jsonl"));
             self.trouble.clear();
             self.troubles = 0;
@@ -244,7 +244,7 @@ fn next_revision() -> u64 {
 /// The first line of a run's rounds.
 pub(crate) fn header(line: &[u8]) -> Result<Header, String> {
     let header: Header = serde_json::from_slice(line)
-        .map_err(|error| format!("it is no header of a run: {}", plain(&error)))?;
+        .map_err(|error| format!("it is not the header of a run: {}", plain(&error)))?;
     match header.schema == Header::SCHEMA {
         true => Ok(header),
         false => {

@@ -1,26 +1,26 @@
-//! A history thinned for the eye: smallest and largest of every few rounds, as bytes.
+//! A history thinned for the eye: the smallest and largest value of every few rounds, as bytes.
 //!
 //! A bucket holds 2ᵏ rounds, the fewest such that there are not too many buckets; a bucket that is
 //! full never changes again, so a page that follows a run asks only for the last ones. Thinning
 //! keeps the extremes: no departure, fault or peak can fall between two drawn points.
 //!
-//! The answer is `u32` length, JSON of that length, padding to four bytes, then little-endian `f32`:
-//! for every agent its smallest losses, then (where a bucket has several rounds) its largest; for
-//! as many agents as `received` says the same of the model it received; for every track the same; then
-//! one byte an agent and bucket for its state. NaN is "not known".
+//! The answer is `u32` length, JSON of that length, padding to four bytes, then little-endian
+//! `f32`: for every agent its smallest losses, then (where a bucket has several rounds) its
+//! largest; for as many agents as `received` says the same of the model it received; for every
+//! track the same; then one byte per agent and bucket for its state. NaN is "not known".
 
 use crate::history::{History, Track};
 use serde::Serialize;
 
-/// Numbers sent at most for the losses of all agents.
+/// The most numbers that are sent for the losses of all agents.
 const BUDGET: usize = 100_000;
-/// Agents whose lines are sent; more cannot be told apart.
+/// The most agents whose lines are sent; more cannot be told apart.
 pub(crate) const MOST_AGENTS: usize = 500;
 
 /// What the page has already, by its last answer.
 #[derive(Debug, Clone, Copy, Default, serde::Deserialize)]
 pub(crate) struct Have {
-    /// The rounds a bucket.
+    /// The rounds per bucket.
     #[serde(default)]
     pub(crate) bucket: usize,
     /// The first bucket wanted.
@@ -36,28 +36,29 @@ struct Head<'a> {
     revision: u64,
     bucket: usize,
     from: usize,
-    /// Buckets in this answer.
+    /// The number of buckets in this answer.
     count: usize,
-    /// Rounds read.
+    /// The number of rounds read.
     rounds: usize,
     /// The first round of every bucket in this answer.
     first: Vec<u32>,
-    /// Agents whose losses and states follow.
+    /// The number of agents whose losses and states follow.
     agents: usize,
-    /// Agents of which the loss of the received model follows too: none where it is the same.
+    /// The number of agents of which the loss of the received model follows too: 0 where it is the
+    /// same.
     received: usize,
-    /// Whether mean and worst loss are over all agents; else over those who reported.
+    /// Whether mean and worst loss are over all agents; else over those that reported.
     measured: bool,
     tracks: Vec<&'a str>,
 }
 
-/// Rounds a bucket, for so many rounds and agents.
+/// The rounds per bucket, for this many rounds and agents.
 pub(crate) fn bucket(rounds: usize, agents: usize) -> usize {
     let most = (BUDGET / agents.clamp(1, MOST_AGENTS)).clamp(200, 1000);
     rounds.div_ceil(most).max(1).next_power_of_two()
 }
 
-/// The answer to a page that has some of it.
+/// The answer to a page that has part of the series.
 pub(crate) fn encode(history: &History, revision: u64, have: Have) -> Vec<u8> {
     let rounds = history.rounds.len();
     let agents = history.agents.len().min(MOST_AGENTS);
@@ -118,7 +119,8 @@ pub(crate) fn encode(history: &History, revision: u64, have: Have) -> Vec<u8> {
     bytes
 }
 
-/// `f32::min` and `f32::max` pass over NaN; of nothing but NaN they make NaN.
+/// The smallest or largest value, by `f32::min` or `f32::max`, which skip NaN; NaN if there is no
+/// other.
 fn extreme(chunk: &[f32], pick: impl Fn(f32, f32) -> f32) -> f32 {
     chunk.iter().copied().fold(f32::NAN, pick)
 }
@@ -201,7 +203,7 @@ mod tests {
         assert_eq!(part["first"][0], 150 * bucket + 1);
         let count = part["count"].as_u64().unwrap() as usize;
         assert_eq!(rest.len(), start + 8 * count * (200 + 10) + 200 * count);
-        // Another reading of the file, or another thinning: all of it again.
+        // After another reading of the file, or another thinning, everything is sent again.
         for have in [Have { revision: 3, ..have }, Have { bucket: 2, ..have }] {
             assert_eq!(encode(&history, 4, have), all);
         }

@@ -26,7 +26,7 @@ use tokio_stream::{Stream, StreamExt};
 pub struct View {
     /// The folders whose runs are shown.
     pub folders: Vec<PathBuf>,
-    /// The address to listen on. Unless it is a loopback address, a token is asked for.
+    /// The address to listen on. Unless it is a loopback address, a token is required.
     pub host: IpAddr,
     /// The port; 0 takes any that is free.
     pub port: u16,
@@ -36,7 +36,7 @@ impl View {
     /// Serves until the process ends or is interrupted. `ready` is told the URL to open.
     ///
     /// # Errors
-    /// When a folder is not there or the port is taken.
+    /// When a folder does not exist or the port is taken.
     pub fn serve(self, ready: impl FnOnce(&str)) -> Result<(), ViewError> {
         let library = Arc::new(Library::new(&self.folders).map_err(ViewError::Folder)?);
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -112,7 +112,7 @@ fn missing() -> Response {
     (StatusCode::NOT_FOUND, "there is no such page or run\n").into_response()
 }
 
-/// Reading files blocks, so it is done beside the threads that answer.
+/// Runs a reading of files, which blocks, beside the threads that answer.
 async fn beside<T: Send + 'static>(
     work: impl FnOnce() -> Option<T> + Send + 'static,
     answer: impl FnOnce(T) -> Response,
@@ -147,12 +147,12 @@ async fn map(State(library): State<Arc<Library>>, Path(id): Path<String>) -> Res
     beside(move || library.map(&id), |map| Json(map).into_response()).await
 }
 
-/// One event whenever a run that somebody looks at has more, or the list has changed.
+/// A stream with one event whenever a run that somebody watches has more, or the list has changed.
 async fn events(
     State(library): State<Arc<Library>>,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
     let events = BroadcastStream::new(library.subscribe()).map(|event| {
-        // Who was too slow for some events is told that everything may have changed.
+        // A page that was too slow for some events is told that everything may have changed.
         let text = event.unwrap_or_else(|_| r#"{"kind":"all"}"#.to_owned());
         Ok(Event::default().data(text))
     });

@@ -1,4 +1,4 @@
-//! How far a run is, by its files.
+//! The status of a run, by its files.
 
 use crate::inside::Place;
 use serde::Serialize;
@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 /// A run without a summary that wrote nothing for this long has probably been stopped.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// How far a run is.
+/// The status of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Status {
@@ -20,8 +20,8 @@ pub(crate) enum Status {
 }
 
 impl Status {
-    /// The status of the run in a folder. Whether it has a summary says the caller: the list asks only
-    /// whether the file is there, and the page whether it could be read.
+    /// The status of the run in a folder. The caller says whether it has a summary: the list asks
+    /// only whether the file exists, and the page whether it could be read.
     pub(crate) fn of(place: &Place, has_summary: bool) -> Self {
         if has_summary {
             return Self::Finished;

@@ -1,4 +1,4 @@
-//! How near a run comes to breaking the theorem's assumptions, as far as its folder tells.
+//! How close a run comes to breaking the theorem's assumptions, as far as its folder shows.
 
 use fedstay::diagnose::{Diagnosis, Findings, Known};
 use fedstay::problem::Instance;
@@ -11,11 +11,11 @@ use toml::{Table, Value};
 
 /// A problem with larger parameters is not built just to look at it.
 const LARGEST_PROBLEM: f64 = 1e7;
-/// After a large Gram matrix this many times the work it took is spent on other things; matrices
-/// that come by meanwhile are passed over. The angles of 200 gradients take some milliseconds.
+/// After a large Gram matrix this many times the time it took is left for other things; matrices
+/// that arrive meanwhile are skipped. The angles of 200 gradients take some milliseconds.
 const SHARE: u32 = 4;
 
-/// What is known about the theory's side of a run.
+/// What is known about a run in terms of the theory.
 #[derive(Debug, Default)]
 pub(crate) struct Theory {
     diagnosis: Diagnosis,
@@ -39,14 +39,14 @@ impl std::fmt::Debug for Problem {
     }
 }
 
-/// For the page.
+/// What the page is told about the theory.
 #[derive(Debug, Serialize)]
 pub(crate) struct Told {
-    /// From the Gram matrices, if there are any.
+    /// What the Gram matrices show, if there are any.
     findings: Option<Findings>,
-    /// Matrices that were passed over to save time.
+    /// The number of matrices that were skipped to save time.
     passed: u32,
-    /// None for a rule that keeps nobody by a slack.
+    /// The slack; `None` for a rule that keeps nobody by one.
     delta: Option<f64>,
     /// The step size of the first round; the rule may shorten it.
     step_size: Option<f64>,
@@ -73,12 +73,12 @@ impl Theory {
         self.rest = Some(Instant::now() + since.elapsed() * SHARE);
     }
 
-    /// Says who left before the first step.
+    /// Takes note of who left before the first step.
     pub(crate) fn content_at_start(&mut self, agents: &[AgentId]) {
         self.diagnosis.content_at_start(agents);
     }
 
-    /// Takes up what the configuration says.
+    /// Takes note of the configuration.
     pub(crate) fn configure(&mut self, config: Option<&str>) {
         let table: Table = config.and_then(|text| toml::from_str(text).ok()).unwrap_or_default();
         let number = |value: Option<&Value>| value.and_then(Value::as_float);

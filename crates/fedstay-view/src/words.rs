@@ -1,5 +1,5 @@
-//! What the list and the page say of a run: both receive words, which are those of every drawing and
-//! report (`fedstay_draw::words`).
+//! What the list and the page say of a run: both receive words, which are those of every drawing
+//! and report (`fedstay_draw::words`).
 
 use crate::delivered::Delivered;
 use crate::history::History;
@@ -11,7 +11,7 @@ use fedstay_draw::words::{self, State, Tone, VerdictWords};
 use serde::Serialize;
 use serde_json::Value;
 
-/// What became of a run, or becomes of it.
+/// What came of a run, or how it is going.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Words {
     tone: Tone,
@@ -23,14 +23,14 @@ pub(crate) struct Words {
     stop: Option<String>,
 }
 
-/// The same for a line of the list.
+/// What a line of the list says of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Brief {
     tone: Tone,
     text: String,
 }
 
-/// A value of ours by its name in JSON; none for a name that only another version knows.
+/// A value of ours by its name in JSON; `None` for a name that only another version knows.
 fn named<T: serde::de::DeserializeOwned>(value: &Value) -> Option<T> {
     serde_json::from_value(value.clone()).ok()
 }
@@ -47,7 +47,7 @@ pub(crate) fn landing(summary: Option<&Value>, last: Option<Landing>) -> Option<
     landed.map(words::landing)
 }
 
-/// What a state is called on the page.
+/// The words for a state on the page.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct StateWords {
     name: &'static str,
@@ -64,7 +64,7 @@ pub(crate) fn states() -> [StateWords; State::ALL.len()] {
     })
 }
 
-/// About a run that is over.
+/// The words about a run that is over.
 pub(crate) fn of_summary(summary: &Value) -> Words {
     let told = Delivered::of(summary);
     let VerdictWords { tone, head, text } = match named::<Verdict>(&summary["verdict"]) {
@@ -77,7 +77,7 @@ pub(crate) fn of_summary(summary: &Value) -> Words {
     Words { tone, head: head.to_owned(), text, stop: stop_of(&summary["stop"]) }
 }
 
-/// About a run that is not over, or has no summary.
+/// The words about a run that is not over, or has no summary.
 pub(crate) fn of_history(history: &History, status: Status) -> Words {
     let count = |wanted: State| history.agents.iter().filter(|agent| agent.state == wanted).count();
     let (left, near, faults) = (count(State::Left), count(State::InD), count(State::Fault));
@@ -117,7 +117,7 @@ fn status_words(status: Status) -> &'static str {
     }
 }
 
-/// For the list: a verdict with its count, or how far the run is.
+/// The words for the list: a verdict with its count, or how far the run is.
 pub(crate) fn brief(summary: Option<&Value>, status: Status) -> Brief {
     let Some(summary) = summary else {
         return Brief { tone: Tone::Open, text: status_words(status).to_lowercase() };

@@ -1,4 +1,4 @@
-//! The server as a stranger on the network meets it: raw requests over a socket.
+//! The server as a stranger on the network sees it: raw requests over a socket.
 
 use fedstay::AgentId;
 use fedstay::ledger::Ledger;
@@ -226,7 +226,7 @@ fn what_cannot_be_read_is_named_and_the_rest_is_shown() {
         "{numbers:?}"
     );
     assert_eq!(run["troubles"], 3, "{}", run["trouble"]);
-    // As text; the page makes a text node of it.
+    // It is sent as text; the page makes a text node of it.
     assert_eq!(run["listing"]["rule"], "<script>alert(1)</script>");
     let broken = get(address, &format!("/api/runs/{}", id(address, "b")));
     assert_eq!(broken.status, 200);

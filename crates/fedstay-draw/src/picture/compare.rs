@@ -1,5 +1,5 @@
 //! Several rules on the same federation: how good the model is for everybody over the rounds, and
-//! for whom it is at the end.
+//! how good the delivered one is for the worst agent.
 
 use super::delivered::with_end;
 use super::{PictureError, thinned, write_figure};
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// One of several runs.
 #[derive(Debug, Clone)]
 pub struct Compared {
-    /// The rule as it was asked for.
+    /// The rule as the user named it.
     pub label: String,
     /// Its rounds.
     pub recorded: Recorded,
@@ -49,12 +49,12 @@ enum Curve {
     Accuracy,
     /// The mean loss over all agents.
     Loss,
-    /// The mean loss over those who reported, where nobody measures the others.
+    /// The mean loss over the agents that reported, where nobody measures the others.
     Reported,
 }
 
 impl Curve {
-    /// The best there is for all runs alike: curves of different things are not compared.
+    /// The best measure that all runs have: curves of different things are not compared.
     fn of(compared: &[Compared]) -> Self {
         let each = |has: fn(&RoundLine) -> bool| {
             compared.iter().all(|run| run.recorded.rounds.iter().any(has))
@@ -82,12 +82,12 @@ impl Curve {
         match self {
             Self::Accuracy => Some(Spread::of(all?.accuracy.iter().copied())?.mean),
             Self::Loss => Some(Spread::of(all?.loss.iter().copied())?.mean),
-            // A mean of lower bounds would look like a loss and be none.
+            // A mean of lower bounds would look like a loss without being one.
             Self::Reported => line.mean_loss().filter(|_| line.at_least.is_empty()),
         }
     }
 
-    /// The same of the delivered model, which a policy may have chosen from the past.
+    /// The value for the delivered model, which a policy may have chosen from the past.
     fn end(self, summary: &Summary) -> Option<f64> {
         match self {
             Self::Accuracy => Some(summary.accuracy?.mean),
@@ -102,7 +102,7 @@ fn curves(compared: &[Compared]) -> Panel {
     let labels: Vec<&str> = compared.iter().map(|run| run.label.as_str()).collect();
     let styles = Style::assign(&labels);
     let mut panel = Panel { weight: 1.5, height: Some(360.0), ..Panel::new(title, "round", label) };
-    // Policies share averaging's path until they part from it, so averaging is drawn over them.
+    // Policies share averaging's path until they depart from it, so averaging is drawn over them.
     let mut order: Vec<(&Compared, &Style)> = compared.iter().zip(&styles).collect();
     order.sort_by_key(|(run, _)| run.summary.policy == "none" && run.summary.behaviour != "never");
     for (run, style) in order {

@@ -1,13 +1,13 @@
-//! The delivered model in a drawing: no round has it, so it stands behind the last one, as a diamond
-//! with a dotted line to it.
+//! The delivered model in a drawing: no round has it, so it stands behind the last one, as a
+//! diamond with a dotted line to it.
 
 use crate::plot::{Colour, Dash, Line, Marker, Panel, Points, Style};
 use fedstay::record::{AgentSummary, Summary};
 
-/// What the diamonds are called.
+/// The name of the diamonds in the legend.
 pub(super) const NAME: &str = "the delivered model";
 
-/// Adds where a line ends: the value under the delivered model, joined to the last round's.
+/// Adds the end of a line: the value under the delivered model, joined to the last round's.
 pub(super) fn with_end(
     panel: Panel,
     last: Option<(f64, f64)>,
@@ -25,7 +25,7 @@ pub(super) fn content(agent: &AgentSummary) -> Option<bool> {
     agent.loss_of_round.is_none().then(|| agent.is_content())
 }
 
-/// `7 of 10`: the agents that are content.
+/// How many agents are content, as `7 of 10`.
 pub(super) fn content_of(summary: &Summary) -> String {
     format!("{} of {}", summary.satisfied(), summary.agents.len())
 }

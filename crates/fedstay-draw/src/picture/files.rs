@@ -11,12 +11,12 @@ pub const PNG_SCALE: f32 = 2.0;
 /// Why a picture could not be kept.
 #[derive(Debug, thiserror::Error)]
 pub enum PictureError {
-    /// Its folder cannot be made.
+    /// Its folder cannot be created.
     #[error("cannot make the folder {}", folder.display())]
     Folder {
-        /// Which one.
+        /// The folder.
         folder: PathBuf,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
     /// It cannot be turned into pixels.
@@ -24,7 +24,7 @@ pub enum PictureError {
     Raster {
         /// The file's name without its ending.
         name: String,
-        /// Why not.
+        /// The cause.
         source: RasterError,
     },
     /// A file cannot be written; the error names it.
@@ -32,8 +32,9 @@ pub enum PictureError {
     Write(#[from] io::Error),
 }
 
-/// Writes `NAME.svg` and `NAME.png` into a folder, which is made if it is not there, and says where
-/// they are. Whoever reads one of them sees the old file or the new one, never half of it.
+/// Writes `NAME.svg` and `NAME.png` into a folder, which is created if it does not exist, and
+/// returns their paths. Whoever reads one of them sees the old file or the new one, never half of
+/// it.
 ///
 /// # Errors
 /// When the folder cannot be written to.

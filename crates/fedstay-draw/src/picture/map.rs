@@ -1,4 +1,4 @@
-//! For problems with two weights: the way of a run on a map of the losses.
+//! For problems with two weights: the trajectory of a run on a map of the losses.
 
 use super::delivered::with_end;
 use super::landscape::Landscape;

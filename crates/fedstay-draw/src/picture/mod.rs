@@ -1,8 +1,8 @@
 //! Pictures of runs: one file per picture.
 //!
 //! A picture is a function of what is in memory: a [`Recorded`](fedstay_sim::run::Recorded) run,
-//! its summary, a [`Subject`] that has both with the configuration. Whoever has only a folder reads it
-//! once, with [`Subject::read`].
+//! its summary, a [`Subject`] that has both with the configuration. Whoever has only a folder reads
+//! it once, with [`Subject::read`].
 
 pub mod compare;
 mod delivered;
@@ -21,10 +21,10 @@ pub use compare::Compared;
 pub use files::{PNG_SCALE, PictureError, write_figure};
 pub use subject::Subject;
 
-/// Points a curve is drawn with at most; more would not be seen.
+/// The most points a curve is drawn with; more would not be seen.
 const POINTS: usize = 600;
 
-/// Every n-th element so that at most `POINTS` are left, always with the last.
+/// Every n-th element, so that at most `POINTS` remain; the last is always among them.
 fn thinned<T: Copy>(points: &[T]) -> Vec<T> {
     let every = points.len().div_ceil(POINTS).max(1);
     let mut thinned: Vec<T> = points.iter().copied().step_by(every).collect();

@@ -22,7 +22,7 @@ use std::path::PathBuf;
 const HEAD: &str = "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
     <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
     <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n";
-/// Rows of the table of agents; a page is no database.
+/// The most rows of the table of agents; a page is not a database.
 const AGENTS: usize = 200;
 
 impl Subject {
@@ -31,7 +31,7 @@ impl Subject {
         format!("{} on {}, seed {}", header.rule, header.on, header.seed)
     }
 
-    /// What became of it, and the kind of verdict that is.
+    /// What came of it: the name of the verdict, and a sentence.
     fn verdict(&self) -> (&'static str, String) {
         match &self.summary {
             Some(summary) => (summary.verdict.name(), sentence(&words::verdict_sentence(summary))),
@@ -268,7 +268,7 @@ fn repeat(subject: &Subject) -> String {
     html
 }
 
-/// Four digits behind the point, with a true minus sign.
+/// A number with four decimals and a true minus sign.
 fn decimal(value: f64) -> String {
     if value.is_finite() { format!("{value:.4}").replace('-', "−") } else { "–".to_owned() }
 }

@@ -1,5 +1,5 @@
-//! One run: every agent's loss against its precision, who was held and who left, and how good the
-//! model was for everybody.
+//! One run: every agent's loss against its target loss, who was about to leave and who left, and
+//! how good the model was for everybody.
 
 use super::delivered::with_end;
 use super::{PictureError, Subject, thinned, write_figure};
@@ -13,9 +13,9 @@ use fedstay_sim::run::Recorded;
 use fedstay_sim::simulator::DecidesOn;
 use std::path::PathBuf;
 
-/// Agents that are drawn one by one; with more, the picture says how many are left out.
+/// How many agents are drawn one by one; with more, the picture says how many are left out.
 const AGENTS: usize = 40;
-/// Rounds of the retention strip; longer runs are thinned.
+/// The most columns of the strip of states; longer runs are thinned.
 const COLUMNS: usize = 500;
 
 /// Draws `run.svg` and `run.png` into the folder of a run.
@@ -46,7 +46,7 @@ pub fn figure(recorded: &Recorded, summary: Option<&Summary>, on: DecidesOn) -> 
     figure
 }
 
-/// Every agent's losses, where they are known exactly; `None` where nobody tells any.
+/// Every agent's losses, where they are known exactly; `None` where nobody reports any.
 fn losses(recorded: &Recorded, summary: Option<&Summary>, on: DecidesOn) -> Option<Panel> {
     let title = match on {
         DecidesOn::Received => "Each agent's loss at the model it received",
@@ -94,13 +94,13 @@ fn losses(recorded: &Recorded, summary: Option<&Summary>, on: DecidesOn) -> Opti
     told.then_some(panel)
 }
 
-/// One agent's way through a run.
+/// One agent's path through a run.
 struct Way {
     /// The exact losses it compares with its ε: reported, or measured while it was in.
     points: Vec<(f64, f64)>,
     /// The measured losses of the model it received, where that is not the one it decides on.
     received: Vec<(f64, f64)>,
-    /// Where it was first predicted to leave.
+    /// The round in which it was first about to leave.
     enters: Option<(f64, f64)>,
     /// The rounds in which it left; one may come back.
     leaves: Vec<f64>,
@@ -123,7 +123,7 @@ fn way(recorded: &Recorded, index: usize, on: DecidesOn) -> Way {
         let measured = match on {
             DecidesOn::Received => measured,
             DecidesOn::Own => {
-                // Of another model, so another line: one that is drawn on after it left.
+                // A loss of another model, so another line, which continues after the agent left.
                 way.received.extend(measured.map(|loss| (round, loss)));
                 None
             }
@@ -131,7 +131,7 @@ fn way(recorded: &Recorded, index: usize, on: DecidesOn) -> Way {
         if out {
             continue;
         }
-        // A lower bound is no loss: drawn, it would look like one that jumps.
+        // A lower bound is not a loss: drawn, it would look like one that jumps.
         let exact = !line.at_least.contains(&id);
         let reported = line.agents.iter().position(|other| *other == id).filter(|_| exact);
         let reported = reported.and_then(|position| line.loss[position]);
@@ -145,7 +145,7 @@ fn way(recorded: &Recorded, index: usize, on: DecidesOn) -> Way {
     way
 }
 
-/// The states of the strip. Light, middle, hatched: three greys too.
+/// The states of the strip. Light, middle and hatched remain apart in grey print.
 fn categories() -> Vec<Category> {
     let hatched = Fill {
         ink: Colour(0xa0, 0xa0, 0xa0),
@@ -206,8 +206,8 @@ struct Track {
     end: Option<f64>,
 }
 
-/// How good the model is for everybody, in the rounds that were measured: the accuracy where there is
-/// one, else the loss.
+/// How good the model is for everybody, in the rounds that were measured: the accuracy where there
+/// is one, else the loss.
 fn overall(recorded: &Recorded, summary: Option<&Summary>) -> Option<Panel> {
     let measured: Vec<(f64, &AssessmentLine)> = recorded
         .rounds

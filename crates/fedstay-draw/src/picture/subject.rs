@@ -57,7 +57,7 @@ impl Subject {
         })
     }
 
-    /// On which loss its agents decide, by its configuration.
+    /// The loss on which its agents decide, by its configuration.
     pub(super) fn decides_on(&self) -> DecidesOn {
         let table = self.config_table();
         let own = table.is_some_and(|table| {

@@ -5,7 +5,7 @@ use crate::plot::{Category, Cells, Colour, Figure, Fill, Panel};
 use crate::words::whole_percent;
 use std::path::{Path, PathBuf};
 
-/// From which worst-agent accuracy on a cell has which shade.
+/// The smallest worst-agent accuracy of each shade.
 const BANDS: [(f64, &str, f64); 5] = [
     (0.90, "worst agent ≥ 90%", 0.75),
     (0.75, "≥ 75%", 0.5),
@@ -91,7 +91,7 @@ fn said(bout: &Bout) -> String {
 fn categories() -> Vec<Category> {
     let category = |(_, name, opacity): &(f64, &str, f64)| Category {
         name: (*name).to_owned(),
-        // The lowest band is another colour: somebody is failed there.
+        // The lowest band has another colour: there the model fails somebody.
         fill: match *opacity {
             0.0 => Fill::tint(Colour::ORANGE, 0.25),
             opacity => Fill::tint(Colour::SKY, opacity),

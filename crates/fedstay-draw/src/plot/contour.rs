@@ -16,7 +16,7 @@ pub struct Grid {
     y: (f64, f64),
     columns: usize,
     rows: usize,
-    /// Row by row, from `y.0` upwards.
+    /// The samples, row by row, from `y.0` upwards.
     values: Vec<f64>,
 }
 

@@ -29,12 +29,12 @@ impl Extent {
         self.add(b);
     }
 
-    /// Not finite if nothing was added, which an axis takes care of.
+    /// The interval; not finite if nothing was added, which an axis takes care of.
     fn exact(&self) -> (f64, f64) {
         (self.low, self.high)
     }
 
-    /// With five per cent of air, except below a zero: losses and counts start there.
+    /// The interval with five per cent of air, except below a zero: losses and counts start there.
     fn aired(&self) -> (f64, f64) {
         if self.scale == Scale::Log {
             return (self.low / 1.2, self.high * 1.2);

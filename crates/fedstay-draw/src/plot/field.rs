@@ -8,7 +8,7 @@ use super::palette::{Colour, Dash, Fill, Pattern, Style};
 /// sub-level sets of a minimum or a maximum, so a bad region needs no layer of its own.
 #[derive(Clone, Debug)]
 pub struct Region {
-    /// For the legend.
+    /// The name in the legend.
     pub name: String,
     /// The function.
     pub grid: Grid,
@@ -38,17 +38,17 @@ impl Region {
 /// Level lines of a function.
 #[derive(Clone, Debug)]
 pub struct Contours {
-    /// For the legend.
+    /// The name in the legend.
     pub name: String,
     /// The function.
     pub grid: Grid,
-    /// Where it is cut.
+    /// The levels.
     pub levels: Vec<f64>,
     /// Colour of the lines.
     pub colour: Colour,
-    /// How they are broken.
+    /// How the lines are broken.
     pub dash: Dash,
-    /// In pixels.
+    /// The width of the lines in pixels.
     pub width: f64,
     /// Whether each level is written on its longest line, where there is room.
     pub labels: bool,
@@ -65,9 +65,9 @@ impl Contours {
 /// A vector field.
 #[derive(Clone, Debug)]
 pub struct Arrows {
-    /// For the legend.
+    /// The name in the legend.
     pub name: String,
-    /// (where, direction) in data coordinates.
+    /// The arrows as (place, direction), in data coordinates.
     pub arrows: Vec<(Point, Point)>,
     /// Colour of the arrows.
     pub colour: Colour,

@@ -19,25 +19,26 @@ const TITLE_SIZE: f64 = 19.0;
 const SUBTITLE_SIZE: f64 = 14.5;
 const CAPTION_SIZE: f64 = 13.5;
 const LINE: f64 = 1.35;
-/// Between panels, across and down.
+/// The gaps between panels, across and down.
 const GUTTER: f64 = 30.0;
-/// Right of the last panel of a row, for the half of its last tick label that sticks out.
+/// The room right of the last panel of a row, for the half of its last tick label that sticks out.
 const RIGHT_MARGIN: f64 = 10.0;
 
 /// A page of panels.
 #[derive(Clone, Debug)]
 pub struct Figure {
-    /// In large letters at the top; empty for none.
+    /// The title, in large letters at the top; empty for none.
     pub title: String,
-    /// Below the title; empty for none.
+    /// The line below the title; empty for none.
     pub subtitle: String,
-    /// Below everything; empty for none. It is also the description that screen readers speak.
+    /// The caption below everything; empty for none. It is also the description that screen readers
+    /// speak.
     pub caption: String,
-    /// From left to right, then from top to bottom.
+    /// The panels, from left to right, then from top to bottom.
     pub panels: Vec<Panel>,
     /// How many panels make a row; 0 puts all in one row.
     pub columns: usize,
-    /// In pixels; see [`PAGE_WIDTH`] and [`COLUMN_WIDTH`]. The height follows.
+    /// The width in pixels; see [`PAGE_WIDTH`] and [`COLUMN_WIDTH`]. The height follows.
     pub width: f64,
     /// Where the legend of all panels goes.
     pub legend: Legend,
@@ -98,7 +99,7 @@ impl Figure {
     }
 }
 
-/// Wrapped text from `y` downwards; returns its height.
+/// Draws wrapped text from `y` downwards; returns its height.
 fn paragraph(
     svg: &mut Svg,
     content: &str,
@@ -150,7 +151,7 @@ fn axes_widths(row: &[Panel], lefts: &[f64], inner: f64) -> Vec<f64> {
 /// Draws panels side by side with their axes top-aligned; returns the row's height.
 fn draw_row(svg: &mut Svg, row: &[Panel], lefts: &[f64], y: f64, inner: f64) -> f64 {
     let widths = axes_widths(row, lefts, inner);
-    // A tall narrow problem would need a page of its own: it gets less width instead.
+    // A tall narrow panel would need a page of its own: it gets less width instead.
     let natural =
         |(panel, width): (&Panel, &f64)| panel.natural_height(*width).min(1.3 * width.max(250.0));
     let heights: Vec<f64> = row.iter().zip(&widths).map(natural).collect();

@@ -1,4 +1,4 @@
-//! The rectangle in which a panel's data are drawn, and who already sits where in it.
+//! The rectangle in which a panel's data are drawn, and what already takes up room in it.
 
 use super::layer::Point;
 use super::scale::Axis;
@@ -41,7 +41,7 @@ impl Rect {
         }
     }
 
-    /// Moved as little as possible so that it lies inside `outer`, if it fits at all.
+    /// The rectangle moved as little as possible so that it lies inside `outer`, if it fits at all.
     pub(super) fn pushed_into(&self, outer: &Self) -> Self {
         let x = self.x.min(outer.right() - self.width).max(outer.x);
         let y = self.y.min(outer.bottom() - self.height).max(outer.y);

@@ -51,19 +51,19 @@ layers!(Line, Band, Points, Guide, Region, Contours, Arrows, Cells, Bars, Note);
 /// A line through points.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// For the legend.
+    /// The name in the legend.
     pub name: String,
-    /// In order.
+    /// The points, in order.
     pub points: Vec<Point>,
     /// Colour, dash and marker.
     pub style: Style,
-    /// In pixels.
+    /// The width of the line in pixels.
     pub width: f64,
     /// Whether to draw the style's marker at some of the points, evenly spaced along the line.
     pub markers: bool,
     /// Whether arrow heads show the direction of travel.
     pub arrows: bool,
-    /// Moves the drawn line by so many pixels, right and up: where two trajectories coincide, a
+    /// By how many pixels the drawn line is moved, right and up: where two trajectories coincide, a
     /// nudge of two or three shows both.
     pub nudge: (f64, f64),
 }
@@ -86,9 +86,9 @@ impl Line {
 /// The area between two curves, such as a confidence band.
 #[derive(Clone, Debug)]
 pub struct Band {
-    /// For the legend; with the name of its line it joins that line's entry.
+    /// The name in the legend; with the name of its line it joins that line's entry.
     pub name: String,
-    /// (x, lower, upper), in order of x.
+    /// The curves as (x, lower, upper), in order of x.
     pub points: Vec<(f64, f64, f64)>,
     /// How it is filled.
     pub fill: Fill,
@@ -104,9 +104,9 @@ impl Band {
 /// Separate points.
 #[derive(Clone, Debug)]
 pub struct Points {
-    /// For the legend.
+    /// The name in the legend.
     pub name: String,
-    /// In any order.
+    /// The points, in any order.
     pub points: Vec<Point>,
     /// Colour of the marker.
     pub colour: Colour,
@@ -131,16 +131,16 @@ impl Points {
 /// Which way a guide runs, and where.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Along {
-    /// Vertical, at this x.
+    /// A vertical line at this x.
     Vertical(f64),
-    /// Horizontal, at this y.
+    /// A horizontal line at this y.
     Horizontal(f64),
 }
 
 /// A straight line across the panel: a departure, a threshold.
 #[derive(Clone, Debug)]
 pub struct Guide {
-    /// For the legend.
+    /// The name in the legend.
     pub name: String,
     /// Where it runs.
     pub along: Along,
@@ -148,9 +148,9 @@ pub struct Guide {
     pub label: String,
     /// Colour of line and label.
     pub colour: Colour,
-    /// How it is broken.
+    /// How the line is broken.
     pub dash: Dash,
-    /// In pixels.
+    /// The width of the line in pixels.
     pub width: f64,
 }
 
@@ -184,8 +184,8 @@ pub struct Note {
     pub at: Point,
     /// The text; line breaks are kept.
     pub text: String,
-    /// From the place to the text, in pixels: right and up. The text stays inside the panel, and
-    /// goes to the mirrored side if there it hides less.
+    /// The offset from the place to the text, in pixels: right and up. The text stays inside the
+    /// panel, and goes to the mirrored side if there it hides less.
     pub offset: (f64, f64),
     /// Whether an arrow leads from the text to the place.
     pub leader: bool,

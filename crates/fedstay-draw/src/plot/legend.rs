@@ -10,12 +10,12 @@ use super::text;
 /// Where the legend goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Legend {
-    /// Between the title and the panels.
+    /// The legend is between the title and the panels.
     #[default]
     Top,
-    /// Below the panels.
+    /// The legend is below the panels.
     Bottom,
-    /// Nowhere.
+    /// There is no legend.
     Hidden,
 }
 

@@ -33,7 +33,7 @@ impl Colour {
     pub(super) const GRID: Self = Self(0xe7, 0xe7, 0xe7);
     pub(super) const FRAME: Self = Self(0x55, 0x55, 0x55);
 
-    /// `#rrggbb`.
+    /// The colour as `#rrggbb`.
     pub fn hex(self) -> String {
         format!("#{:02x}{:02x}{:02x}", self.0, self.1, self.2)
     }
@@ -63,7 +63,8 @@ pub enum Dash {
 }
 
 impl Dash {
-    /// Lengths in multiples of the line's width, so that a thin line keeps the same rhythm.
+    /// The lengths of dashes and gaps in multiples of the line's width, so that a thin line keeps
+    /// the same rhythm.
     pub fn lengths(self) -> &'static [f64] {
         match self {
             Self::Solid => &[],
@@ -99,7 +100,7 @@ pub enum Marker {
 /// How a fill is textured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
-    /// Colour only.
+    /// No texture, only colour.
     Plain,
     /// Dots on a staggered lattice; the paper's sign for the bad region.
     Dots,
@@ -194,7 +195,7 @@ const KNOWN: &[(&str, Colour, Dash, Marker)] = &[
     ("pcgrad", Colour::ORANGE, Dash::Dashed, Marker::Ring),
 ];
 
-/// Other names for a known rule.
+/// Other names of known rules.
 const ALIASES: &[(&str, &str)] = &[
     ("mean", "fedavg"),
     ("uniform", "fedavg"),
@@ -206,7 +207,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("fedavgnever", "never"),
 ];
 
-/// Looks for names that are not known: every colour in two dashes no known rule combines them with
+/// Looks for names that are not known: every colour with two dashes that no known rule has with it
 /// in the common figures.
 const SPARE: &[(Colour, Dash, Marker)] = &[
     (Colour::SKY, Dash::DashDot, Marker::Square),
@@ -272,7 +273,7 @@ impl Style {
             [Marker::Disc, Marker::Square, Marker::Triangle, Marker::Diamond];
         Self {
             colour: COLOURS[index % COLOURS.len()],
-            // Each time the colours begin anew they meet other dashes: 18 looks before one repeats.
+            // Each time the colours start over they meet other dashes: 18 looks before one repeats.
             dash: DASHES[(index + index / COLOURS.len()) % DASHES.len()],
             marker: MARKERS[index % MARKERS.len()],
         }
@@ -299,8 +300,8 @@ mod tests {
         let policies = Policy::LIST.iter().map(|entry| entry.name);
         let names: Vec<String> = rules.chain(behaviours).chain(policies).map(key).collect();
         for (known, ..) in KNOWN {
-            // A rule may carry what is changed about it, as `ada-gd+halve` does, and FedMGDA+ may be
-            // written without its plus.
+            // A rule may carry what is changed about it, as `ada-gd+halve` does, and FedMGDA+ may
+            // be written without its plus.
             let belongs =
                 |name: &String| known.starts_with(name.as_str()) || name.starts_with(known);
             assert!(names.iter().any(belongs), "{known}");

@@ -17,19 +17,20 @@ const TITLE_SIZE: f64 = 15.0;
 /// update: `Panel { equal_aspect: true, ..Panel::new("", "w₁", "w₂") }`.
 #[derive(Clone, Debug)]
 pub struct Panel {
-    /// Above the axes; wraps if it is long.
+    /// The title above the axes; wraps if it is long.
     pub title: String,
-    /// Below the x axis.
+    /// The label below the x axis.
     pub x_label: String,
-    /// Beside the y axis.
+    /// The label beside the y axis.
     pub y_label: String,
-    /// From left to right (a larger first value turns the axis round); `None` fits the layers.
+    /// The x range from left to right (a larger first value turns the axis round); `None` fits the
+    /// layers.
     pub x_range: Option<(f64, f64)>,
-    /// From bottom to top; `None` fits the layers with a little air.
+    /// The y range from bottom to top; `None` fits the layers with a little air.
     pub y_range: Option<(f64, f64)>,
-    /// Spacing of the x axis.
+    /// How the x axis spaces its values.
     pub x_scale: Scale,
-    /// Spacing of the y axis.
+    /// How the y axis spaces its values.
     pub y_scale: Scale,
     /// Names for x = 0, 1, 2, … instead of numbers.
     pub x_categories: Vec<String>,
@@ -43,7 +44,7 @@ pub struct Panel {
     pub height: Option<f64>,
     /// The width of the axes relative to the other panels of its row.
     pub weight: f64,
-    /// What is drawn, from back to front.
+    /// The layers, from back to front.
     pub layers: Vec<Layer>,
 }
 
@@ -84,7 +85,7 @@ impl Panel {
         let (x, y) = self.axes();
         let ratio = (x.high - x.low).abs() / (y.high - y.low).abs();
         let linear = (self.x_scale, self.y_scale) == (Scale::Linear, Scale::Linear);
-        // A hair-thin panel helps nobody, whatever the data say.
+        // A hair-thin panel helps nobody, whatever the data.
         (self.equal_aspect && linear).then(|| ratio.clamp(0.1, 10.0))
     }
 
@@ -156,7 +157,7 @@ impl Panel {
             svg.text(&Label { bold: true, ..Label::new(area.x, baseline, line, TITLE_SIZE) });
         }
         let (x_ticks, y_ticks) = (self.x_ticks(area.width), self.y_ticks(area.height));
-        // Through named groups a line would mean nothing.
+        // A grid line through named groups would mean nothing.
         if self.grid && self.x_categories.is_empty() {
             for px in x_ticks.values().filter_map(|v| frame.px(v)) {
                 svg.line((px, area.y), (px, area.bottom()), Colour::GRID, 1.0, &[]);

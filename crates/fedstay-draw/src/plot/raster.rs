@@ -34,7 +34,7 @@ pub enum RasterError {
     Encode(String),
 }
 
-/// Draws `svg` at `scale` pixels a unit and returns the bytes of a PNG file; the same input gives
+/// Draws `svg` at `scale` pixels per unit and returns the bytes of a PNG file; the same input gives
 /// the same bytes. Texts are set in the embedded font alone, so the picture looks the same on a
 /// server without fonts as on a desk.
 pub fn png(svg: &str, scale: f32) -> Result<Vec<u8>, RasterError> {

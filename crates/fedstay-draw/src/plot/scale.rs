@@ -27,9 +27,9 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// An axis over the wished range, or something drawable near it: not finite, empty or (for a
-    /// logarithmic axis) not positive ranges are replaced, since data we do not control may ask
-    /// for them and a figure with an odd axis is worth more than no figure.
+    /// An axis over the wished range, or something drawable near it: ranges that are not finite,
+    /// empty or (for a logarithmic axis) not positive are replaced, since data we do not control
+    /// may ask for them and a figure with an odd axis is worth more than no figure.
     pub(super) fn new(scale: Scale, range: (f64, f64)) -> Self {
         let (mut low, mut high) = range;
         if !low.is_finite() || !high.is_finite() {
@@ -69,7 +69,7 @@ impl Axis {
     }
 }
 
-/// That of 1, 2, 5 times a power of ten which is nearest to `raw` by ratio.
+/// The number nearest to `raw`, by ratio, among 1, 2 and 5 times a power of ten.
 fn nice_step(raw: f64) -> f64 {
     let power = 10f64.powf(raw.log10().floor());
     // The limits are the geometric means of the neighbours, √2, √10 and √50.
@@ -97,7 +97,7 @@ fn linear_ticks(low: f64, high: f64, target: usize) -> Vec<Tick> {
         .collect()
 }
 
-/// Powers of ten, thinned out if they are many; 1-2-5 steps if they are few.
+/// Powers of ten, thinned out if there are many; 1-2-5 steps if there are few.
 fn log_ticks(low: f64, high: f64, target: usize) -> Vec<Tick> {
     let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
     let decades = (last - first).max(1) as usize;

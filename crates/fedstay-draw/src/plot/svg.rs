@@ -17,8 +17,8 @@ pub(super) const FONT_FAMILY: &str = "DejaVu Sans, Verdana, sans-serif";
 /// cannot occur in the rest of the drawing because [`escape_line`] drops it.
 const ID_MARK: char = '\u{1}';
 
-/// `value` rounded to hundredths without trailing zeros; anything not finite becomes `0`, because a
-/// `NaN` in an attribute makes renderers drop the whole element or the whole file.
+/// The `value` rounded to hundredths without trailing zeros; anything not finite becomes `0`,
+/// because a `NaN` in an attribute makes renderers drop the whole element or the whole file.
 pub(super) fn number(value: f64) -> String {
     if !value.is_finite() {
         return "0".into();
@@ -28,7 +28,7 @@ pub(super) fn number(value: f64) -> String {
     if text == "-0" { "0".into() } else { text.into() }
 }
 
-/// Which end of a text its position means.
+/// Which end of a text is at its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Anchor {
     Start,
@@ -45,7 +45,7 @@ pub(super) struct Label<'a> {
     pub(super) anchor: Anchor,
     pub(super) bold: bool,
     pub(super) colour: Colour,
-    /// Degrees, clockwise, about the position.
+    /// The rotation about the position in degrees, clockwise.
     pub(super) rotate: f64,
     /// A white rim, so that text over lines stays readable.
     pub(super) halo: bool,
@@ -254,7 +254,7 @@ impl Svg {
     }
 }
 
-/// The `d` attribute of a polyline, after dropping points that lie on the way between their
+/// The `d` attribute of a polyline, after dropping points that lie on the line between their
 /// neighbours: a contour of straight pieces shrinks to its corners.
 pub(super) fn path_data(points: &[(f64, f64)], closed: bool) -> String {
     let mut kept: Vec<(f64, f64)> = Vec::with_capacity(points.len());

@@ -5,7 +5,7 @@ use super::palette::{Colour, Fill};
 /// A category of a [`Cells`] layer.
 #[derive(Clone, Debug)]
 pub struct Category {
-    /// For the legend.
+    /// The name in the legend.
     pub name: String,
     /// How its cells are filled.
     pub fill: Fill,
@@ -36,9 +36,9 @@ impl Cells {
 /// One series of bars.
 #[derive(Clone, Debug)]
 pub struct BarSeries {
-    /// For the legend.
+    /// The name in the legend.
     pub name: String,
-    /// One value a group.
+    /// One value per group.
     pub values: Vec<f64>,
     /// Half the height of each error bar; empty for none.
     pub errors: Vec<f64>,

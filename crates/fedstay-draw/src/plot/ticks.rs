@@ -28,7 +28,7 @@ fn widest<'a>(labels: impl Iterator<Item = &'a str>) -> f64 {
     labels.map(|l| text::width(l, SIZE, false)).fold(0.0, f64::max)
 }
 
-/// Ticks at 0, 1, 2, … with the given names, every n-th if there is room for `room` only.
+/// Ticks at 0, 1, 2, … with the given names, every n-th if there is room for only `room`.
 fn named(names: &[String], axis: &Axis, room: f64) -> Vec<Tick> {
     let stride = (names.len() as f64 / room.max(1.0)).ceil().max(1.0) as usize;
     let (low, high) = (axis.low.min(axis.high), axis.low.max(axis.high));
@@ -91,7 +91,8 @@ impl Ticks {
         GAP + SIZE + (most - 1) as f64 * LEADING
     }
 
-    /// Draws them below the frame; slanted labels may reach `left` pixels beyond its left edge.
+    /// Draws the ticks below the frame; slanted labels may reach `left` pixels beyond its left
+    /// edge.
     pub(super) fn draw_below(&self, svg: &mut Svg, frame: &Frame, left: f64) {
         let axis = frame.area.bottom();
         let baseline = axis + GAP + 0.75 * SIZE;
@@ -112,7 +113,7 @@ impl Ticks {
         }
     }
 
-    /// Draws them left of the frame.
+    /// Draws the ticks left of the frame.
     pub(super) fn draw_beside(&self, svg: &mut Svg, frame: &Frame) {
         let axis = frame.area.x;
         for tick in &self.ticks {

@@ -1,16 +1,16 @@
 //! Numbers and clauses as text.
 
-/// `46.1%`; a dash where there is nothing to tell.
+/// A share as `46.1%`; a dash where there is none.
 pub fn percent(share: impl Into<Option<f64>>) -> String {
     share.into().map_or("–".to_owned(), |share| format!("{:.1}%", 100.0 * share))
 }
 
-/// `46%`.
+/// A share as `46%`.
 pub fn whole_percent(share: f64) -> String {
     format!("{:.0}%", 100.0 * share)
 }
 
-/// `a`, `a and b`, `a, b and c`.
+/// A list as `a`, `a and b`, `a, b and c`.
 pub fn list(items: &[String]) -> String {
     match items {
         [] => "none".to_owned(),
@@ -19,7 +19,7 @@ pub fn list(items: &[String]) -> String {
     }
 }
 
-/// A clause with a capital and a full stop.
+/// The clause as a sentence, with a capital and a full stop.
 pub fn sentence(clause: &str) -> String {
     let mut letters = clause.chars();
     let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
@@ -27,7 +27,7 @@ pub fn sentence(clause: &str) -> String {
     format!("{first}{rest}.")
 }
 
-/// `1 h 12 min`, `3 min 20 s`, `4.2 s`.
+/// A duration as `1 h 12 min`, `3 min 20 s` or `4.2 s`.
 pub fn duration(seconds: f64) -> String {
     let whole = seconds.round() as u64;
     match whole {

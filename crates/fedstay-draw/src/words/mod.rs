@@ -1,7 +1,7 @@
-//! What things are called, here once: for the terminal, the report, the page and Python.
+//! What things are called, in one place: for the terminal, the report, the page and Python.
 //!
 //! Every verdict, stop reason, landing and state must have its words, or this does not compile; the
-//! law below holds them to words of their own.
+//! law below checks that no two share them.
 
 mod format;
 mod progress;
@@ -25,7 +25,7 @@ mod tests {
     use fedstay::verdict::Verdict;
     use std::collections::HashSet;
 
-    /// Each has words, and no two have the same.
+    /// Asserts that each has words, and that no two have the same.
     fn all_differ(words: &[&str]) {
         assert!(words.iter().all(|text| !text.trim().is_empty()), "{words:?}");
         let different: HashSet<&&str> = words.iter().collect();

@@ -3,17 +3,18 @@
 use fedstay::AgentId;
 use fedstay::record::{RoundLine, Spread};
 
-/// What a run has shown so far: the last measured loss and how many have left.
+/// What is known of a run so far: the last measured loss and how many agents have left.
 #[derive(Debug, Default)]
 pub struct RunProgress {
     left: usize,
-    /// The mean loss over all agents when it was last measured, and in which round. Reports would be
-    /// there every round, but many of them are lower bounds, and a mean of those is not a loss.
+    /// The mean loss over all agents when it was last measured, and in which round. There are
+    /// reports in every round, but many of them are lower bounds, and a mean of those is not a
+    /// loss.
     measured: Option<(u32, f64)>,
 }
 
 impl RunProgress {
-    /// Takes a round in.
+    /// Takes note of a round.
     pub fn add(&mut self, line: &RoundLine) {
         self.left += line.left.len();
         self.left = self.left.saturating_sub(line.returned.len());
@@ -23,7 +24,7 @@ impl RunProgress {
         }
     }
 
-    /// The last measured loss, who is near leaving, and how many have left.
+    /// The last measured loss, who is about to leave, and how many have left.
     pub fn message(&self, near: &[AgentId]) -> String {
         let measured = self.measured.map_or(String::new(), |(round, loss)| {
             format!("measured loss {loss:.3} at round {round} · ")
@@ -31,8 +32,8 @@ impl RunProgress {
         let named: Vec<String> = near.iter().take(6).map(ToString::to_string).collect();
         let more = if near.len() > 6 { ", …" } else { "" };
         let near = match named.is_empty() {
-            true => "nobody near leaving".to_owned(),
-            false => format!("near leaving: {}{more}", named.join(", ")),
+            true => "nobody about to leave".to_owned(),
+            false => format!("about to leave: {}{more}", named.join(", ")),
         };
         format!("{measured}{near} · left: {}", self.left)
     }
@@ -55,7 +56,8 @@ mod tests {
         assert_eq!(bounded.at_least.len(), bounded.agents.len(), "the test needs bounds");
         let measured = lines[4].assessment.as_ref().unwrap();
         let mean = Spread::of(measured.loss.iter().copied()).unwrap().mean;
-        let wanted = format!("measured loss {mean:.3} at round 5 · nobody near leaving · left: 0");
+        let wanted =
+            format!("measured loss {mean:.3} at round 5 · nobody about to leave · left: 0");
         let mut seen = RunProgress::default();
         for line in &lines {
             seen.add(line);

@@ -1,14 +1,14 @@
-//! What an agent is in a round.
+//! The state of an agent in a round.
 
-/// What an agent is in a round. Of several rounds the largest is shown.
+/// The state of an agent in a round. Where several rounds are shown as one, the largest counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum State {
-    /// It was not asked, or is not known yet.
+    /// It was not asked, or has not joined yet.
     Absent,
     /// It takes part, and its direction counts in full.
     Free,
-    /// It is predicted to leave, so it is in D.
+    /// It is about to leave: the server has it in D.
     InD,
     /// It should have answered and did not.
     Fault,
@@ -17,7 +17,7 @@ pub enum State {
 }
 
 impl State {
-    /// Every state there is, in the order of their numbers.
+    /// Every state, in the order of their numbers.
     pub const ALL: [Self; 5] = [Self::Absent, Self::Free, Self::InD, Self::Fault, Self::Left];
 
     /// The name it has in JSON and in style sheets.
@@ -31,7 +31,7 @@ impl State {
         }
     }
 
-    /// A word or two, for a cell of a table.
+    /// A few words for a cell of a table.
     pub fn brief(self) -> &'static str {
         match self {
             Self::Absent => "not asked",
@@ -42,7 +42,7 @@ impl State {
         }
     }
 
-    /// The same with the term of the theory, where there is room for it.
+    /// The words of [`brief`](Self::brief), with the term of the theory where there is one.
     pub fn text(self) -> &'static str {
         match self {
             Self::InD => "about to leave (in D)",
@@ -50,7 +50,7 @@ impl State {
         }
     }
 
-    /// What a drawing's legend calls it.
+    /// The name it has in a drawing's legend.
     pub fn legend(self) -> &'static str {
         match self {
             Self::InD => "held",

@@ -2,7 +2,7 @@
 
 use fedstay::record::{AgentSummary, Counterfactual, Score, Summary};
 
-/// One sentence or two for every agent.
+/// One or two sentences for every agent.
 pub fn story(summary: &Summary) -> String {
     let mut text = String::from("Every agent's story\n\n");
     for agent in &summary.agents {
@@ -33,9 +33,9 @@ fn of(agent: &AgentSummary, summary: &Summary) -> String {
         Some(first) => {
             let waited = end.saturating_sub(first);
             let rounds = if waited == 1 { "round" } else { "rounds" };
-            format!("near leaving from round {first} on, waited {waited} {rounds}, ")
+            format!("about to leave from round {first} on, waited {waited} {rounds}, ")
         }
-        None => "never near leaving as far as the server saw, ".to_owned(),
+        None => "never about to leave as far as the server saw, ".to_owned(),
     });
     let back = summary.returned.iter().filter(|back| back.agent == agent.id).count();
     if back > 0 {
@@ -76,7 +76,7 @@ fn gain(ends: &Score, alone: &Score) -> String {
     format!("it {word} {:.1} points", points.abs())
 }
 
-/// What the departures cost, in words; nothing where it was not asked for.
+/// What the departures cost, in words; `None` if it was not asked for.
 pub fn harm(summary: &Summary) -> Option<String> {
     let without = summary.counterfactual.as_ref()?;
     if summary.left.is_empty() {

@@ -6,7 +6,7 @@ use fedstay::privacy::Budget;
 use fedstay::record::{Guarantee, Summary};
 use fedstay::verdict::Verdict;
 
-/// `3 of 10 (2@41, 7@55, 0@60)`, and how many came back.
+/// Who left in which round, as `3 of 10 (2@41, 7@55, 0@60)`, and how many came back.
 pub fn departures(summary: &Summary) -> String {
     let left = &summary.left;
     if left.is_empty() {
@@ -32,7 +32,7 @@ pub fn verdict_sentence(summary: &Summary) -> String {
         (Verdict::Retained, false) => "nobody left".to_owned(),
         (Verdict::Unsatisfied, _) => "nobody left, but nobody is content either".to_owned(),
         (Verdict::Benign, _) => {
-            format!("{left} of {all} left, and the model satisfies everybody all the same")
+            format!("{left} of {all} left, and the model satisfies everybody even so")
         }
         (Verdict::Harmful, _) => {
             format!("{left} of {all} left, and the model fails {}", counts.failed_words())
@@ -44,7 +44,7 @@ pub fn verdict_sentence(summary: &Summary) -> String {
     format!("{}: {what} ({})", summary.verdict.name(), content(summary))
 }
 
-/// `7 of 10 content`, and how far the farthest agent is from it.
+/// How many agents are content, as `7 of 10 content`, and how far the farthest is from it.
 pub fn content(summary: &Summary) -> String {
     let asked = summary.agents.iter().filter(|agent| agent.loss_of_round.is_none());
     let farthest = asked
@@ -73,7 +73,7 @@ pub fn guarantee(summary: &Summary) -> Option<String> {
         1 => "; 1 prediction missed".to_owned(),
         misses => format!("; {misses} predictions missed"),
     });
-    // Where it is proved there is nothing to miss.
+    // Where keeping everybody is proved, a missed prediction means nothing.
     let missed = missed.filter(|_| summary.guarantee == Some(Guarantee::Estimated));
     Some(format!("{sure}{}{}", acted.unwrap_or_default(), missed.unwrap_or_default()))
 }

@@ -10,15 +10,15 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tone {
-    /// Green: as it should be.
+    /// Green, for what is as it should be.
     Good,
-    /// Blue: not as wished for, and harmless.
+    /// Blue, for what is not as wished for but harmless.
     Fair,
-    /// Amber: something is amiss.
+    /// Amber, for something amiss.
     Warn,
-    /// Red: somebody is harmed.
+    /// Red, for harm to somebody.
     Bad,
-    /// Grey: nobody can say.
+    /// Grey, for what nobody can say.
     Open,
 }
 
@@ -51,12 +51,12 @@ impl Counts {
         }
     }
 
-    /// `7 of 10 content`, as every verdict says.
+    /// How many agents are content, as every verdict says it: `7 of 10 content`.
     pub fn content_words(&self) -> String {
         format!("{} of {} content", self.content, self.agents)
     }
 
-    /// `1 agent`, `3 agents`: those whom the model fails.
+    /// How many agents the model fails: `1 agent`, `3 agents`.
     pub(super) fn failed_words(&self) -> String {
         format!("{} agent{}", self.failed, if self.failed == 1 { "" } else { "s" })
     }
@@ -118,7 +118,7 @@ pub fn stop(reason: StopReason) -> &'static str {
     }
 }
 
-/// Whether everybody was brought under their target loss at once.
+/// Whether everybody was brought under their target loss at once, in words.
 pub fn landing(landing: Landing) -> &'static str {
     match landing {
         Landing::Certified => "yes, certified: provably under every target loss at once",

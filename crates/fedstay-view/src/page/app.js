@@ -1,4 +1,4 @@
-// Which runs there are, which one is looked at, and what is new.
+// Which runs there are, which one is shown, and what is new.
 
 import { CompareView } from "./compare.js";
 import { Run, listRuns, listen } from "./data.js";
@@ -46,7 +46,7 @@ function show() {
   for (const id of ids) refresh(id);
 }
 
-// Until when drawing rests: a large run takes its time to draw, and the page must answer meanwhile.
+// Until when drawing pauses: a large run takes time to draw, and the page must answer meanwhile.
 let rest = 0;
 const waiting = new Set();
 
@@ -76,7 +76,7 @@ async function refresh(id) {
   }
 }
 
-// Tells a screen reader what has become of the run, but not with every round.
+// Tells a screen reader what came of the run, but not with every round.
 function announce() {
   if (runs.size !== 1) return;
   const [run] = runs.values();
@@ -116,7 +116,7 @@ function drawList() {
   const key = JSON.stringify([some, [...chosen], shown]);
   if (list.dataset.key === key) return;
   list.dataset.key = key;
-  // What has the focus keeps it when the list is made anew.
+  // What has the focus keeps it when the list is made again.
   const active = list.contains(document.activeElement) ? document.activeElement : null;
   const row = active ? [...list.children].indexOf(active.closest("li")) : -1;
   const tag = active ? active.tagName.toLowerCase() : "";

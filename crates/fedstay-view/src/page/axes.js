@@ -9,7 +9,7 @@ const RIGHT = 16;
 const TOP = 10;
 const BOTTOM = 26;
 
-// The round everybody looks at; null when nobody does.
+// The round under the cursor of all plots; null when there is none.
 export class Cursor {
   constructor() {
     this.round = null;
@@ -45,7 +45,7 @@ function logTicks(low, high) {
   return values.filter((value) => value >= low * 0.999 && value <= high * 1.001);
 }
 
-// A number a little above, so that a growing axis moves seldom.
+// A number a little above, so that a growing axis seldom moves.
 export function roomFor(value) {
   if (!(value > 10)) return 10;
   const power = 10 ** Math.floor(Math.log10(value));
@@ -302,7 +302,7 @@ export class Plot {
     }
   }
 
-  // Where a bucket stands: in the middle of its rounds.
+  // The place of a bucket: the middle of its rounds.
   middle(index) {
     return this.first[index] + (this.bucket - 1) / 2;
   }
@@ -313,7 +313,7 @@ export class Plot {
   }
 }
 
-// Smallest and largest of some columns, NaN left out.
+// The smallest and largest value of some columns, without NaN.
 export function extent(columns) {
   let low = Infinity;
   let high = -Infinity;

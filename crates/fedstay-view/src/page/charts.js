@@ -1,4 +1,4 @@
-// The charts of one run: losses, the retention strip, accuracy, steps.
+// The charts of one run: losses, the strip of states, accuracy, steps.
 
 import { Plot, extent, roomFor, trace } from "./axes.js";
 import { drawDelivered, lastKnown } from "./delivered.js";
@@ -78,7 +78,7 @@ export class Losses {
       this.plot.log = log;
       this.update();
     });
-    const made = card("Every agent’s loss against its precision", "", this.plot, what, scale);
+    const made = card("Every agent’s loss against its target loss", "", this.plot, what, scale);
     this.section = made.section;
     this.about = made.section.querySelector(".about");
     this.legend = made.legend;
@@ -134,13 +134,13 @@ export class Losses {
     const ends = { low: this.delivered, high: this.delivered };
     const whole = extent([...this.columns, ...this.received, ends]);
     const own = extent(this.columns.map((column, index) => this.before(column, this.gone(index) + 1)));
-    // What becomes of those who left may go out of sight; what they left from may not.
+    // The losses of agents that left may go out of sight; the losses they left at may not.
     const most = extent([...this.received, ends]);
     const known = own && whole ? [Math.min(own[0], whole[0]), Math.max(Math.min(whole[1], own[1] * 1.25), most ? most[1] : -Infinity)] : whole;
-    // The delivered model alone is not a course: without one, say why there is none.
+    // The delivered model alone is not a curve: without a curve, say why there is none.
     const told = extent([...this.columns, ...this.received]) !== null;
     const detail = this.run.detail;
-    const none = detail.sketch ? "A run out of a sweep’s store, which keeps who left when and how good the model was in some rounds. Every round, with every agent’s loss: fedstay sweep extract --help"
+    const none = detail.sketch ? "A run from a sweep’s store, which keeps who left when and how good the model was in some rounds. For every round, with every agent’s loss: fedstay sweep extract --help"
       : detail.rounds ? "Nobody tells a loss in this run (privacy mode): the strip below shows who is about to leave." : "Waiting for the first round …";
     this.empty.textContent = told ? "" : none;
     this.empty.hidden = told;
@@ -230,7 +230,7 @@ export class Losses {
     context.fillText(text, left + 6, highest - 3);
   }
 
-  // The first bucket in which an agent has left; what comes after is not its own loss any more.
+  // The first bucket in which an agent has left; after that the loss is no longer the one it decides on.
   gone(index) {
     const at = this.run.series.states[index].indexOf(4);
     return at < 0 ? this.run.series.count : at;
@@ -294,7 +294,7 @@ export class Losses {
     context.globalAlpha = 1;
   }
 
-  // Where an agent's line is in a round; at its precision where its loss is not told.
+  // Where an agent's line is in a round; at its target loss where its loss is not known.
   valueAt(index, round) {
     const { series } = this.run;
     const column = this.columns[index];
@@ -391,7 +391,7 @@ export class Losses {
     const parts = [this.plot.rounds(index)];
     if (shown !== null && series.losses[shown]) {
       const loss = series.losses[shown].low[index];
-      parts.push(`${agentName(this.agents[shown])}: ${loss === loss ? `loss ${number(loss)}` : "loss not told"}, ${this.run.detail.states[series.states[shown][index]].text}`);
+      parts.push(`${agentName(this.agents[shown])}: ${loss === loss ? `loss ${number(loss)}` : "loss not known"}, ${this.run.detail.states[series.states[shown][index]].text}`);
       const received = series.received[shown] && series.received[shown].low[index];
       if (Number.isFinite(received)) parts.push(`${number(received)} at the model it received`);
     } else if (losses.length) {
@@ -412,7 +412,7 @@ export class Strip {
     this.run = run;
     this.highlight = highlight;
     this.plot = new Plot({
-      label: "Round, in the retention strip",
+      label: "Round, in the strip of states",
       height: 120,
       cursor,
       draws: (context, plot) => this.draw(context, plot),
@@ -422,7 +422,7 @@ export class Strip {
     });
     this.plot.categories = true;
     this.plot.beside = (context, plot) => this.labels(context, plot);
-    const made = card("Who is in, who is about to leave, who has left", "One row an agent. A rule that acts on its prediction holds those about to leave; under averaging they go.", this.plot);
+    const made = card("Who is in, who is about to leave, who has left", "One row per agent. A rule that acts on its prediction holds agents that are about to leave; under averaging they leave.", this.plot);
     this.section = made.section;
     this.legend = made.legend;
     highlight.listeners.add(() => this.plot.drawCursor());
@@ -597,8 +597,8 @@ export class Accuracy extends Tracks {
       : [["loss_mean", "mean loss", "#0072b2", []], ["loss_worst", "worst agent’s loss", "#d55e00", [6, 3]]];
     this.lines = named.filter(([name]) => extent([tracks[name]]) !== null)
       .map(([name, text, colour, dash]) => ({ name, text, column: tracks[name], look: { colour: onPage(colour), dash } }));
-    const about = this.accuracy || series.measured ? "Over all agents, those who left included, in the rounds in which it was measured."
-      : "Over those who reported: nobody measures those who have left.";
+    const about = this.accuracy || series.measured ? "Over all agents, including those that left, in the rounds in which it was measured."
+      : "Over those who reported: nobody measures agents that have left.";
     if (this.about.textContent !== about) this.about.textContent = about;
     const delivered = detail.delivered || {};
     for (const line of this.lines) line.delivered = Number.isFinite(delivered[line.name]) ? delivered[line.name] : null;
@@ -682,7 +682,7 @@ export class Steps extends Tracks {
       const from = plot.x(series.first[i] - 0.5);
       const to = plot.x(i + 1 < series.count ? series.first[i + 1] - 0.5 : series.first[i] + series.bucket - 0.5);
       context.fillStyle = onPage(known[0]);
-      // Three heights, for those to whom the colours are one.
+      // Three heights, for readers who cannot tell the colours apart.
       const height = 4 + 3 * (own[i] === 1 ? 2 : own[i] === 3 ? 1 : 0);
       context.fillRect(from, bottom - height, Math.max(to - from, 0.75) + 0.25, height);
     }

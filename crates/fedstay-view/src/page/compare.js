@@ -28,7 +28,7 @@ export class CompareView {
     const heads = ["run", "left", "verdict", "content", "rounds", "mean loss", "worst loss", "mean accuracy", "worst accuracy", "population"];
     this.table = el("table", {}, el("caption", { class: "hidden" }, "The runs: what they delivered, or how far they have come"),
       el("thead", {}, el("tr", {}, ...heads.map((head, i) => el("th", { scope: "col", class: i === 0 || i === 2 ? "text" : "" }, head)))), this.body);
-    this.element = el("article", {}, el("div", { class: "title" }, this.heading), el("p", { class: "words" }, "The same round stands at the same place in every chart."), this.legend,
+    this.element = el("article", {}, el("div", { class: "title" }, this.heading), el("p", { class: "words" }, "The same round is at the same place in every chart."), this.legend,
       ...this.plots.map((one) => one.section),
       el("section", { class: "card", "aria-label": "Results" }, el("div", { class: "head" }, el("h3", {}, "Results")), el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of results" }, this.table)));
     this.stop = onTheme(() => this.update());
@@ -61,7 +61,7 @@ export class CompareView {
     return run.series.tracks[kind.track[this.accuracy ? 0 : 1]];
   }
 
-  // A track's value under the delivered model; NaN for a run that is not over, and for what it has not.
+  // A track's value under the delivered model; NaN for a run that is not over, or without that track.
   end(run, kind) {
     const { delivered } = run.detail;
     const value = delivered && delivered[kind.track[this.accuracy ? 0 : 1]];
@@ -184,7 +184,7 @@ export class CompareView {
     const rows = ready.map((run) => {
       const { detail, series } = run;
       const { delivered } = detail;
-      // Of a run that is over what it delivered, of another how far it has come.
+      // For a run that is over what it delivered, for another how far it has come.
       const value = (name) => (delivered ? delivered[name] : lastOf(series.tracks[name]));
       const left = delivered ? delivered.left : detail.counts ? detail.counts.left : 0;
       const { head, tone } = verdict(detail);

@@ -1,4 +1,4 @@
-// What the server says, kept up to date: the list of runs, and every run that is looked at.
+// What the server says, kept up to date: the list of runs, and every run that is shown.
 
 async function ask(path) {
   const answer = await fetch(path, { credentials: "same-origin" });
@@ -25,7 +25,7 @@ export class Run {
     this.again = false;
   }
 
-  // Asks for what is new; calls that come meanwhile are answered by one more.
+  // Asks for what is new; all calls made meanwhile are answered by one more request.
   update() {
     if (this.busy) {
       this.again = true;
@@ -53,7 +53,7 @@ export class Run {
   }
 }
 
-// See series.rs for the form.
+// The format is described in series.rs.
 export function decode(buffer) {
   const length = new DataView(buffer).getUint32(0, true);
   const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
@@ -105,7 +105,7 @@ function merge(old, part) {
   };
 }
 
-// The stream of news. `link` is told whether it stands.
+// The stream of events. `link` is told whether it is connected.
 export function listen(tell, link) {
   const source = new EventSource("/api/events");
   source.addEventListener("open", () => {

@@ -1,13 +1,13 @@
 // The delivered model: no round has it, so it stands behind the last one, with a dotted line to it.
 
-// The place of the last value of a column that is known, or −1.
+// The index of the last known value of a column, or −1.
 export function lastKnown(column, to = column.low.length) {
   let last = to - 1;
   while (last >= 0 && column.low[last] !== column.low[last]) last -= 1;
   return last;
 }
 
-// `at` is where the mark stands in pixels, `from` where the line to it begins, if there is one.
+// `at` is the place of the mark in pixels, `from` the start of the line to it, if there is one.
 export function drawDelivered(context, { from, at: [x, y], colour, size = 6 }) {
   context.strokeStyle = colour;
   context.fillStyle = colour;

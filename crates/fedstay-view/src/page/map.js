@@ -1,4 +1,4 @@
-// For problems with two weights: where the agents are content, and the way the model takes.
+// For problems with two weights: where the agents are content, and the trajectory of the model.
 
 import { readMap } from "./data.js";
 import { drawDelivered } from "./delivered.js";
@@ -13,7 +13,7 @@ export class Map2 {
     this.map = null;
     this.at = null;
     this.playing = false;
-    this.canvas = el("canvas", { role: "img", "aria-label": "Contour map of the losses with the way the model took" });
+    this.canvas = el("canvas", { role: "img", "aria-label": "Contour map of the losses with the model’s trajectory" });
     this.play = el("button", { type: "button", class: "play", "aria-pressed": "false" }, "play");
     this.play.addEventListener("click", () => this.toggle());
     this.slider = el("input", { type: "range", min: "0", max: "0", value: "0", "aria-label": "Round on the map" });
@@ -26,7 +26,7 @@ export class Map2 {
     this.box = el("div", { class: "map" }, this.canvas);
     this.legend = el("div", { class: "legend" });
     this.section = el("section", { class: "card", "aria-label": "Map of the losses" },
-      el("div", { class: "head" }, el("h3", {}, "The way, on a map of the losses")),
+      el("div", { class: "head" }, el("h3", {}, "The trajectory, on a map of the losses")),
       el("p", { class: "about" }, "Tinted: where an agent is content, F ≤ ε. Lines: levels of its loss. The model starts at the ring."),
       this.legend, this.box, el("div", { class: "controls" }, this.play, this.slider), this.said);
     this.stop = onTheme(() => this.draw());
@@ -68,7 +68,7 @@ export class Map2 {
     this.play.textContent = "pause";
     this.play.setAttribute("aria-pressed", "true");
     if (this.at === null || this.at >= this.last()) this.at = 0;
-    // The first frame may be stamped before this very moment, so it only starts the clock.
+    // The first frame may be stamped before this moment, so it only starts the clock.
     let before = null;
     let place = this.at;
     const step = (now) => {
@@ -250,7 +250,7 @@ export class Map2 {
     }
   }
 
-  // The delivered weights, at the end of the way of a run that is over.
+  // The delivered weights, at the end of the trajectory of a run that is over.
   delivered(end) {
     const { summary } = this.run.detail;
     const weights = summary && summary.weights;
@@ -290,6 +290,6 @@ export class Map2 {
         return el("span", { class: "key" }, sign, agentName(agent));
       }));
     }
-    this.canvas.setAttribute("aria-label", `Contour map of the losses of ${several(drawn.length, "agent")} with the way the model took. ${text}`);
+    this.canvas.setAttribute("aria-label", `Contour map of the losses of ${several(drawn.length, "agent")} with the model’s trajectory. ${text}`);
   }
 }

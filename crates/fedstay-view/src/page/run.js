@@ -6,7 +6,7 @@ import { Map2 } from "./map.js";
 import { AgentTable, Highlight } from "./table.js";
 import { NONE, el, number, percent, sentence, several, title, verdict } from "./words.js";
 
-// What is counted while a run goes on, and of what it delivered once it is over.
+// What is counted while a run is under way, and of what it delivered once it is over.
 const TILES = {
   running: [["in", "still in"], ["near", "about to leave"], ["left", "left"], ["faults", "did not answer"], ["mean", "mean accuracy"], ["worst", "worst accuracy"], ["step", "step size η"]],
   over: [["left", "left"], ["content", "content"], ["mean", "mean accuracy"], ["worst", "worst accuracy"], ["rounds", "rounds"]],
@@ -105,7 +105,7 @@ export class RunView {
       for (let i = column.low.length - 1; i >= 0; i -= 1) if (column.low[i] === column.low[i]) return column.low[i];
       return null;
     };
-    // Once it is over, the model that is delivered and nothing else.
+    // Once it is over, only the delivered model is shown.
     const value = (name) => (delivered ? delivered[name] : last(name));
     const set = (key, text) => setText(this.tiles[key].value, text);
     const accuracy = value("accuracy_mean") !== null;
@@ -182,7 +182,7 @@ export class RunView {
     const angle = found && found.smallest_angle !== null ? `${number(found.smallest_angle, 2)}° in round ${found.smallest_angle_round} (90° is best)` : null;
     const kept = detail.last ? detail.last.kept : null;
     const sure = { certified: "certified: proved for these losses and agents", estimated: "estimated: predicted from gradients" }[detail.summary && detail.summary.guarantee]
-      || (kept === true ? "the last step keeps everybody, by first-order information" : kept === false ? "the last step could not keep everybody" : "this rule does not see to it");
+      || (kept === true ? "the last step keeps everybody, by first-order information" : kept === false ? "the last step could not keep everybody" : "this rule does not try to keep anybody");
     const rank = detail.last && detail.last.rank;
     const summed = detail.summary ? detail.summary.misses : null;
     const misses = summed !== null && summed !== undefined ? summed : detail.last ? detail.last.misses : null;
@@ -203,7 +203,7 @@ export class RunView {
     this.theory.dataset.wanted = wanted;
     this.theory.replaceChildren(...facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
     const notes = found ? [...found.advice] : detail.sketch ? [] : ["Gradients are not recorded in this run. With --set record_gram=true the angle between them and the constants L and H can be seen."];
-    if (theory.passed) notes.push(`${theory.passed} of the recorded matrices were passed over to save time.`);
+    if (theory.passed) notes.push(`${theory.passed} of the recorded matrices were skipped to save time.`);
     this.advice.replaceChildren(...notes.map((note) => el("li", {}, note)));
   }
 }

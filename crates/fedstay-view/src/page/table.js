@@ -15,8 +15,8 @@ function predicted(agent, { round, listing }) {
   return when > listing.asked ? [`not within ${listing.asked}`, when] : [`round ${when}`, when];
 }
 
-// What is counted about an agent has the names it has in summary.json; what is zero or none is not told
-// but for `left`, `rounds_in_d` and `reports`.
+// What is counted about an agent has the names it has in summary.json; what is zero or none is not sent,
+// except `left`, `rounds_in_d` and `reports`.
 const AGENT = { name: "agent", text: true, value: (agent) => agent.id };
 const EPSILON = { name: "ε", about: "its target loss: at this loss it leaves", value: (agent) => agent.epsilon, show: (agent) => number(agent.epsilon) };
 const MARGIN = { name: "margin", about: "loss minus ε", value: margin, show: (agent) => number(margin(agent)) };
@@ -27,7 +27,7 @@ const RUNNING = [
   { name: "loss", about: "the last one known; ≥ where only a bound is", value: (agent) => agent.loss, show: (agent) => (agent.source === "at-least" ? "≥ " : "") + number(agent.loss) },
   EPSILON,
   MARGIN,
-  { name: "rounds waited", about: "rounds in which it was predicted to leave", value: (agent) => agent.rounds_in_d, show: (agent) => String(agent.rounds_in_d) },
+  { name: "rounds waited", about: "rounds in which it was about to leave", value: (agent) => agent.rounds_in_d, show: (agent) => String(agent.rounds_in_d) },
   { name: "predicted departure", about: "at the pace of its last exact losses, if nothing held it", value: (agent, detail) => predicted(agent, detail)[1], show: (agent, detail) => predicted(agent, detail)[0] },
   { name: "contribution", about: "share of the rounds in which its report moved the model", value: (agent) => agent.moved || 0, show: (agent, detail) => percent(detail.rounds && !detail.sketch ? (agent.moved || 0) / detail.rounds : null) },
 ];
@@ -44,7 +44,7 @@ function leftIn(agent) {
   return agent.returned ? `back since ${agent.returned}` : "stayed";
 }
 
-// Of a run that is over: what it delivered to each agent.
+// For a run that is over: what it delivered to each agent.
 const OVER = [
   AGENT,
   { name: "content", about: "whether its loss under the delivered model is at most its ε", value: (agent) => Number(agent.delivered.content), show: (agent) => CONTENT.get(agent.delivered.content) || "not asked" },
@@ -73,7 +73,7 @@ export class AgentTable {
     this.choose(RUNNING);
   }
 
-  // Other columns once a run is over.
+  // A run that is over has other columns.
   choose(columns) {
     if (this.columns === columns) return;
     this.columns = columns;
@@ -113,7 +113,7 @@ export class AgentTable {
     const fewer = detail.agents.length < (detail.agents_all || 0) ? `The first ${detail.agents.length} of ${detail.agents_all} agents. ` : "";
     this.choose(detail.delivered ? OVER : RUNNING);
     const told = detail.delivered ? "Loss and accuracy are those of the delivered model."
-      : `A loss with ≥ is a lower bound: the agent stopped evaluating once its decision was settled.${detail.own ? " Losses are those of each agent’s own model, on which it decides." : ""}`;
+      : `A loss with ≥ is a lower bound: the agent stopped evaluating once its decision was certain.${detail.own ? " Losses are those of each agent’s own model, on which it decides." : ""}`;
     this.note.textContent = `${fewer}${told}`;
     const { column, down } = this.sort;
     const order = detail.agents.map((agent, place) => [this.known(agent), place]);
@@ -141,7 +141,7 @@ export class AgentTable {
     }
   }
 
-  // Once it is over, an agent's loss is the delivered model's.
+  // Once a run is over, an agent's loss is that under the delivered model.
   known(agent) {
     if (!this.run.detail.delivered) return agent;
     const delivered = agent.delivered || { loss: null, loss_of_round: null, accuracy: null, content: null, behaviour: null };
@@ -174,7 +174,7 @@ export class AgentTable {
   }
 }
 
-// The agent everybody looks at: one that is pinned, or the one under the pointer.
+// The agent that all charts highlight: one that is pinned, or the one under the pointer.
 export class Highlight {
   constructor() {
     this.pinned = null;

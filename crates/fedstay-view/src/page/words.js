@@ -52,12 +52,12 @@ export function title(listing) {
   return `${listing.rule} on ${listing.on}, seed ${listing.seed}`;
 }
 
-// What became of the run, or becomes of it: the server has the words for it.
+// What came of the run, or how it is going: the server has the words for it.
 export function verdict(detail) {
   return detail.words || { tone: "open", head: "Waiting", text: "Nothing has been read yet.", stop: null };
 }
 
-// With a capital and a full stop.
+// The clause as a sentence, with a capital and a full stop.
 export function sentence(clause) {
   return clause ? `${clause[0].toUpperCase()}${clause.slice(1)}.` : "";
 }

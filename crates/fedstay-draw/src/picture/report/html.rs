@@ -14,7 +14,7 @@ pub(super) fn rows_of(headings: &[&str], rows: impl Iterator<Item = Vec<String>>
     )
 }
 
-/// A paragraph of a class.
+/// A paragraph with a class.
 pub(super) fn paragraph(class: &str, text: &str) -> String {
     format!("<p class=\"{class}\">{}</p>\n", escape(text))
 }

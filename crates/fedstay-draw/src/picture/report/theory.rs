@@ -54,7 +54,7 @@ fn step_words(subject: &Subject, findings: &Findings) -> String {
     )
 }
 
-/// From the Gram matrices, where they are recorded.
+/// What the Gram matrices say, where they are recorded.
 fn findings(subject: &Subject) -> Option<Findings> {
     let lines = subject.gram.as_ref()?;
     let config = subject.config_table()?;
