@@ -26,7 +26,7 @@ pub(super) static SECTION: Section = Section {
             "partition.q",
             "0.9",
             Allowed::NUMBER,
-            "heterogeneity; what it means is said by partition.mix",
+            "heterogeneity; partition.mix says what it means",
         )
         .of(&["by-class"])
         .shares(),
@@ -34,7 +34,7 @@ pub(super) static SECTION: Section = Section {
             "partition.mix",
             "\"as-described\"",
             Allowed::Word(&["as-described", "as-printed"], &[]),
-            "`as-described` keeps the share q of one's own class, `as-printed` the share 1 − q",
+            "`as-described` keeps the share q of each own class, `as-printed` the share 1 − q",
         )
         .of(&["by-class"])
         .shares(),
