@@ -94,8 +94,8 @@ fn main() -> Outcome<()> {
 
     let mut times: [Vec<f64>; 4] = Default::default();
     for round in 1..=rounds {
-        // With no slack and no step nobody who is not content is about to leave; below minus
-        // infinity nobody looks at all.
+        // Without slack and step only content agents are about to leave; below minus infinity
+        // nobody looks at all.
         let near = Losses::Near { delta: 0.0, step: 0.0 };
         let bare = ask(&mut deciders, "threshold", &early, near, clock)?;
         let none = Losses::Near { delta: f64::MIN, step: 0.0 };

@@ -31,7 +31,7 @@ pub struct Training {
     /// How many devices there are; those that do not take part serve the population metric.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub population: Option<usize>,
-    /// The share of the agents still in that are asked each round.
+    /// The share of the remaining agents that is asked each round.
     pub participation: f64,
     /// On which loss an agent decides.
     pub decides_on: DecidesOn,

@@ -189,6 +189,6 @@ mod tests {
         }
         std::fs::write(&path, &whole[..whole.len() / 2]).unwrap();
         let error = Journal::resume(&path, &mark).unwrap_err().to_string();
-        assert!(error.contains("bytes less"), "{error}");
+        assert!(error.contains("bytes fewer"), "{error}");
     }
 }

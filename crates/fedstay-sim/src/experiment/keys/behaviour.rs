@@ -80,7 +80,7 @@ pub(super) static SECTION: Section = Section {
             "behaviour.refresh",
             "0",
             Allowed::Count(0, COUNT),
-            "works again every this many rounds; 0 is never",
+            "it works again once in this many rounds; 0 is never",
         )
         .of(&["shirking"]),
         Key::new(

@@ -44,10 +44,8 @@ impl Section {
             page.push_str("\n\n");
         }
         match self.kinds {
-            Some(_) => {
-                page.push_str("| key | for | value | unless given | |\n|---|---|---|---|---|\n")
-            }
-            None => page.push_str("| key | value | unless given | |\n|---|---|---|---|\n"),
+            Some(_) => page.push_str("| key | for | value | default | |\n|---|---|---|---|---|\n"),
+            None => page.push_str("| key | value | default | |\n|---|---|---|---|\n"),
         }
         for key in self.keys {
             let mut cells = vec![format!("`{}`", key.name)];

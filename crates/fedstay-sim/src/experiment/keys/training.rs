@@ -23,7 +23,7 @@ pub(super) static SECTION: Section = Section {
             "participation",
             "1.0",
             Allowed::Positive(1.0),
-            "the share of the agents still in that are asked each round",
+            "the share of the remaining agents that is asked each round",
         )
         .shares(),
         Key::new(
