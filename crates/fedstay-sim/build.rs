@@ -4,10 +4,10 @@ use std::path::Path;
 use std::process::Command;
 
 fn main() {
-    // Looked at whenever this crate or the core is compiled anew, and not at every commit: a commit
-    // that changes neither of them changes no result.
+    // Run whenever this crate or the core is recompiled, not at every commit: a commit that changes
+    // neither of them changes no result.
     println!("cargo::rerun-if-changed=src");
-    // Not there in a package from a registry, where a file that is missing would count as changed.
+    // Absent in a package from a registry, where a missing file would count as changed.
     if Path::new("../fedstay/src").exists() {
         println!("cargo::rerun-if-changed=../fedstay/src");
     }
@@ -19,10 +19,10 @@ fn main() {
     println!("cargo::rustc-env=FEDSTAY_BUILD={build}");
 }
 
-/// The commit, and whether these two crates were changed since; nothing outside of the repository.
+/// The commit, and whether these two crates were changed since; `None` outside of the repository.
 fn commit() -> Option<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().ok()?;
-    // As a dependency the sources may lie within somebody else's repository.
+    // As a dependency, the sources may lie within somebody else's repository.
     let top = Path::new(&git(&root, &["rev-parse", "--show-toplevel"])?).canonicalize().ok()?;
     if top != root {
         return None;

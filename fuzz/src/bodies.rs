@@ -1,4 +1,4 @@
-//! One body per door through which bytes come in. All hold it to the same: no panic, no error of more
+//! One body per door through which bytes come in. All require the same: no panic, no error of more
 //! than one line, and what is accepted is whole and finite.
 
 use fedstay::ledger::Ledger;
@@ -20,18 +20,19 @@ pub fn step(bytes: &[u8]) {
         Err(error) => one_line(&error.to_string()),
         Ok(output) => {
             assert!(output.step.iter().all(|value| value.is_finite()), "{:?}", output.step);
-            // What goes out must come in again.
+            // What goes out must be accepted when it comes back.
             let state = serde_json::from_str::<serde_json::Value>(&output.state);
             assert!(state.is_ok_and(|state| state["step_size"].is_f64()));
         }
     }
 }
 
-/// An experiment's TOML file. One that is accepted says all of itself and means the same when it is
-/// read again.
+/// An experiment's TOML file. One that is accepted is complete when written out, and means the same
+/// when it is read again.
 pub fn experiment(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    // A random problem may be as large as a second's work; that is allowed, and too slow here.
+    // A random problem may be large enough for a second of work; that is allowed, but too slow
+    // here.
     if text.contains("huber") || text.contains("hinge") {
         return;
     }
@@ -68,8 +69,8 @@ pub fn npz(bytes: &[u8]) {
     with_file("mine.npz", bytes, |path| data(Npz::new(path).load()));
 }
 
-/// One NumPy array, inside an archive that is whole, beside labels that are right: a damaged archive
-/// never gets that far.
+/// One NumPy array, inside an archive that is whole, beside labels that are right: reading a
+/// damaged archive never gets that far.
 pub fn npy(bytes: &[u8]) {
     let classes: Vec<u8> = (0..4).collect();
     let labels = [&super::damage::npy_header("|u1", "(4,)")[..], &classes].concat();
@@ -77,7 +78,7 @@ pub fn npy(bytes: &[u8]) {
     with_file("mine.npz", &archive, |path| data(Npz::new(path).load()));
 }
 
-/// A table. The first byte chooses how it is read.
+/// A table. The first byte decides how it is read.
 pub fn csv(bytes: &[u8]) {
     let (how, bytes) = bytes.split_first().unwrap_or((&0, &[]));
     with_file("mine.csv", bytes, |path| {

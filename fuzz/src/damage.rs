@@ -52,7 +52,7 @@ pub const ROUNDS: &str = r#"{"schema":"fedstay.rounds/1","version":"0.1.0","rule
 {"round":3,"agents":[],"loss":[],"left":[0],"returned":[1],"faults":[[1,"late"]],"flags":[{"agent":0,"doubt":"below-tangent","by":0.5}],"case":null,"stop":"round-limit","weights":[1.0,2.0]}
 "#;
 
-/// A table, with the byte that says how to read it in front.
+/// A table, preceded by the byte that says how to read it.
 pub const CSV: &str = "\0height,width,class\n1.5,2,a\n-3,4e3,b\n5,0.1,\"a\"\n1,1,b\n2,2,a\n";
 
 /// An NPY header for values of a kind, in a shape.
@@ -137,7 +137,7 @@ pub fn idx() -> Vec<u8> {
     files.iter().flat_map(|file| [&(file.len() as u16).to_be_bytes()[..], file].concat()).collect()
 }
 
-/// What numbers and words are replaced by.
+/// Replacements for numbers and words.
 const TOKENS: [&str; 30] = [
     "0",
     "-1",

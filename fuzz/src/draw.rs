@@ -1,4 +1,4 @@
-//! Choices, from a seed or from a fuzzer's bytes: the same case comes from the same source.
+//! Choices, from a seed or from a fuzzer's bytes: the same source always gives the same case.
 
 /// A source of choices.
 pub struct Draw<'a> {
@@ -7,12 +7,13 @@ pub struct Draw<'a> {
 }
 
 impl<'a> Draw<'a> {
-    /// Without end, from a seed.
+    /// Makes choices without end, from a seed.
     pub fn seeded(seed: u64) -> Self {
         Self { bytes: &[], state: seed ^ 0x5851_f42d_4c95_7f2d }
     }
 
-    /// From bytes, as long as there are any: a fuzzer that changes a byte changes a choice.
+    /// Makes choices from bytes, as long as there are any: a fuzzer that changes a byte changes a
+    /// choice.
     pub fn from_bytes(bytes: &'a [u8]) -> Self {
         Self { bytes, state: 0 }
     }
@@ -45,7 +46,7 @@ impl<'a> Draw<'a> {
         (self.share() * end as f64) as usize
     }
 
-    /// One of these.
+    /// One of these choices.
     pub fn of<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len())]
     }

@@ -1,7 +1,7 @@
 //! Sums of products without rounding, to judge steps by what they are and not by how they were
-//! computed. J. R. Shewchuk, "Adaptive Precision Floating-Point Arithmetic and Fast Robust Geometric
-//! Predicates", 1997. Products below the smallest normal number lose digits, which is far below
-//! what is judged.
+//! computed. J. R. Shewchuk, "Adaptive Precision Floating-Point Arithmetic and Fast Robust
+//! Geometric Predicates", 1997. Products below the smallest normal number lose digits, which is far
+//! below what is judged.
 
 /// A sum, as numbers that do not overlap, smallest first.
 #[derive(Default)]

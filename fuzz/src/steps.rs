@@ -8,7 +8,7 @@ use fedstay_cli::command::step::{Output, answer};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
-/// A step that takes longer hangs.
+/// A step that takes longer than this counts as hanging.
 pub const SLOWEST: Duration = Duration::from_secs(5);
 
 const RULES: [&str; 11] = [
@@ -25,27 +25,27 @@ const RULES: [&str; 11] = [
     "pcgrad",
 ];
 
-/// What is wrong with an answer, and with the input that got it.
+/// What is wrong with an answer, and the input that led to it.
 #[derive(Debug, Clone)]
 pub struct Fault {
     /// What is wrong.
     pub kind: Kind,
     /// The input.
     pub input: String,
-    /// More about it.
+    /// Details about it.
     pub why: String,
 }
 
-/// What can be wrong.
+/// The kinds of faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// The program panicked.
     Panic,
     /// It took too long.
     Slow,
-    /// A number of the answer is not finite.
+    /// A number in the answer is not finite.
     NotFinite,
-    /// An error of more than one line, or none.
+    /// An error has more than one line, or none.
     BadError,
     /// The state it returned was refused.
     OwnState,
@@ -54,20 +54,21 @@ pub enum Kind {
     Crossing,
 }
 
-/// What came of a case.
+/// The outcome of a case.
 #[derive(Debug, Default)]
 pub struct Played {
-    /// Steps that were answered.
+    /// How many steps were answered.
     pub accepted: usize,
-    /// Steps that were refused, in one line.
+    /// How many steps were refused, in one line.
     pub refused: usize,
-    /// Agents whose prediction was judged, because the rule or the policy promises something.
+    /// How many agents' predictions were judged, because the rule or the policy promises something.
     pub judged: usize,
-    /// Predictions at or below the target within what rounding allows, see [`crossed`].
+    /// How many predictions are at or below the target within what rounding allows, see
+    /// [`crossed`].
     pub within_rounding: usize,
     /// The longest time a step took.
     pub slowest: Duration,
-    /// The first thing that is wrong.
+    /// The first fault that was found.
     pub fault: Option<Fault>,
 }
 
@@ -157,7 +158,7 @@ fn not_finite(output: &Output) -> Option<String> {
     null.map(|key| format!("{key} of the state is not a number"))
 }
 
-/// Whether rule or policy say that everybody is kept, as far as gradients tell.
+/// Whether the rule or the policy promises to keep everybody, as far as gradients tell.
 fn promises(rule: &Value, policy: Option<&Value>) -> bool {
     let guard = policy.is_some_and(|policy| policy["kind"] == "guard");
     guard || rule["kind"] == "ada-gd" && rule["projection"] != false
@@ -166,16 +167,16 @@ fn promises(rule: &Value, policy: Option<&Value>) -> bool {
 /// How an agent's prediction `F + ⟨g, s⟩` compares with its target.
 #[derive(Debug, PartialEq)]
 pub enum Judged {
-    /// It is above.
+    /// It is above the target.
     Above,
-    /// It is not, by less than arithmetic in `f64` can tell.
+    /// It is not above, by less than arithmetic in `f64` can tell.
     WithinRounding,
-    /// It is not, and the sentence says by how much.
+    /// It is not above, and the sentence says by how much.
     Crossed(String),
 }
 
-/// Judges the step for one agent, in exact arithmetic; `None` for one that is content already, which
-/// standing still would not keep either, or does not tell its loss.
+/// Judges the step for one agent, in exact arithmetic; `None` for an agent that is already content,
+/// which standing still would not keep either, or does not tell its loss.
 ///
 /// A dot product of n terms in `f64` may be off by n·u of the sum of the terms' sizes, with
 /// u = 2⁻⁵³. Up to four times that, with both ends of the inequality counted as terms, is rounding.
@@ -274,7 +275,7 @@ fn reports(draw: &mut Draw<'_>, agents: usize, dimension: usize, wild: bool) -> 
     let vector =
         |draw: &mut Draw<'_>| -> Vec<f64> { (0..dimension).map(|_| draw.signed()).collect() };
     let base = vector(draw);
-    // How far from parallel, where gradients are nearly so.
+    // How far from parallel the gradients are, where they are nearly so.
     let tilt = draw.power(-17.0, 0.0);
     (0..agents)
         .map(|agent| {
@@ -318,7 +319,7 @@ fn report(draw: &mut Draw<'_>, agent: usize, direction: &[f64], wild: bool) -> V
         2 if wild => draw.power(-30.0, 30.0),
         _ => draw.power(-3.0, 1.0),
     };
-    // Far above its target, near it, at it, or below.
+    // Far above its target, close to it, at it, or below it.
     let gap = match draw.below(10) {
         0 => 0.0,
         1 => -draw.power(-12.0, 2.0),

@@ -1,9 +1,9 @@
-//! What the drivers of the benchmarks share: Figure 2's setting, and how much memory and time this
-//! process has had. The drivers are in `src/bin`; the Python programs beside this folder run them.
+//! What the benchmark drivers share: Figure 2's setting, and how much memory and time this process
+//! has used. The drivers are in `src/bin`; the Python programs beside this folder run them.
 
 use fedstay_sim::experiment::Experiment;
 
-/// What can go wrong in a benchmark: anything, and then it ends.
+/// The result of a benchmark: any error ends it.
 pub type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 /// Figure 2's setting with all of CIFAR-10: ten agents of 5,000 images each, the network of 128
@@ -29,7 +29,7 @@ pub fn figure_two(changes: &[(&str, &str)]) -> Outcome<Experiment> {
     Ok(Experiment::parse(SETTING, &set.collect::<Vec<_>>())?)
 }
 
-/// The most memory this process has had at a time, in megabytes.
+/// The peak memory of this process, in megabytes.
 pub fn peak_megabytes() -> Outcome<f64> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).ok_or("no VmHWM")?;
@@ -37,8 +37,8 @@ pub fn peak_megabytes() -> Outcome<f64> {
     Ok(kilobytes * 1024.0 / 1e6)
 }
 
-/// The seconds this process has computed, on all its threads. On a machine that others use too it
-/// says more than the time of day: whoever has to wait for the core is not slower for it.
+/// The seconds this process has computed, on all its threads. On a shared machine this says more
+/// than the time of day: waiting for a core does not count.
 pub fn cpu_seconds() -> f64 {
     #[repr(C)]
     struct Timespec {

@@ -8,9 +8,9 @@ use std::process::ExitCode;
 
 /// Federated learning that keeps its agents.
 ///
-/// Agents leave as soon as the model is good enough for them, and take their data along. fedstay
-/// runs the same federation under rules that let this happen and rules that prevent it, and tells
-/// who left, when, and what it cost.
+/// Agents leave as soon as the model is good enough for them, and take their data with them.
+/// fedstay runs the same federation under rules that let this happen and rules that prevent it, and
+/// reports who left, when, and what it cost.
 #[derive(Parser)]
 #[command(name = "fedstay", version, max_term_width = 100, after_help = EXAMPLES)]
 struct Cli {
@@ -23,11 +23,11 @@ Examples:
   fedstay compare                                  what averaging loses and what keeps it
   fedstay run --set problem.kind=observation-3     one run on an example of the paper
   fedstay run experiment.toml --out runs/first     one run, kept in a folder
-  fedstay run --resume runs/first                  go on after a crash
+  fedstay run --resume runs/first                  continue after a crash
   fedstay figure 4                                 draw a figure of the paper
   fedstay list keys                                everything an experiment can say";
 
-/// An error with its causes, but for those that are part of what was said already.
+/// An error with its causes, except for those that its message already contains.
 fn told(error: &anyhow::Error) -> String {
     let mut told = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
@@ -43,7 +43,7 @@ fn main() -> ExitCode {
     match cli.command.run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // A closed pipe (`fedstay list | head`) is the reader's wish, not an error.
+            // A closed pipe (`fedstay list | head`) is what the reader wants, not an error.
             let pipe = error.downcast_ref::<std::io::Error>();
             if pipe.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe) {
                 return ExitCode::SUCCESS;

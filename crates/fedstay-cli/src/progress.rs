@@ -1,5 +1,5 @@
-//! Progress bars: of a run, with the last measured loss, who is near leaving and who left, and of a
-//! sweep. Quiet when standard error is not a terminal.
+//! Progress bars: for a run, with the last measured loss, who is about to leave and who left, and
+//! for a sweep. They are silent when standard error is not a terminal.
 
 use fedstay::{Book, Error, RoundRecord};
 use fedstay_draw::words::{RunProgress, duration};
@@ -9,10 +9,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-/// A bar that shows itself once a run has taken this long.
+/// The bar appears once a run has taken this long.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// A run's progress bar. A [`Book`].
+/// A run's progress bar. It is a [`Book`].
 pub(crate) struct Progress {
     bar: ProgressBar,
     since: Instant,
@@ -38,7 +38,7 @@ impl Progress {
         Self { bar, since: Instant::now(), last: None, seen: RunProgress::default() }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(crate) fn finish(self) {
         self.bar.finish_and_clear();
     }
@@ -58,10 +58,11 @@ impl Book for Progress {
     }
 }
 
-/// The progress bar of a sweep: runs, throughput, time left. Quiet when there is not a terminal.
+/// The progress bar of a sweep: runs, throughput, time left. It is silent where there is no
+/// terminal.
 pub(crate) struct SweepProgress(ProgressBar, Instant);
 
-/// Positions of the bar: finer than anybody sees.
+/// The number of positions of the bar: finer than anybody can see.
 const FINE: f64 = 10_000.0;
 
 impl SweepProgress {
@@ -74,7 +75,7 @@ impl SweepProgress {
         Self(bar, Instant::now())
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(crate) fn finish(self) {
         self.0.finish_and_clear();
     }
@@ -92,7 +93,7 @@ impl sweep::SweepWatch for SweepProgress {
         let runs = tally.there + tally.elsewhere + tally.computed;
         let pace = 60.0 * tally.computed as f64 / elapsed.max(1e-3);
         self.0.set_position((FINE * tally.share) as u64);
-        self.0.set_message(format!("{runs}/{} runs · {pace:.1} a minute · {left}", tally.planned));
+        self.0.set_message(format!("{runs}/{} runs · {pace:.1}/min · {left}", tally.planned));
     }
 
     fn finished(&self, run: &sweep::Finished) {

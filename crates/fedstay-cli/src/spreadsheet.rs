@@ -1,12 +1,12 @@
-//! Cells of a CSV file, as a spreadsheet will take them.
+//! Cells of a CSV file, as a spreadsheet will read them.
 
 use std::borrow::Cow;
 
-/// What makes a spreadsheet take a cell for a formula.
+/// Characters at the start of a cell that make a spreadsheet take it for a formula.
 const FORMULA: [char; 7] = ['=', '+', '-', '@', '\t', '\r', '\n'];
 
 /// A cell that no spreadsheet computes: a text that begins like a formula gets an apostrophe in
-/// front, the usual guard. Numbers stay numbers.
+/// front, the usual protection. Numbers stay numbers.
 pub(crate) fn cell(text: &str) -> Cow<'_, str> {
     match text.starts_with(FORMULA) && text.parse::<f64>().is_err() {
         true => Cow::Owned(format!("'{text}")),

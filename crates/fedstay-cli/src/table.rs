@@ -3,7 +3,7 @@
 use fedstay::record::Summary;
 use fedstay_draw::words::{guarantee, harm, percent, privacy, verdict_sentence};
 
-/// Rows under headings; the first column to the left, the others to the right.
+/// Rows under headings; the first column is aligned left, the others right.
 pub(crate) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
     let width = |text: &str| text.chars().count();
     let widths: Vec<usize> = headings
@@ -35,7 +35,7 @@ pub(crate) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
 
 const RULER: &str = "------------------------------------------------------------------------";
 
-/// The agents' table, with how each behaves where they differ.
+/// The agents' table, with how each behaves if they differ.
 fn with_behaviours(summary: &Summary, headings: &[&str], mut rows: Vec<Vec<String>>) -> String {
     let mut headings = headings.to_vec();
     if summary.behaviour == "mixed" {

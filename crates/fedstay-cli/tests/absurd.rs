@@ -1,5 +1,6 @@
 //! Absurd and hostile settings: each is answered within seconds, by a run or by one sentence that
-//! names the key and says what is allowed, and before memory or threads are taken for it.
+//! names the key and says what is allowed, before memory is allocated or threads are started for
+//! it.
 
 mod common;
 
@@ -11,7 +12,7 @@ use std::process::{Output, Stdio};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-/// Whoever waits longer thinks that it hangs.
+/// Anybody who waits longer thinks that it hangs.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Runs the command; `None` if it does not answer in time.
@@ -34,7 +35,7 @@ fn answered(folder: &Path, arguments: &[&str]) -> Option<Output> {
     None
 }
 
-/// Exit code 2 and one line that says all of `says`.
+/// Asserts exit code 2 and one line that contains all of `says`.
 fn refused(folder: &Path, arguments: &[&str], says: &[&str]) {
     let output = answered(folder, arguments).unwrap_or_else(|| panic!("{arguments:?} hangs"));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -44,7 +45,7 @@ fn refused(folder: &Path, arguments: &[&str], says: &[&str]) {
     assert!(output.stdout.is_empty(), "{arguments:?}");
 }
 
-/// Settings that used to panic, abort or hang, and their relatives.
+/// Settings that used to panic, abort or hang, and similar ones.
 const REFUSED: &[(&str, &str)] = &[
     ("data.classes=[]", "data.classes"),
     ("partition.map=[]", "partition.map"),
@@ -151,7 +152,7 @@ fn every_command_that_takes_an_experiment_refuses_alike() {
             &["data", "show", "--set", set],
         ] {
             let key = set.split_once('=').unwrap().0;
-            // Where the model is told too large, its sentence tells which key to lower.
+            // Where the message is that the model is too large, it says which key to lower.
             refused(path, arguments, &[key]);
         }
         std::fs::write(path.join("one.toml"), set.replace("hidden=[", "hidden = [")).unwrap();
@@ -172,7 +173,7 @@ fn every_command_that_takes_an_experiment_refuses_alike() {
     }
 }
 
-/// What is tried with every key that has a number for a value.
+/// What is tried with every key whose value is a number.
 const TRIED: [&str; 16] = [
     "0",
     "-1",
@@ -192,7 +193,8 @@ const TRIED: [&str; 16] = [
     "[]",
 ];
 
-/// A run of an experiment, in a word: it ends, it is refused, or it leaves the floating-point range.
+/// The outcome of an experiment, in a word: it ends, it is refused, or it leaves the floating-point
+/// range.
 fn tried(key: &str, value: &str, with: &[(String, &str)]) -> Result<(), String> {
     let mut set = vec![("rounds", "2"), ("step_size", "0.01")];
     if !with.iter().any(|(key, _)| key.starts_with("problem.")) && !key.starts_with("problem.") {
@@ -210,7 +212,7 @@ fn tried(key: &str, value: &str, with: &[(String, &str)]) -> Result<(), String> 
         Ok(experiment) => experiment,
         Err(error) => return refusal(error.to_string()),
     };
-    // So many rounds are allowed, and are somebody's wish.
+    // This many rounds are allowed, and may be what somebody wants.
     let experiment = Experiment { rounds: experiment.rounds.min(2), ..experiment };
     let mut trial = match Trial::new(experiment) {
         Ok(trial) => trial,

@@ -1,4 +1,4 @@
-//! A run's folder: one writer at a time, and nothing is continued that was changed.
+//! A run's folder: one writer at a time, and a run whose files were changed is not continued.
 
 mod common;
 
@@ -163,7 +163,7 @@ fn what_was_changed_between_a_kill_and_a_resume_is_refused_by_name() {
     damage("checkpoint", &|text| text.truncate(text.len() - 2));
     let earlier = "\"schema\":\"fedstay.checkpoint/1\"";
     damage("checkpoint", &|text| swap(text, "\"schema\":\"fedstay.checkpoint/2\"", earlier));
-    // A bit of every key and value, as they come.
+    // A bit of every key and value, wherever they are.
     let length = std::fs::read(folder.join("cut/checkpoint")).unwrap().len();
     for place in (0..length).step_by(length / 60) {
         damage("checkpoint", &|text| text[place] ^= 1 << (place % 8));
@@ -172,7 +172,7 @@ fn what_was_changed_between_a_kill_and_a_resume_is_refused_by_name() {
     assert!(refused(folder, &["run", "--resume", "cut"]).contains("checkpoint is not there"));
     std::fs::rename(folder.join("kept"), folder.join("cut/checkpoint")).unwrap();
 
-    // What came after the checkpoint is computed again, whatever it is.
+    // What came after the checkpoint is computed again, whatever it was.
     use std::io::Write;
     let rounds = std::fs::OpenOptions::new().append(true).open(folder.join("cut/rounds.jsonl"));
     rounds.unwrap().write_all(b"{\"half a line").unwrap();

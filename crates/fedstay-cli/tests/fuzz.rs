@@ -1,11 +1,11 @@
-//! The bodies of the fuzz targets (`fuzz/`), fed with structured cases: bounded here, and as many as
-//! one likes with `FEDSTAY_FUZZ_CASES`.
+//! The bodies of the fuzz targets (`fuzz/`), fed with structured cases: a bounded number here, and
+//! any number with `FEDSTAY_FUZZ_CASES`.
 //!
 //! ```text
 //! FEDSTAY_FUZZ_CASES=1000000 cargo test --release -p fedstay-cli --test fuzz -- --nocapture steps
 //! ```
 
-// There it is a library of its own, of which this test needs only a part.
+// In `fuzz/` it is a library of its own, of which this test needs only a part.
 #[path = "../../../fuzz/src/lib.rs"]
 #[allow(unreachable_pub, dead_code)]
 mod fedstay_fuzz;
@@ -20,7 +20,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// Runs a body over as many seeds, the same ones every time. A failure names the smallest seed that
+/// Runs a body over `cases` seeds, the same ones every time. A failure names the smallest seed that
 /// proptest could find.
 fn over_seeds(cases: u32, body: impl Fn(&mut Draw<'_>)) {
     let config = Config { cases, failure_persistence: None, ..Config::default() };
@@ -77,7 +77,7 @@ fn damaged_tables_and_idx_files_are_read_whole_or_refused_in_one_line() {
     over_seeds(500, |draw| bodies::idx(&damaged(draw, &damage::idx())));
 }
 
-/// What the structured documents are for: whole, they are accepted.
+/// The structured documents are only useful if, undamaged, they are accepted.
 #[test]
 fn the_documents_that_are_damaged_are_whole_to_begin_with() {
     use fedstay_sim::data::{Mnist, Npz};
@@ -103,7 +103,7 @@ fn the_documents_that_are_damaged_are_whole_to_begin_with() {
     assert_eq!(mnist.load().unwrap().data.len(), 4);
 }
 
-/// The judge must see what it is there for.
+/// The judge must see what it is meant to see.
 #[test]
 fn a_step_over_a_target_is_seen_and_one_up_to_it_is_rounding() {
     use steps::{Judged, crossed};

@@ -1,7 +1,7 @@
-//! A run that is killed at any moment goes on to the same bytes.
+//! A run that is killed at any moment continues to the same bytes.
 //!
-//! `FEDSTAY_KILLS=100 cargo test --test resume -- --nocapture` kills more often than CI has time for,
-//! and says how often.
+//! `FEDSTAY_KILLS=100 cargo test --test resume -- --nocapture` kills more often than CI has time
+//! for, and prints how often.
 
 mod common;
 
@@ -57,8 +57,8 @@ fn killed_and_resumed(more: &[&str], sets: &[&str], kills: u32) {
     for kill in 0..kills {
         let out = format!("cut{kill}");
         let mut child = start(&run(&out));
-        // Spread over the whole run by how far it has come, whatever else the machine is doing, and
-        // a moment later that has nothing to do with its rounds.
+        // Spread over the whole run by how far it has come, whatever else the machine is doing,
+        // plus a delay that has nothing to do with its rounds.
         let share = whole_length * u64::from(kill * 37 % kills) / u64::from(kills + 1);
         let patience = Instant::now() + Duration::from_secs(120);
         while length(&out) < share && child.try_wait().unwrap().is_none() {
@@ -70,7 +70,7 @@ fn killed_and_resumed(more: &[&str], sets: &[&str], kills: u32) {
         child.wait().unwrap();
         let path = folder.path().join(&out);
         if !path.join("config.toml").exists() {
-            // Killed before the folder was there: nothing had begun, and the same command begins.
+            // Killed before the folder existed: nothing had begun, and the same command starts it.
             finish(start(&run(&out)));
         } else if !path.join("summary.json").exists() {
             cut_off += 1;
@@ -80,7 +80,7 @@ fn killed_and_resumed(more: &[&str], sets: &[&str], kills: u32) {
             for line in text.lines().take(complete) {
                 serde_json::from_str::<serde_json::Value>(line).unwrap();
             }
-            // Every third is killed again while it resumes.
+            // Every third run is killed again while it resumes.
             if kill % 3 == 0 {
                 let mut child = start(&resume(&out));
                 std::thread::sleep(Duration::from_micros((moments() * 200_000.0) as u64));
@@ -141,8 +141,8 @@ fn training_on_data_killed_at_8_moments_resumes_to_identical_bytes() {
     );
 }
 
-/// What was asked for when the run was begun is in the summary of the run that is resumed, though
-/// nobody asks again; who had left before the kill ends with what it left with.
+/// What was asked for when the run was begun is in the summary of the resumed run, though nobody
+/// asks again; an agent that had left before the kill ends with what it left with.
 #[test]
 fn a_story_and_a_counterfactual_asked_for_once_survive_6_kills() {
     killed_and_resumed(

@@ -1,4 +1,4 @@
-//! `fedstay run`, `compare`, `check`, `list`: what a stranger types on the first day.
+//! `fedstay run`, `compare`, `check`, `list`: what a newcomer types on the first day.
 
 mod common;
 
@@ -70,7 +70,8 @@ fn the_observations_through_the_command() {
         let kept = summary(
             &[&shared[..], &["rule.kind=ada-gd", "rule.delta=0.05", "step_size=0.03"]].concat(),
         );
-        // ADA-GD stops within its slack of everybody's precision: all stay, and nobody is content.
+        // ADA-GD stops within its slack of everybody's target loss: all stay, and nobody is
+        // content.
         assert_eq!(kept["verdict"], "unsatisfied");
         assert!(kept["left"].as_array().unwrap().is_empty());
     }
@@ -179,7 +180,7 @@ fn by_default_retain_loses_nobody_and_the_worst_agent_is_best_off() {
     assert!(others.len() >= 6, "{}", others.len());
     for other in others {
         assert!(worst(retain) > worst(other), "{}: {}", name(other), worst(other));
-        // An image is 0.7% of an agent's: the losses say it without that grain.
+        // One image is 0.7% of an agent's data: losses do not have that granularity.
         let loss = |run: &Value| run["loss"]["max"].as_f64().unwrap();
         assert!(loss(retain) < loss(other), "{}: {}", name(other), loss(other));
     }

@@ -14,7 +14,7 @@ fn step(input: &[u8]) -> Output {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // The program may refuse before it has read everything.
+    // The program may refuse before it has read all of its input.
     let _ = child.stdin.take().unwrap().write_all(input);
     child.wait_with_output().unwrap()
 }
@@ -103,7 +103,7 @@ fn everyone_left_is_an_answer_and_privacy_mode_has_the_same_split() {
     assert_eq!((&open["split"], &open["step"]), (&private["split"], &private["step"]));
 }
 
-/// Ways to spoil a valid input.
+/// Damages a valid input in one of several ways.
 fn spoil(text: &str, way: u8, place: usize, junk: &str) -> Vec<u8> {
     let mut value: Value = serde_json::from_str(text).unwrap();
     let reports = value["reports"].as_array().unwrap().len();

@@ -1,4 +1,4 @@
-//! What a stranger types: a sweep from its starter file to tables, and kills at random moments.
+//! What a newcomer types: a sweep from its starter file to tables, and kills at random moments.
 
 mod common;
 
@@ -16,7 +16,7 @@ fn refused(folder: &Path, arguments: &[&str]) -> String {
     error
 }
 
-/// 3 precisions, 2 rules and some seeds on digits: a second or two of work.
+/// Three target losses, two rules and some seeds on digits: a second or two of work.
 const STUDY: &str = r#"
 rounds = 40
 step_size = 0.3
@@ -55,7 +55,8 @@ fn killed_and_restarted_20_times_the_store_holds_the_same() {
     let whole = Store::read(&folder.join("whole.db")).unwrap().dump().unwrap();
     assert_eq!(whole.lines().count(), 72);
 
-    // Twenty kills a store, and as many stores as it takes: a store that is full has nothing to kill.
+    // Twenty kills per store, and as many stores as it takes: in a full store there is nothing to
+    // kill.
     let (mut left, mut hit, mut moments) = (kills(20), 0, moments());
     let all = left;
     while left > 0 {
@@ -201,7 +202,7 @@ fn a_damaged_store_exports_the_same_or_is_refused_by_name_and_a_sweep_mends_its_
     }
     assert!(refused > 20, "{refused} refused, {same} the same");
 
-    // One row that says something else: named, not exported, and computed again.
+    // One row that says something else: it is named, not exported, and computed again.
     std::fs::write(folder.join("a.db"), &whole).unwrap();
     let store = Store::open(&folder.join("a.db")).unwrap();
     store.connection().execute("UPDATE runs SET loss_mean = 0 WHERE seed = 1", []).unwrap();

@@ -1,4 +1,5 @@
-//! What has data: models, data sets, local work, and the in-process engine that runs them.
+//! The parts of fedstay that hold data: models, data sets, local work, and the in-process engine
+//! that runs them.
 
 pub mod data;
 pub mod experiment;

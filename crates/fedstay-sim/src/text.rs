@@ -1,20 +1,21 @@
-//! Text from outside, fit to be shown.
+//! Text from outside, made safe to show.
 //!
-//! Names, labels, keys and paths come from files that others wrote. A control character in them could
-//! break a line, move the cursor, rewrite what was printed or retitle the window, so it is spelled
-//! out, not sent.
+//! Names, labels, keys and paths come from files that others wrote. A control character in them
+//! could break a line, move the cursor, rewrite what was printed or retitle the window, so it is
+//! spelled out instead.
 
 /// Text in one line, with every control character spelled out.
 pub fn one_line(text: &str) -> String {
     spelled_out(text, false)
 }
 
-/// The same with its lines as they are, for a table or a paragraph.
+/// Text with its line breaks kept and every other control character spelled out, for a table or a
+/// paragraph.
 pub fn printable(text: &str) -> String {
     spelled_out(text, true)
 }
 
-/// Text in one line, cut after so many characters: longer quotations say nothing more.
+/// Text in one line, cut after `longest` characters: longer quotations say nothing more.
 pub fn quoted(text: &str, longest: usize) -> String {
     let mut line = one_line(text);
     if let Some((end, _)) = line.char_indices().nth(longest) {
@@ -29,7 +30,7 @@ fn spelled_out(text: &str, keeps_lines: bool) -> String {
     for c in text.chars() {
         match c {
             '\n' if keeps_lines => shown.push(c),
-            // Marks that turn the direction of writing around hide what a name really says.
+            // Marks that reverse the direction of writing hide what a name really says.
             c if c.is_control()
                 || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') =>
             {

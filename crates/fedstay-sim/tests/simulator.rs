@@ -10,7 +10,7 @@ use fedstay_sim::experiment::Experiment;
 use fedstay_sim::run::Trial;
 use std::ops::ControlFlow;
 
-/// Everything a round decides: who left, who was predicted to, and the weights, bit for bit.
+/// Everything a round decides: who left, who was about to, and the weights, bit for bit.
 #[derive(Default)]
 struct Trace {
     lines: Vec<RoundLine>,
@@ -72,7 +72,7 @@ fn early_exit_changes_no_decision_and_no_weight() {
             let full = full.run(&mut [&mut full_trace]).unwrap().unwrap();
             assert_eq!(early_trace.weights, full_trace.weights, "{rule:?}");
             assert_eq!(early.left, full.left, "{rule:?}");
-            // What averaging forecasts is for whoever watches, and looks no farther than it must.
+            // What averaging forecasts is for observers only, and it looks no farther than it must.
             let results = |summary: &Summary| -> Vec<(f64, Option<f64>)> {
                 summary.agents.iter().map(|agent| (agent.loss, agent.accuracy)).collect()
             };
@@ -131,7 +131,7 @@ fn with_partial_participation_a_run_ends_as_everyone_left_only_when_nobody_remai
                 !remain,
                 "{behaviour}, seed {seed}"
             );
-            // All who were asked said goodbye, others are still in: nothing moves, the run goes on.
+            // Everybody who was asked left, others are still in: nothing moves, the run continues.
             let rounds = trace.lines.iter().zip(trace.weights.windows(2));
             for (line, weights) in rounds.filter(|(line, _)| line.agents.is_empty()) {
                 assert!(!line.left.is_empty() && weights[0] == weights[1]);
@@ -148,7 +148,7 @@ fn the_last_agent_stays_when_it_is_told_to() {
     let (summary, trace) = play(&sets);
     assert_eq!((summary.left.len(), summary.stop), (9, StopReason::RoundLimit));
     assert!(trace.lines.iter().all(|line| !line.agents.is_empty()));
-    // Everybody content at once: the last by number goes on alone.
+    // Everybody is content at once: the agent with the highest number continues alone.
     let (at_once, _) = play(&[("rule.kind", "fedavg"), ("epsilon", "100"), ("last_stays", "true")]);
     assert_eq!(at_once.left.len(), 9);
     let (gone, _) = play(&[("rule.kind", "fedavg"), ("epsilon", "100")]);
@@ -243,7 +243,7 @@ fn loads_change_the_samples_of_those_they_name_and_of_nobody_else() {
     let loaded = directions(Some(&[(AgentId(1), 0.25)]));
     assert_eq!((&loaded[0], &loaded[2]), (&usual[0], &usual[2]));
     assert_ne!(loaded[1], usual[1]);
-    // More than there is is all there is.
+    // More than all rows is all rows.
     let all = directions(Some(&[(AgentId(1), 1e9)]));
     assert_eq!(all, directions(Some(&[(AgentId(1), 1e6)])));
 }
@@ -262,7 +262,7 @@ fn mw_fed_by_weight_and_by_load_part_ways_once_somebody_is_content() {
     assert!(by_weight.everybody_content && by_load.everybody_content);
 }
 
-/// The behaviours, each in a setting in which it does what sets it apart.
+/// The behaviours, each in a setting in which its distinctive trait shows.
 const THINKING: &[&[(&str, &str)]] = &[
     &[("behaviour.kind", "utility"), ("behaviour.patience", "12"), ("rule.kind", "fedavg")],
     &[("behaviour.kind", "foresight"), ("behaviour.steps", "4"), ("rule.kind", "fedavg")],
@@ -301,7 +301,7 @@ const THINKING: &[&[(&str, &str)]] = &[
         ("rule.kind", "fedavg"),
         ("epsilon", "0.5"),
     ],
-    // Noise is drawn anew each round from the round's own stream, and flags are remembered.
+    // Noise is drawn afresh each round from the round's own stream, and flags are remembered.
     &[("privacy.noise", "0.05"), ("behaviour.kind", "shirking"), ("epsilon", "0.6")],
     &[("check_reports", "true"), ("behaviour.kind", "lying"), ("behaviour.within", "0.3")],
 ];
@@ -329,7 +329,7 @@ fn early_exit_changes_nothing_for_agents_that_think() {
     }
 }
 
-/// Stops a trial after some rounds, with its state as it would be in a checkpoint.
+/// Stops a trial after some rounds, and keeps its state as a checkpoint would.
 struct Cut {
     after: u32,
     state: Option<String>,
@@ -389,7 +389,7 @@ fn who_returns_is_recorded_and_counted() {
     let (summary, trace) = play(&[&sets[..], &[("rounds", "150")]].concat());
     assert!(!summary.returned.is_empty(), "nobody came back");
     assert!(summary.leavers() <= 10 && summary.prediction.left == summary.leavers() as u32);
-    // In and out by the lines: an agent reports exactly while it is in.
+    // In and out according to the lines: an agent reports exactly while it is in.
     let mut out = std::collections::BTreeSet::new();
     for line in &trace.lines {
         for agent in &line.returned {
@@ -417,7 +417,7 @@ fn what_sets_a_behaviour_apart_happens() {
     assert_eq!(none.left, threshold.left);
     let shirking = with(&[("behaviour.kind", "shirking")]);
     assert_eq!(shirking.verdict, Verdict::Retained);
-    // A cost that no gain pays drives everybody out unsatisfied.
+    // A cost that no gain makes up for drives everybody out unsatisfied.
     let poor =
         [("behaviour.kind", "utility"), ("behaviour.cost", "1"), ("behaviour.patience", "5")];
     let poor = with(&poor);
@@ -425,7 +425,8 @@ fn what_sets_a_behaviour_apart_happens() {
     let alone =
         [("behaviour.kind", "two-sided"), ("behaviour.patience", "4"), ("behaviour.alone", "60")];
     assert_eq!(first(&with(&alone)), 5);
-    // One that pretends to be worse off is not held: ADA-GD pulls it across and loses it.
+    // An agent that pretends to be worse off is not held: ADA-GD pulls it across its floor and
+    // loses it.
     let held = [("rule.kind", "ada-gd"), ("rule.on_settled", "halve"), ("epsilon", "0.5")];
     let honest = play(&[&held[..], &[("rounds", "150")]].concat()).0;
     let lying = play(&[&held[..], &[("rounds", "150"), ("behaviour.kind", "lying")]].concat()).0;
@@ -468,7 +469,8 @@ fn what_an_agent_ends_with_is_compared_with_what_it_makes_alone() {
         let (ends, own) = (agent.ends_with.unwrap(), agent.alone.unwrap());
         assert_eq!(own.loss, alone);
         assert!(ends.unseen.is_some() && own.unseen.is_some());
-        // Who left was content with what it left with, whatever became of the model later.
+        // An agent that left was content with what it left with, whatever became of the model
+        // later.
         assert!(agent.entry.left.is_none() || ends.loss <= agent.epsilon);
     }
     assert!(

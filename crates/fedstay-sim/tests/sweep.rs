@@ -1,4 +1,5 @@
-//! Sweeps: shared work changes no bit, only what is missing is computed, two processes share.
+//! Sweeps: sharing work changes no bit, only what is missing is computed, and two processes can
+//! share the work.
 
 use fedstay_sim::experiment::Experiment;
 use fedstay_sim::sweep::{
@@ -28,7 +29,7 @@ fn small(extra: &str, grid: &str) -> String {
     )
 }
 
-/// Every run of a plan, computed together, is the same as computed by itself.
+/// Asserts that every run of a plan, computed together, is the same as computed by itself.
 fn assert_shared_is_alone(text: &str) -> (Tally, Vec<Finished>) {
     let plan = plan(text);
     let folder = tempfile::tempdir().unwrap();
@@ -89,7 +90,7 @@ fn precisions_of_single_agents_share_too() {
     let text = small("agents = 4\n[rule]\nkind = \"fedavg\"", grid);
     let (tally, runs) = assert_shared_is_alone(&text);
     assert!(tally.work.shared() > 0.2, "{:?}", tally.work);
-    // The converse: it matters who leaves, or this would show nothing.
+    // The converse: it matters who leaves, otherwise this would show nothing.
     let left: Vec<_> = runs.iter().map(|run| &run.summary().unwrap().left).collect();
     assert!(left.windows(2).all(|pair| pair[0] != pair[1]), "{left:?}");
 }
@@ -102,7 +103,7 @@ fn one_that_diverges_does_so_as_it_would_alone_and_the_others_live() {
     );
     let (_, runs) = assert_shared_is_alone(&text);
     assert!(matches!(&runs[0].outcome, Outcome::Diverged(why) if !why.is_empty()));
-    // Content with anything, everybody leaves before it comes to that.
+    // Content with anything, everybody leaves before that happens.
     assert_eq!(runs[1].summary().unwrap().left.len(), 3);
 }
 
@@ -142,7 +143,7 @@ fn only_what_is_missing_is_computed() {
     ] {
         let (_, other) = swept(&whole, &folder.path().join(name), &options);
         if name == "full" {
-            // Losses in full know more about who is about to leave; results are the same.
+            // Losses in full reveal more about who is about to leave; results are the same.
             let means = |store: &Store| {
                 let frame = Frame::of_plan(&whole, store).unwrap();
                 frame.records.iter().map(|r| r.result("accuracy.mean")).collect::<Vec<_>>()
@@ -211,9 +212,9 @@ fn what_cannot_be_set_up_is_told_and_what_was_finished_is_kept() {
     assert!(run_cell(&experiment.to_toml().unwrap()).is_err());
 }
 
-/// The number is raised by hand. Where one of these runs comes out differently, results that were
-/// stored before do not hold any more: raise `RESULTS` in `sweep/key.rs`, and put what comes out now
-/// here. (Numbers to six digits, so that no machine's last bit matters.)
+/// The number is raised by hand. Where one of these runs gives another result, results that were
+/// stored before are no longer valid: raise `RESULTS` in `sweep/key.rs`, and put the new result
+/// here. (Numbers have six digits, so that no machine's last bit matters.)
 #[test]
 fn the_results_number_goes_with_what_is_computed() {
     let outcome = |rule: &str, problem: &str| {
@@ -284,7 +285,7 @@ fn a_store_with_any_bit_flipped_gives_the_same_results_or_none() {
         for extra in ["damaged.db-wal", "damaged.db-shm"] {
             let _ = std::fs::remove_file(folder.path().join(extra));
         }
-        // Every byte of the beginning, where the tables are described; then a prime stride.
+        // Every byte of the beginning, where the tables are described; after that, a prime stride.
         place += if place < 200 { 1 } else { 53 };
     }
     println!("{refused} refused, {same} the same");

@@ -3,16 +3,17 @@
 //! ```sh
 //! early_exit DECIDES_ON ROUNDS CHUNK CLOCK
 //! ```
-//! Two servers train side by side in Figure 2's setting, one of agents that evaluate every loss in
-//! full, one of agents that stop looking once the answer is certain. After every round all weights
-//! must be the same bits and the same agents must have left. Further agents do the same rounds with
-//! less to answer: whether they leave but not whether they are about to (`bare`), and nothing but
-//! their local work (`work`), so that the time spent in evaluation is known by difference.
+//! Two servers train side by side in Figure 2's setting, one with agents that evaluate every loss
+//! in full, one with agents that stop looking once the answer is certain. After every round all
+//! weights must be the same bits and the same agents must have left. Further agents do the same
+//! rounds with less to answer: whether they leave but not whether they are about to (`bare`), and
+//! nothing but their local work (`work`), so that the time spent in evaluation follows by
+//! difference.
 //!
 //! After every CHUNK rounds one line of JSON goes to standard output and a line is awaited on
-//! standard input, so that whoever compares can work in between. Times are in seconds, by the CLOCK
-//! `cpu` (what the process computed) or `wall`; the first round, in which everything is measured for
-//! the record, is not among them.
+//! standard input, so that the comparing program can work in between. Times are in seconds, by the
+//! CLOCK `cpu` (what the process computed) or `wall`; the first round, in which everything is
+//! measured for the record, is not among them.
 
 use std::io::{BufRead, Write};
 use std::ops::ControlFlow;
@@ -36,7 +37,7 @@ impl Side {
         Ok(Self(Session::new(server, agents, u32::MAX, About::default())?))
     }
 
-    /// One round: its seconds, who has left, and the mean of the losses that were reported.
+    /// One round: its seconds, who has left, and the mean of the reported losses.
     fn round(&mut self, clock: fn() -> f64) -> Outcome<(f64, String, f64)> {
         let mut one = OneRound(0.0);
         let start = clock();
@@ -45,7 +46,7 @@ impl Side {
     }
 }
 
-/// Ends a run after one round, with the mean of the losses that were reported.
+/// Ends a run after one round, and keeps the mean of the reported losses.
 struct OneRound(f64);
 
 impl Book for OneRound {
@@ -55,7 +56,7 @@ impl Book for OneRound {
     }
 }
 
-/// What the agents of a side would take for its next round if asked for these losses, in seconds,
+/// The seconds the agents of a side would take for its next round if asked for these losses,
 /// without the server's part.
 fn ask(
     agents: &mut Simulator,
@@ -93,7 +94,8 @@ fn main() -> Outcome<()> {
 
     let mut times: [Vec<f64>; 4] = Default::default();
     for round in 1..=rounds {
-        // Whoever is not content is near nothing; below minus infinity nobody looks at all.
+        // Without slack and step only content agents are about to leave; below minus infinity
+        // nobody looks at all.
         let near = Losses::Near { delta: 0.0, step: 0.0 };
         let bare = ask(&mut deciders, "threshold", &early, near, clock)?;
         let none = Losses::Near { delta: f64::MIN, step: 0.0 };

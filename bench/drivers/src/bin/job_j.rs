@@ -7,8 +7,8 @@
 //! `labels.u16`, `scale.f32`, `shift.f32`, `batches.u32` and `start.f32`. Then, for every line on
 //! standard input that names a kernel (`portable`, `avx2`, `avx512`, `vnni`), it plays the round
 //! with it and answers with one line of JSON: the ten losses and the CPU milliseconds of the parts,
-//! a = full local losses, b = five local steps of 64 images, c = the server's step. The weights the
-//! server then has go to `KERNEL.f32`. An empty line ends it.
+//! a = full local losses, b = five local steps of 64 images, c = the server's step. The server's
+//! new weights go to `KERNEL.f32`. An empty line ends the program.
 
 use std::fs::write;
 use std::io::Write;

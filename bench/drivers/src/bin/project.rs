@@ -4,8 +4,8 @@
 //! project FILE D AGENTS REPEATS OUT
 //! ```
 //! FILE holds `AGENTS + 1` rows of `D` little-endian f32: the direction to project, then the
-//! gradients to keep clear of. The projection goes to OUT as f64; one line of JSON to standard
-//! output.
+//! gradients to project it away from. The projection goes to OUT as f64, one line of JSON to
+//! standard output.
 
 use fedstay::{Vector, projection::project_sum};
 use std::time::Instant;

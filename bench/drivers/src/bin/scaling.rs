@@ -3,10 +3,10 @@
 //! ```sh
 //! scaling AGENTS ROUNDS
 //! ```
-//! Writes the digits, repeated until every agent has 200 of them, to a temporary file
-//! and lets AGENTS agents train a softmax regression on them, one local step of
-//! their full data a round, under averaging at ε = 0.2. Prints one line of JSON: the seconds of
-//! every round but the first, which also measures accuracies, and the most memory the process had.
+//! Writes the digits, repeated until every agent has 200 of them, to a temporary file and lets
+//! AGENTS agents train a softmax regression on them, one local step on their full data per round,
+//! under averaging at ε = 0.2. Prints one line of JSON: the seconds of every round but the first,
+//! which also measures accuracies, and the peak memory of the process.
 
 use std::io::{Seek, Write};
 use std::time::Instant;
@@ -63,7 +63,7 @@ fn main() -> Outcome<()> {
     Ok(())
 }
 
-/// The digits again and again as `numpy.savez` would write them: an archive of two arrays.
+/// Writes the digits, repeated, as `numpy.savez` would: an archive of two arrays.
 fn repeat_digits(path: &std::path::Path, count: usize) -> Outcome<()> {
     let digits = Source::default().load()?.data;
     let mut archive = zip::ZipWriter::new(std::fs::File::create(path)?);
@@ -86,7 +86,7 @@ fn repeat_digits(path: &std::path::Path, count: usize) -> Outcome<()> {
     Ok(())
 }
 
-/// The head of an array file, padded to a multiple of 64 bytes.
+/// The header of an array file, padded to a multiple of 64 bytes.
 fn header(kind: &str, shape: &str) -> Vec<u8> {
     let text = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}");
     let len = (text.len() + 1).next_multiple_of(64) - 10 + 64;

@@ -1,24 +1,24 @@
-//! What the machine gives to threads: arithmetic that lives in registers, for `bench/threads.py`.
+//! What threads gain on this machine: arithmetic that stays in registers, for `bench/threads.py`.
 //!
 //! ```sh
 //! spin THREADS
 //! ```
 //! Every thread runs the same loop of fused multiply-adds for half a second; prints one line of
-//! JSON with the loops all of them did a second. Where cores are only hardware threads of one core,
-//! two do hardly more than one, and no program can change that.
+//! JSON with the loops per second of all of them. Where cores are only hardware threads of one
+//! core, two do hardly more than one, and no program can change that.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// Twelve registers of sixteen: enough independent chains to keep both multiply-add units busy, so that
-/// two threads that share a core are seen to share it. Eight leave it half idle.
+/// Twelve registers of sixteen: enough independent chains to keep both multiply-add units busy, so
+/// that two threads that share a core are seen to share it. Eight would leave it half idle.
 const LANES: usize = 192;
 
-/// A million multiply-adds on as many numbers as registers hold.
+/// Performs a million multiply-adds on as many numbers as the registers hold.
 fn block() -> f32 {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx512f") {
-        // SAFETY: the instructions are there.
+        // SAFETY: the instructions are available.
         return unsafe { wide() };
     }
     plain()

@@ -4,8 +4,8 @@
 //! step FILE D AGENTS HELD OUT
 //! ```
 //! FILE holds `AGENTS` rows of `D` little-endian f32; the first `HELD` agents are about to leave.
-//! Every line on standard input is answered with the CPU seconds of one more step; at its end the
-//! weights go to OUT as f64.
+//! Every line on standard input is answered with the CPU seconds of one more step; at the end of
+//! input the weights go to OUT as f64.
 
 use fedstay::{AdaGd, AgentId, Report, Reports, Server, Vector};
 use std::io::Write;
@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(std::fs::write(out, bytes)?)
 }
 
-/// The time this thread has been on a core, by Linux.
+/// The time this thread has spent on a core, according to Linux.
 fn cpu_seconds() -> Result<f64, Box<dyn std::error::Error>> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat")?;
     let nanoseconds: f64 = text.split(' ').next().unwrap_or_default().parse()?;

@@ -89,7 +89,7 @@ fn words(findings: &Findings) -> String {
     line("the theorem's step size", bound);
     let angle = match (findings.smallest_angle, findings.smallest_angle_round) {
         (Some(angle), Some(round)) => format!("{angle:.3}° (round {round}; 90° is best)"),
-        _ => "only one agent to look at".to_owned(),
+        _ => "there is only one agent".to_owned(),
     };
     line("smallest gradient angle", angle);
     let content: Vec<String> =

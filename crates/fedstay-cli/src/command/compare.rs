@@ -42,7 +42,7 @@ pub struct Compare {
     /// The folder for the picture
     #[arg(long, value_name = "DIR", default_value = "figures")]
     out: PathBuf,
-    /// Where somebody left, run it again with nobody leaving, and say what the departures cost
+    /// Where somebody left, run again with nobody leaving, and say what the departures cost
     #[arg(long)]
     counterfactual: bool,
     /// Print the summaries as JSON

@@ -16,7 +16,7 @@ use std::time::Duration;
 pub enum Data {
     /// Fetch a data set into the cache, check it, and say where it is
     #[command(
-        after_help = "Examples:\n  fedstay data fetch cifar10\n  fedstay data fetch mnist --into /data/fedstay\n\nThe cache is $FEDSTAY_DATA, else $XDG_CACHE_HOME/fedstay, else ~/.cache/fedstay. Files that are\nthere and whole are not fetched again."
+        after_help = "Examples:\n  fedstay data fetch cifar10\n  fedstay data fetch mnist --into /data/fedstay\n\nThe cache is $FEDSTAY_DATA, else $XDG_CACHE_HOME/fedstay, else ~/.cache/fedstay. Files that are\nalready complete are not fetched again."
     )]
     Fetch {
         /// cifar10, mnist or fashion-mnist
@@ -40,7 +40,7 @@ pub enum Data {
 pub struct ShowSource {
     #[command(flatten)]
     source: Source,
-    /// Show at most so many agents
+    /// Show at most this many agents
     #[arg(long, default_value_t = 20)]
     most: usize,
 }
@@ -57,9 +57,11 @@ impl Data {
 fn fetch_kind(kind: &str, into: Option<PathBuf>) -> Result<()> {
     let Some(what) = Fetchable::from_kind(kind) else {
         let kinds: Vec<&str> = Fetchable::ALL.iter().map(|what| what.kind()).collect();
-        return Err(
-            Usage(format!("`{kind}` cannot be fetched; there are {}", kinds.join(", "))).into()
-        );
+        return Err(Usage(format!(
+            "`{kind}` cannot be fetched; choose one of {}",
+            kinds.join(", ")
+        ))
+        .into());
     };
     let cache = match into {
         Some(folder) => folder,
@@ -84,7 +86,7 @@ fn fetch_kind(kind: &str, into: Option<PathBuf>) -> Result<()> {
     let fetched = fetched?;
     let mut out = std::io::stdout().lock();
     match fetched.new.len() {
-        0 => writeln!(out, "{kind} is there and whole")?,
+        0 => writeln!(out, "{kind} is already there and complete")?,
         files => writeln!(out, "{kind}: {files} files from {}, checksums match", fetched.from)?,
     }
     writeln!(out, "in {}", fetched.folder.display())?;
@@ -101,7 +103,7 @@ fn show(source: &ShowSource) -> Result<()> {
         writeln!(out, "{}: {agents} agents with {rows} samples each", experiment.on())?;
         writeln!(out, "{}\n", printable(&training.partition.describe()))?;
     }
-    // Classes have the names that the data's file gives them.
+    // Class names come from the data's file and may hold anything.
     write!(out, "{}", printable(&simulator.population().histogram().render(source.most)))?;
     Ok(())
 }

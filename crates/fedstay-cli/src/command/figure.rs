@@ -1,4 +1,4 @@
-//! `fedstay figure`: the paper's figures, from runs made here and now.
+//! `fedstay figure`: the paper's figures, from runs made on the spot.
 
 use super::{Threads, Usage};
 use crate::figure::{self, Asked};
@@ -18,7 +18,7 @@ Examples:
   fedstay list figures
 
 Figures 2, 5a, 5b, appendix and tuning train on CIFAR-10. On two free cores they take about 2, 1, 4,
-4 and 3 minutes, and 5b about as long again to look for a step size; with --full two to three times as
+4 and 3 minutes, and 5b as long again to search for a step size; with --full two to three times as
 long, tuning six times. Figures 3, 3a, 3b and 3c draw what `fedstay sweep` has computed. The others are
 instant.";
 
@@ -26,15 +26,15 @@ instant.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Figure {
-    /// Which one: see `fedstay list figures`
+    /// Which figure: see `fedstay list figures`
     name: String,
     /// The folder for NAME.svg, NAME.png and NAME.json
     #[arg(long, value_name = "DIR", default_value = "figures")]
     out: PathBuf,
-    /// The seeds: how many, a range `0..3`, or a list `0,4,7`; three unless given (tuning: one)
+    /// The seeds: how many, a range `0..3`, or a list `0,4,7`; three by default (tuning: one)
     #[arg(long, value_parser = seeds)]
     seeds: Option<Seeds>,
-    /// The rounds, if not the experiment's
+    /// The number of rounds, if not the experiment's
     #[arg(long)]
     rounds: Option<u32>,
     /// Set a key of the experiment: `--set epsilon=0.1`
@@ -53,22 +53,22 @@ pub struct Figure {
     threads: Threads,
 }
 
-/// A list of seeds, so that clap takes it as one value.
+/// A list of seeds, wrapped so that clap takes it as one value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Seeds(Vec<u64>);
 
-/// More seeds than anyone would wait for are a typing error.
+/// More seeds than anyone would wait for are taken for a typing error.
 const MOST_SEEDS: u64 = 1000;
 
 fn seeds(text: &str) -> Result<Seeds, String> {
     let number = |part: &str| {
         part.trim()
             .parse::<u64>()
-            .map_err(|_| format!("`{part}` is no seed; write 3, 0..3 or 0,4,7"))
+            .map_err(|_| format!("`{part}` is not a seed; write 3, 0..3 or 0,4,7"))
     };
     let range = |from: u64, to: u64| match to.checked_sub(from) {
         Some(1..=MOST_SEEDS) => Ok(Seeds((from..to).collect())),
-        _ => Err(format!("{from}..{to} are no seeds: give 1 to {MOST_SEEDS} of them")),
+        _ => Err(format!("{from}..{to} is not a range of 1 to {MOST_SEEDS} seeds")),
     };
     match text.split_once("..") {
         Some((from, to)) => range(number(from)?, number(to)?),
@@ -78,7 +78,7 @@ fn seeds(text: &str) -> Result<Seeds, String> {
             seeds.sort_unstable();
             seeds.dedup();
             if seeds.len() < count {
-                return Err("a seed is there twice".into());
+                return Err("a seed is listed twice".into());
             }
             Ok(Seeds(seeds))
         }
@@ -138,7 +138,7 @@ impl Figure {
         let trains = figure::experiment(&self.name).is_some() || swept;
         if known && !trains && asked != Asked::default() {
             return Err(Usage(format!(
-                "figure {} trains nothing: --seeds, --rounds, --set and --full say nothing to it",
+                "figure {} trains nothing: --seeds, --rounds, --set and --full do not apply",
                 self.name
             )));
         }

@@ -1,4 +1,4 @@
-//! `fedstay list`: what there is, by the names a configuration uses.
+//! `fedstay list`: everything that can be named in a configuration.
 
 use super::Usage;
 use crate::figure;
@@ -69,8 +69,8 @@ impl What {
         }
     }
 
-    /// Name, what it is, and what more there is to say: a reference, or of a key its type, its
-    /// default and an example.
+    /// The entries of a list: name, description, and further facts. Those are a reference or, for a
+    /// key, its type, its default and an example.
     fn entries(self) -> Vec<Listed> {
         let entries = |list: &'static [Entry]| {
             list.iter().map(|e| Listed::new(e.name, e.about, "reference", e.reference)).collect()
@@ -96,7 +96,7 @@ impl What {
 struct Listed {
     name: &'static str,
     about: &'static str,
-    /// What more there is to say, by name.
+    /// Further facts, by name.
     more: Vec<(&'static str, String)>,
 }
 
@@ -123,12 +123,12 @@ impl Listed {
         entry
     }
 
-    /// What more there is to say, line by line, in words.
+    /// The further facts in words, one per line.
     fn lines(&self) -> Vec<String> {
         let said = self.more.iter().filter(|(_, text)| !text.is_empty());
         said.map(|(name, text)| match *name {
             "reference" | "type" => text.clone(),
-            "default" => format!("unless given: {text}"),
+            "default" => format!("default: {text}"),
             "example" => format!("for example {} = {text}", self.name),
             name => format!("{name} {text}"),
         })
@@ -141,7 +141,7 @@ impl List {
         let mut out = std::io::stdout().lock();
         if self.markdown {
             if self.what != Some(What::Keys) {
-                let why = "there is a page of the keys only: fedstay list keys --markdown";
+                let why = "only the keys have a page: fedstay list keys --markdown";
                 return Err(Usage(why.into()).into());
             }
             return Ok(write!(out, "{}", page())?);
@@ -153,7 +153,7 @@ impl List {
                 (what.name().to_owned(), entries)
             });
             let lists: Map<String, Value> = lists.collect();
-            // One list is the list itself; several are named.
+            // A single list is printed by itself; several are printed under their names.
             let value = match (self.what, lists.values().next()) {
                 (Some(_), Some(only)) => only.clone(),
                 _ => Value::Object(lists),
@@ -169,7 +169,7 @@ impl List {
             let width = entries.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
             for entry in entries {
                 writeln!(out, "  {:width$}  {}", entry.name, entry.about)?;
-                // Where everything is listed, names and sentences have to do.
+                // Where everything is listed, names and descriptions must do.
                 if self.what.is_some() {
                     for line in entry.lines() {
                         writeln!(out, "  {:width$}  {line}", "")?;

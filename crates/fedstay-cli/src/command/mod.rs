@@ -1,4 +1,4 @@
-//! One file a subcommand; [`Command`] is the list.
+//! One file per subcommand; [`Command`] is the list.
 
 mod check;
 mod compare;
@@ -19,12 +19,12 @@ use fedstay_sim::experiment::{DEFAULT, Experiment, SpecError, check_threads, def
 use fedstay_sim::run::made_in_python;
 use std::path::{Path, PathBuf};
 
-/// What to do.
+/// The subcommands.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
     /// Run an experiment: a named problem or training on data
     Run(run::Run),
-    /// Run the same federation under several rules and compare who left and what it cost
+    /// Run the same federation under several rules: who left, and what it cost
     Compare(compare::Compare),
     /// Rules against behaviours: who left, what it cost, what everybody ended with
     Tournament(tournament::Tournament),
@@ -32,17 +32,17 @@ pub enum Command {
     Story(story::Story),
     /// Watch runs on a live page, while they train or afterwards
     View(view::View),
-    /// Write runs down as one self-contained page to pass on
+    /// Write runs to one self-contained page that can be passed on
     Report(report::Report),
     /// One server step: reports in, step out, as JSON
     Step(step::Step),
-    /// How near a problem or a recorded run comes to breaking the theorem's assumptions
+    /// See how close a problem or a recorded run comes to breaking the theorem's assumptions
     Check(check::Check),
     /// List what there is: rules, behaviours, problems, keys …
     List(list::List),
     /// Print the JSON schema of an experiment's file, for editors
     Schema(schema::Schema),
-    /// Run a study: a grid of experiments, resumable, never computing the same thing twice
+    /// Run a study: a grid of experiments, resumable, with no work done twice
     Sweep(sweep::Sweep),
     /// Draw a figure of the paper
     Figure(figure::Figure),
@@ -52,7 +52,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Does it.
+    /// Runs the subcommand.
     ///
     /// # Errors
     /// With a message for the person at the terminal.
@@ -75,10 +75,10 @@ impl Command {
     }
 }
 
-/// What is said about a run that was ended before its end.
+/// The message for a run that was interrupted.
 const INTERRUPTED: &str = "interrupted";
 
-/// The caller asked for something that cannot be: exit code 2.
+/// The caller asked for something impossible: exit code 2.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Usage(pub String);
@@ -86,7 +86,7 @@ pub struct Usage(pub String);
 /// Which experiment: a file, and keys set on top of it.
 #[derive(Debug, Clone, Default, clap::Args)]
 struct Source {
-    /// The experiment, a TOML file; if not given, ten agents with the images of one digit each
+    /// The experiment, a TOML file; by default, ten agents with the images of one digit each
     file: Option<PathBuf>,
     /// Set a key, as in the file: `--set rule.kind=ada-gd --set epsilon=0.1`
     #[arg(long = "set", value_name = "KEY=VALUE")]
@@ -116,7 +116,7 @@ impl Source {
         Ok(Experiment::parse(&text, &set).map_err(|error| self.locate(error))?)
     }
 
-    /// Names the file in front of what is wrong with it.
+    /// Names the file in which the error is.
     fn locate(&self, error: SpecError) -> SpecError {
         match &self.file {
             Some(path) => error.in_file(path),
@@ -158,16 +158,16 @@ fn recorded_experiment(folder: &Path) -> Result<Experiment> {
     Ok(Experiment::parse(&text, &[])?)
 }
 
-/// How many threads to use.
+/// The number of threads to use.
 #[derive(Debug, Clone, Copy, clap::Args)]
 struct Threads {
-    /// Threads to compute with, at most 512; all cores if not given. Changes no result
+    /// Threads to compute with, at most 512; by default, all cores. Does not change results
     #[arg(long)]
     threads: Option<usize>,
 }
 
 impl Threads {
-    /// How many, where they are started elsewhere.
+    /// The number of threads, for those that are started elsewhere.
     fn count(self) -> Result<usize> {
         match self.threads {
             Some(threads) => Ok(check_threads(threads)?),

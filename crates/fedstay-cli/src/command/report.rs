@@ -1,4 +1,4 @@
-//! `fedstay report`: runs as one page to pass on.
+//! `fedstay report`: runs as one page that can be passed on.
 
 use super::Usage;
 use anyhow::Result;
@@ -14,10 +14,10 @@ Examples:
   fedstay report runs/a runs/b -o comparison.html       several runs, compared
   chromium --headless --print-to-pdf=report.pdf report.html
 
-The page holds drawings, verdict, configuration and the commands to repeat it; it has no script and
-asks nobody for anything.";
+The page holds drawings, verdict, configuration and the commands to repeat it; it has no scripts
+and loads nothing from elsewhere.";
 
-/// Write runs down as one self-contained page.
+/// Write runs to one self-contained page.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Report {

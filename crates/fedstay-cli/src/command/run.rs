@@ -1,4 +1,4 @@
-//! `fedstay run`: one experiment, watched and kept.
+//! `fedstay run`: one experiment, followed and kept.
 
 use super::{INTERRUPTED, Source, Threads, Usage};
 use crate::progress::Progress;
@@ -20,9 +20,9 @@ Examples:
   fedstay run --set rule.kind=fedavg                             the same, and everybody leaves
   fedstay run --set problem.kind=observation-3 --set rule.kind=fedavg
   fedstay run experiments/fig5a.toml --set seed=3 --out runs/fig5a-3
-  fedstay run --resume runs/fig5a-3                              go on after a crash
+  fedstay run --resume runs/fig5a-3                              continue after a crash
   fedstay run --set problem.kind=red-blue --json | jq .verdict
-  fedstay run --set rule.kind=fedavg --counterfactual --story    what the departures cost, and whom
+  fedstay run --set rule.kind=fedavg --counterfactual --story    what departures cost, and whom
   fedstay run --out runs/a --tensorboard boards/a                scalars for TensorBoard as well
 
 Without --out the run is kept in a new folder under runs/; with --json alone nothing is written.";
@@ -39,11 +39,11 @@ pub struct Run {
     /// Continue a run that was cut off, with the --story and --counterfactual it was begun with
     #[arg(long, value_name = "DIR", conflicts_with_all = ["file", "set", "out"])]
     resume: Option<PathBuf>,
-    /// Run it again with nobody leaving, and say what the departures cost
+    /// Run again with nobody leaving, and say what the departures cost
     #[arg(long)]
     counterfactual: bool,
-    /// Tell every agent's story: when it came near leaving, how long it waited, what it gained over
-    /// training alone
+    /// Tell every agent's story: when it was first about to leave, how long it waited, what it
+    /// gained over training alone
     #[arg(long)]
     story: bool,
     /// Print the summary as JSON
@@ -63,7 +63,7 @@ impl Run {
         let mut progress = Progress::new(&trial);
         let mut parting = Parting::default();
         let mut board = self.board(&trial)?;
-        // The folder first: what it keeps does not depend on anything else.
+        // The folder comes first: what it keeps does not depend on anything else.
         let books: &mut [&mut dyn Book] =
             &mut [&mut folder, &mut progress, &mut parting, &mut board];
         let mut summary = trial.run(books)?.context(INTERRUPTED)?;
@@ -90,7 +90,8 @@ impl Run {
         Ok(Some(board.map_err(|error| Usage(format!("--tensorboard {error}")))?))
     }
 
-    /// What changes the summary beyond the experiment. The folder remembers it for `--resume`.
+    /// What is asked for beyond the experiment that changes the summary. The folder remembers it
+    /// for `--resume`.
     fn asked(&self) -> Asked {
         Asked { story: self.story, counterfactual: self.counterfactual }
     }
@@ -137,7 +138,7 @@ impl Run {
     }
 }
 
-/// Draws a run that is just ending, and writes its report.
+/// Draws a run that is just finishing, and writes its report.
 pub(super) fn draw(folder: &Path, summary: &Summary) -> Result<Vec<PathBuf>> {
     let recorded = read_rounds(&folder.join("rounds.jsonl")).map_err(anyhow::Error::msg)?;
     let subject = Subject::ending(folder, recorded, summary.clone());
@@ -147,7 +148,7 @@ pub(super) fn draw(folder: &Path, summary: &Summary) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// What would have come of an experiment with nobody leaving.
+/// The outcome of an experiment if nobody had left.
 pub(super) fn counterfactual(experiment: Experiment) -> Result<Counterfactual> {
     let trial = Trial::nobody_leaves(experiment)?;
     let mut progress = Progress::named(&trial, "nobody leaves");
@@ -156,8 +157,8 @@ pub(super) fn counterfactual(experiment: Experiment) -> Result<Counterfactual> {
     found.context(INTERRUPTED)
 }
 
-/// `runs/digits-ada-gd-s0`, or the next number that is free, also where another process is looking
-/// for one at the same time.
+/// `runs/digits-ada-gd-s0`, or the next free number, even where another process is looking for one
+/// at the same time.
 fn in_unused_folder(trial: &Trial, asked: Asked) -> Result<Folder, FolderError> {
     let experiment = trial.experiment();
     let name = format!("{}-{}-s{}", experiment.on(), experiment.rule_label(), experiment.seed);

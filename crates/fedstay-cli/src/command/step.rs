@@ -1,4 +1,4 @@
-//! `fedstay step`: the language-neutral door. One JSON object in, one out.
+//! `fedstay step`: the language-neutral interface, one JSON object in, one out.
 
 use super::Usage;
 use anyhow::Result;
@@ -51,10 +51,10 @@ struct InputReport {
     samples: Option<u64>,
 }
 
-/// What a step comes to.
+/// The result of a step.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Output {
-    /// Who is predicted to leave, and who is not.
+    /// Who is about to leave, and who is not.
     pub split: Split,
     /// The paper's case, for rules that act on the prediction.
     pub case: Option<u8>,
@@ -88,7 +88,7 @@ pub fn answer(text: &[u8]) -> Result<Output, Usage> {
 
 fn decide(text: &[u8]) -> Result<Output, Usage> {
     let input: Input = serde_json::from_slice(text)
-        .map_err(|error| Usage(format!("standard input is no valid step: {error}")))?;
+        .map_err(|error| Usage(format!("standard input is not a valid step: {error}")))?;
     let refused = |error: fedstay::Error| Usage(error.to_string());
     let dimension = input.reports.first().map_or(0, |report| report.direction.len());
     let mut server = Server::new(vec![0.0; dimension], input.rule, input.step_size)

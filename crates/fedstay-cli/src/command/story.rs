@@ -11,20 +11,20 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  fedstay story runs/digits-fedavg-s0          when each agent came near leaving, how long it waited,
-                                               what it gained over training alone
+  fedstay story runs/digits-fedavg-s0          when each agent was first about to leave, how
+                                               long it waited, what it gained over training alone
   fedstay story runs/digits-fedavg-s0 --json   the same as data
 
 The run is computed again from its config.toml (same configuration and seed, same run), once with the
 agents as they are, once with nobody leaving, and once with every agent alone.";
 
-/// What became of every agent.
+/// What became of every agent of a run.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Story {
     /// The folder of a run
     folder: PathBuf,
-    /// Print the summary, with what was found out, as JSON
+    /// Print the summary, with the stories, as JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]

@@ -17,7 +17,7 @@ use tempfile::TempDir;
 
 const EXAMPLES: &str = "\
 Examples:
-  fedstay view runs                    every run in runs/, those to come included
+  fedstay view runs                    every run in runs/, including those to come
   fedstay view runs/a runs/b           two runs, side by side
   fedstay view study.toml              the runs of a sweep, as they are finished
   fedstay view runs --port 0           any free port
@@ -28,7 +28,7 @@ rounds that were measured. `fedstay sweep extract` has every round.
 
 Nothing is sent anywhere: the page asks this program only, and works offline.";
 
-/// How often a sweep's store is looked at.
+/// How often a sweep's store is checked.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(2);
 
 /// Watch runs on a live page.
@@ -41,7 +41,7 @@ pub struct View {
     /// The port
     #[arg(long, default_value_t = 8765)]
     port: u16,
-    /// The address to listen on; other than this machine's own, it asks for a token
+    /// The address to listen on; for any but this machine's own, a token is required
     #[arg(long, default_value = "127.0.0.1")]
     host: IpAddr,
     /// The sweep's store, if not sweeps/NAME.db
@@ -55,7 +55,7 @@ pub struct View {
 impl View {
     pub(super) fn run(self) -> Result<()> {
         let Self { places, port, host, store, set } = self;
-        // Kept until the page is closed: the folders go with them.
+        // Kept until the page is closed: dropping them removes the folders.
         let mut sweeps = Vec::new();
         let mut folders = Vec::new();
         for place in places {
@@ -79,7 +79,7 @@ impl View {
         let view = fedstay_view::View { folders, host, port };
         let served = view.serve(|url| {
             let mut out = std::io::stdout().lock();
-            // Somebody who closed standard output can still look.
+            // The page works even if standard output was closed.
             let _ = writeln!(out, "open {url}\n(Ctrl-C ends it)").and_then(|()| out.flush());
         });
         served.map_err(|error| match error {
@@ -89,7 +89,7 @@ impl View {
     }
 }
 
-/// The runs of a sweep as folders of a folder that goes away in the end.
+/// The runs of a sweep as folders inside a temporary folder.
 struct Sketches {
     folder: TempDir,
     over: Arc<AtomicBool>,
@@ -97,7 +97,7 @@ struct Sketches {
 }
 
 impl Sketches {
-    /// Those that are there, and as long as this lives, those that come.
+    /// Sketches the runs that are there and, for as long as this lives, those that come.
     fn of(study: &Study) -> Result<Self> {
         let (plan, store) = (study.plan()?, study.store_path()?);
         if store.exists() {
@@ -113,7 +113,7 @@ impl Sketches {
         let looking = std::thread::spawn(move || {
             let mut seen = HashSet::new();
             while !ended.load(Ordering::Relaxed) {
-                // A store that cannot be read now may be in a moment: somebody is writing.
+                // A store that cannot be read now may be readable in a moment: somebody is writing.
                 let _ = look_again(&plan, &store, &path, &mut seen);
                 std::thread::park_timeout(BETWEEN_LOOKS);
             }
@@ -131,13 +131,13 @@ impl Drop for Sketches {
         self.over.store(true, Ordering::Relaxed);
         if let Some(looking) = self.looking.take() {
             looking.thread().unpark();
-            // Or it would write into a folder that is gone.
+            // Otherwise it would write into a folder that is gone.
             let _ = looking.join();
         }
     }
 }
 
-/// Sketches the runs that have come since.
+/// Sketches the runs that have been added since.
 fn look_again(
     plan: &Plan,
     store: &Path,
@@ -154,7 +154,7 @@ fn look_again(
         if !seen.insert(run.key.clone()) {
             continue;
         }
-        // One that cannot be shown does not hide the others.
+        // A run that cannot be shown does not hide the others.
         let shown = match store.get(&run.key) {
             Ok(Some(finished)) => sketch(run, &finished, &path.join(plan.label(run)))
                 .map_err(|error| error.to_string()),

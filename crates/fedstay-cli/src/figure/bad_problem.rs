@@ -1,9 +1,9 @@
 //! Observation 4, the paper's "example of bad problem".
 //!
 //! Agent 1's zero set is a strip, agent 2's a disc that overlaps it at `w*`. The path of small
-//! steps from `w_0` has to cross the strip: agent 1 leaves at `w_t`, agent 2 alone leads on to
-//! `w_R`, where `F_1 = 1`. ADA-GD keeps agent 1 out of the strip and slides along it, to `w'` where
-//! the gradients are parallel and nothing is left to do.
+//! steps from `w_0` has to cross the strip: agent 1 leaves at `w_t`, and agent 2 alone leads on to
+//! `w_R`, where `F_1 = 1`. ADA-GD keeps agent 1 out of the strip and slides along it, to `w'`,
+//! where the gradients are parallel and no step helps.
 //! Reference: arXiv 2311.16459, Observation 4 and its figure.
 
 use super::Drawing;
@@ -26,7 +26,7 @@ fn runs() -> anyhow::Result<(Instance, Trace, Trace)> {
     Ok((instance, averaging, ada_gd))
 }
 
-/// A shared optimum: the middle of the points with no loss at all on the way from `from` along
+/// A shared optimum: the midpoint of the points with no loss at all on the line from `from` along
 /// agent 2's negative gradient.
 fn optimum(instance: &Instance, from: Point) -> anyhow::Result<Point> {
     let mut g = [0.0; 2];
@@ -81,7 +81,7 @@ pub(super) fn make() -> anyhow::Result<Drawing> {
     let (instance, averaging, ada_gd) = runs()?;
     let best = optimum(&instance, ada_gd.end())?;
     let parallel = cosine(&instance, ada_gd.end());
-    // One sample a pixel: where a clipped loss begins there is nothing to interpolate.
+    // One sample per pixel: where a clipped loss begins there is nothing to interpolate.
     let land = Landscape { instance: &instance, x: (-2.6, 6.6), y: (-1.7, 8.9), samples: 620 };
     let mut panel = land.panel("");
     panel.layers.extend(levels(&land, 0));

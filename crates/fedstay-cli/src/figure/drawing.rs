@@ -7,7 +7,7 @@ use fedstay_sim::run::write_whole;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// A figure with the numbers behind it.
+/// A figure, with the numbers behind it.
 #[derive(Debug, Clone)]
 pub struct Drawing {
     /// The file name without its ending.
@@ -21,9 +21,9 @@ pub struct Drawing {
 }
 
 impl Drawing {
-    /// Writes `NAME.svg`, `NAME.png` and `NAME.json` into the folder, which is made if it is not
-    /// there, and says where they are. Whoever reads one of them sees the old file or the new one,
-    /// never half of it.
+    /// Writes `NAME.svg`, `NAME.png` and `NAME.json` into the folder, which is created if need be,
+    /// and returns their paths. A reader of one of them sees the old file or the new one, never
+    /// half of it.
     pub fn write(&self, folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
         let mut files = write_figure(&self.figure, folder, &self.name)?;
         let numbers = json!({ "name": self.name, "notes": self.notes, "numbers": self.numbers });

@@ -18,15 +18,15 @@ use fedstay_draw::plot::{Colour, Dash, Figure, Line, Marker, Panel, Point, Style
 use fedstay_draw::words::whole_percent;
 use serde_json::json;
 
-/// The panels reach so far from the origin, the separators nearly.
+/// How far the panels reach from the origin; the separators reach almost as far.
 const REACH: f64 = 1.22;
 /// From the middle of a mark to its end.
 const ARM: f64 = 0.05;
 /// The radius of the ring around a point that is classified wrongly.
 const RING: f64 = 0.085;
 
-/// The devices' looks. They are called by their colours, so these are not the palette's; they stay
-/// apart for every reader because one is much darker and the other warmer.
+/// The devices' styles. They are named after their colours, so these are not the palette's; every
+/// reader can tell them apart because one is much darker and the other warmer.
 const RED: Style =
     Style { colour: Colour(0xc4, 0x16, 0x2a), dash: Dash::Solid, marker: Marker::Disc };
 const BLUE: Style =
@@ -59,7 +59,7 @@ fn error(device: &Device, normal: Point) -> f64 {
     1.0 - device.accuracy(&[normal.0, normal.1]).unwrap_or(f64::NAN)
 }
 
-/// A device's points as plus and minus signs, on a white rim that keeps them off the lines.
+/// A device's points as plus and minus signs, on a white rim that sets them off from the lines.
 fn signs(device: &Device, style: Style) -> [Line; 2] {
     const GAP: Point = (f64::NAN, f64::NAN);
     let mut strokes = Vec::new();

@@ -1,7 +1,7 @@
 //! Figure 2: what departures do to averaging on CIFAR-10, ten agents with one class each.
 //!
 //! Reference: arXiv 2311.16459, Figure 2: about 46% average accuracy before the first departure,
-//! about 22% after 500 rounds, population accuracy alike.
+//! about 22% after 500 rounds, and similar population accuracy.
 
 use super::training::{Arm, Asked, numbers, study};
 use super::{Drawing, page, words};

@@ -1,5 +1,6 @@
-//! Figure 3: what averaging delivers when agents want less. Average accuracy (a), population accuracy
-//! (b) and the spread over the agents at K = 100 (c), over ε; the appendix has them for every q.
+//! Figure 3: what averaging delivers when agents demand less. Average accuracy (a), population
+//! accuracy (b) and the spread over the agents at K = 100 (c), over ε; the appendix has them for
+//! every q.
 //!
 //! Drawn from the store of `fedstay sweep experiments/fig3.toml`. Reference: arXiv 2311.16459,
 //! Figure 3 and its full versions in the appendix. The paper prints no numbers for it; it says that
@@ -21,7 +22,7 @@ const Q: &str = "partition.q";
 const K: &str = "local.steps";
 const HEIGHT: f64 = 250.0;
 
-/// What of a run is drawn.
+/// The result of a run that is drawn.
 #[derive(Clone, Copy, PartialEq)]
 enum Part {
     Average,
@@ -109,7 +110,7 @@ fn full(asked: &Asked, name: &str, title: &str, part: Part) -> Result<Drawing> {
     drawing(name, figure, &swept, numbers)
 }
 
-/// A scale on which all panels can be compared.
+/// The top of a scale on which all panels can be compared.
 fn top(part: Part, frame: &Frame) -> f64 {
     let name = if part == Part::Spread { "accuracy.max" } else { part.result() };
     let most = frame.records.iter().filter_map(|record| record.result(name)).fold(0.0, f64::max);
@@ -192,7 +193,8 @@ fn drawing(name: &str, figure: Figure, swept: &Swept, panels: Vec<Value>) -> Res
     })
 }
 
-/// From the smallest to the largest ε, seed by seed; and the spread over the agents.
+/// Notes on the change from the smallest to the largest ε, seed by seed, and on the spread over the
+/// agents.
 fn notes(swept: &Swept) -> Vec<String> {
     let frame = &swept.frame;
     let epsilon = frame.values("epsilon");

@@ -2,9 +2,9 @@
 //!
 //! A start is *bad* if from there every first-order rule ends outside `S* = S_1* ∩ S_2*`, whatever
 //! its step sizes. Outside both sets the two gradients of these problems span the plane, so some
-//! step leads into `S*`; inside `S*` all is well. In one set alone its agent leaves at once and the
-//! other's gradient has one direction only, so the rest of the run stays on a line: the start is
-//! bad if and only if this line misses `S*`.
+//! step leads into `S*`; inside `S*` all is well. Where only one agent is content it leaves at
+//! once, and the other's gradient has one direction only, so the rest of the run stays on a line:
+//! the start is bad if and only if this line misses `S*`.
 //!
 //! **Observation 2**, `F_1 = |w_2|` and `F_2 = |w_1 − w_2|`:
 //!
@@ -235,7 +235,7 @@ mod tests {
         };
         let mut g = [0.0; 2];
         instance.oracles[rest].loss_and_gradient(&w, &mut g);
-        // Backwards too: a rule may take whatever multiple of the gradient it likes.
+        // Backwards too: a rule may take any multiple of the gradient.
         (-4000..=4000).any(|step| {
             let t = 0.002 * f64::from(step);
             content(&[w[0] - t * g[0], w[1] - t * g[1]]) == [true, true]
@@ -246,7 +246,7 @@ mod tests {
         let (mut bads, mut goods) = (0, 0);
         for i in -60..=60 {
             for j in -60..=60 {
-                // Off the borders: on them the steps of the walk are too coarse to tell.
+                // Off the borders: there the steps of the walk are too coarse to tell.
                 let w = [0.0311 * f64::from(i) + 0.0007, 0.0293 * f64::from(j) + 0.0011];
                 let value = bad(losses(instance, w[0], w[1]), (w[0], w[1]));
                 if value.abs() > 0.003 {
@@ -294,7 +294,7 @@ mod tests {
         assert_eq!((kept.summary.verdict, kept.stop), (Verdict::Unsatisfied, StopReason::Settled));
         let bound = third.instance.epsilon + 2.0 * third.instance.delta + 1e-12;
         assert!(kept.summary.loss.max <= bound);
-        // The departure is in the bad region, and ADA-GD never is.
+        // The departure is in the bad region, while ADA-GD never enters it.
         let bad = |(x, y)| {
             bad_3(third.instance.epsilon, alpha, losses(&third.instance, x, y), (x, y)) <= 0.0
         };

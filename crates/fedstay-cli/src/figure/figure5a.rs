@@ -1,7 +1,7 @@
 //! Figure 5a: averaging against ADA-GD at the same step size, two agents with one class each.
 //!
 //! Reference: arXiv 2311.16459, Figure 5a: averaging loses an agent around round 130 and its
-//! accuracy decays; ADA-GD loses nobody and goes on improving.
+//! accuracy decays; ADA-GD loses nobody and keeps improving.
 
 use super::training::{Arm, Asked, numbers, study};
 use super::{Drawing, page, words};

@@ -1,8 +1,8 @@
 //! Figure 5b: averaging at the largest step size at which nobody leaves it, against ADA-GD.
 //!
 //! The paper's averaging has η = 2e-5, at which nobody leaves, but nobody leaves at larger ones
-//! either. So averaging's largest safe step size is looked for here, by bisection, and stands beside
-//! the paper's.
+//! either. So averaging's largest safe step size is searched for here, by bisection, and shown
+//! beside the paper's.
 //!
 //! Reference: arXiv 2311.16459, Figure 5b: ε = 0.5, η = 2e-5 for averaging and 2e-4 for ADA-GD,
 //! which ends with the better model.
@@ -40,7 +40,7 @@ fn arms(safe: Option<f64>) -> Vec<Arm> {
 /// Makes the figure.
 pub(super) fn make(asked: &Asked) -> anyhow::Result<Drawing> {
     if asked.set.iter().any(|(key, _)| key == "step_size") {
-        let why = "`step_size` cannot be set for figure 5b: it looks for averaging's by itself";
+        let why = "`step_size` cannot be set for figure 5b: it searches for averaging's by itself";
         return Err(Usage(why.into()).into());
     }
     let seeds = asked.seeds(3);
@@ -81,7 +81,7 @@ fn title(found: &Found) -> &'static str {
     }
 }
 
-/// What averaging at its largest safe step size comes to, against ADA-GD, seed by seed.
+/// How averaging at its largest safe step size compares with ADA-GD, seed by seed.
 fn against(safe: &Done, ada_gd: &Done) -> String {
     let points: Vec<String> = safe
         .runs
@@ -104,7 +104,7 @@ mod tests {
     use super::super::training::run;
     use super::*;
 
-    /// Two agents on the digits that the program carries, one of which averaging loses.
+    /// Two agents on the built-in digits, one of which averaging loses.
     fn digits() -> Asked {
         let set = [
             ("data.kind", "digits"),

@@ -4,10 +4,10 @@ use super::trace::Trace;
 use fedstay_draw::picture::landscape::Landscape;
 use fedstay_draw::plot::{Colour, Layer, Line, Marker, Note, Point, Points, Style};
 
-/// Points of a path nearer than this share of the panel's width are one point to the eye.
+/// Points of a path closer than this share of the panel's width look like one.
 const FINEST: f64 = 0.004;
 
-/// The paths of runs, with where they begin and where agents leave them.
+/// The paths of runs, with the points where they begin and where agents leave.
 pub(super) fn paths(land: &Landscape<'_>, runs: &[DrawnRun<'_>]) -> Vec<Layer> {
     let mut layers: Vec<Layer> = Vec::new();
     for DrawnRun { name, trace, nudge } in runs {
@@ -24,20 +24,20 @@ pub(super) fn paths(land: &Landscape<'_>, runs: &[DrawnRun<'_>]) -> Vec<Layer> {
 
 /// A run to be drawn.
 pub(super) struct DrawnRun<'a> {
-    /// The rule's name, which decides the look.
+    /// The rule's name, which decides the style.
     pub(super) name: &'static str,
     pub(super) trace: &'a Trace,
-    /// In pixels, right and up, for paths that coincide.
+    /// An offset in pixels, right and up, for paths that coincide.
     pub(super) nudge: (f64, f64),
 }
 
-/// Where a rule stops by itself.
+/// The points where a rule stops on its own.
 pub(super) fn stops(name: &str, rule: &str, places: Vec<Point>) -> Points {
     let style = Style::of(rule);
     Points::new(name, places, style.marker, style.colour)
 }
 
-/// A name on an agent's set.
+/// A label on an agent's set.
 pub(super) fn set_name(agent: usize, at: Point, text: &str) -> Note {
     Note::label(at, text, Style::agent(agent).colour.darker(0.5))
 }

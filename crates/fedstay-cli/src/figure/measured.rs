@@ -9,44 +9,44 @@ use serde_json::{Value, json};
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Sample {
     pub(super) round: u32,
-    /// Accuracy over all agents, those who left included.
+    /// Accuracy over all agents, including those that left.
     pub(super) agents: Spread,
     /// Accuracy on the population, where there is one.
     pub(super) population: Option<f64>,
 }
 
 impl Sample {
-    /// The mean over all agents: what the paper's pictures show.
+    /// The mean over all agents: what the paper's figures show.
     pub(super) fn average(&self) -> Option<f64> {
         Some(self.agents.mean)
     }
 
-    /// The population's.
+    /// The population's accuracy.
     pub(super) fn population(&self) -> Option<f64> {
         self.population
     }
 }
 
-/// A run.
+/// What one run measured.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct MeasuredRun {
     pub(super) seed: u64,
     /// How many agents took part.
     pub(super) agents: usize,
-    /// The rounds that looked, in order.
+    /// The rounds in which accuracy was measured, in order.
     pub(super) curve: Vec<Sample>,
-    /// The model that is delivered, under the round after the last.
+    /// The delivered model, under the round after the last.
     pub(super) end: Sample,
-    /// The rounds in which an agent left, one entry an agent.
+    /// The rounds in which agents left, one entry per agent.
     pub(super) left: Vec<u32>,
-    /// How many rounds were gathered.
+    /// How many rounds were run.
     pub(super) rounds: u32,
     /// Why it ended.
     pub(super) stop: StopReason,
 }
 
 impl MeasuredRun {
-    /// From the rounds that looked and the summary.
+    /// Builds it from the measured rounds and the summary.
     pub(super) fn new(lines: &[RoundLine], summary: &Summary) -> Self {
         let nothing = Spread { min: f64::NAN, mean: f64::NAN, max: f64::NAN };
         let sample = |line: &RoundLine| {
@@ -73,7 +73,7 @@ impl MeasuredRun {
     }
 
     /// The best average accuracy while everybody was in: the peak up to the round in which the
-    /// first agent left, whose weights are those that made it leave. `None` if nobody left.
+    /// first agent left, at whose weights it left. `None` if nobody left.
     pub(super) fn before(&self) -> Option<Sample> {
         let first = *self.left.first()?;
         let complete = self.curve.iter().filter(|sample| sample.round <= first);
@@ -90,7 +90,7 @@ impl MeasuredRun {
             .collect()
     }
 
-    /// The curve's value at a round, between the rounds that looked.
+    /// The curve's value at a round, interpolated between the measured rounds.
     pub(super) fn at(&self, round: u32, of: fn(&Sample) -> Option<f64>) -> Option<f64> {
         let points = self.points(round, of);
         let x = f64::from(round);

@@ -1,10 +1,10 @@
-//! Figures: one file a figure. [`LIST`] is the list.
+//! Figures: one file per figure. [`LIST`] is the list.
 //!
 //! Some are drawn from problems with exact oracles and take no time; those with training curves
 //! read `experiments/*.toml`, which the program carries inside, and train on real data.
 //!
 //! Every figure is drawn from runs that are made when it is asked for: paths, departures, losses
-//! and the numbers in captions and notes come from them, none is written down here.
+//! and the numbers in captions and notes come from them, and none is written down here.
 
 mod appendix;
 mod bad_problem;
@@ -91,7 +91,7 @@ pub const LIST: &[Entry] = &[
     },
     Entry {
         name: "observation-1",
-        about: "whoever satisfies agent 1 satisfies agent 2: every departure is benign",
+        about: "whatever satisfies agent 1 satisfies agent 2: every departure is benign",
         reference: "arXiv 2311.16459, Observation 1",
     },
     Entry {
@@ -124,8 +124,8 @@ pub fn experiment(name: &str) -> Option<&'static str> {
     TRAINED.iter().find(|(trained, _)| *trained == name).map(|(_, text)| *text)
 }
 
-/// Makes the figure with that name in [`LIST`]; `None` if there is none. What is asked for says
-/// nothing to figures that train nothing.
+/// Makes the figure with that name in [`LIST`]; `None` if there is none. Figures that train nothing
+/// ignore what is asked for.
 pub fn make(name: &str, asked: &Asked) -> Option<anyhow::Result<Drawing>> {
     Some(match name {
         "1" => figure1::make(),
@@ -154,7 +154,7 @@ mod tests {
     use fedstay_sim::run::Trial;
     use fedstay_sim::sweep::{Options, Plan, run};
 
-    /// Three rounds on the digits that the program carries, in the place of CIFAR-10.
+    /// Three rounds on the built-in digits instead of CIFAR-10.
     fn digits(seeds: Vec<u64>) -> Asked {
         let set = [
             ("data.kind", "digits"),
@@ -317,7 +317,7 @@ mod tests {
             serde_json::from_slice::<serde_json::Value>(&first[2]).unwrap()["name"],
             "figure-4"
         );
-        // Over files that are there already, and with the same bytes.
+        // The files are already there, and are overwritten with the same bytes.
         drawing.write(&inner).unwrap();
         let second: Vec<_> = files.iter().map(|file| std::fs::read(file).unwrap()).collect();
         assert_eq!(first, second);

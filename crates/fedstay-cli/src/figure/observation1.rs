@@ -1,8 +1,8 @@
-//! Observation 1: whoever satisfies agent 1 satisfies agent 2.
+//! Observation 1: whatever satisfies agent 1 satisfies agent 2.
 //!
-//! Agent 1's ε-sub-level set lies inside agent 2's, so whoever leaves first is agent 2, and what
-//! then satisfies agent 1 satisfies both: departures are benign. On the first axis the gradients
-//! are parallel, so a rule that wants to keep agent 2 cannot help agent 1: ADA-GD stalls there.
+//! Agent 1's ε-sub-level set lies inside agent 2's, so agent 2 is the first to leave, and what then
+//! satisfies agent 1 satisfies both: departures are benign. On the first axis the gradients are
+//! parallel, so a rule that wants to keep agent 2 cannot help agent 1: ADA-GD stalls there.
 //! Reference: arXiv 2311.16459, Observation 1.
 
 use super::Drawing;
@@ -18,7 +18,7 @@ use serde_json::json;
 /// Where the runs begin; the first is the problem's own start, on the axis.
 const STARTS: [[f64; 2]; 3] = [[1.0, 0.0], [0.5, 3.2], [1.5, -2.4]];
 
-/// The arrows stand this far apart.
+/// The spacing of the arrows.
 const SPACING: f64 = 0.75;
 
 /// The direction of the mean loss's negative gradient on a lattice. Its length falls to a tenth
@@ -61,7 +61,7 @@ pub(super) fn make() -> anyhow::Result<Drawing> {
     let land = Landscape { instance: &instance, x: (-7.5, 2.0), y: (-3.6, 4.0), samples: 96 };
     let mut panel = land.panel("");
     panel.layers = land.content(&[0.2, 0.5, 1.0]);
-    // The smaller set last and fuller, or it would vanish in the larger one.
+    // The smaller set comes last and stronger, or it would vanish in the larger one.
     panel.layers.rotate_left(2);
     for layer in &mut panel.layers[2..] {
         if let Layer::Region(region) = layer {

@@ -1,5 +1,5 @@
 //! The page that every figure with training curves shares: average and population accuracy in the
-//! paper's form, the controls, and for whom the delivered models are good.
+//! paper's form, the controls, and how good the delivered models are for whom.
 
 use super::measured::{MeasuredRun, Sample};
 use super::setting;
@@ -9,16 +9,16 @@ use fedstay_draw::plot::{
     Points, Style,
 };
 
-/// Height of the axes in pixels.
+/// The height of the axes in pixels.
 const HEIGHT: f64 = 270.0;
-/// Points a curve is drawn with at most.
+/// The most points a curve is drawn with.
 const POINTS: usize = 300;
-/// In how many rounds departures are marked at most.
+/// The most rounds in which departures are marked.
 const GUIDES: usize = 40;
 
-/// An arm's runs with its look.
+/// An arm's runs with its style.
 type Styled<'a> = (&'a Done, Style);
-/// What of a sample is drawn.
+/// Which value of a sample is drawn.
 type Of = fn(&Sample) -> Option<f64>;
 
 /// The whole page.
@@ -37,8 +37,8 @@ pub(super) fn figure(title: &str, done: &[Done]) -> Figure {
     .with(ends(&styled))
 }
 
-/// Every arm in its rule's look; a rule that is there again, with other settings, in one that no
-/// rule of these figures has.
+/// Every arm in its rule's style; a rule that appears again, with other settings, in one that no
+/// other rule of these figures has.
 fn styles(done: &[Done]) -> Vec<Style> {
     let mut again = [
         Style { colour: Colour::GREEN, dash: Dash::DashDot, marker: Marker::Triangle },
@@ -97,7 +97,7 @@ fn curves(title: &str, styled: &[Styled<'_>], of: Of) -> Panel {
     panel
 }
 
-/// Where the first agent left, on the curve.
+/// The point on the curve where the first agent left.
 fn first_departure(run: &MeasuredRun, of: Of) -> Option<Point> {
     let round = *run.left.first()?;
     Some((f64::from(round), run.at(round, of)?))
@@ -115,8 +115,8 @@ fn departures(mut panel: Panel, done: &Done, style: Style) -> Panel {
     panel
 }
 
-/// All arms on the first seed. One that only chooses another model at the end has no curve of its
-/// own, it is among the bars.
+/// All arms on the first seed. An arm that only chooses another model at the end has no curve of
+/// its own, but is among the bars.
 fn controls(styled: &[Styled<'_>]) -> Panel {
     let last = last(styled);
     let seed = styled.first().map_or(0, |(done, _)| done.first().seed);
@@ -130,7 +130,7 @@ fn controls(styled: &[Styled<'_>]) -> Panel {
     panel
 }
 
-/// The delivered models: mean over the agents, and the agent that got the least.
+/// The delivered models: the mean over the agents, and the worst-off agent.
 fn ends(styled: &[Styled<'_>]) -> Panel {
     let percent = |share: f64| (100.0 * share).round();
     let ends = || styled.iter().map(|(done, _)| done.first().end.agents);
@@ -180,13 +180,13 @@ fn ada_gd(done: &[Done]) -> Option<&Done> {
     done.iter().find(|done| done.arm.label == "ada-gd")
 }
 
-/// Half way to white: other seeds of the same rule.
+/// A colour halfway to white, for other seeds of the same rule.
 fn pale(colour: Colour) -> Colour {
     let mix = |part: u8| part / 2 + 127;
     Colour(mix(colour.0), mix(colour.1), mix(colour.2))
 }
 
-/// Evenly chosen points, always with the last.
+/// Evenly chosen points, always including the last.
 fn thinned(points: Vec<Point>) -> Vec<Point> {
     let every = points.len().div_ceil(POINTS).max(1);
     let end = points.last().copied();

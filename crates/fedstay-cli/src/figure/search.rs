@@ -1,4 +1,4 @@
-//! The largest step size at which nobody leaves: found by bisection, from runs made now.
+//! The largest step size at which nobody leaves, found by bisection, from runs made on the spot.
 //!
 //! The scale is logarithmic. Starting from a given step size, it is doubled while nobody leaves, or
 //! halved while somebody does, and then the gap between the two is bisected until both ends are
@@ -22,16 +22,16 @@ const MOST_DOUBLINGS: usize = 10;
 /// Where the search ended.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Found {
-    /// The largest step size that was seen to lose nobody, unless all did.
+    /// The largest step size that was seen to lose nobody; `None` if all lost somebody.
     pub(super) safe: Option<f64>,
-    /// The smallest that was seen to lose somebody, unless none did.
+    /// The smallest step size that was seen to lose somebody; `None` if none did.
     pub(super) unsafe_above: Option<f64>,
     /// Every step size that was tried, in that order, and whether somebody left.
     pub(super) tried: Vec<(f64, bool)>,
 }
 
 impl Found {
-    /// How it was found, in a sentence.
+    /// How the step size was found, in a sentence.
     pub(super) fn sentence(&self, seeds: &[u64]) -> String {
         let tried = self.tried.len();
         let seeds: Vec<String> = seeds.iter().map(u64::to_string).collect();
@@ -62,10 +62,10 @@ impl Found {
     }
 }
 
-/// Looks for the largest step size that is not `lost`, from `start` on.
+/// Searches for the largest step size that is not `lost`, starting at `start`.
 ///
 /// # Errors
-/// What `lost` fails with.
+/// If `lost` fails.
 pub(super) fn largest_safe(start: f64, mut lost: impl FnMut(f64) -> Result<bool>) -> Result<Found> {
     let mut found = Found { safe: None, unsafe_above: None, tried: Vec::new() };
     let mut next = Some(rounded(start));
@@ -84,13 +84,13 @@ pub(super) fn largest_safe(start: f64, mut lost: impl FnMut(f64) -> Result<bool>
     Ok(found)
 }
 
-/// The middle on a logarithmic scale, unless the two are near enough.
+/// The middle on a logarithmic scale; `None` if the two are close enough.
 fn between(low: f64, high: f64) -> Option<f64> {
     let middle = rounded((low * high).sqrt());
     (high / low > TOLERANCE && low < middle && middle < high).then_some(middle)
 }
 
-/// Three digits, so that what is said is what was run.
+/// Rounds to three digits, so that what is printed is what was run.
 fn rounded(step_size: f64) -> f64 {
     format!("{step_size:.2e}").parse().unwrap_or(step_size)
 }
@@ -98,7 +98,7 @@ fn rounded(step_size: f64) -> f64 {
 /// The largest step size at which an arm of a figure loses nobody on any seed.
 ///
 /// # Errors
-/// When the experiment cannot be read or its data are not there.
+/// When the experiment cannot be read or its data are missing.
 pub(super) fn largest_safe_step(
     arm: &Arm,
     text: &str,
@@ -118,8 +118,8 @@ pub(super) fn largest_safe_step(
     })
 }
 
-/// Whether a run loses somebody; it is not followed any further then. One that leaves the
-/// floating-point range keeps nobody either.
+/// Whether a run loses somebody; it is not continued after that. One that leaves the floating-point
+/// range keeps nobody either.
 fn somebody_leaves(experiment: Experiment) -> Result<bool> {
     let name =
         format!("looking for a safe step: {:e}, seed {},", experiment.step_size, experiment.seed);
@@ -134,7 +134,7 @@ struct UntilSomebodyLeaves;
 
 impl Book for UntilSomebodyLeaves {
     fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
-        // That is all there was to know.
+        // Nothing more has to be known.
         let left = !record.line.left.is_empty();
         Ok(if left { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }

@@ -14,7 +14,7 @@ pub(super) fn federation(experiment: &Experiment) -> String {
     federation_dealt(experiment, &dealt)
 }
 
-/// The same where a figure has several ways of dealing out the data.
+/// The same sentence for a figure that deals out the data in several ways.
 pub(super) fn federation_dealt(experiment: &Experiment, dealt: &str) -> String {
     let Some(training) = experiment.training() else { return experiment.on().to_owned() };
     let rows = match training.data.per_agent {

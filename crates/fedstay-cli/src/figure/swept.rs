@@ -11,11 +11,11 @@ use fedstay_sim::sweep::{Frame, Plan, Store};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// A sweep with what is finished of it.
+/// A sweep, with its finished runs.
 pub(super) struct Swept {
-    /// The runs that are there.
+    /// The finished runs.
     pub(super) frame: Frame,
-    /// The last of the plan, for what all have in common.
+    /// The last experiment of the plan, for what all have in common.
     pub(super) experiment: Experiment,
     /// How many runs were planned.
     pub(super) planned: usize,
@@ -49,7 +49,7 @@ impl Swept {
         Ok(Self { frame, experiment, planned, plan })
     }
 
-    /// The values a setting has in the whole plan, so that looks and axes do not depend on what is
+    /// The values a setting has in the whole plan, so that styles and axes do not depend on what is
     /// finished.
     pub(super) fn values(&self, key: &str) -> Vec<Value> {
         let mut values: Vec<Value> = Vec::new();
@@ -64,7 +64,7 @@ impl Swept {
         values
     }
 
-    /// The axis of a setting, with a little air.
+    /// The axis of a setting, with a small margin.
     pub(super) fn range(&self, key: &str) -> Option<(f64, f64)> {
         let values: Vec<f64> = self.values(key).iter().filter_map(Value::as_f64).collect();
         let (low, high) = (*values.first()?, *values.last()?);
@@ -103,7 +103,7 @@ pub(super) fn setting(key: &str, value: &Value) -> Vec<(String, Value)> {
     vec![(key.to_owned(), value.clone())]
 }
 
-/// A result along one setting: one mean a value.
+/// A result along one setting: one mean per value.
 pub(super) struct Curve {
     pub(super) points: Vec<(f64, Mean)>,
 }
@@ -127,7 +127,7 @@ impl Curve {
             .filter(|(_, mean)| mean.n > 1)
             .map(|(x, mean)| {
                 let (low, high) = mean.interval();
-                // A share is never outside of this, whatever Student says.
+                // A share is never outside of this range, whatever Student's t says.
                 (*x, low.max(0.0), high.min(1.0))
             })
             .collect();
@@ -148,7 +148,7 @@ impl Curve {
     }
 }
 
-/// The look of the `index`-th curve of a panel.
+/// The style of the `index`-th curve of a panel.
 pub(super) fn style(index: usize) -> Style {
     Style::agent([4, 5, 2, 3, 0, 1][index % 6])
 }

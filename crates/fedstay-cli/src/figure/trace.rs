@@ -1,4 +1,4 @@
-//! A run on a problem with two weights, kept whole: what a picture of it needs.
+//! A run on a problem with two weights, kept whole: everything a picture of it needs.
 
 use anyhow::Context;
 use fedstay::problem::{Federation, Instance};
@@ -46,16 +46,16 @@ pub(super) struct Left {
     pub(super) at: Point,
 }
 
-/// What came of a run, with the way there.
+/// The outcome of a run, with its trajectory.
 #[derive(Debug, Clone)]
 pub(super) struct Trace {
     /// The weights of every round, the delivered ones last.
     pub(super) path: Vec<Point>,
-    /// Who left where, in order.
+    /// Who left and where, in order.
     pub(super) left: Vec<Left>,
     /// Why it ended.
     pub(super) stop: StopReason,
-    /// The core's own account.
+    /// The core's own summary.
     pub(super) summary: Summary,
     setting: Setting,
 }
@@ -75,7 +75,7 @@ impl Book for Walk {
     }
 }
 
-/// Runs the setting on a problem with two weights, at the problem's own precision.
+/// Runs the setting on a problem with two weights, at the problem's own target loss.
 pub(super) fn trace(on: &str, instance: &Instance, setting: Setting) -> anyhow::Result<Trace> {
     anyhow::ensure!(instance.dimension() == 2, "{on} has {} weights, not 2", instance.dimension());
     let epsilon = vec![instance.epsilon; instance.oracles.len()];
@@ -117,7 +117,7 @@ impl Trace {
         left.ok_or_else(|| anyhow::anyhow!("{} never left under {rule}", named(AgentId(agent))))
     }
 
-    /// The path without points that a reader could not tell from the one before.
+    /// The path without points that a reader could not tell from the previous one.
     pub(super) fn thinned(&self, distance: f64) -> Vec<Point> {
         let mut kept: Vec<Point> = Vec::new();
         for (index, point) in self.path.iter().enumerate() {

@@ -14,15 +14,15 @@ use std::path::PathBuf;
 /// What the caller of a figure asks for.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Asked {
-    /// The seeds to run; the figure's own if not given.
+    /// The seeds to run; by default the figure's own.
     pub seeds: Option<Vec<u64>>,
     /// Keys set on top of the experiment.
     pub set: Vec<(String, String)>,
-    /// Every control on every seed, and what else takes long.
+    /// Whether to run every control on every seed, and whatever else takes long.
     pub full: bool,
     /// The sweep to draw from, for figures that are drawn from one.
     pub from: Option<PathBuf>,
-    /// Its store, if not the usual one.
+    /// Its store, if not the default one.
     pub store: Option<PathBuf>,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct Arm {
 }
 
 impl Arm {
-    /// A curve of the paper's.
+    /// One of the paper's curves.
     pub(super) fn main(name: impl Into<String>, label: &'static str) -> Self {
         Self { name: name.into(), label, set: Vec::new(), main: true }
     }
@@ -57,7 +57,7 @@ impl Arm {
         Self { main: false, ..Self::main(name, label) }
     }
 
-    /// What averaging is held against in every figure.
+    /// The controls that averaging is compared with in every figure.
     pub(super) fn averaging_controls() -> [Self; 3] {
         [
             Self::control("nobody may leave", "fedavg+never"),
@@ -81,7 +81,7 @@ impl Arm {
         self
     }
 
-    /// The experiment of this arm. What the caller set comes last, so it holds.
+    /// The experiment of this arm. What the caller set comes last, so that it takes precedence.
     pub(super) fn experiment(&self, text: &str, asked: &Asked, seed: u64) -> Result<Experiment> {
         let table = read_table(text)?;
         let text = toml::to_string(&under(table, self.label)?)?;
@@ -111,7 +111,7 @@ impl Done {
 pub(super) fn study(text: &str, arms: Vec<Arm>, asked: &Asked, seeds: &[u64]) -> Result<Vec<Done>> {
     let first = &seeds[..seeds.len().min(1)];
     let of = |arm: &Arm| if arm.main || asked.full { seeds } else { first };
-    // All are read before the first one runs: a typing error shall not show after minutes.
+    // All are read before the first one runs: a typing error must not show up only after minutes.
     let mut planned = Vec::new();
     for arm in arms {
         let experiments: Vec<Experiment> = of(&arm)
@@ -136,7 +136,7 @@ pub(super) fn study(text: &str, arms: Vec<Arm>, asked: &Asked, seeds: &[u64]) ->
     Ok(done)
 }
 
-/// One run. The outer error is about the experiment or its data; the inner one came up during
+/// One run. The outer error is about the experiment or its data; the inner one arose during
 /// training, as when a step size is so large that the weights leave the floating-point range.
 pub(super) fn run(experiment: Experiment, bar: &str) -> Result<Result<MeasuredRun, Error>> {
     let mut trial = Trial::new(experiment)?;
@@ -150,7 +150,7 @@ pub(super) fn run(experiment: Experiment, bar: &str) -> Result<Result<MeasuredRu
     }
 }
 
-/// Keeps the rounds that looked.
+/// Keeps the measured rounds.
 #[derive(Default)]
 struct Keep(Vec<RoundLine>);
 

@@ -22,7 +22,7 @@ pub(super) const SWEEP: &str = include_str!("../../../../experiments/tuning-swee
 
 const HETEROGENEITY: [f64; 3] = [0.5, 0.7, 0.9];
 const LOCAL_STEPS: [usize; 3] = [1, 5, 20];
-/// What `--full` adds: the paper's Figure 3c has it.
+/// The number of local steps that `--full` adds: the paper's Figure 3c has it.
 const MANY_LOCAL_STEPS: usize = 100;
 const STEP_SIZES: [f64; 6] = [0.01, 0.02, 0.05, 0.1, 0.2, 0.4];
 
@@ -40,7 +40,7 @@ impl TuningCurve {
         self.accuracy.iter().filter_map(|(eta, accuracy)| Some((*eta, (*accuracy)?))).collect()
     }
 
-    /// The best step size, the smallest of equals.
+    /// The best step size; of equals, the smallest.
     fn best(&self) -> Option<Point> {
         let better = |best: Point, next: Point| if next.1 > best.1 { next } else { best };
         self.points().into_iter().reduce(better)
@@ -91,7 +91,7 @@ fn swept_curves(swept: &Swept) -> Vec<TuningCurve> {
         let (Some(q), Some(steps)) = (cell[0].1.as_f64(), cell[1].1.as_u64()) else { continue };
         let at = |eta: &Value| {
             let cell = frame.with(&super::swept::setting("step_size", eta));
-            // A step size at which one seed diverges is none to choose.
+            // A step size at which one seed diverges cannot be chosen.
             let ends: Option<Vec<f64>> =
                 cell.records.iter().map(|record| record.result("accuracy.mean")).collect();
             let mean = ends.and_then(|ends| Mean::of(&ends)).map(|mean| mean.mean);

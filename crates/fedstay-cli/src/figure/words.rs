@@ -14,8 +14,8 @@ fn seeds(runs: &[MeasuredRun]) -> String {
     format!("seed{plural} {}", each(runs, |run| run.seed.to_string()))
 }
 
-/// What came of an arm on all its seeds: accuracy before the first departure, its round, and the
-/// accuracy at the end.
+/// The outcome of an arm on all its seeds: the accuracy before the first departure, its round, and
+/// the accuracy at the end.
 pub(super) fn outcome(done: &Done) -> String {
     let Done { arm, runs, .. } = done;
     let ends = each(runs, |run| percent(run.end.agents.mean));
@@ -34,7 +34,7 @@ pub(super) fn outcome(done: &Done) -> String {
     )
 }
 
-/// The arms' delivered models on the first seed: mean accuracy, and who was lost for it.
+/// The arms' delivered models on the first seed: mean accuracy, and how many left when.
 pub(super) fn ends(done: &[&Done]) -> String {
     let each: Vec<String> = done
         .iter()
@@ -51,7 +51,7 @@ pub(super) fn ends(done: &[&Done]) -> String {
     list(&each)
 }
 
-/// Everything that is no curve of the paper's, in one sentence.
+/// Everything that is not one of the paper's curves, in one sentence.
 pub(super) fn controls(done: &[Done]) -> String {
     let controls: Vec<&Done> = done.iter().filter(|done| !done.arm.main).collect();
     let seed = done.first().map_or(0, |done| done.first().seed);

@@ -1,17 +1,17 @@
-//! The command as a stranger types it.
+//! The command as a newcomer types it.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// How often to kill: so often, or as often as `FEDSTAY_KILLS` says.
+/// How often to kill: `usual` times, or as often as `FEDSTAY_KILLS` says.
 #[allow(dead_code, reason = "every file of tests takes what it needs")]
 pub(crate) fn kills(usual: u32) -> u32 {
     let wanted = std::env::var("FEDSTAY_KILLS").ok();
     wanted.map_or(usual, |wanted| wanted.parse().expect("FEDSTAY_KILLS is a number"))
 }
 
-/// Numbers from 0 to 1, others in every run of the tests: moments that have nothing to do with what
-/// is killed then.
+/// Numbers from 0 to 1 that differ in every run of the tests: moments that have nothing to do with
+/// what is killed then.
 #[allow(dead_code, reason = "every file of tests takes what it needs")]
 pub(crate) fn moments() -> impl FnMut() -> f64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
@@ -35,7 +35,7 @@ pub(crate) fn fedstay(folder: &Path, arguments: &[&str]) -> Output {
     command(folder, arguments).output().unwrap()
 }
 
-/// What it said, if all went well.
+/// Its output, if all went well.
 #[allow(dead_code, reason = "every file of tests takes what it needs")]
 pub(crate) fn ok(folder: &Path, arguments: &[&str]) -> String {
     let output = fedstay(folder, arguments);

@@ -15,7 +15,7 @@ pub(super) struct Published {
     pub(super) name: &'static str,
     /// Its size.
     pub(super) bytes: u64,
-    /// Its MD5, in hexadecimal. A guard against mistakes, not against malice.
+    /// Its MD5, in hexadecimal: a guard against mistakes, not against malice.
     pub(super) md5: &'static str,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Checked {
 }
 
 impl Checked {
-    /// Opens `path`; with an `md5`, [`Checked::finish`] will compare.
+    /// Opens `path`; with an `md5`, [`Checked::finish`] will compare it.
     pub(super) fn open(
         path: &Path,
         md5: Option<&'static str>,
@@ -95,7 +95,7 @@ impl Read for Checked {
     }
 }
 
-/// `count` in words.
+/// `count` bytes, in words.
 pub(super) fn bytes(count: u64) -> String {
     format!("{count} bytes")
 }

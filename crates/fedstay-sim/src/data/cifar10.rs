@@ -13,11 +13,11 @@ use super::cache::folder;
 use super::checked::{Checked, Published, bytes};
 use super::{Channels, DataError, Dataset, Inputs, LoadedData, yes};
 
-/// The pixels of a photograph, in all three colours.
+/// The number of values of a photograph, in all three colours.
 pub(super) const PIXELS: usize = 3 * 1024;
-/// A label and its pixels.
+/// The bytes of a label and its pixels.
 pub(super) const RECORD: usize = 1 + PIXELS;
-/// The records of a published batch.
+/// The number of records of a published batch.
 pub(super) const BATCH: usize = 10_000;
 
 /// The published batches; the last one is for testing.
@@ -40,15 +40,15 @@ const CLASSES: [&str; 10] =
 pub(super) const HINT: &str =
     "type `fedstay data fetch cifar10`, or set data.path to the folder with the binary batches";
 
-/// The photographs.
+/// The CIFAR-10 photographs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cifar10 {
     /// The folder with the six batches; the fetched ones by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,
-    /// Whether the files must be the published ones. Switch it off for files of your own in the
-    /// same format; then a batch may have any number of records.
+    /// Whether the files must be the published ones. Switch it off for your own files in the same
+    /// format; a batch may then have any number of records.
     #[serde(default = "yes")]
     pub check: bool,
 }
@@ -70,7 +70,7 @@ impl Cifar10 {
             let records = records(&path, file.len(), self.check)?;
             batches.push((path, file, records));
         }
-        // Every size is known and right before memory is asked for, once and exactly.
+        // Every size is known and right before memory is allocated, once and exactly.
         let total = batches.iter().map(|(_, _, records)| records).sum::<usize>();
         let mut rows = Vec::new();
         rows.try_reserve_exact(total * PIXELS)
@@ -139,7 +139,7 @@ fn read_batch(
 mod tests {
     use super::*;
 
-    /// Two records a batch; pixel values tell batch and record apart.
+    /// Two records per batch; pixel values tell batch and record apart.
     fn write(dir: &Path) -> Cifar10 {
         for (number, file) in FILES.iter().enumerate() {
             let mut content = Vec::new();

@@ -1,4 +1,4 @@
-//! A table of one's own: one row a sample, numbers in every column but one, which is the class.
+//! A table of your own: one row per sample, numbers in every column but one, which is the class.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -21,7 +21,7 @@ pub struct Csv {
     /// Whether the first line names the columns.
     #[serde(default = "yes")]
     pub header: bool,
-    /// What stands between two values.
+    /// What separates two values.
     #[serde(default = "comma")]
     pub delimiter: char,
     /// The share of every class's rows that is kept for testing.
@@ -43,7 +43,7 @@ fn comma() -> char {
     ','
 }
 
-const HINT: &str = "mend the file, or set data.label, data.header and data.delimiter to match it";
+const HINT: &str = "correct the file, or set data.label, data.header and data.delimiter to match";
 
 impl Csv {
     /// The table at `path` with every setting at its default.
@@ -140,7 +140,7 @@ fn number(
     })
 }
 
-/// What the parser says, with the file's name.
+/// The parser's error, with the file's name.
 fn torn(path: &Path, error: &::csv::Error) -> DataError {
     DataError::wrong(path, "a table", error.to_string(), HINT)
 }

@@ -7,7 +7,7 @@ use std::ops::Range;
 pub struct Dataset {
     /// The name it is listed under.
     pub name: String,
-    /// One row a sample.
+    /// One row per sample.
     pub inputs: Inputs,
     /// The class of every row, an index into `classes`.
     pub labels: Vec<u16>,
@@ -23,16 +23,16 @@ pub enum Inputs {
     Bytes {
         /// The bytes, row after row.
         rows: Vec<u8>,
-        /// One factor a feature.
+        /// One factor per feature.
         scale: Vec<f32>,
-        /// One offset a feature.
+        /// One offset per feature.
         shift: Vec<f32>,
     },
     /// Features as they are.
     Floats {
         /// The values, row after row.
         rows: Vec<f32>,
-        /// The features of a row.
+        /// The number of features of a row.
         features: usize,
     },
 }
@@ -83,7 +83,7 @@ impl Dataset {
         }
     }
 
-    /// Writes row `index` to `out` as a model sees it, standardised.
+    /// Writes row `index` to `out` as a model sees it: standardised.
     pub fn copy_row(&self, index: usize, out: &mut [f32]) {
         let span = span(self.features(), index..index + 1);
         match &self.inputs {
@@ -97,7 +97,7 @@ impl Dataset {
         }
     }
 
-    /// How many rows of `rows` there are of each class.
+    /// How many of `rows` belong to each class.
     pub fn class_counts(&self, rows: Range<usize>) -> Vec<usize> {
         let mut counts = vec![0; self.classes.len()];
         for &label in &self.labels[rows] {
@@ -108,7 +108,7 @@ impl Dataset {
 
     /// Moves row `order[k]` to place `k`, for every `k`, without a second copy of the rows: each
     /// cycle is followed with one row in hand. Rows that `order` does not name are dropped and
-    /// their memory is given back.
+    /// their memory is freed.
     ///
     /// Panics if `order` names a row twice or one that does not exist.
     pub fn arrange(&mut self, order: &[usize]) {
@@ -148,7 +148,7 @@ impl Dataset {
         let span = span(features, rows);
         match &mut self.inputs {
             Inputs::Bytes { rows, scale, shift } => {
-                // Sums of bytes and of their squares are exact integers, so is n²·variance.
+                // Sums of bytes and of their squares are exact integers, and so is n²·variance.
                 let mut sums = vec![(0u64, 0u64); features / width];
                 for row in rows[span].chunks_exact(features) {
                     for (plane, (sum, squares)) in row.chunks_exact(width).zip(&mut sums) {
@@ -248,7 +248,7 @@ fn permute<T: Copy>(items: &mut [T], width: usize, order: &[usize]) {
     }
 }
 
-/// Keeps the first `len` items and gives the rest of the memory back.
+/// Keeps the first `len` items and frees the rest of the memory.
 fn cut<T>(items: &mut Vec<T>, len: usize) {
     items.truncate(len);
     items.shrink_to_fit();

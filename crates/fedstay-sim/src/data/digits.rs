@@ -30,7 +30,7 @@ impl Default for Digits {
 }
 
 impl Digits {
-    /// Reads them.
+    /// Reads the digits.
     pub fn load(&self) -> Result<LoadedData, DataError> {
         let records = RECORDS.chunks_exact(1 + PIXELS);
         let data = Dataset {

@@ -3,30 +3,30 @@
 use crate::text::quoted;
 use std::path::{Path, PathBuf};
 
-/// A data set that cannot be had, read or dealt out.
+/// Why a data set cannot be found, read or dealt out.
 ///
-/// One type for loading, fetching and partitioning: whoever starts a run meets all three before
+/// One type serves loading, fetching and partitioning: whoever starts a run meets all three before
 /// the first round, and every message names the file, the class or the key and says what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DataError {
-    /// A file that is not there.
+    /// A file is missing.
     #[error("{} is not there: {hint}", path.display())]
     Missing {
         /// The file.
         path: PathBuf,
-        /// What to do.
+        /// What to do about it.
         hint: String,
     },
-    /// A file the system would not let us read or write.
+    /// The system refused to read or write a file.
     #[error("{}: {source}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A file that is not what its name promises.
+    /// A file is not what its name promises.
     #[error("{}: expected {expected}, found {found}: {hint}", path.display())]
     Wrong {
         /// The file.
@@ -35,10 +35,10 @@ pub enum DataError {
         expected: String,
         /// What was there.
         found: String,
-        /// What to do.
+        /// What to do about it.
         hint: String,
     },
-    /// A file of the right size with other contents than the published one.
+    /// A file has the right size, but other contents than the published one.
     #[error("{}: expected MD5 {expected}, found {found}: {hint}", path.display())]
     Checksum {
         /// The file.
@@ -47,10 +47,10 @@ pub enum DataError {
         expected: String,
         /// The sum of the bytes that are there.
         found: String,
-        /// What to do.
+        /// What to do about it.
         hint: String,
     },
-    /// A program that was asked to download something and did not.
+    /// A program that was asked to download something failed.
     #[error("{program} failed ({status}): {said}")]
     Program {
         /// The program.
@@ -67,10 +67,10 @@ pub enum DataError {
         kind: &'static str,
         /// Every source, and what became of it.
         tried: String,
-        /// What to do.
+        /// What to do about it.
         hint: String,
     },
-    /// A class that the data set does not have.
+    /// The data set does not have a class.
     #[error("{key}: there is no class {class}; {name} has {known}")]
     UnknownClass {
         /// The key that names it.
@@ -82,7 +82,7 @@ pub enum DataError {
         /// The classes it has.
         known: String,
     },
-    /// A class with too few rows for the devices that need it.
+    /// A class has too few rows for the devices that need it.
     #[error(
         "class {class} has {has} training rows, but the devices need {needs} of it at \
          {per_agent} rows each: lower data.per_agent{fits}, or lower the number of devices"
@@ -94,12 +94,12 @@ pub enum DataError {
         has: usize,
         /// The rows that were asked for.
         needs: usize,
-        /// The rows a device was to have.
+        /// The rows each device was to have.
         per_agent: usize,
         /// " to … or less", where some size fits.
         fits: Fits,
     },
-    /// Too few rows for the devices.
+    /// There are too few rows for the devices.
     #[error(
         "there are {has} training rows, but {devices} devices of {per_agent} rows need {needs}: \
          lower data.per_agent{fits}, or lower the number of devices"
@@ -111,12 +111,12 @@ pub enum DataError {
         needs: usize,
         /// The devices.
         devices: usize,
-        /// The rows a device was to have.
+        /// The rows each device was to have.
         per_agent: usize,
         /// " to … or less", where some size fits.
         fits: Fits,
     },
-    /// A setting that makes no sense, or none together with another.
+    /// A setting makes no sense, or not together with another.
     #[error("{key}: {why}")]
     Setting {
         /// The key, as it is typed.
@@ -126,10 +126,10 @@ pub enum DataError {
     },
 }
 
-/// Longer quotations say nothing more.
+/// Text is cut here: longer quotations say nothing more.
 const LONGEST_QUOTE: usize = 300;
 
-/// What a file holds, fit to be quoted.
+/// What a file holds, made safe to quote.
 fn visible(text: &str) -> String {
     quoted(text, LONGEST_QUOTE)
 }
@@ -148,7 +148,7 @@ impl std::fmt::Display for Fits {
 }
 
 impl DataError {
-    /// Names the file an I/O error is about; a file that is not there gets `hint`.
+    /// Names the file an I/O error is about; for a missing file, adds `hint`.
     pub(crate) fn io(path: &Path, hint: &str, source: std::io::Error) -> Self {
         let path = path.to_path_buf();
         match source.kind() {

@@ -39,15 +39,15 @@ const fn file(name: &'static str, gz_md5: &'static str) -> IdxFile {
     IdxFile { name, md5: None, gz_md5 }
 }
 
-/// The pieces of clothing.
+/// The Fashion-MNIST images.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FashionMnist {
     /// The folder with the four IDX files, gzipped or plain; the fetched ones by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,
-    /// Whether gzipped files must be the published ones. Switch it off for files of your own in
-    /// the same format. (Of unpacked files only sizes and labels can be checked.)
+    /// Whether gzipped files must be the published ones. Switch it off for your own files in the
+    /// same format. (Of unpacked files only sizes and labels can be checked.)
     #[serde(default = "yes")]
     pub check: bool,
 }

@@ -9,7 +9,7 @@ use super::cache::folder;
 use super::checked::{Checked, bytes};
 use super::{Channels, DataError, Dataset, Inputs, LoadedData};
 
-/// Deflate cannot make more than this many bytes of one.
+/// Deflate cannot expand one byte to more than this many.
 pub(super) const INFLATION: u64 = 1032;
 
 /// One of the four files, under its plain name.
@@ -136,7 +136,7 @@ impl OpenIdx {
         let dimensions: Vec<u64> = numbers.map(u64::from).collect();
         let shape = dimensions.iter().map(u64::to_string).collect::<Vec<_>>().join("×");
 
-        // What the header claims must fit the file before any memory is asked for.
+        // What the header claims must fit the file before any memory is allocated.
         let most = if use_zipped { len.saturating_mul(INFLATION) } else { len };
         let claimed = dimensions.iter().try_fold(1u64, |product, &n| product.checked_mul(n));
         let total = claimed

@@ -39,15 +39,15 @@ pub(super) const SET: IdxSet = IdxSet {
     hint: "type `fedstay data fetch mnist`, or set data.path to the folder with the IDX files",
 };
 
-/// The handwritten digits.
+/// The MNIST digits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mnist {
     /// The folder with the four IDX files, plain or gzipped; the fetched ones by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,
-    /// Whether the files must be the published ones. Switch it off for files of your own in the
-    /// same format.
+    /// Whether the files must be the published ones. Switch it off for your own files in the same
+    /// format.
     #[serde(default = "yes")]
     pub check: bool,
 }
@@ -114,7 +114,8 @@ mod tests {
         for entry in std::fs::read_dir(dir.path()).unwrap() {
             let path = entry.unwrap().path();
             let whole = std::fs::read(&path).unwrap();
-            // The last 8 bytes of a gzip file are its own sum and size, checked by the decoder.
+            // The last 8 bytes of a gzip file are its own checksum and size, checked by the
+            // decoder.
             for len in 0..whole.len() {
                 std::fs::write(&path, &whole[..len]).unwrap();
                 let error = mnist.load().unwrap_err().to_string();

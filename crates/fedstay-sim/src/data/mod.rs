@@ -1,7 +1,7 @@
 //! Data sets: what an agent holds, and where it comes from.
 //!
 //! Every data set is one file in this folder and one kind of [`Source`]. [`Data`] is the `[data]`
-//! table of an experiment: a source, the rows an agent gets, and the classes that are kept.
+//! table of an experiment: a source, the number of rows per agent, and the classes that are kept.
 
 use serde::{Deserialize, Serialize};
 
@@ -41,9 +41,9 @@ pub enum Source {
     Mnist(Mnist),
     /// Fashion-MNIST.
     FashionMnist(FashionMnist),
-    /// A table of one's own.
+    /// A table of your own.
     Csv(Csv),
-    /// Arrays of one's own.
+    /// Arrays of your own.
     Npz(Npz),
 }
 
@@ -54,14 +54,14 @@ impl Default for Source {
 }
 
 impl Source {
-    /// Every kind with what it is, in the order they are listed.
+    /// Every kind with a description, in the order in which they are listed.
     pub const KINDS: [(&'static str, &'static str); 6] = [
         ("digits", "1,797 handwritten digits of 8×8 pixels, built in"),
         ("cifar10", "60,000 colour photographs of 32×32 pixels, 10 classes"),
         ("mnist", "70,000 handwritten digits of 28×28 pixels"),
         ("fashion-mnist", "70,000 pieces of clothing of 28×28 pixels, 10 classes"),
-        ("csv", "a table of your own: one row a sample, one column the class"),
-        ("npz", "NumPy arrays of your own: x with one row a sample, y with the classes"),
+        ("csv", "a table of your own: one row per sample, one column for the class"),
+        ("npz", "NumPy arrays of your own: x with one row per sample, y with the classes"),
     ];
 
     /// The name it is listed under.
@@ -101,10 +101,10 @@ pub struct LoadedData {
 }
 
 impl LoadedData {
-    /// Keeps the rows of `classes` only and numbers the classes in that order.
+    /// Keeps only the rows of `classes`, and numbers the classes in that order.
     ///
     /// # Errors
-    /// When the list is empty, names a class twice, or one that the data do not have.
+    /// When the list is empty, names a class twice, or names one that the data do not have.
     pub fn select(&mut self, classes: &[ClassRef]) -> Result<(), DataError> {
         if classes.is_empty() {
             return Err(DataError::setting("data.classes", NO_CLASSES));
@@ -141,7 +141,7 @@ impl LoadedData {
     /// evenly spread over the file. No chance is involved, so the split is the same for all seeds.
     fn split(mut data: Dataset, share: f64, channels: Channels) -> Result<Self, DataError> {
         if !(0.0..1.0).contains(&share) {
-            let why = format!("{share} is no share of the rows: choose one from 0 to below 1");
+            let why = format!("{share} is not a share of the rows: choose one from 0 to below 1");
             return Err(DataError::setting("data.test_share", why));
         }
         let mut seen = vec![0u32; data.classes.len()];
@@ -193,7 +193,7 @@ pub struct Data {
     /// Where the rows come from; the digits by default.
     #[serde(flatten)]
     pub source: Source,
-    /// The rows every agent gets; by default as many as all can have alike.
+    /// How many rows every agent gets; by default as many as all can have equally.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub per_agent: Option<usize>,
     /// The classes that are kept, in this order; all by default.
@@ -226,7 +226,7 @@ impl Data {
     }
 }
 
-/// Why an empty list of classes is refused.
+/// The message for an empty list of classes.
 const NO_CLASSES: &str =
     "the list is empty; name at least one class, or leave the key out to use all of them";
 
@@ -235,7 +235,7 @@ fn yes() -> bool {
     true
 }
 
-/// The share of a data set's rows that is kept for testing, unless said otherwise.
+/// The share of a data set's rows that is kept for testing by default.
 fn one_fifth() -> f64 {
     0.2
 }

@@ -68,12 +68,12 @@ impl Header {
         (known && "<>|=".contains(order)).then_some(Header { values, shape, len })
     }
 
-    /// The number of values; `None` if it is beyond counting.
+    /// The number of values; `None` if it overflows.
     pub(super) fn count(&self) -> Option<usize> {
         self.shape.iter().try_fold(1usize, |product, &n| product.checked_mul(n))
     }
 
-    /// The bytes of the whole file; `None` if they are beyond counting.
+    /// The bytes of the whole file; `None` if their number overflows.
     pub(super) fn file_len(&self) -> Option<u64> {
         (self.count()?.checked_mul(self.values.size)? as u64).checked_add(self.len)
     }
@@ -118,14 +118,14 @@ impl NpyValues {
 /// One value of an array.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Value {
-    /// Of an array of integers or truth values.
+    /// A value of an array of integers or truth values.
     Integer(i128),
-    /// Of an array of floats.
+    /// A value of an array of floats.
     Float(f64),
 }
 
 impl Value {
-    /// As a feature.
+    /// The value as a feature.
     pub(super) fn as_f32(self) -> f32 {
         match self {
             Value::Integer(value) => value as f32,

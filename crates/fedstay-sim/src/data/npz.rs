@@ -1,4 +1,4 @@
-//! Arrays of one's own, as `numpy.savez("mine.npz", x=x, y=y)` writes them, packed or not.
+//! Arrays of your own, as `numpy.savez("mine.npz", x=x, y=y)` writes them, compressed or not.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -38,7 +38,7 @@ fn y() -> String {
 }
 
 const HINT: &str = "write it with numpy.savez(path, x=x, y=y), x of uint8 or float32 with one \
-                    row a sample (numpy.ascontiguousarray), y of integers";
+                    row per sample (numpy.ascontiguousarray), y of integers";
 
 impl Npz {
     /// The file at `path` with every setting at its default.
@@ -46,8 +46,8 @@ impl Npz {
         Npz { path: path.into(), x: x(), y: y(), test_share: one_fifth() }
     }
 
-    /// Reads both arrays. An `x` of bytes in three or four dimensions holds images (of one
-    /// channel, or channels first); whatever else it is, every feature is standardised by itself.
+    /// Reads both arrays. An `x` of bytes in three or four dimensions holds images (of one channel,
+    /// or channels first); in any other `x`, every feature is standardised by itself.
     pub fn load(&self) -> Result<LoadedData, DataError> {
         let path = &self.path;
         let file = File::open(path).map_err(|source| {
@@ -128,7 +128,7 @@ impl Npz {
         header
             .values
             .read(&mut entry, count, |value| take(&header, value))
-            // The end of the entry is where its sum is compared.
+            // The checksum is compared at the end of the entry.
             .and_then(|()| entry.read(&mut [0]).map(drop))
             .map_err(|error| self.wrong(&expected, error.to_string()))?;
         Ok(header)
@@ -139,7 +139,7 @@ impl Npz {
     }
 }
 
-/// Whether features stay bytes.
+/// Whether features stay bytes, unconverted.
 fn is_bytes(header: &Header) -> bool {
     (header.values.letter, header.values.size) == ('u', 1)
 }

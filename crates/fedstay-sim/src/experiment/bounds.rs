@@ -9,10 +9,10 @@ const MOST_HELD: u64 = 1 << 30;
 /// The most samples an agent may draw for the local steps of one round.
 const MOST_DRAWN: u64 = 100_000_000;
 
-/// Refuses more threads than anybody has cores for, before one is started.
+/// Refuses more threads than any machine has cores, before one is started.
 ///
 /// # Errors
-/// For none, and for more than [`MOST_THREADS`].
+/// For zero, and for more than [`MOST_THREADS`].
 pub fn check_threads(threads: usize) -> Result<usize, SpecError> {
     match threads {
         1..=MOST_THREADS => Ok(threads),
@@ -24,7 +24,7 @@ pub fn check_threads(threads: usize) -> Result<usize, SpecError> {
     }
 }
 
-/// Refuses what `agents` models of `weights` numbers each would not leave room for.
+/// Refuses `agents` models of `weights` numbers each if they would take too much memory.
 pub(crate) fn check_held(agents: usize, weights: usize) -> Result<(), SpecError> {
     let held = (agents as u64).saturating_mul(weights as u64);
     if held <= MOST_HELD {

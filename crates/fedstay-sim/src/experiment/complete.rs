@@ -1,4 +1,4 @@
-//! Completing a table: what a file leaves out and serde's defaults do not know.
+//! Completing a table: filling in what a file leaves out and serde's defaults do not know.
 
 use super::SpecError;
 use super::keys::name_kinds;
@@ -6,7 +6,7 @@ use fedstay::problem::{Instance, Problem};
 use fedstay::{Aggregator, Rule, Seed};
 use toml::{Table, Value};
 
-/// Fills in what depends on whether there is a problem, and on which.
+/// Fills in what depends on whether there is a problem, and on which one.
 pub(super) fn complete(table: &mut Table) -> Result<(), SpecError> {
     table.entry("rule".to_owned()).or_insert_with(|| Value::Table(Table::new()));
     name_kinds(table);

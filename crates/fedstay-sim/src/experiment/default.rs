@@ -1,4 +1,4 @@
-//! The experiment that is meant when nobody names a file.
+//! The experiment that is meant when no file is named.
 
 use super::table::{leaves, look_up};
 use super::{Experiment, SpecError, read_table};
@@ -7,11 +7,12 @@ use toml::Value;
 /// The text of `experiments/default.toml`.
 pub const DEFAULT: &str = include_str!("../../../../experiments/default.toml");
 
-/// What is left of a default experiment under keys that are set on top of it, as the text of a file.
+/// What remains of a default experiment under keys that are set on top of it, as the text of a
+/// file.
 ///
 /// Keys may choose another kind of something: `partition.kind=iid`. What the default says about its
 /// own kind (`partition.q`) does not belong to that one and is left out. A named problem brings
-/// everything it needs, so nothing is left.
+/// everything it needs, so nothing remains.
 ///
 /// # Errors
 /// When `default` is not TOML.
@@ -34,7 +35,7 @@ pub fn default_under(default: &str, set: &[(String, String)]) -> Result<String, 
 }
 
 /// What two experiments disagree on, as `key = value (value of the other)`. Keys that only one of
-/// them has are not told.
+/// them has are left out.
 ///
 /// # Errors
 /// Never, for experiments that were parsed.

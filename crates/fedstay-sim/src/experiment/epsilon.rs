@@ -3,15 +3,15 @@
 use super::SpecError;
 use serde::{Deserialize, Serialize};
 
-/// One number for all, one for each agent, or a multiple of what the agent reaches alone.
+/// One number for all, one per agent, or a multiple of what the agent reaches alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "epsilon must be a number, a list of numbers, or \"1.1 * local\"")]
 pub enum Epsilon {
     /// The same for every agent.
     One(f64),
-    /// One for each agent, by id.
+    /// One per agent, by id.
     Each(Vec<f64>),
-    /// That multiple of the loss the agent reaches by training alone: `"1.1 * local"`.
+    /// A multiple of the loss the agent reaches by training alone: `"1.1 * local"`.
     Relative(Relative),
 }
 
@@ -42,10 +42,10 @@ impl From<Relative> for String {
 }
 
 impl Epsilon {
-    /// One target loss for each agent; `local` gives what each reaches alone, where that is asked for.
+    /// One target loss per agent; `local` gives what each reaches alone, if that is needed.
     ///
     /// # Errors
-    /// When the list has another length, or a number is not finite.
+    /// When the list has the wrong length, or a number is not finite.
     pub fn each(
         &self,
         agents: usize,

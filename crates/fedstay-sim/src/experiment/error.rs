@@ -16,14 +16,14 @@ pub enum SpecError {
     /// The file is not TOML.
     #[error("{place}{why}")]
     Syntax {
-        /// Where: `line 2, column 8: `.
+        /// Where it is wrong: `line 2, column 8: `.
         place: String,
         /// What is wrong there, in one line.
         why: String,
         /// The parser's error, whose text shows the place with a caret under it.
         error: Box<toml::de::Error>,
     },
-    /// A value that TOML can say and a key cannot have, found while reading.
+    /// A value that TOML can express but a key cannot have, found while reading.
     #[error("{why}")]
     Unreadable {
         /// What is wrong, in one line.
@@ -31,36 +31,36 @@ pub enum SpecError {
         /// The reader's error. There is no text to show: the table was completed by us.
         error: Box<toml::de::Error>,
     },
-    /// An experiment that cannot be written as TOML.
+    /// An experiment cannot be written as TOML.
     #[error(transparent)]
     Toml(#[from] toml::ser::Error),
-    /// An experiment that cannot be written as JSON.
+    /// An experiment cannot be written as JSON.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
-    /// A file that cannot be read.
+    /// A file cannot be read.
     #[error("{}: {source}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: std::io::Error,
     },
     /// Something is wrong in a file or a cell of a grid, which is named.
     #[error("{place}: {error}")]
     In {
-        /// The file.
+        /// The file or the cell.
         place: String,
         /// What is wrong there.
         #[source]
         error: Box<SpecError>,
     },
-    /// A sweep's file where one experiment is asked for.
+    /// A sweep's file was given where one experiment is asked for.
     #[error("there is a [grid]: this is a sweep of many runs, start it with `fedstay sweep`")]
     IsSweep,
     /// Something is wrong with a sweep's file.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// A name that no key could have.
+    /// A name that no key can have.
     #[error("`{key}` is not a key; keys look like `rule.delta`")]
     NotAName {
         /// The name.
@@ -80,7 +80,7 @@ pub enum SpecError {
         /// The section.
         section: String,
     },
-    /// There is no such key.
+    /// The key does not exist.
     #[error("there is no key `{key}`{}", nearest(near))]
     UnknownKey {
         /// The key.
@@ -88,13 +88,13 @@ pub enum SpecError {
         /// The keys with the most similar names.
         near: Vec<&'static str>,
     },
-    /// A key whose dot is within quotes, so that it names nothing.
+    /// A key with its dot inside the quotes, so that it names nothing.
     #[error("`\"{key}\"` is one name with a dot in it; write {key} without the quotes")]
     Quoted {
         /// The key that was meant.
         key: &'static str,
     },
-    /// There is no such rule, behaviour, data set …
+    /// The rule, behaviour, data set or other kind does not exist.
     #[error("there is no {section} `{kind}`{}", nearest(near))]
     UnknownKind {
         /// The section whose `kind` it should be.
@@ -104,7 +104,7 @@ pub enum SpecError {
         /// The kinds with the most similar names.
         near: Vec<&'static str>,
     },
-    /// A key that another kind has.
+    /// A key that belongs to another kind.
     #[error(
         "`{key}` belongs to {}, but {section}.kind is `{kind}`: set {section}.kind, or remove `{key}`",
         listed(kinds)
@@ -131,7 +131,7 @@ pub enum SpecError {
         /// A value it may have.
         example: &'static str,
     },
-    /// A label that carries what its rule cannot.
+    /// A label carries something that its rule cannot.
     #[error("`{label}`: {kind} can carry {can}, not +{change}")]
     Label {
         /// The label.
@@ -140,7 +140,7 @@ pub enum SpecError {
         kind: String,
         /// What the rule can carry.
         can: String,
-        /// What it cannot.
+        /// What the rule cannot carry.
         change: String,
     },
     /// A value of the wrong type, or out of range.
@@ -153,7 +153,7 @@ pub enum SpecError {
         /// What it must be.
         must: Allowed,
     },
-    /// Both a problem and something to train on.
+    /// There are both a problem and something to train on.
     #[error(
         "`{key}` belongs to training on data, but the experiment has a [problem], which brings its own \
          agents and losses; remove one of the two"
@@ -165,40 +165,40 @@ pub enum SpecError {
     /// Training is asked of an experiment that has a problem instead.
     #[error("the experiment has a [problem] and no [data] to train on")]
     NoTraining,
-    /// A relative precision where there is nothing to be relative to.
+    /// A relative target loss where there is nothing to compare it with.
     #[error("a relative `epsilon` {why}")]
     Relative {
-        /// Why not, and what to do.
+        /// Why it makes no sense there, and what to do.
         why: &'static str,
     },
-    /// A list of precisions of another length than there are agents.
+    /// The number of target losses is not the number of agents.
     #[error("`epsilon` lists {got} numbers for {agents} agents; give one for each, or one for all")]
     Epsilons {
-        /// How many there are.
+        /// The number of target losses.
         got: usize,
-        /// How many agents there are.
+        /// The number of agents.
         agents: usize,
     },
-    /// A precision that is not a number, or infinite.
+    /// A target loss is infinite or not a number.
     #[error("`epsilon` is {epsilon}, but must be finite")]
     EpsilonNotFinite {
-        /// The precision.
+        /// The target loss.
         epsilon: f64,
     },
-    /// More weights than memory should be taken for.
+    /// The models would take too much memory.
     #[error(
         "`agents` × weights of the model is {agents} × {weights}, but must be at most {most}: lower \
          `agents` or `model.hidden`"
     )]
     TooManyWeights {
-        /// How many agents hold a model.
+        /// The number of agents that hold a model.
         agents: usize,
-        /// How many weights a model has.
+        /// The number of weights of a model.
         weights: usize,
-        /// How many they may hold together.
+        /// The most weights they may hold together.
         most: u64,
     },
-    /// Batches that would not fit in memory.
+    /// The batches would not fit in memory.
     #[error(
         "`local.steps` × `local.batch` is {steps} × {batch}, but must be at most {most}: lower one of \
          them, or use local.batch = \"full\""
@@ -208,13 +208,13 @@ pub enum SpecError {
         steps: usize,
         /// The samples of a step.
         batch: usize,
-        /// How many may be drawn for a round.
+        /// The most samples that may be drawn for a round.
         most: u64,
     },
     /// The rule, the behaviour, the problem or the server refuses a parameter.
     #[error(transparent)]
     Core(#[from] fedstay::Error),
-    /// The data cannot be had, read or dealt out.
+    /// The data cannot be found, read or dealt out.
     #[error(transparent)]
     Data(#[from] DataError),
     /// The model refuses its size, its data or its weights.
@@ -226,13 +226,13 @@ pub enum SpecError {
 }
 
 impl SpecError {
-    /// Names the file in which this is wrong.
+    /// Names the file in which the error is.
     #[must_use]
     pub fn in_file(self, path: &Path) -> Self {
         Self::In { place: one_line(&path.display().to_string()), error: Box::new(self) }
     }
 
-    /// Names the file on which another stands, in which this is wrong.
+    /// Names the base file in which the error is.
     pub(crate) fn in_base(self, path: &Path) -> Self {
         let place = format!("base {}", one_line(&path.display().to_string()));
         Self::In { place, error: Box::new(self) }
@@ -247,7 +247,7 @@ impl SpecError {
         }
     }
 
-    /// Tells what is wrong with a text that is not TOML in one line, with the place.
+    /// Describes in one line, with the place, what is wrong with a text that is not TOML.
     pub(crate) fn syntax(error: toml::de::Error, text: &str) -> Self {
         let before = error.span().and_then(|span| text.get(..span.start));
         let place = before.map(|before| {
@@ -259,7 +259,7 @@ impl SpecError {
         Self::Syntax { place: place.unwrap_or_default(), why, error: Box::new(error) }
     }
 
-    /// Tells in one line why a table cannot be read.
+    /// Describes in one line why a table cannot be read.
     pub(super) fn unreadable(error: toml::de::Error) -> Self {
         Self::Unreadable { why: one_line(error.message()), error: Box::new(error) }
     }

@@ -5,7 +5,7 @@ use fedstay::{Aggregator, Behaviour, Policy, Rule};
 use toml::{Table, Value};
 
 /// The experiment under another rule: `ada-gd+halve`, `fedavg+early-stop`. What the file says about
-/// the rule is kept where it is the same one.
+/// the rule is kept if it is the same one.
 ///
 /// # Errors
 /// When the label carries something that a rule cannot.
@@ -69,7 +69,7 @@ fn policies() -> impl Iterator<Item = &'static str> {
     Policy::LIST.iter().map(|entry| entry.name).filter(|name| *name != "none")
 }
 
-/// The behaviours a label can carry: those that need nothing else said.
+/// The behaviours a label can carry: those that need no further keys.
 fn behaviours() -> impl Iterator<Item = &'static str> {
     Behaviour::LIST.iter().map(|entry| entry.name).filter(|name| *name != "mixed")
 }
@@ -122,7 +122,7 @@ mod tests {
                 let label = format!("{}+{}", entry.name, change.name);
                 let changed = under(Table::new(), &label).unwrap();
                 let changed: Rule = changed["rule"].clone().try_into().unwrap();
-                // What is printed is what was asked for; not everything is.
+                // What is printed is what was asked for; not everything is printed.
                 let printed = changed.facts().label;
                 assert!(printed.is_empty() || printed == [change.name], "{label}: {printed:?}");
                 assert_eq!(printed.is_empty(), matches!(change.name, "stop" | "horizon"));

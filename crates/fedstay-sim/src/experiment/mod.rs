@@ -35,9 +35,9 @@ use toml::Table;
 
 /// A whole experiment: every key has its value.
 ///
-/// Unknown keys are refused before this is read (see [`KEYS`]); serde could not, because the keys of
-/// [`Training`] stand on the same level. [`from_table`](Self::from_table) completes what serde's own
-/// reader wants to be whole.
+/// Unknown keys are refused before this is read (see [`KEYS`]); serde could not do so, because the
+/// keys of [`Training`] stand on the same level. [`from_table`](Self::from_table) completes a table
+/// first, since serde's own reader needs it whole.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Experiment {
     /// The seed of all randomness.
@@ -46,12 +46,13 @@ pub struct Experiment {
     pub rounds: u32,
     /// The server's step size η.
     pub step_size: f64,
-    /// The precision at which an agent is content: one for all, one an agent, or relative.
+    /// The target loss at which an agent is content: one for all, one per agent, or relative.
     pub epsilon: Epsilon,
-    /// Keep the Gram matrices of the agents' gradients, for `fedstay check`.
+    /// Whether to keep the Gram matrices of the agents' gradients, for `fedstay check`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub record_gram: bool,
-    /// Flag agents whose reports contradict themselves; where that is a proof, if not given.
+    /// Whether to flag agents whose reports contradict themselves; by default, where that is a
+    /// proof.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check_reports: Option<bool>,
     /// Tell of every agent what it ends with, what it would have made alone, and how often it idled.
@@ -104,7 +105,7 @@ impl Experiment {
         Ok(experiment)
     }
 
-    /// The text of a file that says all of it.
+    /// The text of a file that gives every key.
     ///
     /// # Errors
     /// Never, for an experiment that was parsed.
@@ -112,7 +113,7 @@ impl Experiment {
         Ok(toml::to_string(self)?)
     }
 
-    /// The problem, if it is on one.
+    /// The problem, if the experiment is on one.
     pub fn problem(&self) -> Option<&Problem> {
         match &self.work {
             Work::Problem(problem) => Some(problem),
@@ -120,7 +121,7 @@ impl Experiment {
         }
     }
 
-    /// What is trained, if it trains on data.
+    /// What is trained, if the experiment trains on data.
     pub fn training(&self) -> Option<&Training> {
         match &self.work {
             Work::Problem(_) => None,
@@ -149,7 +150,7 @@ impl Experiment {
     }
 
     /// Whether honest agents report exact losses and gradients of convex functions, both at the
-    /// weights they received: inequalities between them are then proofs.
+    /// weights they received. Inequalities between them are then proofs.
     pub fn is_convex(&self) -> bool {
         let sets_loads = self.rule.facts().sets_loads;
         let convex = match &self.work {
@@ -168,7 +169,7 @@ impl Experiment {
         rule_label(&self.rule, &self.policy, &self.behaviour)
     }
 
-    /// Checks what depends on several keys, or is another part's to know.
+    /// Checks what depends on several keys, or what only another part knows.
     fn check(&self) -> Result<(), SpecError> {
         self.behaviour.check()?;
         if let Some(privacy) = &self.privacy {

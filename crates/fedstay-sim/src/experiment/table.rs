@@ -4,7 +4,7 @@ use super::SpecError;
 use crate::text::one_line;
 use toml::{Table, Value};
 
-/// Reads TOML. What is wrong with it is told in one line, with the place.
+/// Reads TOML. An error says in one line what is wrong, and where.
 ///
 /// # Errors
 /// When the text is not TOML.
@@ -20,7 +20,7 @@ pub(crate) fn parse_value(text: &str) -> Value {
         .unwrap_or_else(|| Value::String(text.to_owned()))
 }
 
-/// Sets `a.b.c` in a table, and makes the tables on the path to it.
+/// Sets `a.b.c` in a table, and creates the tables on the path to it.
 pub(crate) fn put(table: &mut Table, key: &str, value: Value) -> Result<(), SpecError> {
     if key.split('.').any(str::is_empty) {
         return Err(SpecError::NotAName { key: one_line(key) });

@@ -1,4 +1,4 @@
-//! What somebody who starts an experiment should know, though it may be just what is meant.
+//! What somebody who starts an experiment should know, though it may be just what they intend.
 
 use super::{Epsilon, Experiment, Work};
 
@@ -8,8 +8,8 @@ impl Experiment {
         self.out_of_reach().into_iter().collect()
     }
 
-    /// Agents whose target loss is lower than any loss there is. Not an error: with ε = 0 nobody
-    /// leaves, which is how a step size is tuned.
+    /// Agents whose target loss is lower than any possible loss. This is not an error: with ε = 0
+    /// nobody leaves, which is how a step size is tuned.
     fn out_of_reach(&self) -> Option<String> {
         let can_reach = |epsilon: f64| match &self.work {
             Work::Problem(problem) => problem.can_reach(epsilon),

@@ -12,8 +12,8 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use toml::Table;
 
-/// What an experiment works on. In a file, a problem is the table `[problem]`; without it the keys of
-/// [`Training`] stand at the top.
+/// What an experiment works on. In a file, a problem is the table `[problem]`; without it, the keys
+/// of [`Training`] stand at the top.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Work {
     /// A named problem with exact oracles, which brings its own agents.
@@ -31,17 +31,18 @@ pub struct Training {
     /// How many devices there are; those that do not take part serve the population metric.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub population: Option<usize>,
-    /// The share of the agents still in that is asked each round.
+    /// The share of the remaining agents that is asked each round.
     pub participation: f64,
     /// On which loss an agent decides.
     pub decides_on: DecidesOn,
     /// Whether the last remaining agent continues to train.
     pub last_stays: bool,
-    /// Every how many rounds loss and accuracy of all agents and the population are measured.
+    /// How many rounds lie between two measurements of the loss and accuracy of all agents and the
+    /// population.
     pub eval_every: u32,
-    /// The data.
+    /// The data set.
     pub data: Data,
-    /// How they are dealt to the agents.
+    /// How the rows are dealt to the agents.
     pub partition: Partition,
     /// The model.
     pub model: Model,

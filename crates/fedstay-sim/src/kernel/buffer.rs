@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
-/// One cache line; its alignment is the point of it.
+/// One cache line, made for its alignment.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 struct CacheLine([f32; 16]);
@@ -21,8 +21,8 @@ impl Buffer {
         Self { lines: vec![CacheLine([0.0; 16]); len.div_ceil(16)], len }
     }
 
-    /// Sets the length. What the buffer then holds is unspecified (but always initialised);
-    /// it allocates only when it grows beyond anything asked for before.
+    /// Sets the length. The buffer's contents are then unspecified (but always initialised); it
+    /// allocates only when it grows beyond any earlier length.
     pub(crate) fn resize(&mut self, len: usize) {
         if len > self.lines.len() * 16 {
             self.lines.resize(len.div_ceil(16), CacheLine([0.0; 16]));

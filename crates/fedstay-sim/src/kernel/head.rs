@@ -1,15 +1,15 @@
 //! The last step of a classifier: from logits to per-sample losses, hits and gradients.
 //!
 //! Logits come class by class, `logits[class * tile + row]`, so that the work runs along the rows
-//! and vectorises. A row's numbers never depend on its neighbours. Losses are built from
-//! terms that are never negative: an early exit relies on it.
+//! and vectorises. A row's numbers never depend on its neighbours. Losses are built from terms that
+//! are never negative: an early exit relies on that.
 
 use super::multiversion;
 use super::scalar::{exp, log1p, softplus};
 
 /// A tile holds a multiple of this many rows, a vector.
 pub(crate) const LANES: usize = 16;
-/// Rows handled together.
+/// The number of rows handled together.
 const CHUNK: usize = 64;
 
 multiversion! {
@@ -75,7 +75,7 @@ multiversion! {
     }
 }
 
-/// What is known of each row of a chunk while its classes are gone through.
+/// What is known of each row of a chunk while its classes are visited.
 struct Scratch {
     /// The largest logit.
     top: [f32; CHUNK],
@@ -125,7 +125,7 @@ impl Scratch {
         }
     }
 
-    /// Where the label's logit is the largest the loss is ln(1 + sum): it keeps its relative
+    /// Where the label's logit is the largest, the loss is ln(1 + sum), which keeps its relative
     /// precision however small it is.
     #[inline(always)]
     fn finish(&mut self, losses: &mut [f32]) {

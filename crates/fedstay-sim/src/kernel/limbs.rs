@@ -5,18 +5,18 @@
 //! The folded weights of an output are rounded to 24 bits of their largest, `w_j s_j ≈ unit q_j`,
 //! and every `q` is written in balanced base 256, `q = l0 + 256 l1 + 65536 l2` with digits in
 //! -128..=127. Products of a byte and a digit are summed exactly in 32 bits, and the three sums
-//! combined in `f64`. So the only error is the rounding of the weights, that of an `f32`, and the
-//! result does not depend on tiles, order, or which machine does it.
+//! combined in `f64`. So the only error is the rounding of the weights, which is that of an `f32`,
+//! and the result does not depend on tiles, order, or which machine computes it.
 
 #![cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "x86-64 only"))]
 
 use super::rows::RowsData;
 
-/// Digits of a weight.
+/// The number of digits of a weight.
 const LIMBS: usize = 3;
-/// Outputs in a vector.
+/// The number of outputs in a vector.
 pub(crate) const LANES: usize = 16;
-/// Inputs in a dot product instruction.
+/// The number of inputs in a dot product instruction.
 const GROUP: usize = 4;
 /// Rows of a register tile; with three digits each they fill 24 of the 32 registers.
 const ROWS: usize = 8;
@@ -91,8 +91,9 @@ impl Limbs {
     /// `z = x Wᵀ + b` for the rows of `index`, rows of `z` [`stride`](Self::stride) apart.
     ///
     /// # Panics
-    /// Where VNNI is missing, rows have another length, or a row or `z` is out of range: mistakes
-    /// of the caller's. Whether the data [`fit`](Self::fit) is for the caller to ask, once.
+    /// Where VNNI is missing, rows have another length, or a row or `z` is out of range: these are
+    /// mistakes of the caller. It is for the caller to check, once, that the data
+    /// [`fit`](Self::fit).
     pub(crate) fn forward(&self, data: RowsData<'_>, index: &[u32], z: &mut [f32]) {
         assert!(super::Isa::Vnni.is_available(), "no VNNI");
         assert!(Self::can_read(data) && data.features() == self.scale.len(), "other data");
@@ -100,8 +101,8 @@ impl Limbs {
         assert!(index.iter().all(|row| (*row as usize) < data.len()));
         #[cfg(target_arch = "x86_64")]
         if let RowsData::Bytes { rows, .. } = data {
-            // SAFETY: the instructions are there, every row of `index` is inside `rows`, and `z`
-            // holds a row for each of them, all checked above.
+            // SAFETY: the instructions are available, every row of `index` is inside `rows`, and
+            // `z` holds a row for each of them, all checked above.
             unsafe { x86::forward(self, rows, index, z) };
         }
     }
@@ -128,7 +129,7 @@ fn quantise(row: &[f32], scale: &[f32], digits: &mut [i32]) -> f64 {
         }
     }
     let top = tops.into_iter().fold(0.0, f64::max);
-    // A row of zeros, or one so small that its unit would be no normal number, is zero.
+    // A row of zeros, or one so small that its unit would not be a normal number, is zero.
     if top < f64::MIN_POSITIVE * 2.0 * LARGEST {
         digits.fill(0);
         return 0.0;
@@ -149,7 +150,7 @@ mod x86 {
     use super::{GROUP, LANES, LIMBS, LimbLine, Limbs, ROWS};
 
     /// # Safety
-    /// VNNI is there, every row of `index` lies inside `rows`, and `z` has a row for each.
+    /// VNNI is available, every row of `index` lies inside `rows`, and `z` has a row for each.
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
     pub(super) unsafe fn forward(limbs: &Limbs, rows: &[u8], index: &[u32], z: &mut [f32]) {
         let features = limbs.scale.len();
@@ -180,7 +181,7 @@ mod x86 {
     /// surrounds it cannot cost the sums their registers.
     ///
     /// # Safety
-    /// VNNI is there; each row is followed by four bytes for every three lines.
+    /// VNNI is available; each row is followed by four bytes for every three lines.
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
     #[inline(never)]
     unsafe fn tile_sums(rows: &[*const u8; ROWS], lines: &[LimbLine]) -> [[__m512i; LIMBS]; ROWS] {
@@ -284,7 +285,7 @@ mod tests {
                         top = top.max((w * f64::from(scale[j])).abs());
                         size += f64::from(bytes[j]);
                     }
-                    // Half a unit a weight, and the rounding of the result.
+                    // Half a unit per weight, and the rounding of the result.
                     let allowed = 0.5001 * top / LARGEST * size + 1e-7 * want.abs() + 1e-12;
                     assert!(
                         (f64::from(z[output]) - want).abs() <= allowed,

@@ -34,8 +34,8 @@ impl<'a> Matrix<'a> {
     }
 }
 
-/// `dst = beta * dst + alpha * lhs * rhs`, where `dst` is described by `shape` (whose own data is
-/// not looked at). With `beta == 0` the old content of `dst` is not read, so it may be anything.
+/// `dst = beta * dst + alpha * lhs * rhs`, where `dst` is described by `shape` (whose own data are
+/// ignored). With `beta == 0` the old content of `dst` is not read, so it may be anything.
 pub(crate) fn matmul(
     dst: &mut [f32],
     shape: Matrix<'_>,

@@ -20,7 +20,7 @@ pub(crate) mod panel;
 pub mod rows;
 pub mod scalar;
 
-/// The instruction set the kernels use. Ordered: a later one includes the earlier ones.
+/// The instruction set the kernels use. They are ordered: a later one includes the earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Isa {
     /// What every machine of the target has.
@@ -88,7 +88,7 @@ macro_rules! multiversion {
                     body($($arg),*);
                 }
                 assert!(isa.is_available(), "this machine lacks {isa:?}");
-                // SAFETY: the instructions are there, as just asserted.
+                // SAFETY: the instructions are available, as just asserted.
                 if isa >= $crate::kernel::Isa::Avx512 {
                     return unsafe { avx512($($arg),*) };
                 }

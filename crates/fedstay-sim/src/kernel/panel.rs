@@ -6,9 +6,9 @@
 //! - the gradient `S = beta S + alpha dzᵀ x`: eight inputs broadcast against a line of `dz`;
 //! - the move `W - eta S`, made on the fly for one block of [`BLOCK`] inputs at a time.
 //!
-//! Rows are widened to `f32` a block at a time as well, straight from 8-bit data: the conversion
-//! is the packing, and a block of everything stays in the nearest cache. [`Panels::turn`] does the
-//! gradient of one step and the forward product of the next while a block is there.
+//! Rows are widened to `f32` one block at a time as well, straight from 8-bit data: the conversion
+//! is the packing, and a block of everything stays in the nearest cache. [`Panels::turn`] computes
+//! the gradient of one step and the forward product of the next while a block is there.
 //!
 //! Every output element is one chain of fused multiply-adds over the inputs in their order, so a
 //! row's result does not depend on its neighbours, and `turn` gives the bits of its two halves.
@@ -17,13 +17,13 @@
 
 use super::rows::RowsData;
 
-/// Inputs handled together.
+/// The number of inputs handled together.
 const BLOCK: usize = 64;
-/// Rows (forward) or inputs (gradient) of a register tile.
+/// The number of rows (forward) or inputs (gradient) of a register tile.
 const SIDE: usize = 8;
-/// Floats in a vector.
+/// The number of floats in a vector.
 const LANES: usize = 16;
-/// The most rows a call may be given.
+/// The most rows per call.
 pub(crate) const MAX_ROWS: usize = 64;
 
 /// The shape of a panelled weight matrix.
@@ -31,15 +31,15 @@ pub(crate) const MAX_ROWS: usize = 64;
 pub(crate) struct Panels {
     features: usize,
     outputs: usize,
-    /// Vectors in a line: 1 or 2.
+    /// The number of vectors in a line: 1 or 2.
     vectors: usize,
-    /// Panels.
+    /// The number of panels.
     count: usize,
     /// Features rounded up to `SIDE`.
     padded: usize,
 }
 
-/// The rows a call is about.
+/// The rows a call works on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PanelRows<'a> {
     /// All rows.
@@ -51,7 +51,7 @@ pub(crate) struct PanelRows<'a> {
 /// What a gradient is added to: `sum = beta * sum + alpha * dzᵀ x`.
 #[derive(Debug)]
 pub(crate) struct Gradient<'a> {
-    /// The derivative with respect to the layer's output, `stride()` apart, a row a sample.
+    /// The derivative with respect to the layer's output, one row per sample, `stride()` apart.
     pub(crate) dz: &'a [f32],
     /// The sum, in panels. Not read when `beta` is 0.
     pub(crate) sum: &'a mut [f32],
@@ -78,12 +78,12 @@ impl Panels {
         self.count * self.width()
     }
 
-    /// Floats in all panels.
+    /// The number of floats in all panels.
     pub(crate) fn len(&self) -> usize {
         self.padded * self.stride()
     }
 
-    /// From rows of weights (`[outputs][features]`) to panels.
+    /// Copies rows of weights (`[outputs][features]`) to panels.
     pub(crate) fn pack(&self, weights: &[f32], panels: &mut [f32]) {
         assert_eq!((weights.len(), panels.len()), (self.outputs * self.features, self.len()));
         panels.fill(0.0);
@@ -94,7 +94,7 @@ impl Panels {
         }
     }
 
-    /// From panels to rows, each element multiplied by `factor`.
+    /// Copies panels to rows, each element multiplied by `factor`.
     ///
     /// # Panics
     /// As [`forward`](Self::forward).
@@ -114,8 +114,8 @@ impl Panels {
         }
     }
 
-    /// Visits the elements of a square of 16 outputs by 16 inputs, as far as they exist, with
-    /// their places in rows and in panels.
+    /// Visits the elements of a square of 16 outputs by 16 inputs, as far as they exist, with their
+    /// positions in rows and in panels.
     #[inline(always)]
     fn exchange_square(&self, output: usize, input: usize, mut visit: impl FnMut(usize, usize)) {
         let width = self.width();
@@ -127,10 +127,10 @@ impl Panels {
     }
 
     /// `z += x Wᵀ`. Rows of `z` are [`stride`](Self::stride) apart; those up to the next multiple
-    /// of eight are written as well, with values that mean nothing.
+    /// of eight are written as well, with meaningless values.
     ///
     /// # Panics
-    /// Where AVX-512 is missing or a slice is too short: a mistake of the caller's.
+    /// Where AVX-512 is missing or a slice is too short: a mistake of the caller.
     pub(crate) fn forward(&self, batch: PanelRows<'_>, weights: &[f32], z: &mut [f32]) {
         self.check(batch, weights);
         assert!(z.len() >= batch.index.len().next_multiple_of(SIDE) * self.stride());
@@ -259,7 +259,7 @@ mod tests {
         }
     }
 
-    /// The fused step is its two halves, to the bit.
+    /// The fused step equals its two halves, to the bit.
     #[test]
     fn a_turn_is_a_gradient_and_a_forward() {
         if !crate::kernel::Isa::Avx512.is_available() {

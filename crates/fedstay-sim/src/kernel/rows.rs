@@ -9,9 +9,9 @@ pub enum RowsData<'a> {
     Bytes {
         /// The rows, `scale.len()` bytes each.
         rows: &'a [u8],
-        /// A factor for every feature.
+        /// One factor per feature.
         scale: &'a [f32],
-        /// A summand for every feature.
+        /// One summand per feature.
         shift: &'a [f32],
     },
     /// Features as they are.
@@ -41,8 +41,8 @@ impl RowsData<'_> {
         }
     }
 
-    /// Writes features `from..` of one row, as they are meant, to the front of `out` and zeros
-    /// where the row ends before `out` does.
+    /// Writes features `from..` of one row, with the affine map applied, to the front of `out`, and
+    /// zeros where the row ends before `out` does.
     #[inline(always)]
     pub(crate) fn fill(&self, row: usize, from: usize, out: &mut [f32]) {
         let features = self.features();

@@ -20,7 +20,7 @@ pub enum Activation {
     Tanh,
 }
 
-/// eˣ; below -87 the smallest normal number, above 88 the value there.
+/// eˣ; below −87 the smallest normal number, above 88 the value there.
 #[inline(always)]
 #[must_use]
 pub fn exp(x: f32) -> f32 {
@@ -41,7 +41,7 @@ pub fn exp(x: f32) -> f32 {
     mantissa * f32::from_bits((shifted.to_bits() << 23).wrapping_add(127 << 23))
 }
 
-/// ln(1 + u) for u ≥ 0, accurate also where u is tiny.
+/// ln(1 + u) for u ≥ 0, accurate even where u is tiny.
 #[inline(always)]
 #[must_use]
 pub fn log1p(u: f32) -> f32 {
@@ -88,7 +88,7 @@ pub fn softplus(x: f32) -> (f32, f32) {
     (positive_part(x) + log1p_of_unit(e), slope)
 }
 
-/// max(x, 0), but a NaN stays one.
+/// max(x, 0), except that a NaN stays NaN.
 #[inline(always)]
 fn positive_part(x: f32) -> f32 {
     if x < 0.0 { 0.0 } else { x }

@@ -7,41 +7,41 @@ pub enum Error {
     /// A model without inputs, outputs or hidden units.
     #[error("a model needs at least one {what}, got 0")]
     Zero {
-        /// What there were none of.
+        /// What the model has none of.
         what: &'static str,
     },
-    /// Logistic regression tells two classes apart.
+    /// Logistic regression can only tell two classes apart.
     #[error("logistic regression needs exactly 2 classes, got {classes}; use softmax-regression")]
     NotBinary {
-        /// How many classes the data have.
+        /// The number of classes in the data.
         classes: usize,
     },
-    /// More weights than fit in memory.
+    /// The weights would not fit in memory.
     #[error(
         "the model would have {weights} weights, but may have at most {most}: \
          lower model.hidden"
     )]
     TooManyWeights {
-        /// How many there would be; the largest number there is where it would be more.
+        /// How many weights there would be; the largest possible number if there would be more.
         weights: u128,
-        /// How many are allowed.
+        /// How many weights are allowed.
         most: u64,
     },
-    /// More layers than anybody would wait for.
+    /// There are more layers than anybody would wait for.
     #[error("model.hidden lists {layers} layers, but may list at most {most}")]
     TooManyLayers {
         /// How many hidden layers were asked for.
         layers: usize,
-        /// How many are allowed.
+        /// How many hidden layers are allowed.
         most: usize,
     },
-    /// More classes than labels can name.
+    /// There are more classes than labels can name.
     #[error("{classes} classes are more than a label can name (65536)")]
     TooManyClasses {
         /// How many classes were asked for.
         classes: usize,
     },
-    /// A slice of the wrong length.
+    /// A slice has the wrong length.
     #[error("{what}: expected {expected} values, got {got}")]
     Length {
         /// Which slice.
@@ -59,13 +59,13 @@ pub enum Error {
         /// The rows' features.
         got: usize,
     },
-    /// No rows, or an empty batch.
+    /// There are no rows, or a batch is empty.
     #[error("{what} is empty: a mean over no samples is not defined")]
     Empty {
         /// What was empty.
         what: &'static str,
     },
-    /// A label that names no class.
+    /// A label does not name a class.
     #[error("row {row} has label {label}, but the model knows the classes 0 to {}", classes - 1)]
     Label {
         /// The first such row.
@@ -75,21 +75,21 @@ pub enum Error {
         /// How many classes there are.
         classes: usize,
     },
-    /// A batch that refers to a row that is not there.
+    /// A batch refers to a row that does not exist.
     #[error("a batch refers to row {row}, but there are only {rows} rows")]
     Row {
         /// The row asked for.
         row: u32,
-        /// How many there are.
+        /// How many rows there are.
         rows: usize,
     },
-    /// More rows than an index can name.
+    /// There are more rows than an index can name.
     #[error("{rows} rows are more than one agent can hold (4294967295)")]
     TooManyRows {
-        /// How many were given.
+        /// How many rows were given.
         rows: usize,
     },
-    /// A number that is not finite (in 32 bits) where one must be.
+    /// A number that must be finite in 32 bits is not.
     #[error("{what} {index} is {value}: it must be finite in 32 bits")]
     NotFinite {
         /// What kind of number.
@@ -99,10 +99,10 @@ pub enum Error {
         /// Its value.
         value: f64,
     },
-    /// A bound that is not a number.
+    /// A bound is not a number.
     #[error("the bound of a decision is not a number")]
     Bound,
-    /// A step size or proximal weight that is negative or not finite.
+    /// A step size or proximal weight is negative or not finite.
     #[error("{what} is {value}: it must be finite and not negative")]
     Negative {
         /// Which setting.
@@ -110,7 +110,7 @@ pub enum Error {
         /// Its value.
         value: f64,
     },
-    /// Weights quantised for one scaling of the bytes and used with another.
+    /// Weights were quantised for one scaling of the bytes and used with another.
     #[error(
         "these weights were folded with another scaling of the bytes: load them once for each data set"
     )]

@@ -7,14 +7,14 @@ use super::{Error, Loaded, LossSum, Network, Rows, Workspace};
 pub struct Evaluation {
     /// The mean loss. It does not depend on the order of the rows.
     pub loss: f64,
-    /// How many rows were guessed right.
+    /// How many rows were classified correctly.
     pub correct: usize,
     /// How many rows there were.
     pub samples: usize,
 }
 
 impl Evaluation {
-    /// The share of rows guessed right.
+    /// The share of rows that were classified correctly.
     #[must_use]
     pub fn accuracy(&self) -> f64 {
         self.correct as f64 / self.samples as f64
@@ -24,9 +24,9 @@ impl Evaluation {
 /// Whether a mean loss is at most a bound.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Decision {
-    /// It is, and this is the exact loss.
+    /// It is at most the bound, and this is the exact loss.
     AtMost(f64),
-    /// It is not, and the loss is at least this, which itself is above the bound.
+    /// It is above the bound, and so is this lower bound of the loss.
     Above(f64),
 }
 
@@ -38,25 +38,25 @@ impl Decision {
     }
 }
 
-/// In which order an agent's rows are looked at: hardest first, by what was last seen of each. A
-/// row that was never seen counts as the hardest, so at first the rows come as they are, and all
-/// have been seen after a few decisions; a row that was easy is not looked at again until those
-/// before it have become as easy. It changes how soon a decision falls and how large the lower
+/// The order in which an agent's rows are looked at: hardest first, by the last loss of each. A row
+/// that was never seen counts as the hardest, so at first the rows come as they are, and all have
+/// been seen after a few decisions; a row that was easy is not looked at again until those before
+/// it have become as easy. The order changes how soon a decision is reached and how large the lower
 /// bound is, never the decision.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Order {
-    /// For every row its last loss above its number, from the largest to the smallest.
+    /// For every row, its last loss above its number, from the largest to the smallest.
     keys: Vec<u64>,
 }
 
-/// Sorts by loss, then rows of equal loss from the last to the first. Losses are never negative,
-/// so their bits sort like they do.
+/// Sorts by loss, then rows of equal loss from the last to the first. Losses are never negative, so
+/// their bits sort as they do.
 fn key(row: u32, loss: f32) -> u64 {
     u64::from(loss.to_bits()) << 32 | u64::from(!row)
 }
 
 impl Order {
-    /// An order for as many rows as there are, keeping the one there is if it fits.
+    /// Makes the order fit the number of rows, keeping the current one if it does.
     fn fit(&mut self, rows: usize) {
         if self.keys.len() != rows {
             self.keys.clear();
@@ -77,7 +77,7 @@ impl Order {
         }
     }
 
-    /// A stable sort, because it is fast where the rest is in order already.
+    /// Sorts the keys. The sort is stable because that one is fast where most is already in order.
     fn sort(&mut self) {
         self.keys.sort_by(|a, b| b.cmp(a));
     }
@@ -88,7 +88,7 @@ impl Network {
     /// rows are the hardest, for the decisions to come.
     ///
     /// # Errors
-    /// Everything that is wrong with the input, see [`Error`].
+    /// If anything is wrong with the input, see [`Error`].
     pub fn evaluate(
         &self,
         weights: &Loaded,
@@ -123,7 +123,8 @@ impl Network {
     }
 
     /// Whether the mean loss over all rows is at most `bound`: exactly the comparison
-    /// `evaluate(..).loss <= bound`, but a *no* falls as soon as the rows seen so far prove it.
+    /// `evaluate(..).loss <= bound`, but it returns as soon as the rows seen so far prove the loss
+    /// to be above.
     ///
     /// # Errors
     /// [`Error::Bound`] if the bound is not a number, else as [`evaluate`](Self::evaluate).

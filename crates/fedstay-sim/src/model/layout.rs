@@ -20,7 +20,7 @@ pub struct Layout {
 }
 
 /// How many weights linear layers between these widths have. It saturates instead of wrapping, so
-/// that absurd widths are seen to be absurd before memory is taken for them.
+/// that absurd widths are recognised before memory is allocated for them.
 pub(crate) fn count(widths: &[usize]) -> u128 {
     widths.windows(2).fold(0u128, |count, pair| {
         let (inputs, outputs) = (pair[0] as u128, pair[1] as u128);
@@ -60,7 +60,7 @@ impl Layout {
         self.tensors.last().map_or(0, |tensor| tensor.range.end)
     }
 
-    /// Weight and bias of a layer.
+    /// The ranges of the weight and the bias of a layer.
     pub(crate) fn layer(&self, layer: usize) -> (Range<usize>, Range<usize>) {
         (self.tensors[2 * layer].range.clone(), self.tensors[2 * layer + 1].range.clone())
     }

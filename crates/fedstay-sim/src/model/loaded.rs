@@ -1,4 +1,4 @@
-//! Weights as agents compute with them.
+//! The weights as agents compute with them.
 
 use std::sync::OnceLock;
 
@@ -7,7 +7,7 @@ use super::{Error, Network, RowsData};
 use crate::kernel::buffer::Buffer;
 use crate::kernel::limbs::Limbs;
 
-/// A model's weights in `f32`, with the forms that kernels want, each made when first asked for.
+/// A model's weights in `f32`, with the forms that kernels want, each made when it is first needed.
 /// It can be shared between threads.
 #[derive(Debug, Clone)]
 pub struct Loaded {
@@ -33,7 +33,7 @@ impl Loaded {
         &self.flat
     }
 
-    /// These weights plus `by * direction`, for instance where an agent stands after K local steps
+    /// These weights plus `by * direction`: for instance, where an agent stands after K local steps
     /// (`by = -eta * K`, the direction being the mean of its gradients).
     ///
     /// # Errors
@@ -69,7 +69,7 @@ impl Loaded {
         })
     }
 
-    /// The first layer quantised for these rows, which must be readable as such.
+    /// The first layer quantised for these rows, which must be readable that way.
     pub(crate) fn limbs(&self, network: &Network, data: RowsData<'_>) -> Result<&Limbs, Error> {
         let RowsData::Bytes { scale, shift, .. } = data else { return Err(Error::Scaling) };
         let limbs = self.limbs.get_or_init(|| {

@@ -1,6 +1,6 @@
 //! Logistic regression: one linear output z = w·x + b for labels 0 and 1.
 //!
-//! F(w, b) = mean over samples of ln(1 + e^z) - y z. Convex. The guess is 1 where z > 0.
+//! F(w, b) = mean over samples of ln(1 + e^z) - y z, which is convex. The guess is 1 where z > 0.
 
 use serde::{Deserialize, Serialize};
 

@@ -25,12 +25,12 @@ impl Default for Mlp {
     }
 }
 
-/// The most hidden layers: a pass through more takes longer than anybody would wait for.
+/// The most hidden layers: a pass through more takes longer than anybody would wait.
 const MOST_LAYERS: usize = 100;
 
 impl Architecture for Mlp {
-    /// Losses of hidden units bend both ways; without any it is softmax regression, but nobody
-    /// should lean on that.
+    /// Hidden units make the loss non-convex. Without any this is softmax regression, but nobody
+    /// should rely on that.
     fn is_convex(&self) -> bool {
         false
     }
@@ -40,7 +40,7 @@ impl Architecture for Mlp {
             let layers = self.hidden.len();
             return Err(Error::TooManyLayers { layers, most: MOST_LAYERS });
         }
-        // There are at least one feature and one class on either side.
+        // There is at least one feature and one class on either side.
         let widths: Vec<usize> =
             std::iter::once(1).chain(self.hidden.iter().copied()).chain([1]).collect();
         check_size(&widths)

@@ -6,7 +6,7 @@
 //! computes ([`Network::load`]). Everything an agent asks of a model is a method of `Network`:
 //!
 //! - [`Network::evaluate`]: the exact mean loss and the accuracy over rows;
-//! - [`Network::decide`]: is the mean loss at most a bound? The same answer, usually much sooner;
+//! - [`Network::decide`]: whether the mean loss is at most a bound, usually found out much sooner;
 //! - [`Network::local_steps`] and [`Network::loss_and_gradient`]: what a report is made of.
 //!
 //! They run on the calling thread, reuse one [`Workspace`], and give the same bits whatever else
@@ -49,8 +49,8 @@ pub use workspace::Workspace;
 /// A kind of model: which network it is for given data.
 pub trait Architecture {
     /// Whether the loss is convex in the weights. Where it is, a contradiction between two reports
-    /// of an agent is a proof that it does not tell the truth, so there is no default: a model that
-    /// says nothing must not make liars of honest agents.
+    /// of an agent proves that it does not tell the truth. There is no default: a model that says
+    /// nothing must not make liars of honest agents.
     fn is_convex(&self) -> bool;
 
     /// Checks what can be checked before the data are known.
@@ -81,7 +81,7 @@ pub enum Model {
 }
 
 impl Model {
-    /// Every kind with what it is, in the order they are listed.
+    /// Every kind with a description, in the order in which they are listed.
     pub const KINDS: [(&'static str, &'static str); 3] = [
         ("softmax-regression", "one linear layer and a softmax: convex"),
         ("logistic-regression", "one linear output and a logistic loss, for two classes: convex"),

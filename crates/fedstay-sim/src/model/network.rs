@@ -1,4 +1,4 @@
-//! A stack of linear layers: its shape, its weights' layout and how it is started.
+//! A stack of linear layers: its shape, the layout of its weights, and how they are initialised.
 
 use rand_chacha::ChaCha8Rng;
 
@@ -19,7 +19,7 @@ pub(crate) enum Head {
 /// The most weights of a model: half a gigabyte in the server's `f64`, of which it keeps several.
 pub(crate) const MOST_WEIGHTS: u64 = 1 << 26;
 
-/// Refuses widths whose weights would not fit in memory, before memory is taken for them.
+/// Refuses widths whose weights would not fit in memory, before memory is allocated for them.
 pub(crate) fn check_size(widths: &[usize]) -> Result<(), Error> {
     match count(widths) {
         weights if weights > u128::from(MOST_WEIGHTS) => {
@@ -32,7 +32,7 @@ pub(crate) fn check_size(widths: &[usize]) -> Result<(), Error> {
 /// A model for given data: what to compute, without the weights.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Network {
-    /// Features, hidden widths, outputs.
+    /// The widths: features, hidden layers, outputs.
     pub(crate) widths: Vec<usize>,
     pub(crate) activation: Activation,
     pub(crate) head: Head,
@@ -77,7 +77,7 @@ impl Network {
         self.widths[0]
     }
 
-    /// Labels are below this.
+    /// The number of classes: labels are below this.
     #[must_use]
     pub fn classes(&self) -> usize {
         match self.head {
@@ -92,7 +92,7 @@ impl Network {
         self.init.draw(&self.layout, rng)
     }
 
-    /// Takes over the server's weights, rounded to the `f32` agents compute with. Once a round is
+    /// Takes over the server's weights, rounded to the `f32` agents compute with. Once per round is
     /// enough: all agents share the result, and the forms kernels want are made on first use.
     ///
     /// # Errors
@@ -108,7 +108,7 @@ impl Network {
         self.widths.len() - 1
     }
 
-    /// Rows of the right kind, weights of the right length.
+    /// Checks that the rows have the right shape and the weights the right length.
     pub(crate) fn check(&self, weights: &Loaded, rows: &Rows<'_>) -> Result<(), Error> {
         length("weights", self.layout.parameters(), weights.flat().len())?;
         let got = rows.data().features();

@@ -24,7 +24,7 @@ pub(crate) struct Accumulate {
 }
 
 impl Network {
-    /// The best way for these rows.
+    /// The fastest way to compute the first layer of these rows.
     pub(crate) fn first<'a>(
         &self,
         weights: &'a Loaded,
@@ -79,9 +79,9 @@ impl Network {
         }
     }
 
-    /// From the first layer's output of the rows in `work.index` to all gradients above the first
-    /// layer's weights, which are left to the caller with `work.errors[0]`. Returns the sum of the
-    /// rows' losses.
+    /// Goes from the first layer's output of the rows in `work.index` to all gradients except that
+    /// of the first layer's weights, which is left to the caller with `work.errors[0]`. Returns the
+    /// sum of the rows' losses.
     pub(crate) fn train_tile(
         &self,
         flat: &[f32],
@@ -105,7 +105,7 @@ impl Network {
         work.losses[..count].iter().map(|loss| f64::from(*loss)).sum()
     }
 
-    /// Buffers for tiles of this many rows.
+    /// Sizes the buffers for tiles of this many rows.
     pub(crate) fn size_buffers(&self, tile: usize, work: &mut Workspace) {
         let stride = |layer: usize| match layer {
             0 => self.panels.stride(),
@@ -129,7 +129,7 @@ impl Network {
         work.labels.resize(padded, 0);
     }
 
-    /// The first layer of the rows in `work.index`, in panels.
+    /// Computes the first layer of the rows in `work.index`, in panels.
     pub(crate) fn first_panelled(
         &self,
         flat: &[f32],
@@ -142,8 +142,8 @@ impl Network {
         self.panels.forward(batch, panels, &mut work.values[0]);
     }
 
-    /// The first layer of the rows in `work.index`, through `gemm`, given its weights as a matrix
-    /// of inputs by outputs. Leaves the rows' inputs in `work`.
+    /// Computes the first layer of the rows in `work.index` through `gemm`, given its weights as a
+    /// matrix of inputs by outputs. Leaves the rows' inputs in `work`.
     pub(crate) fn first_plain(
         &self,
         flat: &[f32],
@@ -167,7 +167,7 @@ impl Network {
         }
     }
 
-    /// From the first layer's output, in `work.values[0]`, to the logits.
+    /// Goes from the first layer's output, in `work.values[0]`, to the logits.
     fn forward(
         &self,
         flat: &[f32],
@@ -216,7 +216,8 @@ impl Network {
         }
     }
 
-    /// From the gradient with respect to the logits to those of every layer but the first's weights.
+    /// Goes from the gradient with respect to the logits to all others except that of the first
+    /// layer's weights.
     fn backward(
         &self,
         flat: &[f32],
@@ -228,7 +229,7 @@ impl Network {
         let top = self.layers() - 1;
         let width = self.widths[top + 1];
         let padded = work.logits.len() / width;
-        // The top layer's error in the order of the others.
+        // The top layer's error in the same order as the others.
         let top_stride = if top == 0 { stride } else { width };
         for row in 0..count {
             for output in 0..width {
@@ -263,7 +264,7 @@ impl Network {
         add_columns(&work.errors[0], stride, count, into, &mut work.sum[bias]);
     }
 
-    /// The gradient of the first layer's weights, through `gemm`, from `work.errors[0]`.
+    /// Adds the gradient of the first layer's weights, through `gemm`, from `work.errors[0]`.
     pub(crate) fn first_gradient_plain(&self, into: Accumulate, work: &mut Workspace) {
         let (count, features, width) = (work.index.len(), self.widths[0], self.widths[1]);
         let x = Matrix::rows(&work.inputs, count, features, features);
@@ -273,7 +274,7 @@ impl Network {
     }
 }
 
-/// `sum = beta * sum + alpha * (sums of the columns)`, rows in their order.
+/// `sum = beta * sum + alpha * (sums of the columns)`, with the rows added in order.
 fn add_columns(errors: &[f32], stride: usize, count: usize, into: Accumulate, sum: &mut [f32]) {
     for (column, sum) in sum.iter_mut().enumerate() {
         let total: f32 = (0..count).map(|row| errors[row * stride + column]).sum();

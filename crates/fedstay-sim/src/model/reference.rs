@@ -1,4 +1,4 @@
-//! The same models in `f64`, as plainly as they can be written, to hold the fast ones against.
+//! The same models in `f64`, written as plainly as possible, to check the fast ones against.
 
 use super::network::Head;
 use super::{Activation, Network, Rows};
@@ -23,7 +23,7 @@ pub(crate) fn mean_loss(network: &Network, weights: &[f64], rows: &Rows<'_>, bat
     batch.iter().map(|row| losses[*row as usize]).sum::<f64>() / batch.len() as f64
 }
 
-/// The gradient of that by central differences.
+/// The gradient of the mean loss by central differences.
 pub(crate) fn gradient(
     network: &Network,
     weights: &[f64],

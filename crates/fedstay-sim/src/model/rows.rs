@@ -63,14 +63,14 @@ impl<'a> Rows<'a> {
 /// Which rows a gradient is taken over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Batch<'a> {
-    /// All of them.
+    /// All rows.
     All,
-    /// These, in this order; a row may come twice.
+    /// These rows, in this order; a row may come twice.
     Rows(&'a [u32]),
 }
 
 impl Batch<'_> {
-    /// How many samples it has.
+    /// How many samples the batch has.
     pub(crate) fn len(&self, rows: &Rows<'_>) -> usize {
         match self {
             Self::All => rows.len(),
@@ -78,7 +78,7 @@ impl Batch<'_> {
         }
     }
 
-    /// Not empty, and every row there.
+    /// Checks that the batch is not empty and that every row exists.
     pub(crate) fn check(&self, rows: &Rows<'_>) -> Result<(), Error> {
         let Self::Rows(index) = self else { return Ok(()) };
         if index.is_empty() {
@@ -90,7 +90,7 @@ impl Batch<'_> {
         }
     }
 
-    /// Samples `from..from + count` of it, into `index`.
+    /// Writes samples `from..from + count` of the batch to `index`.
     pub(crate) fn tile(&self, from: usize, count: usize, index: &mut Vec<u32>) {
         index.clear();
         match self {

@@ -1,7 +1,8 @@
 //! Softmax regression: one linear layer, as many outputs as classes.
 //!
-//! F(W, b) = mean over samples of ln Σ_c exp(z_c - z_y), z = W x + b. Convex. With [`Init::ZeroOutput`]
-//! it starts at zero, where every class is equally likely and the loss is ln(classes).
+//! F(W, b) = mean over samples of ln Σ_c exp(z_c - z_y) with z = W x + b, which is convex. With
+//! [`Init::ZeroOutput`] it starts at zero, where every class is equally likely and the loss is
+//! ln(classes).
 
 use serde::{Deserialize, Serialize};
 

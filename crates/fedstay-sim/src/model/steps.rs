@@ -1,9 +1,9 @@
-//! Local work: gradients along K local steps, or K gradients at one place.
+//! Local work: gradients along K local steps, or K gradients at one point.
 //!
-//! With S the sum of the gradients so far, an agent that started at w stands at u = w - η S. That
-//! is all there is to keep: FedProx's pull μ (u - w) is -μη S, so a step is
-//! S ← (1 - μη) S + ∇F(u; batch), the direction of a report is S / K, and nothing is lost to
-//! rounding when η is tiny.
+//! With S the sum of the gradients so far, an agent that started at w stands at u = w - η S.
+//! Nothing else has to be kept: FedProx's pull μ (u - w) is -μη S, so a step is S ← (1 - μη) S +
+//! ∇F(u; batch), the direction of a report is S / K, and nothing is lost to rounding when η is
+//! tiny.
 
 use super::pass::Accumulate;
 use super::rows::length;
@@ -14,25 +14,25 @@ use crate::kernel::panel;
 /// What an agent does between two gradients.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Walk {
-    /// Takes a step: local SGD, and FedProx where `mu` is not 0.
+    /// It takes a step: local SGD, and FedProx where `mu` is not 0.
     Descend {
         /// The local step size η.
         eta: f32,
         /// FedProx's μ, which adds μ (u - w) to every gradient.
         mu: f32,
     },
-    /// Stays: mini-batch SGD, K gradients at the received weights.
+    /// It stays: mini-batch SGD, K gradients at the received weights.
     Stand,
 }
 
 impl Network {
-    /// The mean of K gradients, one a batch, from the received weights on. Where the agent then
-    /// stands is [`weights.displaced(direction, -eta * K)`](Loaded::displaced).
+    /// The mean of K gradients, one per batch, starting at the received weights. The agent then
+    /// stands at [`weights.displaced(direction, -eta * K)`](Loaded::displaced).
     ///
-    /// Returns the mean of the batches' losses, each where its gradient was taken.
+    /// Returns the mean of the batches' losses, each taken where its gradient was.
     ///
     /// # Errors
-    /// Everything that is wrong with the input, see [`Error`]. A walk that diverges is no error:
+    /// If anything is wrong with the input, see [`Error`]. A path that diverges is not an error:
     /// the direction is then not finite.
     pub fn local_steps(
         &self,
@@ -95,7 +95,7 @@ impl Network {
         self.local_steps(weights, rows, &[batch], Walk::Stand, gradient, work)
     }
 
-    /// The walk with the first layer through `gemm`; leaves the sum of gradients in `work`.
+    /// Takes the steps with the first layer through `gemm`; leaves the sum of gradients in `work`.
     fn walk_plain(
         &self,
         weights: &Loaded,
@@ -127,8 +127,8 @@ impl Network {
         total
     }
 
-    /// The walk with the first layer in panels; leaves the sum of gradients in `work`, that of the
-    /// first layer's weights in panels.
+    /// Takes the steps with the first layer in panels; leaves the sum of gradients in `work`, that
+    /// of the first layer's weights in panels.
     fn walk_panelled(
         &self,
         weights: &Loaded,
@@ -147,7 +147,7 @@ impl Network {
         let stride = self.panels.stride();
         let small = |batch: &Batch<'_>| batch.len(rows) <= panel::MAX_ROWS;
         let mut total = 0.0;
-        // Whether the last step has already done this one's first layer.
+        // Whether the last step has already computed this one's first layer.
         let mut begun = false;
         for (step, batch) in batches.iter().enumerate() {
             let stands = step == 0 || eta == 0.0;
@@ -183,7 +183,7 @@ impl Network {
                 follower.tile(0, follower.len(rows), &mut next);
                 let bias = self.layout.layer(0).1;
                 let z = &mut work.values[0];
-                // The bias this step leads to; `moved` itself is still in use.
+                // The bias after this step; `moved` itself is still in use.
                 for row in z.chunks_exact_mut(stride).take(next.len()) {
                     displace(&weights.flat()[bias.clone()], eta, &work.sum[bias.clone()], row);
                 }

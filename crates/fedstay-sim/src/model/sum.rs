@@ -1,9 +1,9 @@
 //! Sums of losses that do not depend on the order of the samples.
 //!
 //! A sample's loss is counted in units of 2⁻⁴⁰ (about 1e-12) and summed as an integer, so a sum is
-//! exact, whatever the order, the tiles or the threads. As losses are never negative, a partial
-//! sum is a lower bound of the whole one *in the same arithmetic*: when it alone decides that a
-//! mean is above a bound, the full evaluation would have said the same, bit for bit.
+//! exact, whatever the order, the tiles or the threads. As losses are never negative, a partial sum
+//! is a lower bound of the whole one *in the same arithmetic*: when it alone shows that a mean is
+//! above a bound, the full evaluation would have said the same, bit for bit.
 
 /// The largest loss a sample can have, 2²³. One that is larger, or not a number (weights that
 /// diverged), counts as this: the mean stays finite, and far above any bound anybody would set.
@@ -24,24 +24,24 @@ impl LossSum {
         self.0 += u128::from((f64::from(loss) / UNIT) as u64);
     }
 
-    /// Adds another sum: the samples of both.
+    /// Adds another sum: it then covers the samples of both.
     pub fn merge(&mut self, other: Self) {
         self.0 += other.0;
     }
 
-    /// The mean over `samples` samples. Never decreases when the sum grows.
+    /// The mean over `samples` samples. It never decreases when the sum grows.
     #[must_use]
     pub fn mean(self, samples: usize) -> f64 {
         self.0 as f64 * UNIT / samples as f64
     }
 
-    /// The largest sum whose mean over `samples` is at most `bound`; `None` if even an empty sum
-    /// is above it. `bound` is a number.
+    /// The largest sum whose mean over `samples` is at most `bound`, which must be a number; `None`
+    /// if even an empty sum is above it.
     pub(crate) fn largest_at_most(bound: f64, samples: usize) -> Option<Self> {
         if bound < 0.0 {
             return None;
         }
-        // `mean` rounds, so the guess may be off by a little: settle it with `mean` itself. The
+        // `mean` rounds, so the guess may be slightly off: it is settled with `mean` itself. The
         // predicate is monotone, and the whole range is 128 bits wide.
         let (mut low, mut high) = (0u128, (samples as u128 * (LOSS_CEILING as u128 + 1)) << 40);
         if Self(high).mean(samples) <= bound {

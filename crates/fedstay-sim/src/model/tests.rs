@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use super::*;
 use crate::kernel::Isa;
 
-/// Sample to borrow rows from, as bytes and as the floats those mean.
+/// A sample to borrow rows from, as bytes and as the floats they stand for.
 struct Sample {
     bytes: Vec<u8>,
     scale: Vec<f32>,
@@ -103,7 +103,7 @@ fn gradients_agree_with_finite_differences() {
     }
 }
 
-/// By how much the loss half way between two random points is above the mean of the losses there:
+/// By how much the loss halfway between two random points exceeds the mean of the losses there:
 /// never, for a convex one.
 fn bulge(model: &Model, features: usize, classes: usize) -> f64 {
     let network = model.network(features, classes).unwrap();
@@ -112,7 +112,7 @@ fn bulge(model: &Model, features: usize, classes: usize) -> f64 {
     let loss = |weights: &[f64]| reference::mean_loss(&network, weights, &data.floats(), &all);
     let bulges = (0..50).map(|seed| {
         let [a, b] = [start(&network, 2 * seed), start(&network, 2 * seed + 1)];
-        // Farther apart than where training starts, so that bends show.
+        // Farther apart than where training starts, so that curvature shows.
         let [a, b] = [a, b].map(|w| w.iter().map(|value| 8.0 * value).collect::<Vec<f64>>());
         let middle: Vec<f64> = a.iter().zip(&b).map(|(a, b)| 0.5 * (a + b)).collect();
         loss(&middle) - 0.5 * (loss(&a) + loss(&b))
@@ -130,7 +130,7 @@ fn a_model_is_convex_only_if_it_says_so_and_then_it_is() {
             assert!(bulge(&model, features, classes) <= 1e-9, "{model:?}");
         }
     }
-    // The test can tell: a net with hidden units is caught.
+    // The test can fail: a network with hidden units is caught.
     assert!(bulge(&mlp(&[6], Activation::Tanh, Init::He), 12, 3) > 0.01);
 }
 
@@ -148,7 +148,7 @@ fn a_model_too_large_for_memory_is_refused_before_memory_is_taken() {
         assert!(matches!(early, Some(Error::TooManyWeights { .. })), "{hidden:?}: {early:?}");
         assert!(matches!(late, Error::TooManyWeights { .. }), "{hidden:?}: {late}");
     }
-    // Only with its inputs is this one too large.
+    // This one is too large only together with its inputs.
     let (early, late) = refused(&[10_000_000]);
     assert_eq!(early, None);
     assert!(matches!(late, Error::TooManyWeights { weights: 750_000_010, .. }), "{late}");
@@ -300,7 +300,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     /// The law of early exit: at any weights and bound, in any order of the rows, on any kernel,
-    /// the decision is the full evaluation's comparison.
+    /// the decision is the comparison that the full evaluation makes.
     #[test]
     fn decisions_are_those_of_full_evaluation(
         which in 0usize..10, samples in 1usize..400, seed in 0u64..1000, size in 0.1f64..8.0, share in 0.0f64..2.0,

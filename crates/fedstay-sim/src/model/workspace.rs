@@ -8,13 +8,13 @@ use crate::kernel::{Isa, head, panel};
 #[derive(Debug, Clone)]
 pub struct Workspace {
     pub(crate) isa: Isa,
-    /// The rows of the current tile.
+    /// The row numbers of the current tile.
     pub(crate) index: Vec<u32>,
     /// Their labels.
     pub(crate) labels: Vec<u32>,
     /// Their inputs, where a kernel does not read rows itself.
     pub(crate) inputs: Buffer,
-    /// What each hidden layer gives, `[row][stride]`.
+    /// The output of each hidden layer, `[row][stride]`.
     pub(crate) values: Vec<Buffer>,
     /// The activations' derivatives there.
     pub(crate) slopes: Vec<Buffer>,
@@ -41,13 +41,13 @@ impl Default for Workspace {
 }
 
 impl Workspace {
-    /// For the best kernels of this machine.
+    /// A workspace for the best kernels of this machine.
     #[must_use]
     pub fn new() -> Self {
         Self::with_isa(Isa::detect())
     }
 
-    /// For given kernels, or the best ones below them that this machine has.
+    /// A workspace for given kernels, or the best ones below them that this machine has.
     #[must_use]
     pub fn with_isa(isa: Isa) -> Self {
         Self {
@@ -75,8 +75,9 @@ impl Workspace {
         self.isa
     }
 
-    /// Rows handled together. It is fixed, and short tiles are filled up, because the `gemm` crate
-    /// may choose its summation order by the shape; so a row's result depends on the row alone.
+    /// The number of rows handled together. It is fixed, and short tiles are filled up, because the
+    /// `gemm` crate may choose its summation order by the shape; this way a row's result depends on
+    /// the row alone.
     pub(crate) fn tile(&self) -> usize {
         const { assert!(panel::MAX_ROWS.is_multiple_of(head::LANES)) }
         if self.isa >= Isa::Avx512 { panel::MAX_ROWS } else { 256 }

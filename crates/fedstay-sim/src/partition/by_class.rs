@@ -1,9 +1,9 @@
 //! Device i has class i, and some of every other.
 //!
 //! First every device gets n rows of its own class or classes. Then it keeps a share of them, the
-//! rest of all devices is pooled, and the pool is dealt out evenly at random. The share it keeps
-//! is q *as described* (a larger q is more heterogeneous, as in the paper's text and figures) or
-//! 1 − q *as printed* (the paper's formula, D̂_i = (1−q)·D_i ∪ (1/n)·D̂).
+//! other rows of all devices are pooled, and the pool is dealt out evenly at random. The share it
+//! keeps is q *as described* (a larger q is more heterogeneous, as in the paper's text and figures)
+//! or 1 − q *as printed* (the paper's formula, D̂_i = (1−q)·D_i ∪ (1/n)·D̂).
 //!
 //! Reference: *On the Effect of Defections in Federated Learning and How to Prevent Them*,
 //! arXiv 2311.16459, appendix "Generating Data with Heterogeneity q".
@@ -15,17 +15,17 @@ use serde::{Deserialize, Serialize};
 use super::Deal;
 use crate::data::{ClassRef, DataError, Fits};
 
-/// One class a device, or any map from devices to classes.
+/// One class per device, or any map from devices to classes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ByClass {
-    /// The heterogeneity, from 0 to 1; what it means is said by `mix`.
+    /// The heterogeneity, from 0 to 1; `mix` says what it means.
     #[serde(default = "nine_tenths")]
     pub q: f64,
     /// How `q` is read.
     #[serde(default)]
     pub mix: Mix,
-    /// The classes of each device: device i gets as many rows of each class in `map[i]`. With
+    /// The classes of each device: device i gets equally many rows of each class in `map[i]`. With
     /// more devices than entries the map starts again. By default device i has class i.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub map: Option<Vec<Vec<ClassRef>>>,
@@ -35,10 +35,10 @@ pub struct ByClass {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mix {
-    /// Keep the share q of one's own, pool 1 − q.
+    /// Keep the share q of a device's own rows, pool 1 − q.
     #[default]
     AsDescribed,
-    /// Keep the share 1 − q of one's own, pool q.
+    /// Keep the share 1 − q of a device's own rows, pool q.
     AsPrinted,
 }
 
@@ -61,7 +61,7 @@ impl ByClass {
         }
     }
 
-    /// What it does, with the reading of q.
+    /// A description of the partition, with the reading of q.
     pub(super) fn describe(&self) -> String {
         let classes = if self.map.is_some() { "classes by map" } else { "one class a device" };
         let reading = match self.mix {
@@ -72,14 +72,14 @@ impl ByClass {
         format!("{classes}, q = {} {reading} (keeps {percent}% of its own)", self.q)
     }
 
-    /// Deals.
+    /// Deals the rows out.
     pub(super) fn deal(
         &self,
         deal: &Deal<'_>,
         rng: &mut ChaCha8Rng,
     ) -> Result<Vec<Vec<usize>>, DataError> {
         if !(0.0..=1.0).contains(&self.q) {
-            let why = format!("{} is no share: choose one from 0 to 1", self.q);
+            let why = format!("{} is not a share: choose one from 0 to 1", self.q);
             return Err(DataError::setting("partition.q", why));
         }
         let map = self.resolve(deal)?;
@@ -129,7 +129,7 @@ fn shares(classes: &[usize], each: usize) -> impl Iterator<Item = (usize, usize)
     classes.iter().enumerate().map(share)
 }
 
-/// The rows a device gets: those asked for, else the most that every class can serve.
+/// How many rows a device gets: those asked for, else the most that every class can serve.
 fn rows_each(deal: &Deal<'_>, map: &[Vec<usize>], has: &[usize]) -> Result<usize, DataError> {
     let short = |each: usize| {
         let mut needs = vec![0usize; has.len()];

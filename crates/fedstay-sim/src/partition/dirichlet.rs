@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 use super::Deal;
 use crate::data::DataError;
 
-/// Random mixtures: near one class a device for a small `alpha`, near i.i.d. for a large one.
+/// Random mixtures: close to one class per device for a small `alpha`, close to i.i.d. for a large
+/// one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Dirichlet {
@@ -23,7 +24,7 @@ pub struct Dirichlet {
 }
 
 impl Dirichlet {
-    /// Deals.
+    /// Deals the rows out.
     pub(super) fn deal(
         &self,
         deal: &Deal<'_>,
@@ -48,14 +49,15 @@ impl Dirichlet {
     }
 }
 
-/// A class from `mixture` among those with rows left. There is one: `rows_each` saw to it.
+/// Draws a class from `mixture` among those with rows left. There is one: `rows_each` made sure of
+/// it.
 fn draw(mixture: &[f64], classes: &[Vec<usize>], rng: &mut ChaCha8Rng) -> usize {
     let open = || classes.iter().enumerate().filter(|(_, rows)| !rows.is_empty());
     let total: f64 = open().map(|(class, _)| mixture[class]).sum();
     let mut target = rng.random::<f64>() * total;
     let mut chosen = None;
     for (class, rows) in open() {
-        // With nothing of its mixture left, a device takes from the class that has most.
+        // With nothing of its mixture left, a device takes from the class that has the most rows.
         if total > 0.0 {
             chosen = Some(class);
             target -= mixture[class];

@@ -2,18 +2,18 @@
 
 use std::fmt::Write;
 
-/// The classes of every device.
+/// How many rows of each class every device has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Histogram {
     /// The classes' names.
     pub classes: Vec<String>,
-    /// For every device, its rows of each class.
+    /// For every device, the number of its rows of each class.
     pub counts: Vec<Vec<usize>>,
 }
 
 /// More classes than this are drawn as a list of the largest.
 const COLUMNS: usize = 12;
-/// The characters of a column.
+/// The width of a column in characters.
 const CELL: usize = 7;
 
 impl Histogram {

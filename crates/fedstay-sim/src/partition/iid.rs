@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use super::Deal;
 use crate::data::DataError;
 
-/// No heterogeneity but chance.
+/// A partition with no heterogeneity but chance.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Iid {}
 
 impl Iid {
-    /// Deals.
+    /// Deals the rows out.
     pub(super) fn deal(
         &self,
         deal: &Deal<'_>,

@@ -1,7 +1,7 @@
 //! Who holds what: dealing the training rows out to devices.
 //!
 //! Every way of dealing is one file in this folder and one kind of [`Partition`]. All devices end
-//! with equally many rows, no row goes to two of them, and chance comes from the given stream
+//! up with equally many rows, no row goes to two of them, and chance comes from the given stream
 //! alone.
 
 use rand::seq::SliceRandom;
@@ -42,7 +42,7 @@ impl Default for Partition {
     }
 }
 
-/// What is dealt out, and to how many.
+/// What is dealt out, and to how many devices.
 #[derive(Debug, Clone, Copy)]
 pub struct Deal<'a> {
     /// The class of every training row.
@@ -51,12 +51,12 @@ pub struct Deal<'a> {
     pub classes: &'a [String],
     /// How many devices there are.
     pub devices: usize,
-    /// The rows of a device; as many as all can have alike, if not given.
+    /// The rows of a device; by default as many as all can have equally.
     pub per_agent: Option<usize>,
 }
 
 impl Partition {
-    /// Every kind with what it is, in the order they are listed.
+    /// Every kind with a description, in the order in which they are listed.
     pub const KINDS: [(&'static str, &'static str); 4] = [
         ("by-class", "device i has class i and, by q and mix, some of every other"),
         ("dirichlet", "every device draws its own mixture of classes, uneven for a small alpha"),
@@ -74,7 +74,7 @@ impl Partition {
         }
     }
 
-    /// What it does, for the head of an output; with a `q` it names the reading.
+    /// A description for the head of an output; with a `q` it names the reading.
     pub fn describe(&self) -> String {
         match self {
             Partition::ByClass(by_class) => by_class.describe(),
@@ -84,7 +84,7 @@ impl Partition {
         }
     }
 
-    /// The rows of every device, each device's in random order.
+    /// Deals out the rows: those of every device, each in random order.
     pub fn deal(
         &self,
         deal: &Deal<'_>,
@@ -97,7 +97,7 @@ impl Partition {
             return Err(DataError::setting("data.per_agent", "must be at least 1"));
         }
         if deal.devices > deal.labels.len() {
-            // Before anything is counted for each of them.
+            // Checked before anything is counted for each device.
             return Err(deal.too_few(deal.per_agent.unwrap_or(1), 0));
         }
         let mut devices = match self {
@@ -122,7 +122,7 @@ impl Deal<'_> {
         rows
     }
 
-    /// The rows of a device where any row may go to any device.
+    /// How many rows a device gets where any row may go to any device.
     fn rows_each(&self) -> Result<usize, DataError> {
         let most = self.labels.len() / self.devices;
         match self.per_agent.unwrap_or(most.max(1)) {
@@ -131,7 +131,7 @@ impl Deal<'_> {
         }
     }
 
-    /// Says that there are not so many rows for every device, but `fits`.
+    /// The error that there are not enough rows for every device, but would be with `fits` each.
     fn too_few(&self, rows: usize, fits: usize) -> DataError {
         DataError::TooFew {
             has: self.labels.len(),

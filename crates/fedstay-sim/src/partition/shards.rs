@@ -13,11 +13,11 @@ use serde::{Deserialize, Serialize};
 use super::Deal;
 use crate::data::DataError;
 
-/// Pieces of the sorted rows.
+/// Every device gets a few pieces of the sorted rows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shards {
-    /// The shards of a device.
+    /// The number of shards of a device.
     #[serde(default = "two")]
     pub k: usize,
 }
@@ -27,7 +27,7 @@ fn two() -> usize {
 }
 
 impl Shards {
-    /// Deals.
+    /// Deals the rows out.
     pub(super) fn deal(
         &self,
         deal: &Deal<'_>,
@@ -39,7 +39,7 @@ impl Shards {
             return Err(DataError::setting("partition.k", why));
         }
         if deal.per_agent.is_some() && !each.is_multiple_of(self.k) {
-            let why = format!("{each} is no multiple of partition.k = {}", self.k);
+            let why = format!("{each} is not a multiple of partition.k = {}", self.k);
             return Err(DataError::setting("data.per_agent", why));
         }
         let sorted = deal.shuffled_classes(rng).concat();

@@ -162,7 +162,7 @@ fn what_cannot_be_dealt_says_what_to_lower() {
     assert!(told(&Partition::Shards(Shards { k: 0 }), 1, None).starts_with("partition.k: 0"));
     assert!(
         told(&Partition::Shards(Shards { k: 3 }), 1, Some(10))
-            .contains("no multiple of partition.k = 3")
+            .contains("not a multiple of partition.k = 3")
     );
     for alpha in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         assert!(

@@ -1,8 +1,8 @@
 //! What `--resume` needs, tied to the files it belongs to.
 //!
-//! Two lines: the second is the checkpoint, the first has its schema and the hash of the second. The
-//! checkpoint holds the hash of `config.toml` and how far the journals had come, with their hashes,
-//! so that nothing is continued that was changed in between.
+//! Two lines: the second is the checkpoint, the first has its schema and the hash of the second.
+//! The checkpoint holds the hash of `config.toml` and how far the journals had come, with their
+//! hashes, so that a run whose files were changed in between is not continued.
 
 use super::FolderError;
 use super::disk::{named, write_private};
@@ -14,16 +14,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 const SCHEMA: &str = "fedstay.checkpoint/2";
-/// What came before had no hashes: nothing says whether its files still belong together.
+/// The earlier schema had no hashes: nothing says whether its files still belong together.
 const WITHOUT_HASHES: &str = "fedstay.checkpoint/1";
 
-/// What was asked for beyond the experiment and changes the summary: a resumed run does it too.
+/// What was asked for beyond the experiment that changes the summary: a resumed run does it too.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Asked {
-    /// Every agent's story.
+    /// Whether to tell every agent's story.
     pub story: bool,
-    /// The same run with nobody leaving.
+    /// Whether to do the same run with nobody leaving.
     pub counterfactual: bool,
 }
 
@@ -39,7 +39,7 @@ pub struct Checkpoint<S> {
     pub gram: Option<Mark>,
     /// What was asked for beyond the experiment.
     pub asked: Asked,
-    /// Server, agents and books; none before the first round.
+    /// Server, agents and books; `None` before the first round.
     pub state: Option<S>,
 }
 
@@ -60,10 +60,10 @@ pub fn hash_of(text: &str) -> String {
 }
 
 impl<S: Serialize> Checkpoint<S> {
-    /// Writes it into a run's folder, for its owner's eyes: it holds every agent's losses.
+    /// Writes it into a run's folder, readable only by its owner: it holds every agent's losses.
     ///
     /// # Errors
-    /// When the disk is full; the checkpoint before is then still there.
+    /// When the disk is full; the previous checkpoint is then still there.
     pub fn write(&self, folder: &Path) -> io::Result<()> {
         let body = to_line(self)?;
         let first =

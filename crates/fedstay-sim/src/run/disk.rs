@@ -1,12 +1,12 @@
-//! Files that are there as a whole, or not at all.
+//! Files that are written as a whole, or not at all.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 
 /// Writes a file under a temporary name beside it and renames it, so that a reader, a crash or a
-/// full disk never meets half of it. The temporary name carries the process id: two programs that
-/// write the same file do not meet there. An error names the file.
+/// full disk never sees half of it. The temporary name carries the process id, so that two programs
+/// that write the same file do not collide there. An error names the file.
 ///
 /// # Errors
 /// When the folder cannot be written to or the disk is full; the old file is then still there.
@@ -14,7 +14,7 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     replace(path, bytes, OpenOptions::new().write(true).create(true).truncate(true))
 }
 
-/// The same for a file that only its owner may read, where the system knows owners.
+/// Writes a file as [`write_whole`] does, readable only by its owner where the system knows owners.
 pub(super) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true);
@@ -36,22 +36,22 @@ fn replace(path: &Path, bytes: &[u8], options: &OpenOptions) -> io::Result<()> {
         sync_folder_of(path)
     });
     renamed.map_err(|error| {
-        // Nothing more can be done about a temporary file that does not go away.
+        // Nothing more can be done about a temporary file that cannot be removed.
         let _ = std::fs::remove_file(&temporary);
         named(path)(error)
     })
 }
 
-/// Waits until the disk knows a new name, so that a power cut does not bring the old file back.
+/// Waits until a new name is on disk, so that a power cut does not bring the old file back.
 pub(super) fn sync_folder_of(path: &Path) -> io::Result<()> {
-    // Elsewhere a folder cannot be opened as a file, and the system sees to it by itself.
+    // On other systems a folder cannot be opened as a file, and the system does this by itself.
     #[cfg(unix)]
     {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         let synced = File::open(parent.unwrap_or(Path::new("."))).and_then(|f| f.sync_all());
         use io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
         match synced {
-            // A disk that cannot do it, or a folder that may be written to and not read.
+            // A disk that cannot sync a folder, or a folder that may be written to but not read.
             Err(error) if matches!(error.kind(), InvalidInput | PermissionDenied | Unsupported) => {
             }
             other => other?,
@@ -61,8 +61,8 @@ pub(super) fn sync_folder_of(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes what writers that were killed left behind in a run's folder: `NAME.PROCESS.tmp`. For
-/// whoever holds the folder's lock.
+/// Removes what killed writers left behind in a run's folder: `NAME.PROCESS.tmp`. The caller must
+/// hold the folder's lock.
 pub(super) fn remove_leftovers(folder: &Path) -> io::Result<()> {
     for entry in std::fs::read_dir(folder).map_err(named(folder))? {
         let path = entry.map_err(named(folder))?.path();

@@ -3,15 +3,16 @@
 //! | file | what |
 //! |---|---|
 //! | `config.toml` | the whole experiment, with seed and version |
-//! | `rounds.jsonl` | a header, then one line a round |
-//! | `gram.jsonl` | with `record_gram`: the agents' Gram matrix, one line a round |
+//! | `rounds.jsonl` | a header, then one line per round |
+//! | `gram.jsonl` | with `record_gram`: the agents' Gram matrix, one line per round |
 //! | `checkpoint` | what `--resume` needs |
 //! | `model.safetensors` | the delivered weights, under the names PyTorch gives the layers |
 //! | `summary.json` | the verdict; there only once the run is over |
 //!
 //! A line goes to the operating system as soon as its round is over. A checkpoint is taken now and
-//! then, and tells how long the files were at that moment and their hashes; resuming cuts them back
-//! to it and computes what follows again, to the same bytes. One process at a time: see `lock.rs`.
+//! then, and records how long the files were at that moment and their hashes; resuming cuts them
+//! back to it and computes what follows again, to the same bytes. Only one process at a time may
+//! write a folder: see `lock.rs`.
 
 use super::checkpoint::{Asked, Checkpoint, hash_of};
 use super::disk::{named, sync_folder_of, write_whole};
@@ -26,7 +27,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The most work a killed run has to do again.
+/// The most work, in time, that a killed run has to do again.
 const BETWEEN_CHECKPOINTS: Duration = Duration::from_millis(500);
 
 /// What can go wrong with a run's folder.
@@ -35,7 +36,7 @@ pub enum FolderError {
     /// The disk is full, a folder is missing or may not be written to.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// The folder holds something else than what was asked for.
+    /// The folder holds something other than what was asked for.
     #[error("{0}")]
     Content(String),
     /// There is a run in it already, or another process is writing it now.
@@ -44,25 +45,25 @@ pub enum FolderError {
     /// A file of the run is not what the run had written; it is not continued.
     #[error("{} {how}", file.display())]
     Changed {
-        /// Which.
+        /// The file.
         file: PathBuf,
-        /// What is the matter with it.
+        /// What is wrong with it.
         how: String,
     },
     /// Its experiment cannot be used.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// Its run cannot be saved or taken up.
+    /// The run cannot be saved or continued.
     #[error(transparent)]
     Run(#[from] Error),
 }
 
-/// Who makes a run, and so how it is continued: what error messages say depends on it.
+/// Who drives a run, and so how it is continued: what error messages say depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Driver {
     /// The command line, whose agents are computed here.
     Command,
-    /// A program in Python that has the agents, Flower's for instance. They may join late.
+    /// A program in Python that has the agents, such as Flower's. They may join late.
     Python,
 }
 
@@ -85,9 +86,9 @@ impl Driver {
         match self {
             Self::Command => {
                 let config = path.join("config.toml");
-                format!("begin anew with `fedstay run {} --out ANOTHER`", config.display())
+                format!("start again with `fedstay run {} --out ANOTHER`", config.display())
             }
-            Self::Python => "begin anew in another folder".to_owned(),
+            Self::Python => "start again in another folder".to_owned(),
         }
     }
 
@@ -97,7 +98,7 @@ impl Driver {
         self.told(path, FolderError::Changed { file: path.join("checkpoint"), how })
     }
 
-    /// An error with what can be done about it.
+    /// An error, with what can be done about it.
     fn told(self, path: &Path, error: FolderError) -> FolderError {
         match error {
             FolderError::Changed { file, how } => FolderError::Content(format!(
@@ -117,7 +118,7 @@ pub struct Start<'a> {
     pub config: &'a str,
     /// The first line of `rounds.jsonl`.
     pub header: &'a Header,
-    /// Whether the agents' Gram matrices are kept, too.
+    /// Whether the agents' Gram matrices are kept as well.
     pub gram: bool,
     /// What a resumed run must do too.
     pub asked: Asked,
@@ -130,11 +131,11 @@ pub struct CutOff {
     pub folder: Folder,
     /// The text of its `config.toml`.
     pub config: String,
-    /// Where it stood; nowhere before its first round.
+    /// Where it stood; `None` before its first round.
     pub state: Option<SessionState>,
 }
 
-/// The folder of a run that is being written. A [`Book`].
+/// The folder of a run that is being written. It is a [`Book`].
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
@@ -145,12 +146,12 @@ pub struct Folder {
     asked: Asked,
     between_checkpoints: Duration,
     last_checkpoint: Option<Instant>,
-    /// Last, so that it is given back when everything else is closed.
+    /// Last, so that it is released after everything else is closed.
     _lock: RunLock,
 }
 
 impl Folder {
-    /// A new folder for a run that has not begun.
+    /// Creates a folder for a run that has not begun.
     ///
     /// # Errors
     /// When there is a run in it already, another process is making one, or it cannot be written to.
@@ -165,7 +166,7 @@ impl Folder {
                 driver.elsewhere()
             ))),
         };
-        // Before the lock too, so that a run that is over keeps its folder as it is.
+        // Checked before the lock is taken too, so that a finished run's folder stays as it is.
         vacant()?;
         std::fs::create_dir_all(path).map_err(named(path))?;
         let lock = RunLock::take(path)?;
@@ -191,7 +192,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// The folder of a run that was cut off, as it was at the last checkpoint.
+    /// Opens the folder of a run that was cut off, as it was at the last checkpoint.
     ///
     /// # Errors
     /// When there is no run, it is over, another process is writing it, or one of its files was
@@ -241,7 +242,7 @@ impl Folder {
         let rounds = path.join("rounds.jsonl");
         let rounds = match driver {
             Driver::Command => Journal::resume(&rounds, &saved.rounds)?,
-            // Somebody may have joined in a round that was lost: the next one writes the header anew.
+            // Somebody may have joined in a round that was lost: the next one rewrites the header.
             Driver::Python => Journal::resume_under_any_header(&rounds, &saved.rounds)?,
         };
         let gram = saved.gram.as_ref();
@@ -260,18 +261,18 @@ impl Folder {
         Ok(CutOff { folder, config, state: saved.state })
     }
 
-    /// The same folder with another pause between two checkpoints.
+    /// The same folder with another interval between two checkpoints.
     #[must_use]
     pub fn with_pause(self, between_checkpoints: Duration) -> Self {
         Self { between_checkpoints, ..self }
     }
 
-    /// Where it is.
+    /// The folder's path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What is to be found out beyond the experiment.
+    /// What is asked for beyond the experiment.
     pub fn asked(&self) -> Asked {
         self.asked
     }
@@ -293,7 +294,7 @@ impl Folder {
         layout: &TensorShapes,
         summary: &Summary,
     ) -> Result<(), FolderError> {
-        // When a checkpoint was due is a matter of time; the last one is not.
+        // When a checkpoint was due depends on the clock; the last one must not.
         self.checkpoint(Some(state))?;
         let model = model_bytes(weights, layout).map_err(FolderError::Content)?;
         write_whole(&self.path.join("model.safetensors"), &model)?;
@@ -315,7 +316,7 @@ impl Folder {
     fn append(&mut self, record: &RoundRecord<'_>) -> Result<(), (&'static str, io::Error)> {
         let failed = |name: &'static str| move |error: io::Error| (name, error);
         if record.header_changed {
-            // Agents that joined late stand in the header too.
+            // Agents that joined late appear in the header too.
             self.rounds.replace_first(record.header).map_err(failed("rounds.jsonl"))?;
         }
         self.rounds.append(&record.line).map_err(failed("rounds.jsonl"))?;
@@ -358,8 +359,8 @@ fn summary_text(summary: &Summary) -> Result<Vec<u8>, FolderError> {
     Ok(text)
 }
 
-/// Writes the folder of a run that is over and known only by its records. Temporary: it is
-/// not synced to disk.
+/// Writes the folder of a finished run that is known only by its records. Temporary: it is not
+/// synced to disk.
 pub(crate) fn write_folder(
     path: &Path,
     config: &str,
@@ -378,14 +379,14 @@ pub(crate) fn write_folder(
     };
     write("summary.json", &summary_text(summary)?)?;
     write("config.toml", config.as_bytes())?;
-    // Last, because a folder with rounds in it is one to look at.
+    // Last, because a folder with rounds in it is one that can be viewed.
     Ok(write("rounds.jsonl", &rounds)?)
 }
 
-/// What says so, if the agents of a run are in Python, Flower's for instance: the program that has
-/// them can continue such a run, nobody else can compute it.
+/// The text that says so, if the agents of a run are in Python, such as Flower's: only the program
+/// that has them can continue such a run.
 pub fn made_in_python(config: &str) -> Option<String> {
-    // No experiment has this key; the runs that Python drives all do.
+    // No experiment has this key; all runs driven by Python do.
     let table: toml::Table = toml::from_str(config).ok()?;
     Some(format!("on = {}", table.get("on")?))
 }
@@ -412,7 +413,7 @@ mod tests {
         let summary = first.run(&mut [&mut kept]).unwrap().unwrap();
         first.close(&mut kept, &summary).unwrap();
 
-        /// Lets some rounds through; then the disk is full.
+        /// Lets some rounds through, then behaves like a full disk.
         struct Filling {
             folder: Folder,
             room: u32,

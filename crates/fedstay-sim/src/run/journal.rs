@@ -1,6 +1,6 @@
 //! A file of lines that only grows, with a running hash of what was written.
 //!
-//! The first line, the header, stands apart: where agents join late it is written anew, and the rest
+//! The first line, the header, stands apart: where agents join late it is rewritten, and the rest
 //! stays as it was.
 
 use super::FolderError;
@@ -11,7 +11,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// How far a journal had come: a checkpoint remembers it, and a resumed run is held against it.
+/// How far a journal had come: a checkpoint remembers it, and a resumed run is checked against it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mark {
@@ -35,7 +35,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// A new one with its first line; what was there is gone.
+    /// Creates a journal with its first line; what was there is gone.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -45,15 +45,15 @@ impl Journal {
         Self::at_end(path, first, 0, Sha256::new())
     }
 
-    /// One that was begun, as it was at `mark`; what follows there is cut off.
+    /// Opens a journal as it was at `mark`; what follows is cut off.
     ///
     /// # Errors
-    /// When what was there at `mark` is not there any more. The file is then as it was found.
+    /// When what was there at `mark` is no longer there. The file is then left as it was found.
     pub fn resume(path: &Path, mark: &Mark) -> Result<Self, FolderError> {
         Self::take_up(path, mark, true)
     }
 
-    /// The same where the first line may have been written anew since.
+    /// As [`resume`](Self::resume), where the first line may have been rewritten since.
     ///
     /// # Errors
     /// As [`resume`](Self::resume).
@@ -75,7 +75,7 @@ impl Journal {
             let most = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
             let read = reader.read(&mut buffer[..most]).map_err(named(path))?;
             if read == 0 {
-                let how = format!("has {left} bytes less than the run had written by then");
+                let how = format!("has {left} bytes fewer than the run had written by then");
                 return Err(changed(how));
             }
             hash.update(&buffer[..read]);
@@ -96,8 +96,7 @@ impl Journal {
         Ok(Self { path: path.to_owned(), file, first, bytes, hash, line: Vec::new() })
     }
 
-    /// Adds a line. One write for the whole of it: a process that is killed leaves it whole or not
-    /// at all.
+    /// Appends a line in one write: a process that is killed leaves it whole or not at all.
     ///
     /// # Errors
     /// When the disk is full.
@@ -111,7 +110,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Writes another first line, if it is another one.
+    /// Replaces the first line, if it differs.
     ///
     /// # Errors
     /// When the disk is full; the journal is then as it was.
@@ -129,7 +128,7 @@ impl Journal {
         Ok(())
     }
 
-    /// How far it has come, once the disk has all of it.
+    /// How far it has come, once all of it is on disk.
     ///
     /// # Errors
     /// When the disk is full.
@@ -174,7 +173,7 @@ mod tests {
         resumed.append(&"lost").unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), whole);
 
-        // A longer header moves everything behind it, and the mark still holds.
+        // A longer header moves everything after it, and the mark still holds.
         resumed.replace_first(&"a longer header").unwrap();
         resumed.append(&1).unwrap();
         assert!(Journal::resume(&path, &mark).is_err());
@@ -190,6 +189,6 @@ mod tests {
         }
         std::fs::write(&path, &whole[..whole.len() / 2]).unwrap();
         let error = Journal::resume(&path, &mark).unwrap_err().to_string();
-        assert!(error.contains("bytes less"), "{error}");
+        assert!(error.contains("bytes fewer"), "{error}");
     }
 }

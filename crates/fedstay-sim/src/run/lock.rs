@@ -6,8 +6,8 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// The lock on a run's folder: held on its file `.lock` for as long as this lives. The system gives
-/// it back when the process dies, however it dies, so there is nothing to clean up afterwards.
+/// The lock on a run's folder: held on its file `.lock` for as long as this lives. The system
+/// releases it when the process dies, however it dies, so there is nothing to clean up afterwards.
 ///
 /// The file stays, empty: removing it would let two processes hold locks on two files of one name.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub struct RunLock {
 }
 
 impl RunLock {
-    /// Takes the lock on a folder that is there, and removes what killed writers left behind.
+    /// Takes the lock on an existing folder, and removes what killed writers left behind.
     ///
     /// # Errors
     /// [`FolderError::Taken`] when another process has it, with its number where that is known.
@@ -38,7 +38,8 @@ impl RunLock {
                     folder.display()
                 )));
             }
-            // Some network disks know no locks; a run there is no worse off than without one.
+            // Some network disks do not support locks; a run there is no worse off than without
+            // one.
             Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {}
             Err(TryLockError::Error(error)) => return Err(named(&path)(error).into()),
         }
@@ -51,7 +52,7 @@ impl RunLock {
 
 impl Drop for RunLock {
     fn drop(&mut self) {
-        // A fork shares its parent's lock and must not give it back.
+        // A fork shares its parent's lock and must not release it.
         if std::process::id() == self.process {
             let _ = self.file.set_len(0);
             let _ = self.file.unlock();

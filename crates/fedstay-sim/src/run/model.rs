@@ -6,7 +6,7 @@ use std::collections::HashMap;
 /// The tensors of a model, names and shapes, in the order of the weights.
 pub type TensorShapes = [(String, Vec<usize>)];
 
-/// The file: `f32` tensors under their names, or one `f64` vector where no tensor is named.
+/// The file's bytes: `f32` tensors under their names, or one `f64` vector where no tensor is named.
 pub(super) fn model_bytes(weights: &[f64], layout: &TensorShapes) -> Result<Vec<u8>, String> {
     let mut tensors: Vec<(&str, Dtype, Vec<usize>, Vec<u8>)> = Vec::new();
     let mut rest = weights;

@@ -10,14 +10,14 @@ use std::path::Path;
 pub struct Recorded {
     /// The first line.
     pub header: Header,
-    /// One a round.
+    /// One line per round.
     pub rounds: Vec<RoundLine>,
-    /// Lines that could not be read, with their number from 1.
+    /// Lines that could not be read, with their numbers from 1.
     pub unreadable: Vec<(usize, String)>,
 }
 
-/// Reads `rounds.jsonl`. A last line without an end is a round that is being written, and is left
-/// out; any other line that cannot be read is named and left out.
+/// Reads `rounds.jsonl`. A last line without a line end is a round that is still being written, and
+/// is left out; any other line that cannot be read is named and left out.
 ///
 /// # Errors
 /// When there is no such file or its first line is not the header of a run.
@@ -26,7 +26,7 @@ pub fn read_rounds(path: &Path) -> Result<Recorded, String> {
     let mut lines = text.split_inclusive('\n');
     let first = lines.next().unwrap_or_default();
     let header: Header = serde_json::from_str(first).map_err(|error| {
-        format!("{}: its first line is no header of a run: {error}", path.display())
+        format!("{}: its first line is not the header of a run: {error}", path.display())
     })?;
     if header.schema != Header::SCHEMA {
         let (got, want) = (&header.schema, Header::SCHEMA);

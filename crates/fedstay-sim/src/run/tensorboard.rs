@@ -1,9 +1,9 @@
 //! TensorBoard's event files, for those who use it.
 //!
-//! A file is a row of records: length (u64), a checksum of it (u32), the bytes, a checksum of those
-//! (u32), all little-endian; the checksum is CRC-32C, rotated and offset so that a checksum of data
-//! that holds checksums stays one ("masked"). The bytes are the protocol buffer `Event` with a
-//! `Summary` of named scalars inside. Sources: TensorFlow, `core/lib/io/record_writer.h`,
+//! A file is a sequence of records: length (u64), a checksum of it (u32), the bytes, a checksum of
+//! those (u32), all little-endian; the checksum is CRC-32C, rotated and offset so that a checksum
+//! of data that holds checksums stays useful ("masked"). The bytes are the protocol buffer `Event`
+//! with a `Summary` of named scalars inside. Sources: TensorFlow, `core/lib/io/record_writer.h`,
 //! `core/lib/hash/crc32c.h`, `core/util/event.proto`, `core/framework/summary.proto`.
 
 use fedstay::record::{RoundLine, Spread};
@@ -14,10 +14,10 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Agents that get a curve of their own; TensorBoard draws no more than that well.
+/// How many agents get a curve of their own; TensorBoard does not draw more of them well.
 const AGENTS: usize = 50;
 
-/// Writes scalars of every round into an event file. A [`Book`].
+/// Writes scalars of every round into an event file. It is a [`Book`].
 #[derive(Debug)]
 pub struct TensorBoard {
     path: PathBuf,
@@ -27,8 +27,8 @@ pub struct TensorBoard {
 }
 
 impl TensorBoard {
-    /// A new event file in a folder, which is made if need be. `agents` take part, and the first
-    /// round to come is `round`; curves of an earlier run in the same folder end there.
+    /// Creates an event file in a folder, which is created if need be. `agents` take part, and the
+    /// next round is `round`; curves of an earlier run in the same folder end there.
     ///
     /// # Errors
     /// When the folder cannot be written to; the message names it.
@@ -39,7 +39,7 @@ impl TensorBoard {
         std::fs::create_dir_all(folder).map_err(|error| named(folder, error))?;
         let start = now();
         let (mut path, mut file) = (PathBuf::new(), None);
-        // Two runs of one second must not share a file.
+        // Two runs that start in the same second must not share a file.
         for number in 0..1000 {
             path = folder.join(format!("events.out.tfevents.{}.fedstay.{number}", start as u64));
             match File::options().write(true).create_new(true).open(&path) {
@@ -54,7 +54,7 @@ impl TensorBoard {
         let mut version = event(start, 0);
         bytes(&mut version, 3, b"brain.Event:2");
         board.write(&version)?;
-        // A session's start tells a reader to drop what an earlier file has from this step on.
+        // A session's start tells a reader to drop what an earlier file has from this step onwards.
         let mut session = event(start, i64::from(round));
         bytes(&mut session, 7, &[0x08, 1]);
         board.write(&session)?;

@@ -23,7 +23,7 @@ pub struct Trial {
     alone: Option<Arc<[Score]>>,
 }
 
-/// Whoever takes part.
+/// The agents that take part, of either kind.
 enum Agents {
     Problem(Federation),
     Data(Box<Simulator>),
@@ -33,7 +33,7 @@ impl Trial {
     /// Builds the problem, or loads the data and deals them out.
     ///
     /// # Errors
-    /// When a parameter is out of range or the data are not there; the message says what to do.
+    /// When a parameter is out of range or the data are missing; the message says what to do.
     pub fn new(experiment: Experiment) -> Result<Self, SpecError> {
         let population = match experiment.training() {
             Some(_) => Some(Simulator::deal(&experiment)?),
@@ -42,7 +42,7 @@ impl Trial {
         Self::on(experiment, population)
     }
 
-    /// The same over data that are dealt out already.
+    /// Builds the trial over data that are already dealt out.
     pub(crate) fn on(
         experiment: Experiment,
         population: Option<Population>,
@@ -87,7 +87,7 @@ impl Trial {
         Ok(Self { experiment, session, alone: None })
     }
 
-    /// What is run.
+    /// The experiment that is run.
     pub fn experiment(&self) -> &Experiment {
         &self.experiment
     }
@@ -102,7 +102,7 @@ impl Trial {
         self.session.header()
     }
 
-    /// The simulator, where there are data.
+    /// The simulator, if the experiment trains on data.
     pub fn simulator(&self) -> Option<&Simulator> {
         match self.session.engine() {
             Agents::Problem(_) => None,
@@ -124,7 +124,7 @@ impl Trial {
         self.alone = Some(alone);
     }
 
-    /// Runs to the end and sums up, or until a book ends it: then there is no summary. A trial that
+    /// Runs to the end and sums up. If a book ends the run early, there is no summary. A trial that
     /// was resumed continues with its next round.
     ///
     /// # Errors
@@ -170,7 +170,7 @@ impl Trial {
         }
     }
 
-    /// What it is now, for a checkpoint.
+    /// Its present state, for a checkpoint.
     ///
     /// # Errors
     /// When it cannot be saved.
@@ -181,12 +181,12 @@ impl Trial {
     /// Continues from a checkpoint.
     ///
     /// # Errors
-    /// When the state is another experiment's.
+    /// When the state belongs to another experiment.
     pub fn resume(&mut self, state: SessionState) -> Result<(), Error> {
         self.session.resume(state)
     }
 
-    /// Makes a folder that keeps this trial. `asked` is what a resumed run must do too.
+    /// Creates a folder that keeps this trial. `asked` is what a resumed run must do too.
     ///
     /// # Errors
     /// When there is a run in it already, another process is making one, or it cannot be written to.
@@ -200,7 +200,7 @@ impl Trial {
         Folder::create(path, &start, Driver::Command)
     }
 
-    /// The folder of a run that was cut off, and its trial where it stood at the last checkpoint.
+    /// Opens the folder of a run that was cut off, with its trial as it was at the last checkpoint.
     ///
     /// # Errors
     /// When there is no run, it is over, another process is writing it, or one of its files was
@@ -226,8 +226,8 @@ impl Trial {
         folder.finish(self.state()?, self.server().delivered(), &layout, summary)
     }
 
-    /// The same experiment with nobody leaving, whatever they decide: what departures cost is the
-    /// difference.
+    /// The same experiment with nobody leaving, whatever they decide: the difference is what
+    /// departures cost.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -240,7 +240,7 @@ impl Trial {
         Ok(trial)
     }
 
-    /// Runs to the end and says what came of it, for a trial in which nobody leaves. `None` if a book
+    /// Runs a trial in which nobody leaves to the end and returns its outcome, or `None` if a book
     /// ended it.
     ///
     /// # Errors
@@ -257,7 +257,9 @@ impl Trial {
     /// Tells every agent's summary what it ends with and what it would have reached alone: as `alone`
     /// says, or else in as many rounds as the run had. `left_with` has the weights of the rounds in
     /// which somebody left; those of a run that was resumed, which it does not have, are computed
-    /// again.
+    /// Adds to every agent's summary what it ends with and what it would have reached alone in as
+    /// many rounds as the run had. `left_with` has the weights of the rounds in which somebody
+    /// left; a resumed run lacks those of earlier rounds, and they are computed again.
     ///
     /// # Errors
     /// When training alone leaves the floating-point range.
@@ -365,7 +367,7 @@ impl Engine for Agents {
     }
 }
 
-/// What the reports gave away, where agents add noise to them. A [`Book`].
+/// What the reports gave away, where agents add noise to them. It is a [`Book`].
 struct Spent {
     privacy: Privacy,
     parts: u32,
@@ -382,7 +384,7 @@ impl Book for Spent {
     }
 }
 
-/// The weights agents left with. A [`Book`].
+/// The weights that agents left with. It is a [`Book`].
 #[derive(Debug, Default)]
 pub struct Parting(Vec<(u32, Vec<f64>)>);
 
@@ -393,9 +395,9 @@ impl Parting {
         kept.map(|(_, weights)| weights.as_slice())
     }
 
-    /// Computes a run again, from its start to a round: same experiment, same weights.
+    /// Repeats a run, from its start to a round: same experiment, same weights.
     fn again(experiment: Experiment, last: u32) -> Result<Self, SpecError> {
-        /// Ends the run when there is nothing more to be learnt from it.
+        /// Ends the run when there is nothing more to learn from it.
         struct Until(u32);
         impl Book for Until {
             fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {

@@ -10,7 +10,7 @@ use fedstay::{
 };
 use serde::{Deserialize, Serialize};
 
-/// What an agent needs for a round.
+/// What an agent needs to know for a round.
 pub(crate) struct Task<'a> {
     pub(crate) network: &'a Network,
     pub(crate) weights: &'a Loaded,
@@ -24,13 +24,13 @@ pub(crate) struct Task<'a> {
     pub(crate) losses: Losses,
     /// The loss at the received weights, where it was measured anyway.
     pub(crate) known_loss: Option<f64>,
-    /// Whether it may not leave.
+    /// Whether it must not leave.
     pub(crate) must_stay: bool,
     /// What it does to its report before it sends it.
     pub(crate) privacy: Option<Privacy>,
 }
 
-/// An agent.
+/// A simulated agent.
 pub(crate) struct Agent {
     pub(crate) participant: Participant,
     /// What it does with the last broadcast.
@@ -38,9 +38,9 @@ pub(crate) struct Agent {
     direction: Vec<f32>,
     gradient: Option<Vec<f32>>,
     drawn: Vec<u32>,
-    /// Its rows, hardest first, so that decisions fall early.
+    /// Its rows, hardest first, so that decisions are reached early.
     order: Order,
-    /// Direction and gradient with noise, where there is noise.
+    /// Direction and gradient with noise added, if any is.
     blurred: Option<(Vec<f32>, Option<Vec<f32>>)>,
     loss: Loss,
     reach: f64,
@@ -90,7 +90,7 @@ impl Agent {
         self.prepare(task, own.as_ref(), (known, above), work)
     }
 
-    /// Makes one that was about to leave report after all. It has decided already.
+    /// Makes an agent that was about to leave report after all. It has already decided.
     pub(crate) fn stay(&mut self, task: &Task<'_>, work: &mut Workspace) -> Result<(), Error> {
         self.participant.set_left(None);
         let own = self.own_model(task, work)?;
@@ -98,8 +98,8 @@ impl Agent {
         self.prepare(task, own.as_ref(), (None, f64::NEG_INFINITY), work)
     }
 
-    /// The model it decides on, where that is not the one it received: its own, after its local
-    /// work. One that does not work, or is out, has none.
+    /// The model it decides on, if that is not the one it received: its own, after its local work.
+    /// An agent that does not work, or has left, has none.
     fn own_model(
         &mut self,
         task: &Task<'_>,
@@ -114,8 +114,8 @@ impl Agent {
         task.weights.displaced(&self.direction, -reach as f32).map(Some)
     }
 
-    /// Works for its report, unless that is done (it has its own model) or it does not, and makes
-    /// the loss it tells.
+    /// Does the local work for its report, unless that is done (it has its own model) or it does
+    /// not work, and makes up the loss it tells.
     fn prepare(
         &mut self,
         task: &Task<'_>,
@@ -168,8 +168,8 @@ impl Agent {
         work: &mut Workspace,
     ) -> Result<Loss, Error> {
         // What is reported must not depend on how far the agent happened to look, so beyond the
-        // reach of a step it is the reach, not the partial sum at which the looking ended. The
-        // rule's reach is one of told losses: one that lies looks as far as its lie makes it.
+        // reach of a step it is the reach, not the partial sum at which the look ended. The rule's
+        // reach is one of told losses: an agent that lies looks as far as its lie requires.
         let told = reach_of(task.losses, self.participant.epsilon, self.last_norm);
         let bound = told - manner.loss_offset;
         let exactly = |loss: f64| Loss::Exact(manner.told(loss));
@@ -213,8 +213,9 @@ impl Agent {
         }
     }
 
-    /// What must survive a restart. The order of the rows and the last norm only decide how soon an
-    /// answer is found, never the answer. The last direction counts only for one that repeats it.
+    /// What must survive a restart. The order of the rows and the last norm only affect how soon an
+    /// answer is found, never the answer. The last direction matters only for an agent that repeats
+    /// it.
     pub(crate) fn save(&self) -> AgentState {
         let repeats = self.participant.behaviour().repeats();
         let widened = |values: &[f32]| values.iter().copied().map(f64::from).collect();
@@ -258,8 +259,8 @@ pub(crate) struct AgentState {
     gradient: Vec<f64>,
 }
 
-/// Up to which loss the rule needs it exactly; a little more, so that a loss above it is above the
-/// rule's own test however that is rounded.
+/// The loss up to which the rule needs exact values; slightly more, so that a loss above it fails
+/// the rule's own test however that is rounded.
 pub(crate) fn reach_of(losses: Losses, epsilon: f64, norm: f64) -> f64 {
     match losses {
         Losses::Exact => f64::INFINITY,
@@ -270,14 +271,14 @@ pub(crate) fn reach_of(losses: Losses, epsilon: f64, norm: f64) -> f64 {
     }
 }
 
-/// What an agent finds out about weights, no more than it is asked.
+/// Finds out about an agent's loss, no more than is asked.
 struct Look<'a, 'w> {
     agent: AgentId,
     task: &'a Task<'a>,
     weights: &'a Loaded,
     order: &'a mut Order,
     work: &'w mut Workspace,
-    /// Look at least this far: the rule will likely ask.
+    /// How far to look at least: the rule will likely ask.
     reach: f64,
     /// The loss, once it is known.
     known: Option<f64>,
@@ -287,7 +288,7 @@ struct Look<'a, 'w> {
 }
 
 impl Look<'_, '_> {
-    /// The round fails; what is answered until then does not matter.
+    /// Makes the round fail; what is answered until then does not matter.
     fn fail(&mut self, error: Error) {
         self.failure = Some(error);
         self.known = Some(f64::INFINITY);
@@ -303,7 +304,7 @@ impl Look<'_, '_> {
         weights.displaced(&direction, -(rate as f32) * steps as f32)
     }
 
-    /// The loss of what `rounds` rounds of its local work make of the weights, alone.
+    /// The loss after `rounds` rounds of its local work on the weights, alone.
     fn alone_for(&mut self, rounds: u32) -> Result<f64, Error> {
         let Self { agent, task, work, .. } = self;
         let Task { network, rows, local, seed, stands, step_size, .. } = **task;
@@ -344,7 +345,7 @@ impl Evidence for Look<'_, '_> {
     }
 
     fn ahead_at_most(&mut self, steps: u32, rate: f64, bound: f64) -> bool {
-        // A private path that leaves the floating-point range reaches nothing, and harms nobody.
+        // A private path that leaves the floating-point range reaches nothing, and does no harm.
         let Ok(there) = self.ahead(steps, rate) else { return false };
         let Self { task, work, order, .. } = self;
         match task.network.decide(&there, task.rows, bound, order, work) {

@@ -16,14 +16,15 @@ use serde::{Deserialize, Serialize};
 pub struct Local {
     /// The number of local steps K.
     pub steps: usize,
-    /// The size of one.
+    /// The size of a local step.
     pub step: StepSize,
-    /// The samples of one.
+    /// The samples of a local step.
     pub batch: BatchSize,
     /// FedProx's pull back to the received weights.
     pub mu: f64,
-    /// Whether to report the full gradient at the received weights besides the path. With several
-    /// steps the mean of the path is not that gradient, and predictions made from it miss.
+    /// Whether to report the full gradient at the received weights in addition to the path. With
+    /// several steps the mean along the path is not that gradient, and predictions made from it
+    /// miss.
     pub exact_gradient: bool,
 }
 
@@ -42,11 +43,11 @@ impl Default for Local {
 /// The size of a local step.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StepSize {
-    /// η a step, reach Kη: what reproduces the paper's figures.
+    /// η per step, reach Kη: what reproduces the paper's figures.
     #[default]
     #[serde(rename = "eta")]
     Eta,
-    /// η/K a step, reach η: as the paper prints it.
+    /// η/K per step, reach η: as the paper prints it.
     #[serde(rename = "eta/K", alias = "eta-over-k", alias = "eta / K")]
     EtaOverK,
 }
@@ -55,9 +56,9 @@ pub enum StepSize {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "local.batch must be a number of samples, or \"full\"")]
 pub enum BatchSize {
-    /// So many, drawn without repetition.
+    /// This many, drawn without repetition.
     Samples(usize),
-    /// All of the agent's.
+    /// All of the agent's samples.
     #[serde(with = "full")]
     Full,
 }
@@ -91,7 +92,7 @@ impl Local {
         self.step_size(eta) * self.steps as f64
     }
 
-    /// How to walk: along a path, or standing still for mini-batch SGD.
+    /// How to move: along a path, or standing still for mini-batch SGD.
     pub fn walk(&self, eta: f64, stands: bool) -> Walk {
         if stands {
             Walk::Stand
@@ -113,7 +114,7 @@ impl Local {
         }
     }
 
-    /// The same work on a share of the usual samples: at least one, at most all there are.
+    /// The same work on a share of the usual samples: at least one, at most all.
     pub fn with_load(&self, share: f64, rows: usize) -> Self {
         let samples = (share * self.batch_of(rows) as f64).round().max(1.0) as usize;
         let batch = if samples >= rows { BatchSize::Full } else { BatchSize::Samples(samples) };

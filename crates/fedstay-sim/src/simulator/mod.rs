@@ -38,20 +38,21 @@ pub enum DecidesOn {
     /// The loss of the model it received: the paper's rule.
     #[default]
     Received,
-    /// The loss of its own model, after its local work: what the paper's Figure 2 comes out with.
+    /// The loss of its own model, after its local work: the choice that reproduces the paper's
+    /// Figure 2.
     Own,
 }
 
-/// Agents with data.
+/// An engine whose agents hold data.
 pub struct Simulator {
     network: Network,
     population: Population,
     agents: Vec<Agent>,
     training: Training,
     seed: Seed,
-    /// Mini-batch SGD: all gradients at the received weights.
+    /// Mini-batch SGD: all gradients are taken at the received weights.
     stands: bool,
-    /// Evaluate everything in full; the comparison for the early exit.
+    /// Evaluate everything in full, for comparison with the early exit.
     full_losses: bool,
     /// Everybody stays, whatever they decide: the counterfactual.
     nobody_leaves: bool,
@@ -59,7 +60,7 @@ pub struct Simulator {
     workspaces: Workspaces,
 }
 
-/// One workspace a thread, handed out and taken back.
+/// One workspace per thread, handed out and taken back.
 #[derive(Default)]
 struct Workspaces(Mutex<Vec<Workspace>>);
 
@@ -73,24 +74,24 @@ impl Workspaces {
     }
 }
 
-/// What came of an agent's work.
+/// The outcome of an agent's work.
 type Worked = Result<(), crate::model::Error>;
 
 /// What an error of the model means for a run.
 pub(crate) fn failed(round: u32) -> impl Fn(crate::model::Error) -> Error {
     use crate::model::Error::{Bound, NotFinite};
     move |error| match error {
-        // A bound is not a number where a norm is not.
+        // A bound is not a number where a norm is not one.
         NotFinite { .. } | Bound => Error::Diverged { round, why: error.to_string() },
         _ => Error::Engine { round, why: error.to_string() },
     }
 }
 
 impl Simulator {
-    /// Loads the data, deals them out and makes the model.
+    /// Loads the data, deals them out and builds the model.
     ///
     /// # Errors
-    /// When the experiment has no training, the data are not there, or do not suffice.
+    /// When the experiment has no training, or the data are missing or do not suffice.
     pub fn new(experiment: &Experiment) -> Result<Self, SpecError> {
         Self::on(experiment, Self::deal(experiment)?)
     }
@@ -172,7 +173,7 @@ impl Simulator {
         &self.population
     }
 
-    /// Evaluate every loss in full, for comparison with the early exit.
+    /// Makes every loss be evaluated in full, for comparison with the early exit.
     pub fn set_full_losses(&mut self, full: bool) {
         self.full_losses = full;
     }
@@ -188,8 +189,8 @@ impl Simulator {
         self.agents.iter().map(idle).collect()
     }
 
-    /// Makes everybody report, the content too, and leaves it to the caller who is still in (`left`)
-    /// and up to which loss (`epsilon`) an agent looks. One entry per agent.
+    /// Makes everybody report, content or not, and leaves it to the caller to say who is still in
+    /// (`left`) and up to which loss (`epsilon`) an agent looks. One entry per agent.
     pub(crate) fn steer(&mut self, left: &[Option<u32>], epsilon: &[f64]) {
         self.nobody_leaves = true;
         for ((agent, left), epsilon) in self.agents.iter_mut().zip(left).zip(epsilon) {
@@ -207,7 +208,7 @@ impl Simulator {
         Ok(scores.iter().map(|score| score.loss).collect())
     }
 
-    /// How good the model is that every agent makes alone, with the same local work and rounds.
+    /// How good the model is that every agent trains alone, with the same local work and rounds.
     fn alone_scores(
         &self,
         step_size: f64,
@@ -258,7 +259,7 @@ impl Simulator {
         Ok(score)
     }
 
-    /// How good the model is that every agent makes alone in so many rounds, on unseen rows too.
+    /// How good the model is that every agent trains alone in this many rounds, on unseen rows too.
     ///
     /// # Errors
     /// When training leaves the floating-point range.
@@ -266,10 +267,10 @@ impl Simulator {
         self.alone_scores(step_size, rounds, Unseen::new(&self.population).as_ref())
     }
 
-    /// How good weights are for every agent, on unseen rows too: one vector of weights an agent.
+    /// How good weights are for every agent, on unseen rows too: one vector of weights per agent.
     ///
     /// # Errors
-    /// When a vector is not of this model.
+    /// When a vector does not fit this model.
     pub fn scores(&self, weights: &[&[f64]]) -> Result<Vec<Score>, SpecError> {
         let unseen = Unseen::new(&self.population);
         let score = |(agent, weights): (usize, &&[f64])| {
@@ -284,8 +285,8 @@ impl Simulator {
             .map_err(|error: crate::model::Error| error.into())
     }
 
-    /// Who is asked in a round: the agents still in, or a share of them. Those who have left and may
-    /// come back look at the model by themselves.
+    /// Who is asked in a round: the agents still in, or a share of them. Agents that have left and
+    /// may come back look at the model by themselves.
     fn asked(&self, round: u32) -> Vec<bool> {
         let mut present: Vec<usize> = (0..self.agents.len())
             .filter(|index| self.agents[*index].participant.is_in())
@@ -390,14 +391,14 @@ impl Engine for Simulator {
         };
         let asked = self.asked(call.round);
         let known = |index: usize| match (&assessment, self.training.decides_on) {
-            // Measured at the shared weights: no news for one that is shown others.
+            // Measured at the shared weights, so of no use to an agent that is shown others.
             (Some(assessment), DecidesOn::Received) => {
                 let agent = &assessment.agents[index];
                 call.broadcast.personal(agent.id).is_none().then_some(agent.loss)
             }
             _ => None,
         };
-        // Noise on a bound would be worth nothing: it is added to the loss.
+        // Noise on a bound would be worthless: it is added to the loss.
         let privacy = self.privacy;
         let exact = self.full_losses || privacy.is_some();
         let losses = if exact { Losses::Exact } else { call.losses };
@@ -453,7 +454,7 @@ impl Engine for Simulator {
         let returned = answered(&self.agents, Answer::Returns);
         let leaving = answered(&self.agents, Answer::Leaves);
         if training.last_stays && leaving.len() == present && returned.is_empty() {
-            // All would leave at once: the last by number goes on.
+            // All would leave at once: the one with the highest number continues.
             if let Some(last) = leaving.last() {
                 let agent = &mut self.agents[*last];
                 with_task(*last, None, true, &mut |task, work| agent.stay(task, work))

@@ -9,21 +9,21 @@ use rand_chacha::ChaCha8Rng;
 use crate::data::{DataError, Dataset, LoadedData};
 use crate::partition::{Deal, Histogram, Partition};
 
-/// How many devices there are and take part, and what each holds.
+/// How many devices there are, how many take part, and how much each holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sizes {
     /// The devices that take part.
     pub agents: usize,
-    /// All devices; as many as take part, if not given.
+    /// All devices; by default as many as take part.
     pub population: Option<usize>,
-    /// The rows of a device; as many as all can have alike, if not given.
+    /// The rows of a device; by default as many as all can have equally.
     pub per_agent: Option<usize>,
 }
 
-/// A data set dealt out: one shared block of rows in which every agent's lie side by side.
+/// A data set dealt out: one shared block of rows in which each agent's rows lie side by side.
 ///
-/// The rows are in the order agents, devices that were held out, test rows. Rows that nobody
-/// holds are dropped.
+/// The rows are in the order agents, held-out devices, test rows. Rows that nobody holds are
+/// dropped.
 #[derive(Debug, Clone)]
 pub struct Population {
     data: Arc<Dataset>,
@@ -103,8 +103,8 @@ impl Population {
         self.held_out().end..self.data.len()
     }
 
-    /// The rows that stand for the population: the devices that were held out or, where all take
-    /// part, the test rows. `None` if there are neither.
+    /// The rows that stand for the population: the held-out devices or, where all take part, the
+    /// test rows. `None` if there are neither.
     pub fn population(&self) -> Option<Range<usize>> {
         let rows = if self.held_out > 0 { self.held_out() } else { self.test() };
         Some(rows).filter(|rows| !rows.is_empty())
@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(population.agents(), 4);
         assert_eq!(population.population(), Some(200..1000));
         assert_eq!(population.test().len(), 355);
-        // Which devices take part is chance, their order is not.
+        // Which devices take part is random, their order is not.
         let chosen = |seed| -> Vec<u16> {
             let population = digits(&pure(), sizes(4, Some(10), Some(50)), seed).unwrap();
             (0..4).map(|agent| population.data().labels[population.agent(agent).start]).collect()

@@ -15,12 +15,12 @@ pub(crate) struct Unseen {
     pub(crate) data: Arc<Dataset>,
     /// The rows of each class that has any.
     pub(crate) classes: Vec<Range<usize>>,
-    /// For every agent the weight of each of these; they sum to one.
+    /// For every agent, the weight of each of these classes; they sum to one.
     mix: Vec<Vec<f64>>,
 }
 
 impl Unseen {
-    /// `None` where no rows are kept for testing, or an agent has no class among them.
+    /// Returns `None` where no rows are kept for testing, or an agent has no class among them.
     pub(crate) fn new(population: &Population) -> Option<Self> {
         let labels = &population.data().labels;
         let mut order: Vec<usize> = population.test().collect();
@@ -52,7 +52,7 @@ impl Unseen {
         Some(Self { data: Arc::new(data), classes, mix: mix.filter(|mix| !mix.is_empty())? })
     }
 
-    /// An agent's accuracy, from that of each class.
+    /// An agent's accuracy, from the accuracy on each class.
     pub(crate) fn accuracy(&self, agent: usize, by_class: &[f64]) -> f64 {
         self.mix[agent].iter().zip(by_class).map(|(weight, accuracy)| weight * accuracy).sum()
     }

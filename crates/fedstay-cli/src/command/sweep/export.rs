@@ -15,10 +15,10 @@ use std::path::PathBuf;
 pub(super) struct Export {
     #[command(flatten)]
     study: Study,
-    /// The file; its ending, .csv or .parquet, says the form
+    /// The file; its ending, .csv or .parquet, decides the format
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// One row a measured round instead of one row a run
+    /// One row per measured round instead of one row per run
     #[arg(long)]
     series: bool,
 }

@@ -1,7 +1,7 @@
-//! `fedstay sweep extract`: stored runs as runs' folders, for `fedstay view`, `report` and `story`.
+//! `fedstay sweep extract`: stored runs as run folders, for `fedstay view`, `report` and `story`.
 //!
 //! The store keeps what figures need. Everything else about a run follows from its configuration:
-//! it is run again, and its summary must be the stored one.
+//! it is run again, and its summary must match the stored one.
 
 use super::{Study, wheres};
 use crate::command::Usage;
@@ -13,7 +13,7 @@ use fedstay_sim::text::printable;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Turn stored runs into runs' folders, with every round.
+/// Turn stored runs into run folders, with every round.
 #[derive(Debug, clap::Args)]
 pub(super) struct Extract {
     #[command(flatten)]
@@ -21,7 +21,7 @@ pub(super) struct Extract {
     /// Which run: `--where epsilon=0.2 --where seed=0`, or `--where key=…`
     #[arg(long = "where", value_name = "KEY=VALUE", required = true)]
     wheres: Vec<String>,
-    /// The folder; with --all, the folder of folders
+    /// The folder; with --all, the folder for the runs' folders
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
     /// Every run with these settings, each in a folder of its own, to be compared in `fedstay view`
@@ -37,7 +37,7 @@ impl Extract {
         if !self.all {
             return extract(found[0], &store, &self.out);
         }
-        // What cannot be had is told before anything is computed.
+        // What cannot be extracted is reported before anything is computed.
         let mut stored = Vec::new();
         for run in found {
             match store.get(&run.key)? {
@@ -49,11 +49,11 @@ impl Extract {
         for run in stored {
             let out = self.out.join(plan.label(run));
             match out.join("summary.json").exists() {
-                true => say(&format!("{} is there", out.display()))?,
+                true => say(&format!("{} is already there", out.display()))?,
                 false => extract(run, &store, &out)?,
             }
         }
-        say(&format!("look at them: fedstay view {}", self.out.display()))
+        say(&format!("view them: fedstay view {}", self.out.display()))
     }
 
     fn find<'a>(&self, plan: &'a Plan) -> Result<Vec<&'a Planned>> {
@@ -81,7 +81,7 @@ impl Extract {
     }
 }
 
-/// Runs it again, which must come out as it is stored.
+/// Runs it again, which must give the stored result.
 fn extract(run: &Planned, store: &Store, out: &Path) -> Result<()> {
     let stored = store.get(&run.key)?.ok_or_else(|| {
         Usage(format!("run {} is not computed yet; `fedstay sweep` does it", run.key))
@@ -98,7 +98,7 @@ fn extract(run: &Planned, store: &Store, out: &Path) -> Result<()> {
         }
         (Ok(Some(summary)), Outcome::Finished(known)) if summary == **known => summary,
         _ => anyhow::bail!(
-            "run {} does not come out as it is stored in {}: another machine's arithmetic, or a \
+            "run {} does not match what is stored in {}: another machine's arithmetic, or a \
              damaged store",
             run.key,
             store.path().display()

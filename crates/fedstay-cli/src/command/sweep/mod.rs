@@ -1,4 +1,4 @@
-//! `fedstay sweep`: many runs of one experiment, declared in one file, resumable, never computed
+//! `fedstay sweep`: many runs of one experiment, declared in one file, resumable, with no work done
 //! twice.
 
 mod export;
@@ -20,7 +20,7 @@ const EXAMPLES: &str = "\
 Examples:
   fedstay sweep new study.toml                     a commented starter file
   fedstay sweep study.toml --dry-run               how many runs, how long
-  fedstay sweep study.toml                         compute what is missing; kill it, type it again
+  fedstay sweep study.toml                         compute what is missing; if killed, type it again
   fedstay sweep study.toml --set seed=0..20        ten more seeds: only they are computed
   fedstay sweep status study.toml
   fedstay sweep query study.toml --by epsilon --of accuracy.mean,left
@@ -30,9 +30,9 @@ Examples:
   fedstay sweep extract study.toml --where seed=0 --all --out runs/all && fedstay view runs/all
 
 Results are kept in sweeps/NAME.db, an SQLite file; --store names another. Several processes may
-work on one store at a time.";
+work on one store at the same time.";
 
-/// Run a study: a grid of experiments, resumable, never computing the same thing twice
+/// Run a study: a grid of experiments, resumable, with no work done twice
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub struct Sweep {
@@ -46,13 +46,13 @@ pub struct Sweep {
 enum Action {
     /// Write a commented starter file
     New(new::New),
-    /// How much of a sweep is done, and what it took
+    /// How much of a sweep is done, and how long it took
     Status(status::Status),
     /// Results as a table in the terminal: means, 95% confidence, paired differences
     Query(query::Query),
     /// Results as CSV or Parquet
     Export(export::Export),
-    /// Turn stored runs into runs' folders, with every round, for `fedstay view`
+    /// Turn stored runs into run folders, with every round, for `fedstay view`
     Extract(extract::Extract),
 }
 
@@ -84,7 +84,7 @@ pub(crate) struct Study {
 }
 
 impl Study {
-    /// The study in a file, in its usual store.
+    /// The study in a file, in its default store.
     pub(crate) fn of(file: &Path, set: Vec<String>, store: Option<PathBuf>) -> Self {
         Self { file: Some(file.to_owned()), set, store }
     }
@@ -115,12 +115,12 @@ impl Study {
     }
 }
 
-/// A store that is not there, or is something else, is the caller's to mend.
+/// A store that is missing, or is something else, is for the caller to put right.
 fn told(error: StoreError) -> anyhow::Error {
     Usage(error.to_string()).into()
 }
 
-/// Settings to look for, values as JSON; what is no JSON is a string.
+/// Settings to look for, with values as JSON; what is not JSON is a string.
 fn wheres(pairs: &[String]) -> Result<Vec<(String, serde_json::Value)>, Usage> {
     let value = |text: &str| serde_json::from_str(text).unwrap_or_else(|_| text.into());
     pairs

@@ -6,7 +6,7 @@ use fedstay_sim::run::write_whole;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// What is written: small enough to finish in seconds, with everything a sweep can say.
+/// The starter file: small enough to finish in seconds, with everything a sweep can say.
 pub(super) const STARTER: &str = include_str!("starter.toml");
 
 /// Write a commented starter file.
@@ -21,7 +21,7 @@ impl New {
     pub(super) fn run(self) -> Result<()> {
         let file = self.file.display();
         if self.file.exists() {
-            return Err(Usage(format!("{file} is there already; choose another name")).into());
+            return Err(Usage(format!("{file} already exists; choose another name")).into());
         }
         write_whole(&self.file, STARTER.as_bytes())?;
         let mut out = std::io::stdout().lock();

@@ -1,5 +1,5 @@
-//! Parquet: one row group, every column optional. The `parquet` crate is used without Arrow, which is
-//! a stack of its own and is not needed for a table of numbers.
+//! Parquet: one row group, every column optional. The `parquet` crate is used without Arrow, which
+//! is a stack of its own and not needed for a table of numbers.
 
 use anyhow::Result;
 use fedstay_sim::sweep::{Column, Values};
@@ -44,7 +44,7 @@ fn field(column: &Column) -> Result<Arc<Type>> {
     Ok(Arc::new(builder.build()?))
 }
 
-/// One column: its values without the gaps, and for every row whether there is one.
+/// Writes one column: its values without the gaps, and for every row whether there is one.
 fn write<T: DataType, V>(
     group: &mut SerializedRowGroupWriter<'_, Vec<u8>>,
     values: &[Option<V>],

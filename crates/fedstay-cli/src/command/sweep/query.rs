@@ -28,7 +28,7 @@ loss.max, population.loss, left, first_departure, rounds, or any other number of
 pub(super) struct Query {
     #[command(flatten)]
     study: Study,
-    /// The settings that tell rows apart; every axis but the seed if not given
+    /// The settings that tell rows apart; by default, every axis but the seed
     #[arg(long, value_delimiter = ',', value_name = "KEYS")]
     by: Vec<String>,
     /// The results to show
@@ -45,7 +45,7 @@ pub(super) struct Query {
     /// Differences to the runs with this setting, paired by seed: `--against epsilon=0.2`
     #[arg(long, value_name = "KEY=VALUE")]
     against: Option<String>,
-    /// A question of your own to the store's tables runs, series and work
+    /// An SQL query of your own on the store's tables runs, series and work
     #[arg(long, conflicts_with_all = ["by", "wheres", "against"])]
     sql: Option<String>,
 }
@@ -99,7 +99,7 @@ fn shown(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Shares in percent, everything else as it is.
+/// The factor and the decimals of a result: shares in percent, everything else as it is.
 fn scale(name: &str) -> (f64, usize) {
     if name.contains("accuracy") { (100.0, 1) } else { (1.0, 3) }
 }
@@ -191,7 +191,7 @@ fn effects(frame: &Frame, by: &[String], of: &[String], against: &str) -> Result
     ))
 }
 
-/// A question in SQL.
+/// Runs an SQL query.
 fn ask(store: &Store, sql: &str) -> Result<()> {
     let wrong = |error: rusqlite::Error| Usage(format!("--sql: {error}"));
     store.verify()?;

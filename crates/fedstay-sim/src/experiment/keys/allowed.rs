@@ -1,7 +1,7 @@
 //! What values a key may have.
 //!
-//! Every value is checked against its key's type and bounds before a file is read, memory is taken or
-//! a thread is started, so that a typing error costs a sentence and not the machine.
+//! Every value is checked against its key's type and bounds before a file is read, memory is
+//! allocated or a thread is started, so that a typing error costs one message and not the machine.
 
 use crate::experiment::SpecError;
 use crate::experiment::epsilon::Relative;
@@ -11,11 +11,11 @@ use serde_json::{Value as Json, json};
 use std::fmt;
 use toml::Value;
 
-/// The largest parameter: squares and products of three stay within `f64`.
+/// The largest parameter: squares and products of three such numbers stay within `f64`.
 const LARGE: f64 = 1e100;
 /// The largest whole number that TOML can write.
 pub(super) const LARGEST: u64 = i64::MAX as u64;
-/// The largest that a count of rounds or rows can be.
+/// The largest possible count of rounds or rows.
 pub(super) const COUNT: u64 = u32::MAX as u64;
 
 /// What values a key may have.
@@ -23,7 +23,8 @@ pub(super) const COUNT: u64 = u32::MAX as u64;
 pub enum Allowed {
     /// The name of one of the section's kinds.
     Kind,
-    /// One of these words. The second list has other spellings of them, which are not advertised.
+    /// One of these words. The second list has other spellings of them, which are accepted but not
+    /// advertised.
     Word(&'static [&'static str], &'static [&'static str]),
     /// A whole number between these two.
     Count(u64, u64),
@@ -31,7 +32,7 @@ pub enum Allowed {
     Number(f64, f64),
     /// A number above zero and at most this.
     Positive(f64),
-    /// Any number but infinity.
+    /// Any finite number.
     Finite,
     /// `true` or `false`.
     Switch,
@@ -109,7 +110,7 @@ impl Allowed {
         }
     }
 
-    /// The type as a JSON schema. Kinds and parts are their section's to describe.
+    /// The type as a JSON schema. Kinds and parts are described by their section.
     pub(super) fn schema(self) -> Json {
         match self {
             Self::Kind | Self::Text => json!({ "type": "string" }),
@@ -138,7 +139,7 @@ impl Allowed {
         }
     }
 
-    /// The type in words, of one value or of several.
+    /// The type in words, for one value or for several.
     fn words(self, many: bool) -> String {
         let one_or = |one: &str, several: &str| if many { several } else { one }.to_owned();
         let number = one_or("a number", "numbers");
@@ -182,7 +183,7 @@ fn short(number: f64) -> String {
 }
 
 /// A value as it was typed, cut where it is long. What `--set` could not read as TOML is text
-/// without its quotes: a whole number beyond 64 bits, for instance.
+/// without its quotes: for instance, a whole number beyond 64 bits.
 fn shown(value: &Value) -> String {
     let text = match value {
         Value::String(text) => text.clone(),

@@ -4,7 +4,7 @@ use super::allowed::COUNT;
 use super::{Allowed, Key, Kinds, On, Section};
 use fedstay::Behaviour;
 
-/// The keys of a part of a mixed population, besides those of its behaviour.
+/// The keys of a part of a mixed population, in addition to those of its behaviour.
 pub(super) const PART: [Key; 2] = [
     Key::new(
         "behaviour.share",
@@ -66,7 +66,7 @@ pub(super) static SECTION: Section = Section {
             "behaviour.alone",
             "10",
             Allowed::Count(0, 100_000),
-            "how many rounds of local work its own model had",
+            "how many rounds of local work its own model has had",
         )
         .of(&["two-sided"]),
         Key::new(
@@ -80,7 +80,7 @@ pub(super) static SECTION: Section = Section {
             "behaviour.refresh",
             "0",
             Allowed::Count(0, COUNT),
-            "every how many rounds it works all the same; 0 is never again",
+            "it works again once in this many rounds; 0 is never",
         )
         .of(&["shirking"]),
         Key::new(

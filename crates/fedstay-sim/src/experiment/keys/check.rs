@@ -1,13 +1,13 @@
-//! Whether a table says only what there is to say.
+//! Whether a table says only what can be said.
 
 use super::{Allowed, KEYS, Key, Kinds, On, PROBLEM, SECTIONS, Section, behaviour};
 use crate::experiment::SpecError;
 use crate::text::{one_line, quoted};
 use toml::{Table, Value};
 
-/// Names shown as the nearest to one that there is not.
+/// How many of the nearest names are shown for one that does not exist.
 const MOST_NEAR: usize = 3;
-/// Names less alike than this have nothing to do with each other.
+/// Names less alike than this are not related.
 const LEAST_LIKENESS: f64 = 0.5;
 
 /// Checks every key of a table, its value, and that it belongs to the kind of its section.
@@ -48,7 +48,7 @@ fn section(name: &str) -> Option<&'static Section> {
     SECTIONS.into_iter().find(|section| !section.name.is_empty() && section.name == name)
 }
 
-/// A key outside of all tables.
+/// A key outside of all tables, by its name.
 fn outside(name: &str) -> Result<&'static Key, SpecError> {
     let key = KEYS.iter().find(|key| key.name == name).ok_or_else(|| unknown(name))?;
     match name.contains('.') {
@@ -155,8 +155,8 @@ fn unknown(name: &str) -> SpecError {
     SpecError::UnknownKey { key: one_line(name), near }
 }
 
-/// The most similar names; those of the same section, and those that are the same in another
-/// section, first.
+/// The most similar names; first those of the same section, and those that are the same in another
+/// section.
 fn nearest(
     name: &str,
     section: &str,

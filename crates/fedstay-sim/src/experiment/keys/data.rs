@@ -25,7 +25,7 @@ pub(super) static SECTION: Section = Section {
             Allowed::Count(1, COUNT),
             "how many samples each agent holds",
         )
-        .otherwise("as many as all can have alike")
+        .otherwise("as many as all can have equally")
         .shares(),
         Key::new(
             "data.classes",

@@ -19,7 +19,7 @@ pub(super) static SECTION: Section = Section {
         Key::new("step_size", "0.1", Allowed::Positive(1e38), "the server's step size η")
             .otherwise("the problem's own on a problem")
             .shares(),
-        // Runs that differ in it are those that share.
+        // Runs that differ only in ε are the ones that share.
         Key::new(
             "epsilon",
             "0.2",

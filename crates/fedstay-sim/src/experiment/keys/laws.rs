@@ -1,4 +1,4 @@
-//! What holds for every key: the tables say what the structs read.
+//! What holds for every key: the tables match what the structs read.
 
 use super::*;
 use crate::experiment::{SpecError, read_table};
@@ -20,7 +20,7 @@ fn minimal(section: &Section, kind: Option<&'static str>) -> Table {
     }
 }
 
-/// The kinds of a section; `None` once for a section without any.
+/// The kinds of a section; a single `None` for a section without any.
 fn kinds(section: &Section) -> Vec<Option<&'static str>> {
     match &section.kinds {
         Some(kinds) => (kinds.names)().into_iter().map(Some).collect(),
@@ -28,7 +28,7 @@ fn kinds(section: &Section) -> Vec<Option<&'static str>> {
     }
 }
 
-/// Every section in every kind, as a file that says only that, and as the whole experiment.
+/// Every section with every kind, as a file that says only that, and as the whole experiment.
 fn every_kind() -> Vec<(&'static Section, Option<&'static str>, Table, Experiment)> {
     let mut all = Vec::new();
     for section in SECTIONS {
@@ -55,8 +55,8 @@ fn every_key_that_is_written_is_in_the_tables() {
     }
 }
 
-/// The tables and serde agree on which kind has which key. Read without the check by the tables, so
-/// that it is serde that refuses.
+/// The tables and serde agree on which kind has which key. It is read without the tables' check, so
+/// that serde is the one to refuse.
 #[test]
 fn a_kind_has_a_key_if_and_only_if_its_struct_does() {
     for (section, kind, mut table, _) in every_kind() {
@@ -172,7 +172,8 @@ fn the_default_kinds_are_those_of_an_experiment_that_names_none() {
     }
 }
 
-/// A checker of what the schema uses of JSON Schema; says where something does not fit.
+/// Checks a value against the subset of JSON Schema that the schema uses; says where something does
+/// not fit.
 fn fits(schema: &Json, value: &Json, place: &str) -> Result<(), String> {
     let no = |why: &str| Err(format!("{place}: {why}"));
     let schema = match schema {

@@ -2,8 +2,8 @@
 //!
 //! One file per section. From these tables follow what a file may say ([`check_keys`]), what
 //! `fedstay list keys` and `docs/keys.md` print ([`page`]), the JSON schema, which keys belong to
-//! training, and which runs of a sweep may share work. What a key is when it is not given, is asked of
-//! the reader itself ([`Key::defaults`]). The laws hold the tables against the structs.
+//! training, and which runs of a sweep may share work. The default of a key is not stated here but
+//! asked of the reader itself ([`Key::defaults`]). The laws check the tables against the structs.
 
 mod allowed;
 mod behaviour;
@@ -58,11 +58,11 @@ pub static KEYS: LazyLock<Vec<Key>> =
 /// Which experiments have a section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum On {
-    /// All.
+    /// All experiments.
     Anything,
-    /// Those on a named problem.
+    /// Experiments on a named problem.
     Problem,
-    /// Those that train on data.
+    /// Experiments that train on data.
     Training,
 }
 
@@ -84,9 +84,9 @@ pub struct Section {
 /// The kinds of a section.
 #[derive(Debug)]
 pub struct Kinds {
-    /// The one that is meant where none is named.
+    /// The kind that is meant where none is named.
     pub default: &'static str,
-    /// The names of all, in the order in which they are listed.
+    /// The names of all kinds, in the order in which they are listed.
     pub names: fn() -> Vec<&'static str>,
     /// What another spelling stands for.
     pub alias: fn(&str) -> Option<&'static str>,
@@ -103,14 +103,14 @@ pub struct Key {
     pub allowed: Allowed,
     /// What it does.
     pub about: &'static str,
-    /// The kinds of its section that have it; all, if empty.
+    /// The kinds of its section that have it; all of them, if empty.
     pub kinds: &'static [&'static str],
-    /// The kinds that cannot do without it.
+    /// The kinds that require it.
     pub needed_by: &'static [&'static str],
-    /// What holds where it is not given, if that is not simply a value.
+    /// What applies where it is not given, if that is not simply a value.
     pub otherwise: &'static str,
-    /// Whether runs that say it, and differ only in ε, may share work in a sweep. A key that says
-    /// nothing is not shared, until somebody has thought about it.
+    /// Whether runs that give it, and differ only in ε, may share work in a sweep. A key whose
+    /// table does not say so is not shared, until somebody has thought about it.
     pub shares: bool,
 }
 
@@ -175,7 +175,7 @@ impl Key {
         names.unwrap_or_default().into_iter().filter(|kind| self.belongs_to(kind)).collect()
     }
 
-    /// What must be set besides, for the key to have a meaning: the kind, and what that needs.
+    /// What else must be set for the key to have a meaning: the kind, and what that needs.
     pub fn with(&self) -> Vec<(String, &'static str)> {
         let section = self.section();
         let Some(kinds) = &section.kinds else { return Vec::new() };
@@ -190,7 +190,7 @@ impl Key {
         with
     }
 
-    /// What it is when it is not given, with the kinds for which it is that: what the reader itself
+    /// Its value when it is not given, with the kinds for which that holds: what the reader itself
     /// makes of an experiment that says no more than it must. `None` where it then has no value.
     pub fn defaults(&self) -> Vec<(Vec<&'static str>, Option<Value>)> {
         let section = self.section();
@@ -211,7 +211,7 @@ impl Key {
 }
 
 impl Section {
-    /// The value of a key in an experiment that does not say it.
+    /// The value of a key in an experiment that does not give it.
     fn unsaid(&self, kind: Option<&'static str>, key: &Key) -> Option<Value> {
         let mut table = Table::new();
         if !self.name.is_empty() {
@@ -231,18 +231,18 @@ impl Section {
     }
 }
 
-/// The names of a list in the core.
+/// The names in a list of the core.
 fn names(list: &'static [fedstay::list::Entry]) -> Vec<&'static str> {
     list.iter().map(|entry| entry.name).collect()
 }
 
-/// For sections whose kinds have one name each.
+/// The alias function of sections whose kinds have one name each.
 fn no_alias(_: &str) -> Option<&'static str> {
     None
 }
 
-/// Whether nothing that a configuration says keeps its runs with other ε from sharing work. What is
-/// not in the list is not shared.
+/// Whether a configuration allows its runs with other ε to share work. A key that is not in the
+/// list is not shared.
 pub(crate) fn may_share(config: &serde_json::Value) -> bool {
     let shares = |name: &str| KEYS.iter().any(|key| key.name == name && key.shares);
     leaves(config).iter().all(|(name, _)| shares(name))

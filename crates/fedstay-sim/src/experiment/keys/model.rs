@@ -4,7 +4,7 @@ use super::allowed::LARGEST;
 use super::{Allowed, Key, Kinds, On, Section};
 use crate::model::Model;
 
-/// A width; the model itself says which are too large or too small, with what would fit.
+/// A width; the model itself says which are too large or too small, and what would fit.
 const WIDTH: Allowed = Allowed::Count(0, LARGEST);
 
 pub(super) static SECTION: Section = Section {

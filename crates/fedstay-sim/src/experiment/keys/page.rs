@@ -35,7 +35,7 @@ impl Section {
         page.push_str(match self.on {
             On::Anything => "",
             On::Problem => {
-                " It brings its own agents, so nothing about training can be said with it."
+                " It brings its own agents, so no key about training can be set with it."
             }
             On::Training if self.name.is_empty() => "Not on a problem.",
             On::Training => " Not on a problem.",
@@ -44,10 +44,8 @@ impl Section {
             page.push_str("\n\n");
         }
         match self.kinds {
-            Some(_) => {
-                page.push_str("| key | for | value | unless given | |\n|---|---|---|---|---|\n")
-            }
-            None => page.push_str("| key | value | unless given | |\n|---|---|---|---|\n"),
+            Some(_) => page.push_str("| key | for | value | default | |\n|---|---|---|---|---|\n"),
+            None => page.push_str("| key | value | default | |\n|---|---|---|---|\n"),
         }
         for key in self.keys {
             let mut cells = vec![format!("`{}`", key.name)];
@@ -77,7 +75,7 @@ impl Key {
         }
     }
 
-    /// What it is when it is not given, in words.
+    /// Its default, in words.
     pub fn default_text(&self) -> String {
         let defaults = self.defaults();
         let alone = defaults.len() == 1;

@@ -26,7 +26,7 @@ pub(super) static SECTION: Section = Section {
             "partition.q",
             "0.9",
             Allowed::NUMBER,
-            "heterogeneity; what it means is said by partition.mix",
+            "heterogeneity; partition.mix says what it means",
         )
         .of(&["by-class"])
         .shares(),
@@ -34,7 +34,7 @@ pub(super) static SECTION: Section = Section {
             "partition.mix",
             "\"as-described\"",
             Allowed::Word(&["as-described", "as-printed"], &[]),
-            "`as-described` keeps the share q of one's own class, `as-printed` the share 1 − q",
+            "a device keeps the share q of its own class (`as-described`) or 1 − q (`as-printed`)",
         )
         .of(&["by-class"])
         .shares(),

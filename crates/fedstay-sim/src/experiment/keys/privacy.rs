@@ -17,6 +17,11 @@ pub(super) static SECTION: Section = Section {
             Allowed::NUMBER,
             "the noise's deviation, relative to what is clipped",
         ),
-        Key::new("privacy.delta", "1e-5", Allowed::NUMBER, "the δ for which the budget ε is told"),
+        Key::new(
+            "privacy.delta",
+            "1e-5",
+            Allowed::NUMBER,
+            "the δ for which the budget ε is stated",
+        ),
     ],
 };

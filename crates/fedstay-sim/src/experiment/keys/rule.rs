@@ -50,14 +50,14 @@ pub(super) static SECTION: Section = Section {
             "rule.horizon",
             "0.5",
             Allowed::NUMBER,
-            "adds this times ‖g‖² too; J·a holds agents that look J steps of size a ahead",
+            "adds this times ‖g‖² too; J·a covers agents that look J steps of size a ahead",
         )
         .of(&["ada-gd", "retain"]),
         Key::new(
             "rule.base",
             "\"descent\"",
             Allowed::Word(&["level", "descent"], &[]),
-            "where to go where no floor is in the way",
+            "where to go when no floor is in the way",
         )
         .of(&["retain"]),
         Key::new(
@@ -101,7 +101,7 @@ pub(super) static SECTION: Section = Section {
             "rule.variant",
             "\"load\"",
             Allowed::Word(&["weight", "load"], &[]),
-            "the weights are those of the answers (`weight`), or set the samples too (`load`)",
+            "the weights weigh the answers (`weight`), or also set the samples (`load`)",
         )
         .of(&["mw-fed"]),
         Key::new(
@@ -165,7 +165,7 @@ pub(super) static SECTION: Section = Section {
     ],
 };
 
-/// The name of a rule that is also known under another.
+/// The name under which a rule is listed, if `name` is another name for it.
 fn alias(name: &str) -> Option<&'static str> {
     Rule::ALIASES.contains(&name).then_some(())?;
     let rule = Rule::named(name)?;

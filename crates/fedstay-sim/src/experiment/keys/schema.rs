@@ -4,14 +4,14 @@ use super::{Allowed, Key, Kinds, On, PROBLEM, SECTIONS, Section, behaviour};
 use crate::experiment::Experiment;
 use serde_json::{Map, Value, json};
 
-/// Which dialect it is written in.
+/// The dialect the schema is written in.
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
 impl Experiment {
     /// The JSON schema (draft 2020-12) of an experiment's file.
     ///
     /// It knows every key, its type and bounds, and which kind it belongs to. What depends on
-    /// several values, such as the size of a model, is known only to
+    /// several values, such as the size of a model, is checked only by
     /// [`from_table`](Self::from_table).
     pub fn schema() -> Value {
         let mut properties = Map::new();
@@ -34,7 +34,7 @@ impl Experiment {
             "type": "object",
             "properties": properties,
             "additionalProperties": false,
-            // A problem brings its own agents: nothing about training can be said with it.
+            // A problem brings its own agents: no key about training can be set with it.
             "dependentSchemas": { PROBLEM: { "properties": never } },
         })
     }
@@ -52,8 +52,8 @@ impl Section {
         }
     }
 
-    /// The table of one kind. Only the default kind may be left unsaid; a part of a mixed population
-    /// says its kind, and how large a part it is.
+    /// The table of one kind. Only the default kind may be left out; a part of a mixed population
+    /// gives its kind, and how large a part it is.
     fn table(&self, kind: Option<(&Kinds, &'static str)>, part: bool) -> Value {
         let keys = self.keys.iter().filter(|key| kind.is_none_or(|(_, kind)| key.belongs_to(kind)));
         let mut properties: Map<String, Value> = keys.map(Key::property).collect();

@@ -5,7 +5,7 @@ use super::{Allowed, Key, On, Section};
 
 pub(super) static SECTION: Section = Section {
     name: "",
-    about: "Who trains, and how often it is measured",
+    about: "Who trains, and how often everybody is measured",
     on: On::Training,
     kinds: None,
     keys: &[
@@ -23,7 +23,7 @@ pub(super) static SECTION: Section = Section {
             "participation",
             "1.0",
             Allowed::Positive(1.0),
-            "the share of the agents still in that is asked each round",
+            "the share of the remaining agents that is asked each round",
         )
         .shares(),
         Key::new(

@@ -6,7 +6,7 @@ use super::transpose::transpose;
 use super::{BLOCK, Gradient, LANES, MAX_ROWS, PanelRows, Panels, SIDE};
 use crate::kernel::rows::RowsData;
 
-/// How far ahead of a block its row is asked for, in bytes.
+/// How far ahead of a block its row is prefetched, in bytes.
 const AHEAD: usize = 2 * BLOCK;
 
 /// One block of rows as `f32`, `[row][BLOCK]`, on a cache-line boundary.
@@ -20,8 +20,8 @@ struct WeightBlock([f32; BLOCK * 2 * LANES]);
 /// Chooses the width at compile time.
 macro_rules! by_vectors {
     ($panels:expr, $function:ident($($arg:expr),*)) => {
-        // SAFETY: `Panels::check` has asserted that AVX-512 is there, and the public methods that
-        // every slice covers what the shape says; both hold before anything in here is called.
+        // SAFETY: `Panels::check` has asserted that AVX-512 is available, and the public methods
+        // that every slice covers what the shape says; both hold before anything in here is called.
         if $panels.vectors == 1 {
             unsafe { $function::<1>($($arg),*) }
         } else {
@@ -50,8 +50,8 @@ pub(super) fn turn(
     by_vectors!(panels, turn_all(panels, batch, gradient, next, start, eta, z));
 }
 
-/// Panels to rows times `factor`, for the whole squares of 16 outputs by 16 inputs from `output`
-/// and `input` on.
+/// Copies panels to rows times `factor`, for the whole squares of 16 outputs by 16 inputs that
+/// start at `output` and `input`.
 pub(super) fn unpack_square(
     panels: &Panels,
     from: &[f32],
@@ -71,7 +71,7 @@ pub(super) fn unpack_square(
     fn square(from: &[f32], width: usize, factor: f32, to: &mut [f32], features: usize) {
         let mut lines = [_mm512_setzero_ps(); LANES];
         for (line, from) in lines.iter_mut().zip(from.chunks(width)) {
-            // SAFETY: every chunk, the last one too, has 16 floats.
+            // SAFETY: every chunk, including the last one, has 16 floats.
             *line = unsafe { _mm512_loadu_ps(from[..LANES].as_ptr()) };
         }
         for (line, to) in transpose(lines).into_iter().zip(to.chunks_mut(features)) {
@@ -83,7 +83,7 @@ pub(super) fn unpack_square(
 }
 
 /// # Safety
-/// AVX-512 is there and the slices fit, as [`Panels::forward`] checks.
+/// AVX-512 is available and the slices fit, as [`Panels::forward`] checks.
 #[target_feature(enable = "avx512f")]
 unsafe fn forward_all<const V: usize>(
     panels: &Panels,
@@ -106,7 +106,7 @@ unsafe fn forward_all<const V: usize>(
 }
 
 /// # Safety
-/// AVX-512 is there and the slices fit, as [`Panels::gradient`] checks.
+/// AVX-512 is available and the slices fit, as [`Panels::gradient`] checks.
 #[target_feature(enable = "avx512f")]
 unsafe fn gradient_all<const V: usize>(
     panels: &Panels,
@@ -128,7 +128,7 @@ unsafe fn gradient_all<const V: usize>(
 }
 
 /// # Safety
-/// AVX-512 is there and the slices fit, as [`Panels::turn`] checks.
+/// AVX-512 is available and the slices fit, as [`Panels::turn`] checks.
 #[target_feature(enable = "avx512f")]
 unsafe fn turn_all<const V: usize>(
     panels: &Panels,
@@ -160,7 +160,7 @@ unsafe fn turn_all<const V: usize>(
     }
 }
 
-/// Inputs `from..from + inputs` of the batch's rows.
+/// Widens inputs `from..from + inputs` of the batch's rows.
 #[target_feature(enable = "avx512f")]
 fn widen(batch: PanelRows<'_>, from: usize, inputs: usize, x: &mut RowBlock) {
     let blocks = batch.index.iter().zip(x.0.chunks_exact_mut(BLOCK));
@@ -168,8 +168,8 @@ fn widen(batch: PanelRows<'_>, from: usize, inputs: usize, x: &mut RowBlock) {
         return blocks
             .for_each(|(row, out)| batch.data.fill(*row as usize, from, &mut out[..inputs]));
     };
-    // Whole blocks of bytes, nearly all there are: arrays, so that everything unrolls and the map
-    // stays in registers.
+    // Whole blocks of bytes, nearly all there are, go through arrays, so that everything unrolls
+    // and the map stays in registers.
     let (Some(scales), Some(shifts)) = (scale[from..].first_chunk(), shift[from..].first_chunk())
     else {
         return blocks
@@ -180,8 +180,9 @@ fn widen(batch: PanelRows<'_>, from: usize, inputs: usize, x: &mut RowBlock) {
         let at = *row as usize * scale.len() + from;
         let bytes: &[u8; BLOCK] = rows[at..].first_chunk().expect("the row is there");
         let out: &mut [f32; BLOCK] = out.try_into().expect("a block");
-        // Rows of a batch lie anywhere, and the hardware does not see that they are read in step.
-        // SAFETY: a prefetch faults nowhere, and the pointer is made by wrapping arithmetic.
+        // Rows of a batch lie anywhere, and the hardware does not recognise that they are read in
+        // step.
+        // SAFETY: a prefetch never faults, and the pointer is made by wrapping arithmetic.
         #[allow(unused_unsafe, reason = "older compilers want it")]
         unsafe {
             _mm_prefetch::<_MM_HINT_T1>(bytes.as_ptr().wrapping_add(AHEAD).cast())

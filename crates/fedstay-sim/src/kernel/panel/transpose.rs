@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-/// Rows to columns.
+/// Turns rows into columns.
 #[target_feature(enable = "avx512f")]
 #[inline]
 pub(super) fn transpose(rows: [__m512; 16]) -> [__m512; 16] {
@@ -12,7 +12,7 @@ pub(super) fn transpose(rows: [__m512; 16]) -> [__m512; 16] {
         pairs[2 * i + 1] = _mm512_unpackhi_ps(rows[2 * i], rows[2 * i + 1]);
     }
     let pd = |i: usize| _mm512_castps_pd(pairs[i]);
-    // quads[4i + c] holds in its quarter q column 4q + c of rows 4i to 4i + 3.
+    // quads[4i + c] holds in its quarter q the column 4q + c of rows 4i to 4i + 3.
     let mut quads = rows;
     for i in 0..4 {
         let [a, b, c, d] = [pd(4 * i), pd(4 * i + 1), pd(4 * i + 2), pd(4 * i + 3)];
