@@ -107,7 +107,7 @@ impl Listed {
 
     fn key(key: &'static Key) -> Self {
         let more = vec![
-            ("for", key.all_kinds().join(", ")),
+            ("for", key.kinds.join(", ")),
             ("type", key.type_text()),
             ("default", key.default_text()),
             ("example", key.example.to_owned()),

@@ -19,7 +19,7 @@ pub enum Work {
     /// A named problem with exact oracles, which brings its own agents.
     Problem(Problem),
     /// Training a model on data that are dealt out to agents.
-    Training(Training),
+    Training(Box<Training>),
 }
 
 /// What is trained, on what, by whom.
@@ -86,7 +86,7 @@ impl<'de> Deserialize<'de> for Work {
         let mut table = Table::deserialize(deserializer)?;
         let work = match table.remove(keys::PROBLEM) {
             Some(problem) => problem.try_into().map(Self::Problem),
-            None => table.try_into().map(Self::Training),
+            None => table.try_into().map(|training| Self::Training(Box::new(training))),
         };
         work.map_err(|error: toml::de::Error| D::Error::custom(error.message()))
     }

@@ -146,7 +146,7 @@ fn tables_name_only_kinds_and_sections_that_there_are() {
         assert_eq!(section.name, inside, "{}", key.name);
         let all = section.kinds.as_ref().map(|kinds| (kinds.names)()).unwrap_or_default();
         let known = |kind: &&str| all.contains(kind);
-        assert!(key.kinds.iter().chain(key.needed_by).all(|kind| known(&kind)), "{}", key.name);
+        assert!(key.kinds.iter().chain(key.needed_by).all(known), "{}", key.name);
         assert!(key.needed_by.iter().all(|kind| key.belongs_to(kind)), "{}", key.name);
     }
     for section in SECTIONS {
@@ -161,11 +161,11 @@ fn the_default_kinds_are_those_of_an_experiment_that_names_none() {
     for section in SECTIONS {
         let Some(kinds) = &section.kinds else { continue };
         let table = Table::from_iter([(section.name.to_owned(), Value::Table(Table::new()))]);
-        let whole = Value::try_from(&Experiment::from_table(table).unwrap()).unwrap();
+        let whole = Value::try_from(Experiment::from_table(table).unwrap()).unwrap();
         let kind = look_up(&whole, &format!("{}.kind", section.name)).unwrap();
         assert_eq!(kind.as_str(), Some(kinds.default));
         if section.on != On::Problem {
-            let whole = Value::try_from(&Experiment::parse("", &[]).unwrap()).unwrap();
+            let whole = Value::try_from(Experiment::parse("", &[]).unwrap()).unwrap();
             let kind = look_up(&whole, &format!("{}.kind", section.name)).unwrap();
             assert_eq!(kind.as_str(), Some(kinds.default), "without [{}]", section.name);
         }
