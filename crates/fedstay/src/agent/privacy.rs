@@ -9,8 +9,8 @@
 //! **Accounting.** Two data sets may differ in every row, so a clipped direction moves by up to
 //! `2·clip` and a clipped loss by up to `loss_clip`: each of the `k` numbers or vectors of a report
 //! is a Gaussian mechanism with sensitivity over deviation `2/noise`. Gaussian mechanisms compose
-//! exactly, even when later queries depend on earlier answers: `T` reports are μ-GDP with `μ =
-//! (2/noise)·√(k·T)`, and
+//! exactly, even when later queries depend on earlier answers: `T` reports are μ-GDP with
+//! `μ = (2/noise)·√(k·T)`, and
 //!
 //! ```text
 //! δ(ε) = Φ(−ε/μ + μ/2) − e^ε Φ(−ε/μ − μ/2)

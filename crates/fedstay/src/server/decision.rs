@@ -148,8 +148,8 @@ pub enum Landing {
     No,
 }
 
-/// The agents that the step would carry to their target loss, to first order: `F_m + ⟨g_m, s⟩ ≤ ε_m
-/// + margin`.
+/// The agents that the step would carry to their target loss, to first order:
+/// `F_m + ⟨g_m, s⟩ ≤ ε_m + margin`.
 ///
 /// For convex losses this is exact in one direction: the loss after the step is at least its linear
 /// prediction, so an agent in `nd` provably stays. An agent that does not tell its loss cannot be
@@ -165,8 +165,8 @@ pub(crate) fn forecast(reports: &Reports<'_>, step: &[f64], margin: f64) -> Spli
     })
 }
 
-/// Whether a step would carry an agent to its target loss, to first order: `F + ⟨g, s⟩ ≤ ε +
-/// margin`.
+/// Whether a step would carry an agent to its target loss, to first order:
+/// `F + ⟨g, s⟩ ≤ ε + margin`.
 ///
 /// `slope` gives ⟨g, s⟩ and is called only where it decides: an agent that gives only a lower bound
 /// on its loss was beyond the reach of a step.

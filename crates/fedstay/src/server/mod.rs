@@ -254,8 +254,8 @@ impl Server {
         match state.rule.clone() {
             SavedRule::Rule(rule) => Self::take_up(state, rule),
             SavedRule::CustomRule { .. } => Err(Error::BadState {
-                why: "it belongs to a custom rule, which must also be given (`from_state_with`; in \
-                      Python `from_state(state, rule)`)"
+                why: "it belongs to a custom rule, which must also be given (`from_state_with`; \
+                      in Python `from_state(state, rule)`)"
                     .into(),
             }),
         }

@@ -114,8 +114,8 @@ pub struct Report<'a> {
     /// The gradient at the received weights, if the agent took several local steps, so that
     /// `direction` is not that gradient. Predictions and constraints use this one.
     pub gradient: Option<Vector<'a>>,
-    /// The sum of the local step sizes, so that the agent's own displacement is `−reach ·
-    /// direction`. It is the server's step size if not given.
+    /// The sum of the local step sizes, so that the agent's own displacement is
+    /// `−reach · direction`. It is the server's step size if not given.
     pub reach: Option<f64>,
     /// The number of samples behind the report.
     pub samples: u64,

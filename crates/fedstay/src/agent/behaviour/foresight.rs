@@ -9,9 +9,9 @@
 //!
 //! It is the objection of the paper's first reviewer, and it is a sound one: no rule can keep a
 //! foresight agent for unlimited `J`, because an agent that can finish alone needs nobody. For
-//! limited `J` a margin in the rule helps (`rule.margin`, `rule.horizon`): for convex losses and `a
-//! ≤ 2/H` gradients do not grow along the path, so `F_m(u_J) ≥ F_m(w) − J·a·‖g_m‖²`, and an agent
-//! that is kept above `ε_m + J·a·‖g_m‖²` stays.
+//! limited `J` a margin in the rule helps (`rule.margin`, `rule.horizon`): for convex losses and
+//! `a ≤ 2/H` gradients do not grow along the path, so `F_m(u_J) ≥ F_m(w) − J·a·‖g_m‖²`, and an
+//! agent that is kept above `ε_m + J·a·‖g_m‖²` stays.
 //!
 //! Each round costs it `J` further passes over its data.
 
