@@ -1,4 +1,4 @@
-//! A rule of one's own: the trimmed mean, run on a named problem beside two rules of the list.
+//! A custom rule: the trimmed mean, run on a named problem beside two rules of the list.
 //!
 //! ```text
 //! cargo run --example custom_rule
@@ -19,7 +19,7 @@ use fedstay::{
 /// The mean of what is left after the extremes are cut off, one component at a time.
 #[derive(Debug, Clone)]
 struct TrimmedMean {
-    /// The share that is cut off at either end, below a half.
+    /// The share that is cut off at each end, below a half.
     share: f64,
 }
 

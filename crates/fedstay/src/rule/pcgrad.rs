@@ -58,7 +58,8 @@ impl Aggregator for PcGrad {
         Ok(watched(round, step, self.delta))
     }
 
-    /// The step needs none; the forecast those a step about as long as the last could reach.
+    /// The step needs no losses; the forecast needs those of agents that a step about as long as
+    /// the last one could reach.
     fn losses(&self, _: f64, last_step: f64) -> Losses {
         Losses::Near { delta: self.delta, step: 2.0 * last_step }
     }
