@@ -4,11 +4,12 @@
 //! cargo run --example custom_rule
 //! ```
 //!
-//! Every component of the step is the mean of the agents' values without the smallest and the largest
-//! share of them, so that a few agents with wild gradients cannot carry the model away (Yin, Chen,
-//! Ramchandran, Bartlett, *Byzantine-Robust Distributed Learning*, ICML 2018). Agents here are honest
-//! and leave once they are content: the trimmed mean, which does not look at that, loses all of them
-//! one by one, as averaging does, and `retain` brings all of them to their target at once.
+//! Every component of the step is the mean of the agents' values without the smallest and the
+//! largest share of them, so that a few agents with wild gradients cannot carry the model away
+//! (Yin, Chen, Ramchandran, Bartlett, *Byzantine-Robust Distributed Learning*, ICML 2018). Agents
+//! here are honest and leave once they are content: the trimmed mean, which does not look at that,
+//! loses all of them one by one, as averaging does, and `retain` brings all of them to their target
+//! at once.
 
 use fedstay::problem::{Federation, Huber, Instance, Problem};
 use fedstay::{

@@ -2,8 +2,8 @@
 //!
 //! References: Duchi, Shalev-Shwartz, Singer, Chandra, *Efficient Projections onto the ℓ1-Ball for
 //! Learning in High Dimensions*, ICML 2008 (the projection). Nocedal, Wright, *Numerical
-//! Optimization*, 2nd ed. 2006, §16.5 (active sets); Platt, *Fast Training of Support Vector Machines
-//! using Sequential Minimal Optimization*, 1998 (moving weight between two at a time).
+//! Optimization*, 2nd ed. 2006, §16.5 (active sets); Platt, *Fast Training of Support Vector
+//! Machines using Sequential Minimal Optimization*, 1998 (moving weight between two at a time).
 
 /// How much the slopes of a pair may differ and still count as equal, relative to the largest
 /// squared length. It bounds the duality gap of `½‖Σ λ_m u_m‖²`.

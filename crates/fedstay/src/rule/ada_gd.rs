@@ -42,8 +42,8 @@ pub(super) const ORIGIN: Origin = Origin {
 /// With `on_settled = "halve"`, the step size may fall to this share of the first one.
 const SMALLEST_STEP_SHARE: f64 = 1e-3;
 
-/// What a label may change about the rule; `horizon` is five private steps of 0.02, which is how far
-/// `foresight` looks unless told otherwise.
+/// What a label may change about the rule; `horizon` is five private steps of 0.02, which is how
+/// far `foresight` looks unless told otherwise.
 const CHANGES: &[Change] = &[
     Change { name: "halve", set: "on_settled = \"halve\"" },
     Change { name: "stop", set: "on_settled = \"stop\"" },

@@ -17,8 +17,8 @@
 //! within an agent, and return the *average* of all rounds' weights, which is what their guarantee
 //! is about; here, as everywhere in this crate, the last weights are the result.
 //!
-//! Reference: Mehryar Mohri, Gary Sivek, Ananda Theertha Suresh, *Agnostic Federated Learning*, ICML
-//! 2019, the algorithm Stochastic-AFL.
+//! Reference: Mehryar Mohri, Gary Sivek, Ananda Theertha Suresh, *Agnostic Federated Learning*,
+//! ICML 2019, the algorithm Stochastic-AFL.
 
 use super::{Aggregator, Decision, Facts, Origin, Round, descend, watched};
 use crate::memory::inside;
@@ -36,8 +36,8 @@ pub(super) const ORIGIN: Origin = Origin {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Afl {
-    /// The step size of the mixture: larger turns to the worst agent sooner, and may swing. 0 is the
-    /// plain mean.
+    /// The step size of the mixture. Larger: turns to the worst agent sooner, and may oscillate. 0
+    /// is the plain mean.
     pub gamma: f64,
     /// Widens the forecast of departures and changes no step.
     pub delta: f64,

@@ -63,7 +63,8 @@ impl Facts {
         Self { margin, ..Self::default() }
     }
 
-    /// The facts about a rule whose step has nothing to do with ε, and that only watches departures.
+    /// The facts about a rule whose step has nothing to do with ε, and that only watches
+    /// departures.
     pub(super) fn blind(margin: f64) -> Self {
         Self { reads_epsilon: false, ..Self::watching(margin) }
     }

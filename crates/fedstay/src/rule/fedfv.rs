@@ -14,10 +14,10 @@
 //! best. With α = 1 and nobody absent the rule is the plain mean. The α share is rounded up, as in
 //! the authors' program.
 //!
-//! The server must know: every agent's exact loss and its direction; it remembers the last directions
-//! for τ rounds. It never stops on its own; where nothing is left of the direction but rounding, the
-//! step is zero. An agent that left is absent like one that was not asked: for τ rounds the step does
-//! not undo what its last gradient asked for.
+//! The server must know: every agent's exact loss and its direction; it remembers the last
+//! directions for τ rounds. It never stops on its own; where nothing is left of the direction but
+//! rounding, the step is zero. An agent that left is absent like one that was not asked: for τ
+//! rounds the step does not undo what its last gradient asked for.
 //!
 //! Simplified here: the authors' gradients are the displacements of local epochs and carry their
 //! length into the step, where this rule has mean gradients and the server's η.

@@ -11,9 +11,9 @@
 //! the normalised gradients. Normalising keeps a long gradient from buying influence.
 //!
 //! The server must know: the directions. It never stops on its own. The length of the step does not
-//! fall with the gradients, so a fixed η circles around a solution. A zero gradient stays zero: with
-//! e ≥ 1 it takes all the weight and the step is zero, because nothing helps an agent that is at its
-//! minimum.
+//! fall with the gradients, so a fixed η circles around a solution. A zero gradient stays zero:
+//! with e ≥ 1 it takes all the weight and the step is zero, because nothing helps an agent that is
+//! at its minimum.
 //!
 //! Simplified here: the authors normalise the displacement of the agents' local epochs, let the
 //! server's step size decay over the rounds, and prefer weights by sample counts instead of

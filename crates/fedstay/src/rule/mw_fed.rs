@@ -20,14 +20,14 @@
 //! weight that was lost comes back only as others are content, so an agent that was content once
 //! and whose loss has risen since waits for them.
 //!
-//! Simplified here: the authors measure contentment as validation accuracy against a target, and end
-//! when all have met theirs; *Collaborative PAC Learning* doubles the weights (c = 2). An agent that
-//! was not asked in a round counts as not content in it.
+//! Simplified here: the authors measure contentment as validation accuracy against a target, and
+//! end when all have met theirs; *Collaborative PAC Learning* doubles the weights (c = 2). An agent
+//! that was not asked in a round counts as not content in it.
 //!
-//! References: Avrim Blum, Nika Haghtalab, Richard Lanas Phillips, Han Shao, *One for One, or All for
-//! All: Equilibria and Optimality of Collaboration in Federated Learning*, ICML 2021. The weights
-//! are from Avrim Blum, Nika Haghtalab, Ariel Procaccia, Mingda Qiao, *Collaborative PAC Learning*,
-//! NeurIPS 2017.
+//! References: Avrim Blum, Nika Haghtalab, Richard Lanas Phillips, Han Shao, *One for One, or All
+//! for All: Equilibria and Optimality of Collaboration in Federated Learning*, ICML 2021. The
+//! weights are from Avrim Blum, Nika Haghtalab, Ariel Procaccia, Mingda Qiao, *Collaborative PAC
+//! Learning*, NeurIPS 2017.
 
 use super::{Aggregator, Decision, Facts, Losses, Origin, Round, descend, watched};
 use crate::memory::inside;

@@ -6,8 +6,8 @@
 //! s = −(η/M) Σ v_i
 //! ```
 //!
-//! Without conflicts it is the plain mean. Each gradient is projected off the *others' own*, not off
-//! what became of them.
+//! Without conflicts it is the plain mean. Each gradient is projected off the *others' own*, not
+//! off what became of them.
 //!
 //! The server must know: the directions. It never stops on its own. The orders are drawn from the
 //! parameter `seed`, the round and the agent, so there is nothing to remember between rounds.

@@ -12,9 +12,9 @@
 //! Losses below 1e-10, including negative ones, count as 1e-10, because `F^(q−1)` grows without
 //! bound at zero for q < 1.
 //!
-//! Simplified here: the authors' agents send `L(w − w_m)` after epochs of local work, so that several
-//! local steps make a longer displacement; this rule takes the mean gradient of the path. With one
-//! local step both are the gradient (their q-FedSGD).
+//! Simplified here: the authors' agents send `L(w − w_m)` after epochs of local work, so that
+//! several local steps make a longer displacement; this rule takes the mean gradient of the path.
+//! With one local step both are the gradient (their q-FedSGD).
 //!
 //! Reference: Tian Li, Maziar Sanjabi, Ahmad Beirami, Virginia Smith, *Fair Resource Allocation in
 //! Federated Learning*, ICLR 2020, Algorithms 1 and 2.

@@ -76,8 +76,8 @@ pub struct Abilities {
     pub loads: bool,
     /// Its agents can each receive weights of their own ([`Broadcast::personal`]).
     pub personal: bool,
-    /// First-order statements about its agents are proofs: convex losses, exact losses and gradients,
-    /// and agents that leave at their target loss and not before.
+    /// First-order statements about its agents are proofs: convex losses, exact losses and
+    /// gradients, and agents that leave at their target loss and not before.
     pub proves: bool,
     /// Its agents are strangers: a report that cannot be used costs its agent the round, not
     /// everybody the run. In a simulation such a report means that training diverged, which is the

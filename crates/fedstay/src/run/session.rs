@@ -55,7 +55,7 @@ impl<E: Engine> Session<E> {
     /// A run of at most `rounds` rounds, before its first.
     ///
     /// # Errors
-    /// When the rule asks for something that the engine's agents do not do.
+    /// If the rule asks for something that the engine's agents do not do.
     pub fn new(server: Server, engine: E, rounds: u32, about: About) -> Result<Self, Error> {
         if server.rule().facts().sets_loads && !engine.abilities().loads {
             return Err(Error::NotApplied {
@@ -100,7 +100,7 @@ impl<E: Engine> Session<E> {
     /// gathered is only summed up. Returns `None` if a book ended the run early.
     ///
     /// # Errors
-    /// When the engine or a book fails; all rounds until then are in the books.
+    /// If the engine or a book fails; all rounds until then are in the books.
     pub fn run(&mut self, watching: &mut [&mut dyn Book]) -> Result<Option<Summary>, Error> {
         let stop = match self.ledger.stop() {
             Some(stop) => stop,
@@ -214,7 +214,7 @@ impl<E: Engine> Session<E> {
     /// The whole state, for a checkpoint.
     ///
     /// # Errors
-    /// When the engine, the rule or a book cannot be saved.
+    /// If the engine, the rule or a book cannot be saved.
     pub fn state(&self) -> Result<SessionState, Error> {
         let mut books = BTreeMap::new();
         for book in &self.books {
@@ -233,7 +233,7 @@ impl<E: Engine> Session<E> {
     /// Continues from a checkpoint.
     ///
     /// # Errors
-    /// When the state is that of another run.
+    /// If the state is that of another run.
     pub fn resume(&mut self, state: SessionState) -> Result<(), Error> {
         let server = self.server.continued(state.server)?;
         let expected = (self.server.weights().len(), self.server.rule().name());

@@ -300,7 +300,7 @@ impl Server {
     /// How far this server has come and what it remembers, without the weights.
     ///
     /// # Errors
-    /// For a custom rule that cannot be [saved](Aggregator::save).
+    /// If a custom rule cannot be [saved](Aggregator::save).
     pub fn progress(&self) -> Result<Progress, Error> {
         Ok(Progress {
             clock: self.clock,

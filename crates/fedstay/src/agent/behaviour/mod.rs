@@ -267,7 +267,7 @@ fn check_patience(patience: u32) -> Result<(), Error> {
 
 #[cfg(test)]
 mod tests {
-    //! Laws that hold for every behaviour of the list, and what the single files test with.
+    //! Laws that hold for every behaviour of the list, and what the files' own tests use.
 
     use super::*;
 

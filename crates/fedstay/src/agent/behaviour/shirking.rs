@@ -8,8 +8,8 @@
 //! Nobody has left, so the verdict is *retained*; what a stale direction does to the others shows
 //! in their losses.
 //!
-//! Reference: this project; free riders in federated learning are surveyed by Fraboni, Vidal, Lorenzi,
-//! *Free-rider Attacks on Model Aggregation in Federated Learning*, AISTATS 2021.
+//! Reference: this project; free riders in federated learning are surveyed by Fraboni, Vidal,
+//! Lorenzi, *Free-rider Attacks on Model Aggregation in Federated Learning*, AISTATS 2021.
 
 use super::{Choice, Decide, Manner, Origin, View};
 use serde::{Deserialize, Serialize};

@@ -7,8 +7,8 @@
 //! iff  F_m ≤ ε_m,  or  F_m > A_m  in each of the last P rounds
 //! ```
 //!
-//! Participation constraints of this kind are what MaxFL (Cho et al., TMLR 2024) counts as a model's
-//! appeal: whether it is better than the agent's own.
+//! Participation constraints of this kind are what MaxFL (Cho et al., TMLR 2024) counts as a
+//! model's appeal: whether it is better than the agent's own.
 
 use super::{Choice, Decide, Origin, View};
 use crate::Error;

@@ -16,8 +16,8 @@
 //!   `ε_m + 1.5δ`, by the same dual. A cut of a convex loss lies below it, so whatever satisfies
 //!   everybody is on the far side of all cuts and the step brings the weights nearer to it,
 //!   whatever η (projection onto level sets: Polyak, *USSR Comput. Math.* 9, 1969).
-//! * `descent`: `−η ·` the mean of the directions of those with `F_m > ε_m + 2δ`. It is the one that
-//!   uses the agents' local paths where they take several local steps.
+//! * `descent`: `−η ·` the mean of the directions of those with `F_m > ε_m + 2δ`. It is the one
+//!   that uses the agents' local paths where they take several local steps.
 //!
 //! **Certified.** For convex losses and exact gradients the constraint is a proof:
 //! `F_m(w + s) ≥ F_m + ⟨g_m, s⟩ ≥ ε_m + δ > ε_m`, at *any* step size. So η may be as large as the
@@ -44,7 +44,7 @@
 //! of δ (or none was asked for); or `stalled` when the constraints cannot be met together and no
 //! step violates them less than standing still.
 //!
-//! Reference: this project; the constraint is the paper's Lemma 3 (arXiv 2311.16459) read backwards.
+//! Reference: this project; the constraint is Lemma 3 of arXiv 2311.16459, read backwards.
 
 mod landing;
 mod region;
