@@ -1,12 +1,13 @@
-//! An engine of one's own: three agents with one equation each, run under three rules.
+//! A custom engine: three agents with one equation each, run under three rules.
 //!
 //! ```text
 //! cargo run --example custom_engine
 //! ```
 //!
-//! An engine is whatever reaches the agents. This one has them in this process; yours may ask machines
-//! over a network. [`Participant`] does what is the same for all agents: it decides, leaves, and keeps
-//! away. What remains is the work, here the gradient of `½(x·w − y)²`, and to carry the answers.
+//! An engine is whatever reaches the agents. This one has them in this process; yours may ask
+//! machines over a network. [`Participant`] does what is the same for all agents: it decides,
+//! leaves, and stays away. What remains is the work, here the gradient of `½(x·w − y)²`, and
+//! carrying the answers.
 
 use fedstay::record::HeaderAgent;
 use fedstay::{
@@ -89,7 +90,7 @@ impl Engine for Equations {
         Ok(Assessment { agents: self.0.iter().map(assessed).collect(), population: None })
     }
 
-    /// Who has left, for a run that is interrupted and continued ([`Session::state`]).
+    /// Saves who has left, for a run that is interrupted and continued ([`Session::state`]).
     fn save(&self) -> Result<Memory, Error> {
         Memory::of(&self.0.iter().map(|agent| agent.participant.save()).collect::<Vec<_>>())
     }

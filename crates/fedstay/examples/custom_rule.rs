@@ -1,14 +1,15 @@
-//! A rule of one's own: the trimmed mean, run on a named problem beside two rules of the list.
+//! A custom rule: the trimmed mean, run on a named problem beside two rules of the list.
 //!
 //! ```text
 //! cargo run --example custom_rule
 //! ```
 //!
-//! Every component of the step is the mean of the agents' values without the smallest and the largest
-//! share of them, so that a few agents with wild gradients cannot carry the model away (Yin, Chen,
-//! Ramchandran, Bartlett, *Byzantine-Robust Distributed Learning*, ICML 2018). Agents here are honest
-//! and leave once they are content: the trimmed mean, which does not look at that, loses all of them
-//! one by one, as averaging does, and `retain` brings all of them to their target at once.
+//! Every component of the step is the mean of the agents' values without the smallest and the
+//! largest share of them, so that a few agents with wild gradients cannot carry the model away
+//! (Yin, Chen, Ramchandran, Bartlett, *Byzantine-Robust Distributed Learning*, ICML 2018). Agents
+//! here are honest and leave once they are content: the trimmed mean, which does not look at that,
+//! loses all of them one by one, as averaging does, and `retain` brings all of them to their target
+//! at once.
 
 use fedstay::problem::{Federation, Huber, Instance, Problem};
 use fedstay::{
@@ -19,7 +20,7 @@ use fedstay::{
 /// The mean of what is left after the extremes are cut off, one component at a time.
 #[derive(Debug, Clone)]
 struct TrimmedMean {
-    /// The share that is cut off at either end, below a half.
+    /// The share that is cut off at each end, below a half.
     share: f64,
 }
 

@@ -6,7 +6,7 @@
 
 use crate::AgentId;
 
-/// Something the core was given that it cannot use. The server's state is untouched afterwards.
+/// Something the core was given and cannot use. The server's state is unchanged afterwards.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -15,11 +15,11 @@ pub enum Error {
         "agent {agent}: its {what} is {value}, not a finite number; leave the agent out of this round, or fix its report"
     )]
     NotFinite {
-        /// Whose report.
+        /// The agent that reported it.
         agent: AgentId,
-        /// Which field, with the position inside a vector.
+        /// The field, with the position inside a vector.
         what: String,
-        /// What came.
+        /// The value that was reported.
         value: f64,
     },
     /// A finite number that overflows once it is squared and summed.
@@ -27,19 +27,19 @@ pub enum Error {
         "agent {agent}: its {what} is too large to compute with (its squared length overflows a 64-bit float); scale the loss or clip the direction"
     )]
     TooLarge {
-        /// Whose report.
+        /// The agent that reported it.
         agent: AgentId,
-        /// Which field.
+        /// The field.
         what: &'static str,
     },
-    /// A number outside of its range.
+    /// A reported number outside its range.
     #[error("agent {agent}: its {what} is {value}, but must be {must}")]
     OutOfRange {
-        /// Whose report.
+        /// The agent that reported it.
         agent: AgentId,
-        /// Which field.
+        /// The field.
         what: &'static str,
-        /// What came.
+        /// The value that was reported.
         value: f64,
         /// What it must be.
         must: &'static str,
@@ -49,57 +49,59 @@ pub enum Error {
         "agent {agent}: its {what} has {got} components where the weights have {expected}; do all agents train the same model?"
     )]
     WrongDimension {
-        /// Whose report.
+        /// The agent that reported it.
         agent: AgentId,
-        /// Which vector.
+        /// The name of the vector.
         what: &'static str,
-        /// The weights' length.
+        /// The number of weights.
         expected: usize,
-        /// What came.
+        /// The number of components it has.
         got: usize,
     },
     /// A vector without components.
     #[error("agent {agent}: its direction is empty")]
     EmptyDirection {
-        /// Whose report.
+        /// The agent that reported it.
         agent: AgentId,
     },
-    /// Two reports under one name.
+    /// Two reports with the same id.
     #[error("agent {agent} reported twice in one round; give every agent its own id")]
     DuplicateAgent {
-        /// Whose.
+        /// The agent that reported twice.
         agent: AgentId,
     },
-    /// A goodbye and a report under one name.
+    /// A goodbye and a report with the same id.
     #[error(
-        "agent {agent} said goodbye and reported in the same round; who leaves reports nothing"
+        "agent {agent} said goodbye and reported in the same round; an agent that leaves reports nothing"
     )]
     ReportAfterGoodbye {
-        /// Whose.
+        /// The agent that did both.
         agent: AgentId,
     },
-    /// Somebody who came back without a report.
-    #[error("agent {agent} is said to have come back, but did not report; who comes back reports")]
+    /// An agent that came back without a report.
+    #[error(
+        "agent {agent} is said to have come back but did not report; an agent that comes back must report"
+    )]
     ReturnWithoutReport {
-        /// Who.
+        /// The agent that came back.
         agent: AgentId,
     },
-    /// The rule needs the exact loss, and the report has only a lower bound, or no loss at all.
+    /// The rule needs the exact loss, but the report has only a lower bound, or no loss at all.
     #[error("agent {agent}: {rule} needs its exact loss, and the report carries {instead}")]
     NeedsExactLoss {
-        /// Whose report.
+        /// The agent that reported.
         agent: AgentId,
-        /// Which rule or policy.
+        /// The rule or policy that needs it.
         rule: &'static str,
         /// What the report has instead.
         instead: &'static str,
     },
-    /// A parameter outside of its range.
+    /// A parameter outside its range.
     #[error("{name} is {value}, but must be {must}")]
     BadParameter {
         /// The parameter, by the name it has in a configuration.
         name: String,
-        /// What came.
+        /// The value that was given.
         value: String,
         /// What it must be.
         must: String,
@@ -109,15 +111,15 @@ pub enum Error {
         "the step would make weight {index} {value}; lower step_size (now {step_size}), or check the agents' directions"
     )]
     StepOverflow {
-        /// Which weight.
+        /// The index of the weight.
         index: usize,
         /// What it would become.
         value: f64,
         /// The step size in force.
         step_size: f64,
     },
-    /// A saved state that does not fit.
-    #[error("this saved state cannot be used: {why}; start anew, or use the version that wrote it")]
+    /// A saved state that cannot be used.
+    #[error("this saved state cannot be used: {why}; start over, or use the version that wrote it")]
     BadState {
         /// What is wrong with it.
         why: String,
@@ -125,10 +127,10 @@ pub enum Error {
     /// A server whose rule does not say how it is saved.
     #[error("a server with this rule cannot be saved: implement `Aggregator::save` and `restore`")]
     CannotSave,
-    /// A rule of the caller's own could not take its step.
+    /// A custom rule could not take its step.
     #[error("the rule {rule}: {why}")]
     Rule {
-        /// What the rule is called.
+        /// The rule's name.
         rule: String,
         /// What went wrong.
         why: String,
@@ -165,9 +167,9 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether this is what becomes of a run whose steps are far too long: a number that is not
-    /// finite, or too large to compute with. Such a run would end here again, so it is a result;
-    /// any other error is a failure.
+    /// Whether this is how a run ends whose steps are far too long: with a number that is not
+    /// finite, or too large to compute with. Such a run would end the same way again, so this is a
+    /// result; any other error is a failure.
     pub fn is_divergence(&self) -> bool {
         matches!(
             self,
@@ -187,7 +189,7 @@ impl Error {
         Self::BadParameter { name: name.into(), value: value.to_string(), must: must.into() }
     }
 
-    /// The agent whose report is to blame, where it is one agent's.
+    /// The agent whose report is to blame, if one agent's report is.
     pub fn agent(&self) -> Option<AgentId> {
         match self {
             Self::NotFinite { agent, .. }

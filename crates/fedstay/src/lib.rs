@@ -1,10 +1,10 @@
 //! Federated learning that keeps its agents: the core.
 //!
 //! In federated learning a server trains one model over agents that keep their data. Taking part
-//! costs an agent something, so a rational one leaves for good as soon as the current model is
-//! good enough for it, `F_m(w) ≤ ε_m`, and takes its data along. This crate has the server's side
-//! of that story (rules that turn reports into a step, some of which keep everybody), the agents'
-//! side (how they decide), the loop that joins the two, and the verdict on what happened.
+//! costs an agent something, so a rational one leaves for good as soon as the current model is good
+//! enough for it, `F_m(w) ≤ ε_m`, and takes its data with it. This crate has the server's side of
+//! that story (rules that turn reports into a step, some of which keep everybody), the agents' side
+//! (how they decide), the loop that joins the two, and the verdict on what happened.
 //!
 //! **An algorithm is a server that, each round, turns reports into a step.** So the [`Server`] is a
 //! pure state machine: no I/O, no clock, no threads, no randomness of its own. An engine that is
@@ -71,7 +71,7 @@ pub use server::{
 };
 pub use theory::{diagnose, problem};
 
-/// The README's example, compiled and run.
+/// The README's examples, compiled and run as doc tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

@@ -5,9 +5,9 @@ use serde::Serialize;
 /// One entry of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Entry {
-    /// The name in a configuration.
+    /// Its name in a configuration.
     pub name: &'static str,
-    /// One sentence.
+    /// One sentence that says what it does.
     pub about: &'static str,
     /// Where it comes from.
     pub reference: &'static str,

@@ -1,4 +1,5 @@
-//! One agent's report costs that agent the round, never the others the run, where the engine says so.
+//! One agent's bad report costs that agent the round, never the others the run, if the engine says
+//! so.
 
 use fedstay::record::HeaderAgent;
 use fedstay::{

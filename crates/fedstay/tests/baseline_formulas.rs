@@ -46,7 +46,7 @@ fn without(own: &[f64], others: &[&Vec<f64>]) -> Vec<f64> {
 }
 
 prop_compose! {
-    /// Some rounds of one federation: losses a round, gradients a round.
+    /// Some rounds of one federation: the losses and the gradients of each round.
     fn rounds(most: usize, count: usize)(dimension in 1usize..6, agents in 1usize..=most)(
         losses in prop::collection::vec(prop::collection::vec(0.01..3.0f64, agents), count),
         gradients in prop::collection::vec(
@@ -76,7 +76,7 @@ proptest! {
             let name = rule.name().to_owned();
             prop_assert!(far(&step(rule, losses, gradients), &plain) < 1e-13, "{name}");
         }
-        // The same beyond the first round, where the rule remembers and yet must not care.
+        // The same beyond the first round, where the rule has a memory that must not matter.
         for rule in [Rule::from(Afl::new(0.0)), MwFed::new(1.0, Variant::Weight).into()] {
             let mut server = server(rule, gradients[0].len());
             for _ in 0..3 {

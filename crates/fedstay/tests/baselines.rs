@@ -1,5 +1,6 @@
-//! The rules that ADA-GD is measured against: what they make of awkward rounds and of being saved,
-//! and what becomes of the agents under them. Their formulas are tested in `baseline_formulas.rs`.
+//! The rules that ADA-GD is measured against: how they cope with awkward rounds and with being
+//! saved, and what becomes of the agents under them. Their formulas are tested in
+//! `baseline_formulas.rs`.
 
 mod common;
 #[path = "common/one_round.rs"]
@@ -159,7 +160,7 @@ fn on_red_and_blue_fairness_delays_the_harm_and_maxfl_hastens_it() {
     for rule in baselines() {
         red_left(rule);
     }
-    // MaxFL pulls at the agent that is nearest to its precision: across it.
+    // MaxFL pulls at the agent that is nearest to its target loss: across it.
     assert!(red_left(MaxFl::default().into()) < averaging);
     // Those that look at the largest loss turn to blue, and red stays longer.
     assert!(red_left(QFedAvg::default().into()) > 2 * averaging);

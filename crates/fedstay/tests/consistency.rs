@@ -1,5 +1,5 @@
 //! Honest agents on convex problems are never flagged; liars whose lie begins, and shirkers, are.
-//! And the margin: what it takes to hold agents that look ahead.
+//! Also the margin: what it takes to keep agents that look ahead.
 
 use fedstay::behaviour::{Foresight, Lying, Shirking};
 use fedstay::consistency::{Consistency, Doubt, Flag};
@@ -19,7 +19,7 @@ struct Watch {
 impl Book for Watch {
     fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
         self.flags.extend(self.consistency.look(record));
-        // Nobody can hold an agent that could do without the federation from the start.
+        // No rule can keep an agent that could do without the federation from the start.
         if record.line.round > 1 {
             self.left += record.line.left.len();
         }

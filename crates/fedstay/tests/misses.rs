@@ -19,7 +19,7 @@ fn rule() -> Retain {
     rule
 }
 
-/// Two rounds: the first predicts, the second tells losses that differ from it by so much.
+/// Two rounds: the first predicts, the second reports losses that differ from that by `errors`.
 fn off_by(errors: [f64; 2]) -> (Vec<f64>, Decision) {
     let (losses, gradients) = ([2.0, 3.0], gradients());
     let moved = step(rule(), &losses, &gradients);
@@ -39,7 +39,7 @@ fn a_loss_far_below_its_prediction_is_a_miss_and_nothing_else_is() {
     assert_eq!(exact.missed, Some(Vec::new()));
     // A loss above its prediction endangers nobody.
     assert_eq!(off_by([1.0, 1.0]).1.missed, Some(Vec::new()));
-    // An agent's room: half the slack, or a quarter of its way to ε.
+    // An agent's room: half the slack, or a quarter of its distance to ε.
     let room = ((predicted[1] - EPSILON) / 4.0).max(DELTA / 2.0);
     assert_eq!(off_by([0.0, -0.99 * room]).1.missed, Some(Vec::new()));
     let missed = off_by([0.0, -1.01 * room]).1.missed.unwrap();

@@ -43,7 +43,7 @@ fn every_rule(instance: &Instance) -> Vec<Rule> {
 fn observation_1_every_departure_is_benign() {
     let instance = build(Problem::Observation1(Observation1::default()));
     let (summary, _) = play(&instance, setting(&instance, Mean::default()));
-    // Agent 2 goes first, agent 1 follows when it is content: both are served.
+    // Agent 1 leaves first, agent 0 follows when it is content: both are served.
     assert_eq!(summary.left[0].agent.0, 1);
     assert_eq!(summary.verdict, Verdict::Benign);
 }
@@ -58,7 +58,7 @@ fn observation_1_makes_ada_gd_stall_and_not_spin() {
     let off = build(Problem::Observation1(Observation1 { start: Some(vec![1.0, 1.0]) }));
     let (off, moves) = play(&off, setting(&off, ada(&off)));
     assert!(off.verdict.kept_everybody());
-    assert!(moves.case_1 > 0, "it moves beside agent 2");
+    assert!(moves.case_1 > 0, "it moves beside agent 1");
 }
 
 #[test]
@@ -106,8 +106,8 @@ fn observation_3_averaging_is_harmful_for_every_alpha_and_ada_gd_is_not() {
             let (averaged, _) =
                 play(&instance, Setting { step_size, ..setting(&instance, Mean::default()) });
             assert_eq!(averaged.verdict, Verdict::Harmful, "α = {alpha}");
-            // Agent 2 leaves at some s = w_1 − w_2 + α ≤ ε with w_2 = 1; agent 1 then goes down
-            // to ε, and F_2 ends at s + 1 − w_2: the mean is (1 + s)/2.
+            // Agent 1 leaves at some s = w_1 − w_2 + α ≤ ε with w_2 = 1; agent 0 then goes down to
+            // ε, and F_1 ends at s + 1 − w_2: the mean is (1 + s)/2.
             let s = summary_s(&averaged.weights.clone().unwrap(), alpha);
             assert!((averaged.loss.mean - (1.0 + s) / 2.0).abs() < 1e-9, "{}", averaged.loss.mean);
             assert!(averaged.loss.mean > 0.4);
@@ -126,7 +126,7 @@ fn observation_3_averaging_is_harmful_for_every_alpha_and_ada_gd_is_not() {
     }
 }
 
-/// `s` of the text above, from where averaging ended: `w_2` fell from 1 after agent 2 had left.
+/// `s` of the text above, from where averaging ended: `w_2` fell from 1 after agent 1 had left.
 fn summary_s(weights: &[f64], alpha: f64) -> f64 {
     weights[0] - 1.0 + alpha
 }
@@ -134,7 +134,7 @@ fn summary_s(weights: &[f64], alpha: f64) -> f64 {
 #[test]
 fn observation_3_early_stop_and_keep_best_fall_short() {
     let instance = build(Problem::Observation3(Observation3::default()));
-    // Here leaving agent 2's gradient out is enough: agent 1's alone raises agent 2's loss. The
+    // Here leaving out agent 1's gradient is enough: agent 0's alone raises agent 1's loss. The
     // problems on which the projection is what keeps agents are those of the theorem's test.
     let (control, _) =
         play(&instance, setting(&instance, AdaGd { projection: false, ..ada(&instance) }));
@@ -170,7 +170,7 @@ fn observation_4_small_steps_lose_the_strip_or_stall() {
     let (stalled, _) = play(&instance, Setting { rounds, ..setting(&instance, ada(&instance)) });
     assert_eq!((stalled.stop, stalled.verdict), (StopReason::Stalled, Verdict::Unsatisfied));
     assert!(!stalled.everybody_content && stalled.agents[1].loss > 1.0);
-    // Realizable all the same, and a start below the overlap reaches it.
+    // It is realizable even so: some weights satisfy both.
     let content = [0.25, 0.0];
     assert!(instance.oracles.iter().all(|oracle| oracle.loss(&content) == 0.0));
 }

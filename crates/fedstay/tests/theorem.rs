@@ -140,7 +140,7 @@ fn retain_keeps_everybody_in_far_fewer_rounds() {
     );
 }
 
-/// Rounds until everybody is within 3δ of their precision. Nobody may leave on the way.
+/// Rounds until everybody is within 3δ of their target loss. Nobody may leave before that.
 fn rounds_until_near(instance: &Instance, mut setting: Setting, delta: f64) -> u32 {
     setting.rounds = 1;
     loop {

@@ -1,5 +1,5 @@
-//! The agent's side of a round: decide, stay or leave, come back. It exists once; engines add the work
-//! and the evidence.
+//! The agent's side of a round: decide, stay or leave, come back. It exists once; engines add the
+//! work and the evidence.
 
 use super::behaviour::{Behaviour, Choice, Decide, Evidence, Manner, View};
 use crate::{AgentId, Error};
@@ -19,12 +19,12 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// Whether a report comes with it.
+    /// Whether the agent reports.
     pub fn reports(self) -> bool {
         matches!(self, Self::Reports | Self::Returns)
     }
 
-    /// The name it has in JSON and in Python.
+    /// Its name in JSON and in Python.
     pub fn name(self) -> &'static str {
         match self {
             Self::Reports => "reports",
@@ -35,7 +35,7 @@ impl Answer {
     }
 }
 
-/// An agent as far as taking part goes: who it is, what it wants, how it decides, whether it has left.
+/// An agent's part in a run: who it is, what it wants, how it decides, and whether it has left.
 ///
 /// ```
 /// use fedstay::{AgentId, Answer, Behaviour, Evidence, Participant};
@@ -69,7 +69,7 @@ pub struct ParticipantState {
 }
 
 impl Participant {
-    /// One that is taking part.
+    /// A participant that has not left.
     pub fn new(id: AgentId, epsilon: f64, behaviour: Behaviour) -> Self {
         Self { id, epsilon, behaviour, left: None }
     }
@@ -99,8 +99,8 @@ impl Participant {
         self.is_in() || self.behaviour.comes_back()
     }
 
-    /// Decides about the weights of a round and acts on it. `must_stay` lets it decide, and stay
-    /// whatever it decides.
+    /// Decides about the weights of a round and acts on the decision. With `must_stay` it decides,
+    /// but stays whatever the decision.
     pub fn answer(&mut self, round: u32, evidence: &mut dyn Evidence, must_stay: bool) -> Answer {
         if !self.looks() {
             return Answer::StaysAway;
@@ -134,7 +134,7 @@ impl Participant {
     /// Takes up what [`save`](Self::save) gave.
     ///
     /// # Errors
-    /// When it was another kind of agent.
+    /// If the state is that of another kind of agent.
     pub fn restore(&mut self, state: ParticipantState) -> Result<(), Error> {
         let (got, expected) = (state.behaviour.name(), self.behaviour.name());
         if got != expected {

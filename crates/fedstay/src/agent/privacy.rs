@@ -1,15 +1,15 @@
 //! Differential privacy for reports: clipping, Gaussian noise, and what it costs.
 //!
 //! Before it reports, an agent clips its direction to length `clip` and adds Gaussian noise of
-//! deviation `noise · clip` to every component; it clips its loss to `[0, loss_clip]` and adds noise
-//! of deviation `noise · loss_clip / 2`. Where it reports a gradient besides, that is treated like the
-//! direction. Noise is the agent's own: the server need not be trusted (local privacy), and what is
-//! protected is the agent's *whole* data set, not one row of it.
+//! deviation `noise · clip` to every component; it clips its loss to `[0, loss_clip]` and adds
+//! noise of deviation `noise · loss_clip / 2`. If it also reports a gradient, that is treated like
+//! the direction. The noise is the agent's own: the server need not be trusted (local privacy), and
+//! what is protected is the agent's *whole* data set, not one row of it.
 //!
 //! **Accounting.** Two data sets may differ in every row, so a clipped direction moves by up to
-//! `2·clip` and a clipped loss by up to `loss_clip`: each of the `k` numbers or vectors of a report is
-//! a Gaussian mechanism with sensitivity over deviation `2/noise`. Gaussian mechanisms compose
-//! exactly, also when later queries depend on earlier answers: `T` reports are μ-GDP with
+//! `2·clip` and a clipped loss by up to `loss_clip`: each of the `k` numbers or vectors of a report
+//! is a Gaussian mechanism with sensitivity over deviation `2/noise`. Gaussian mechanisms compose
+//! exactly, even when later queries depend on earlier answers: `T` reports are μ-GDP with
 //! `μ = (2/noise)·√(k·T)`, and
 //!
 //! ```text
@@ -20,9 +20,10 @@
 //! *Improving the Gaussian Mechanism for Differential Privacy*, ICML 2018, Theorem 8; Jinshuo Dong,
 //! Aaron Roth, Weijie Su, *Gaussian Differential Privacy*, JRSS B 2022, Corollaries 1 and 3.
 //!
-//! **Not covered**: that and when an agent leaves or comes back (it decides by its true loss), its
-//! precision, and how many reports it sent. Nor is the arithmetic hardened: noise in floating point
-//! has holes (Mironov, CCS 2012), so this measures the price of privacy; it does not deploy it.
+//! **Not covered**: whether and when an agent leaves or comes back (it decides by its true loss),
+//! its target loss, and how many reports it sent. Nor is the arithmetic hardened: noise in floating
+//! point has holes (Mironov, CCS 2012), so this measures the price of privacy; it is not for
+//! deployment.
 
 use crate::numerics::{Number, normals};
 use crate::{Error, Loss};
@@ -39,7 +40,7 @@ pub struct Privacy {
     pub loss_clip: f64,
     /// The noise's deviation, relative to what is clipped. 0 clips only and protects nothing.
     pub noise: f64,
-    /// The δ for which the budget is told.
+    /// The δ for which the budget is stated.
     pub delta: f64,
 }
 
@@ -54,11 +55,11 @@ impl Default for Privacy {
 pub struct Budget {
     /// The ε of (ε, δ)-differential privacy; null where there is no noise.
     pub epsilon: Option<f64>,
-    /// Its δ.
+    /// The δ of (ε, δ)-differential privacy.
     pub delta: f64,
     /// The μ of Gaussian differential privacy; null where there is no noise.
     pub mu: Option<f64>,
-    /// The reports of the agent that sent the most.
+    /// The number of reports of the agent that sent the most.
     pub reports: u32,
     /// The clipping, and the noise relative to it.
     pub privacy: Privacy,
@@ -85,7 +86,7 @@ impl Privacy {
     pub fn blur<T: Number>(&self, direction: &mut [T], rng: &mut ChaCha8Rng) {
         let square: f64 = direction.iter().map(|value| value.widen().powi(2)).sum();
         let shrink = (self.clip / square.sqrt()).min(1.0);
-        // Two normals from every pair of uniforms.
+        // Every pair of uniform numbers gives two normal ones.
         for pair in direction.chunks_mut(2) {
             let noise = normals(rng);
             for (value, noise) in pair.iter_mut().zip(noise) {
@@ -160,13 +161,13 @@ mod tests {
 
     #[test]
     fn the_budget_agrees_with_another_implementation() {
-        // Solved for with another implementation: for Δ = 1, ε = 1, δ = 1e-5 the σ is 3.730632.
+        // From another implementation: for Δ = 1, ε = 1, δ = 1e-5 the σ is 3.730632.
         assert!((spent(1.0, 1.0 / 3.730_632) / 1e-5 - 1.0).abs() < 1e-4);
         assert!((epsilon(1.0 / 3.730_632, 1e-5) - 1.0).abs() < 1e-5);
         // Dong, Roth, Su 2022: δ(0) = Φ(μ/2) − Φ(−μ/2), the total variation.
         let (mu, phi) = (1.0, 0.691_462_461_274_013);
         assert!((spent(0.0, mu) - (2.0 * phi - 1.0)).abs() < 1e-12);
-        // Below one too.
+        // An ε below one.
         assert!((epsilon(1.0 / 30.749_566, 1e-5) - 0.1).abs() < 1e-3);
         // Far in the tail nothing overflows, and more reports cost more.
         let privacy = Privacy { noise: 0.01, ..Privacy::default() };

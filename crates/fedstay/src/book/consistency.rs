@@ -1,7 +1,7 @@
 //! Whether what an agent reports can be true: a diagnosis that flags and never expels.
 //!
-//! A convex loss lies above each of its tangents. So of two reports of the same agent, at `w` and at
-//! `w' = w + s`, honest ones satisfy
+//! A convex loss lies above each of its tangents. So two honest reports of the same agent, at `w`
+//! and at `w' = w + s`, satisfy
 //!
 //! ```text
 //! F(w') ≥ F(w) + ⟨g(w), s⟩     else the loss fell below its tangent
@@ -10,14 +10,15 @@
 //!
 //! Beyond rounding, a violation is a proof that a loss or a gradient is not what it is said to be:
 //! a lie that begins or ends, or a direction that is stale. A loss that is *always* off by the same
-//! amount has the same gradients and is the true loss of somebody; no such check can tell.
+//! amount has the same gradients and could be somebody's true loss; no such check can tell.
 //!
-//! A third look is a rule of thumb even for convex losses. Where some model satisfies everybody, it
-//! is at least `(F_m − ε_m)/‖g_m‖` away; an agent for which that is a hundred times farther than the
-//! others ever said and the run has moved tells an implausible loss.
+//! A third check is a rule of thumb even for convex losses. If some model satisfies everybody, it
+//! is at least `(F_m − ε_m)/‖g_m‖` away. An agent's loss is implausible if this distance is a
+//! hundred times what every other agent has implied and what the run has moved.
 //!
 //! For nets and sampled gradients all of this is a rule of thumb: losses bend both ways, so only
-//! gross violations, far above what the others show in the same round, are flagged. A hint, no proof.
+//! gross violations, far above what the others show in the same round, are flagged. A flag is then
+//! a hint, not a proof.
 
 use crate::numerics::PerPrecision;
 use crate::run::record::Summary;
@@ -27,13 +28,14 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-/// An agent's implied distance is implausible above so many times everybody else's.
+/// An agent's implied distance is implausible above this many times everybody else's.
 const IMPLAUSIBLE: f64 = 100.0;
 /// For nets, violations below this share of the losses are bends.
 const BEND_OF_LOSSES: f64 = 0.25;
 /// For nets, violations below this many times the median over the agents of the round are bends.
 const BEND_OF_MEDIAN: f64 = 10.0;
-/// Rounding, relative to everything that entered, for gradients in double and in single precision.
+/// The allowance for rounding, relative to all terms, for gradients in double and in single
+/// precision.
 const ROUNDING: PerPrecision = PerPrecision { f64: 1e-10, f32: 1e-5 };
 
 /// Why an agent is flagged.
@@ -49,7 +51,7 @@ pub enum Doubt {
 }
 
 impl Doubt {
-    /// In words.
+    /// The doubt in words.
     pub fn words(self) -> &'static str {
         match self {
             Self::BelowTangent => "its loss fell below its own tangent",
@@ -62,15 +64,15 @@ impl Doubt {
 /// One doubt about one agent in one round.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Flag {
-    /// About whom.
+    /// The agent in question.
     pub agent: AgentId,
-    /// Why.
+    /// Why the agent is flagged.
     pub doubt: Doubt,
-    /// By how much: in units of the loss, or how many times too far for an implausible one.
+    /// By how much: in units of the loss or, for an implausible loss, how many times too far.
     pub by: f64,
 }
 
-/// Looks at the rounds of a run, one after the other.
+/// Checks the rounds of a run, one after another.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Consistency {
     /// Whether losses are convex and gradients exact, so that a violation is a proof.
@@ -78,7 +80,7 @@ pub struct Consistency {
     said: BTreeMap<AgentId, Said>,
     #[serde(with = "packed")]
     step: Vec<f64>,
-    /// The length of the way from the start.
+    /// The length of the path from the start.
     travelled: f64,
     /// The farthest implied distance of each agent so far.
     farthest: BTreeMap<AgentId, f64>,
@@ -113,12 +115,12 @@ struct Violation {
 }
 
 impl Consistency {
-    /// For losses that are convex, with exact gradients; or for nets.
+    /// A check for convex losses with exact gradients, or for nets.
     pub fn new(convex: bool) -> Self {
         Self { convex, ..Self::default() }
     }
 
-    /// Adds a round and says whom it casts doubt on, by agent.
+    /// Adds a round and returns the doubts it raises, by agent.
     pub fn look(&mut self, record: &RoundRecord<'_>) -> Vec<Flag> {
         let mut flags = self.tangents(record);
         flags.extend(self.plausible(record));
@@ -151,7 +153,8 @@ impl Consistency {
             let mut miss = |doubt, by| {
                 misses.push(Violation { agent: report.agent, doubt, by, rounding, losses });
             };
-            // A lower bound may stand on the side on which a larger loss would only be worse.
+            // A lower bound will do on the side on which a larger loss would only be a larger
+            // violation.
             if let Loss::Exact(now) = loss {
                 miss(Doubt::BelowTangent, before.loss + before.along - now);
             }
@@ -178,7 +181,7 @@ impl Consistency {
             let (Some(Loss::Exact(loss)), Some(epsilon)) = (report.loss(), report.epsilon()) else {
                 continue;
             };
-            // A vanishing gradient says that nothing can be done: implied distance without end.
+            // A zero gradient implies an infinite distance, which says nothing.
             if loss > epsilon && *norm > 0.0 {
                 far.push((report.agent, (loss - epsilon) / norm));
             }
@@ -217,7 +220,7 @@ impl Consistency {
         }
     }
 
-    /// What a reader of the summary should know.
+    /// The warnings for a reader of the summary.
     pub fn warnings(&self) -> Vec<String> {
         let weight = match self.convex {
             true => "for convex losses no honest agent's reports do that",

@@ -1,6 +1,6 @@
-//! The ledger: what happened to whom, counted once, from the lines of the rounds.
+//! The ledger: what happened to each agent, counted once, from the lines of the rounds.
 //!
-//! The summary of a run and the live page both read it, so no number is counted twice.
+//! The summary of a run and the live page both read it, so no number is counted in two places.
 
 mod summary;
 
@@ -12,31 +12,31 @@ use crate::{AgentId, StopReason};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The longest reason of a fault that is kept, in characters: agents choose these words.
+/// The longest reason for a fault that is kept, in characters: agents choose these words.
 const LONGEST_REASON: usize = 200;
 
 /// What is counted about each agent.
 ///
-/// These fields are among the agent's own in `summary.json`, in Python's `summary["agents"]` and in
-/// what the live page receives, under the names they have here. A field that an older file lacks is
-/// read as zero or none.
+/// These fields appear among the agent's own in `summary.json`, in Python's `summary["agents"]` and
+/// in what the live page receives, under the names they have here. A field that an older file lacks
+/// is read as zero or none.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AgentEntry {
-    /// The round in which it left; null for one that stayed, or came back since.
+    /// The round in which it left; null for an agent that stayed or has come back.
     pub left: Option<u32>,
     /// The round in which it last came back.
     #[serde(skip_serializing_if = "is_nothing")]
     pub returned: Option<u32>,
-    /// How many rounds it was predicted to leave.
+    /// In how many rounds it was about to leave.
     pub rounds_in_d: u32,
-    /// The first round in which it was predicted to leave.
+    /// The first round in which it was about to leave.
     #[serde(skip_serializing_if = "is_nothing")]
     pub first_in_d: Option<u32>,
-    /// How many rounds it reported in.
+    /// In how many rounds it reported.
     pub reports: u32,
-    /// In how many rounds its report moved the model: all in which it reported, but those in which a
-    /// rule with cases held it.
+    /// In how many rounds its report moved the model: all rounds in which it reported, except those
+    /// in which a rule with cases found it about to leave.
     #[serde(skip_serializing_if = "is_nothing")]
     pub moved: u32,
     /// In how many rounds it should have answered and did not.
@@ -64,11 +64,11 @@ pub struct Ledger {
     stop: Option<StopReason>,
     left: Vec<Departure>,
     returned: Vec<Return>,
-    /// Agents that were predicted to leave in the round before their first departure.
+    /// The number of agents that were about to leave in the round before their first departure.
     foreseen: u32,
-    /// Who was predicted to leave in the last round.
+    /// The agents that were about to leave in the last round.
     in_d: BTreeSet<AgentId>,
-    /// Everybody that a round named.
+    /// Every agent that a round named.
     agents: BTreeMap<AgentId, AgentEntry>,
     landed: Option<Landing>,
     /// Whether every step so far kept everybody, as far as gradients tell.
@@ -87,7 +87,7 @@ impl Ledger {
         self.stop
     }
 
-    /// Who left so far, in order.
+    /// The departures so far, in order.
     pub fn left(&self) -> &[Departure] {
         &self.left
     }
@@ -125,11 +125,11 @@ impl Ledger {
     fn note_departures(&mut self, line: &RoundLine) {
         for agent in &line.left {
             let entry = self.agents.entry(*agent).or_default();
-            // One that is gone cannot leave again, whatever a file says that others wrote.
+            // An agent that is gone cannot leave again, whatever a file from elsewhere says.
             if entry.left.is_some() {
                 continue;
             }
-            // Predictions are counted by agents, so only the first departure of one counts.
+            // Predictions are counted per agent, so only an agent's first departure counts.
             let first = entry.returned.is_none();
             self.foreseen += u32::from(first && self.in_d.contains(agent));
             entry.left = Some(line.round);

@@ -1,7 +1,8 @@
 //! What a rule, a policy or a behaviour remembers between rounds, apart from its parameters.
 //!
-//! All are serialised whole, with their memory under one key that is left out while there is nothing
-//! to remember. A caller that keeps the parameters itself passes only the memory back and forth.
+//! All three are serialised whole, with their memory under one key that is left out while there is
+//! nothing to remember. A caller that keeps the parameters itself passes only the memory back and
+//! forth.
 
 use crate::Error;
 use serde::{Serialize, de::DeserializeOwned};
@@ -9,13 +10,13 @@ use serde_json::Value;
 
 const KEY: &str = "memory";
 
-/// What it remembers; null if nothing.
+/// The memory of a rule, a policy or a behaviour; null if it remembers nothing.
 pub(crate) fn of(whole: &impl Serialize) -> Result<Value, Error> {
     let mut whole = serde_json::to_value(whole).map_err(bad)?;
     Ok(whole.get_mut(KEY).map_or(Value::Null, Value::take))
 }
 
-/// Gives it a memory in place of its own.
+/// Replaces the memory of a rule, a policy or a behaviour.
 pub(crate) fn put<T: Serialize + DeserializeOwned>(
     whole: &mut T,
     memory: Value,
@@ -32,7 +33,7 @@ pub(crate) fn put<T: Serialize + DeserializeOwned>(
     Ok(())
 }
 
-/// Refuses a configuration that brings a memory along.
+/// Rejects a configuration that contains a memory.
 pub(crate) fn check_fresh(what: &str, whole: &impl Serialize) -> Result<(), Error> {
     match of(whole)? {
         Value::Null => Ok(()),
@@ -48,12 +49,12 @@ fn bad(error: serde_json::Error) -> Error {
     Error::BadState { why: error.to_string() }
 }
 
-/// For fields that are left out of a file while they are as they began.
+/// Whether a field still has its default, so that it can be left out of a file.
 pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// A map by agent as a list of pairs: the keys of a map in JSON would be texts.
+/// A map by agent as a list of pairs: the keys of a map in JSON must be strings.
 pub(crate) mod pairs {
     use crate::AgentId;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};

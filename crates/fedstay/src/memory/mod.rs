@@ -8,10 +8,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The saved state of an engine, a book or a rule from elsewhere.
+/// The saved state of an engine, a book or a custom rule.
 ///
-/// Whoever saves it knows its type and reads it back as that; everybody in between only carries it. An
-/// empty memory is what something without a state saves.
+/// Only the code that saves it knows its type and reads it back as that; everything in between just
+/// carries it. Something without a state saves an empty memory.
 ///
 /// ```
 /// use fedstay::Memory;
@@ -28,7 +28,7 @@ impl Memory {
     /// Saves a value.
     ///
     /// # Errors
-    /// When it holds something that JSON cannot say, a map without text for keys for instance.
+    /// If it holds something that JSON cannot express, such as a map whose keys are not strings.
     pub fn of(value: &impl Serialize) -> Result<Self, Error> {
         serde_json::to_value(value).map(Self).map_err(unusable)
     }
@@ -36,20 +36,20 @@ impl Memory {
     /// Reads back what [`of`](Self::of) saved.
     ///
     /// # Errors
-    /// When it is something else.
+    /// If it is of another type.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, Error> {
         T::deserialize(&self.0).map_err(unusable)
     }
 
-    /// Takes over a text of JSON, from a language that has its own types.
+    /// Takes JSON text from a language that has its own types.
     ///
     /// # Errors
-    /// When it is not JSON.
+    /// If the text is not JSON.
     pub fn from_json(text: &str) -> Result<Self, Error> {
         serde_json::from_str(text).map(Self).map_err(unusable)
     }
 
-    /// The text of JSON that it is.
+    /// The memory as JSON text.
     pub fn to_json(&self) -> String {
         self.0.to_string()
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 /// Writes a vector.
 ///
 /// # Errors
-/// When the format cannot hold a text.
+/// If the format cannot hold a string.
 pub fn serialize<S: Serializer>(values: &[f64], serializer: S) -> Result<S::Ok, S::Error> {
     let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
     STANDARD.encode(bytes).serialize(serializer)
@@ -15,7 +15,7 @@ pub fn serialize<S: Serializer>(values: &[f64], serializer: S) -> Result<S::Ok, 
 /// Reads back what [`serialize`] wrote.
 ///
 /// # Errors
-/// When the text is not a vector of floats.
+/// If the string is not a vector of floats.
 pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f64>, D::Error> {
     let text = String::deserialize(deserializer)?;
     let bytes = STANDARD.decode(text).map_err(D::Error::custom)?;

@@ -1,10 +1,10 @@
 //! Cholesky factorisations of small matrices, `A = L Lᵀ`.
 //!
-//! There are two orders of elimination. [`Cholesky::new`] takes the rows as they come, for sets whose
-//! members were tested one by one. [`Cholesky::pivoted`] takes what is farthest from the span of those
-//! before it first and stops at the numerical rank, for gradients of which nothing is known. Neither
-//! can stand in for the other, because another order rounds differently; the substitutions are
-//! shared.
+//! There are two orders of elimination. [`Cholesky::new`] takes the rows as they come, for sets
+//! whose members were tested one by one. [`Cholesky::pivoted`] always takes the row farthest from
+//! the span of those before it and stops at the numerical rank, for gradients of which nothing is
+//! known. Neither can replace the other, because another order rounds differently; the
+//! substitutions are shared.
 
 /// The factor `L`: row `r` has `r + 1` entries, one row after the other.
 #[derive(Debug, Clone, Default)]
@@ -15,8 +15,8 @@ pub(crate) struct Cholesky {
 
 impl Cholesky {
     /// Factorises the matrix with `entry(i, j)` at row `i` and column `j`, of which it asks for the
-    /// lower triangle. `pivot` is shown what is left of every diagonal entry and returns what to use
-    /// in its place, or `None` to give up.
+    /// lower triangle. `pivot` is shown what is left of every diagonal entry and returns what to
+    /// use instead, or `None` to give up.
     pub(crate) fn new(
         size: usize,
         entry: impl Fn(usize, usize) -> f64,
@@ -37,16 +37,16 @@ impl Cholesky {
         Some(factor)
     }
 
-    /// Factorises the rows and columns `candidates` of a matrix with a unit diagonal, the one
-    /// farthest from the span of those before first, until none has more than `tolerance` left.
-    /// Returns the rows that are in the factor, in its order.
+    /// Factorises the rows and columns `candidates` of a matrix with a unit diagonal, always taking
+    /// the one farthest from the span of those before it, until none has more than `tolerance`
+    /// left. Returns the rows that are in the factor, in its order.
     pub(crate) fn pivoted(
         mut candidates: Vec<usize>,
         entry: impl Fn(usize, usize) -> f64,
         tolerance: f64,
     ) -> (Self, Vec<usize>) {
         let n = candidates.iter().max().map_or(0, |largest| largest + 1);
-        // What each candidate still has outside of the span of the pivots so far, and its row.
+        // What each candidate still has outside the span of the pivots so far, and its row.
         let mut outside = vec![1.0; n];
         let mut partial: Vec<Vec<f64>> = vec![Vec::new(); n];
         let (mut factor, mut pivots) = (Self::default(), Vec::new());

@@ -5,10 +5,11 @@
 //! ```
 //!
 //! has the solution `s = s0 + Σ λ_m g_m` where `λ ≥ 0` maximises `λᵀb − ½ λᵀGλ`, with the Gram
-//! matrix `G` of the `g_m` and `b_m = need_m − ⟨g_m, s0⟩`. One variable per agent, and nothing of the
-//! size of the weights. Solved by an active set (Lawson and Hanson's for non-negative least
-//! squares), with the directions in which `G` is singular followed until a variable leaves or the
-//! dual turns out to be unbounded, which is a proof that the half-spaces do not meet.
+//! matrix `G` of the `g_m` and `b_m = need_m − ⟨g_m, s0⟩`. There is one variable per agent, and
+//! nothing of the size of the weights. It is solved by an active set (Lawson and Hanson's for
+//! non-negative least squares), with the directions in which `G` is singular followed until a
+//! variable leaves or the dual turns out to be unbounded, which is a proof that the half-spaces do
+//! not meet.
 //!
 //! Reference: Lawson, Hanson, *Solving Least Squares Problems*, Prentice-Hall 1974, chapter 23.
 
@@ -19,7 +20,7 @@ const TOLERANCE: f64 = 1e-12;
 /// A pivot of the normalised Gram matrix below this is a dependence.
 const DEPENDENT: f64 = 1e-13;
 
-/// The answer.
+/// The answer to a nearest-point problem.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Nearest {
     /// The multipliers `λ_m`.
@@ -144,7 +145,7 @@ fn enter(
 
 /// Factorises the rows and columns of a passive set.
 fn factorise(g: &[f64], n: usize, passive: &[usize]) -> Option<Cholesky> {
-    // Dependent vectors are not let in; what is left of a near one is rounding.
+    // Dependent vectors are not let in; what is left of a nearly dependent one is rounding.
     let pivot = |left: f64| Some(left.max(DEPENDENT));
     Cholesky::new(passive.len(), |i, j| g[passive[i] * n + passive[j]], pivot)
 }
@@ -166,7 +167,7 @@ mod tests {
     }
 
     proptest! {
-        /// The conditions of Karush, Kuhn and Tucker, which are enough: the problem is convex.
+        /// The Karush-Kuhn-Tucker conditions, which are sufficient because the problem is convex.
         #[test]
         fn what_it_returns_is_optimal_or_the_half_spaces_do_not_meet(
             (vectors, b) in (1usize..5, 1usize..7).prop_flat_map(|(dimension, n)| (

@@ -7,11 +7,11 @@
 use super::Number;
 use crate::Vector;
 
-/// Independent partial sums of one dot product; enough to hide the latency of an addition.
+/// The number of partial sums of one dot product; enough to hide the latency of an addition.
 const LANES: usize = 32;
 
-/// Compiles a function for AVX-512, for AVX2 and for the baseline, and calls the best the machine
-/// has.
+/// Compiles a function for AVX-512, for AVX2 and for the baseline, and calls the best version that
+/// the machine supports.
 macro_rules! dispatch {
     ($(#[$meta:meta])* $vis:vis fn $name:ident $(<const $c:ident: usize>)?
         ($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? $body:block) => {
@@ -33,11 +33,11 @@ macro_rules! dispatch {
                     && is_x86_feature_detected!("avx512vl")
                     && is_x86_feature_detected!("avx512dq")
                 {
-                    // SAFETY: the features were found on this machine just now.
+                    // SAFETY: the features were just detected on this machine.
                     return unsafe { avx512 $(::<$c>)? ($($arg),*) };
                 }
                 if is_x86_feature_detected!("avx2") {
-                    // SAFETY: the feature was found on this machine just now.
+                    // SAFETY: the feature was just detected on this machine.
                     return unsafe { avx2 $(::<$c>)? ($($arg),*) };
                 }
             }

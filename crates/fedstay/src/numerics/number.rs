@@ -34,7 +34,7 @@ impl Number for f64 {
     }
 }
 
-/// A tolerance that depends on the precision in which vectors came.
+/// A tolerance that depends on the precision of the vectors.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PerPrecision {
     /// For vectors that are all in double precision.

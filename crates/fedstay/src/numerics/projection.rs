@@ -6,7 +6,7 @@
 //! `g_i`; a third corrects it, only where that measure asks for it. The gradients are read where
 //! they are: no copy of them and no factor of their size is ever formed.
 //!
-//! Nearly parallel gradients are normal in practice. So `G` is normalised to a unit diagonal, the
+//! Nearly parallel gradients are common in practice. So `G` is normalised to a unit diagonal, the
 //! Cholesky factorisation pivots, and the rank ends where the largest remaining pivot is noise.
 
 use super::Cholesky;
@@ -23,7 +23,7 @@ const LANES: usize = 8;
 const PIVOT_TOLERANCE: f64 = 1e-14;
 /// What may be left along a gradient, relative to both lengths, before a correction pass.
 const ORTHOGONAL: f64 = 1e-12;
-/// Correction passes at most; one is enough unless nearly nothing is left of the target.
+/// The most correction passes; one is enough unless nearly nothing is left of the target.
 const CORRECTIONS: usize = 2;
 
 /// What a projection did.
@@ -31,7 +31,7 @@ const CORRECTIONS: usize = 2;
 pub struct Projection {
     /// How many of the gradients' directions are independent, within rounding.
     pub rank: usize,
-    /// How many gradients there were, zero ones not counted.
+    /// The number of gradients, not counting zero ones.
     pub of: usize,
     /// The length of the target before the projection.
     pub before: f64,

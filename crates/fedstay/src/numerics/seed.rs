@@ -5,8 +5,8 @@ use rand_chacha::ChaCha8Rng;
 
 /// The seed of an experiment.
 ///
-/// Every draw comes from a stream named by what it is for, the round and the agent. Streams are
-/// independent of each other, so a draw added in one place moves no other, and neither the number
+/// Every draw comes from a stream named by its purpose, the round and the agent. Streams are
+/// independent of each other, so a draw added in one place changes no other, and neither the number
 /// of threads nor the order in which agents are served can change a result.
 ///
 /// ```

@@ -2,20 +2,20 @@
 //!
 //! References: Duchi, Shalev-Shwartz, Singer, Chandra, *Efficient Projections onto the ℓ1-Ball for
 //! Learning in High Dimensions*, ICML 2008 (the projection). Nocedal, Wright, *Numerical
-//! Optimization*, 2nd ed. 2006, §16.5 (active sets); Platt, *Fast Training of Support Vector Machines
-//! using Sequential Minimal Optimization*, 1998 (moving weight between two at a time).
+//! Optimization*, 2nd ed. 2006, §16.5 (active sets); Platt, *Fast Training of Support Vector
+//! Machines using Sequential Minimal Optimization*, 1998 (moving weight between two at a time).
 
-/// How much the slopes of a pair may differ and count as equal, relative to the largest squared
-/// length. It bounds the duality gap of `½‖Σ λ_m u_m‖²`.
+/// How much the slopes of a pair may differ and still count as equal, relative to the largest
+/// squared length. It bounds the duality gap of `½‖Σ λ_m u_m‖²`.
 const GAP: f64 = 1e-14;
 
 /// Replaces `values` by the nearest point of `{λ ≥ 0, Σ λ = total}`.
 ///
-/// Exact: sorted from the largest down, the values above a common threshold stay, less the
+/// This is exact: sorted from the largest down, the values above a common threshold stay, less the
 /// threshold. Values may be as low as negative infinity; the largest must be finite.
 pub(crate) fn project(values: &mut [f64], total: f64) {
     let largest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    // Adding the same to all changes nothing but the rounding, which is best around zero.
+    // Adding the same number to all changes nothing but the rounding, which is best around zero.
     values.iter_mut().for_each(|value| *value -= largest);
     let mut sorted = values.to_vec();
     sorted.sort_by(|a, b| b.total_cmp(a));
@@ -39,7 +39,8 @@ pub(crate) fn shortest(gram: &[f64], count: usize, radius: f64) -> Vec<f64> {
     let (low, high) = ((uniform - radius).max(0.0), (uniform + radius).min(1.0));
     let mut search = Search { gram, count, low, high, weights: vec![uniform; count] };
     let mut slopes = search.slopes();
-    // Few agents: both moves in every turn. Many: the dearer one, cubic in their number, less often.
+    // Few agents: both moves in every turn. Many: the costlier one, cubic in their number, less
+    // often.
     let every = 1 + count / 16;
     for turn in 0..1000 + 100 * count {
         if turn % every == 0 {
@@ -53,7 +54,7 @@ pub(crate) fn shortest(gram: &[f64], count: usize, radius: f64) -> Vec<f64> {
     search.weights
 }
 
-/// On the way to the shortest combination. Both moves only ever shorten it.
+/// A search for the shortest combination. Both moves only ever shorten it.
 struct Search<'a> {
     gram: &'a [f64],
     count: usize,
@@ -102,8 +103,8 @@ impl Search<'_> {
         true
     }
 
-    /// Moves the weights that are at no bound to where their slopes are equal, or until one of them
-    /// is at a bound.
+    /// Moves the weights that are not at a bound to where their slopes are equal, or until one of
+    /// them reaches a bound.
     fn move_within(&mut self) {
         let inside = |m: &usize| self.weights[*m] > self.low && self.weights[*m] < self.high;
         let free: Vec<usize> = (0..self.count).filter(inside).collect();
@@ -135,8 +136,8 @@ impl Search<'_> {
 /// Solves with a positive semi-definite matrix by elimination; what the matrix does not determine
 /// is zero.
 ///
-/// Not by [`Cholesky`](super::Cholesky): the matrix is singular as a rule, and elimination without
-/// square roots passes over a pivot of zero by itself.
+/// [`Cholesky`](super::Cholesky) would not do: the matrix is usually singular, and elimination
+/// without square roots passes over a pivot of zero by itself.
 fn solve(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Vec<f64> {
     let size = right.len();
     let least = 1e-13 * (0..size).map(|m| matrix[m][m]).fold(0.0, f64::max);
@@ -192,7 +193,8 @@ mod tests {
             let mut projected = values.clone();
             project(&mut projected, 1.0);
             prop_assert!((projected.iter().sum::<f64>() - 1.0).abs() < 1e-12);
-            // For every point y of the simplex ⟨values − projected, y − projected⟩ ≤ 0; corners do.
+            // For every point y of the simplex ⟨values − projected, y − projected⟩ ≤ 0; corners
+            // suffice.
             let along = |corner: usize| -> f64 {
                 values.iter().zip(&projected).enumerate()
                     .map(|(m, (v, p))| (v - p) * (f64::from(u8::from(m == corner)) - p)).sum()

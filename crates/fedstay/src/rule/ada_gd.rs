@@ -8,18 +8,19 @@
 //! w ← w − η · min(‖v‖, 1) · v/‖v‖
 //! ```
 //!
-//! The server must know: every agent's loss, precision and gradient (or its
-//! [`τ`](crate::Standing::Private) instead of the first two). It stops when everybody is
-//! within reach of their precision (`settled`), or when nothing is left of the direction after the
+//! The server must know: every agent's loss, target loss and gradient (or its
+//! [`τ`](crate::Standing::Private) instead of the first two). It stops when everybody is within
+//! reach of their target loss (`settled`), or when nothing is left of the direction after the
 //! projection (`stalled`: parallel gradients, or as many agents as dimensions).
 //!
 //! For convex losses nobody leaves at *any* step size, because `F_m(w + s) ≥ F_m(w) + ⟨g_m, s⟩`.
 //! The theorem's bound `η ≤ min(δ/L, √(δ/2H), 1/(MH))` is needed for progress and for the quality
 //! of the result: with it every agent ends at `F_m ≤ ε_m + 2δ`.
 //!
-//! That case 1 sums and case 2 averages is the paper's, so the step jumps when the first agent
-//! enters D. Case 3 fires at `F ≈ ε + δ + η‖g‖`, so a large η stops early; `on_settled = "halve"`
-//! halves η there instead and splits the same reports again, at no cost in communication.
+//! It is the paper's choice that case 1 sums and case 2 averages, so the step jumps when the first
+//! agent enters D. Case 3 fires at `F ≈ ε + δ + η‖g‖`, so a large η stops early;
+//! `on_settled = "halve"` halves η there instead and splits the same reports again, at no cost in
+//! communication.
 //!
 //! Reference: Minbiao Han, Kumar Kshitij Patel, Han Shao, Lingxiao Wang, *On the Effect of
 //! Defections in Federated Learning and How to Prevent Them*, arXiv 2311.16459, Algorithm 2.
@@ -41,8 +42,8 @@ pub(super) const ORIGIN: Origin = Origin {
 /// With `on_settled = "halve"`, the step size may fall to this share of the first one.
 const SMALLEST_STEP_SHARE: f64 = 1e-3;
 
-/// What a label may change about the rule; `horizon` is five private steps of 0.02, which is how far
-/// `foresight` looks unless told otherwise.
+/// What a label may change about the rule; `horizon` is five private steps of 0.02, which is how
+/// far `foresight` looks unless told otherwise.
 const CHANGES: &[Change] = &[
     Change { name: "halve", set: "on_settled = \"halve\"" },
     Change { name: "stop", set: "on_settled = \"stop\"" },
@@ -50,23 +51,24 @@ const CHANGES: &[Change] = &[
     Change { name: "horizon", set: "horizon = 0.1" },
 ];
 
-/// The paper's rule.
+/// The paper's rule, ADA-GD.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AdaGd {
-    /// The slack δ in the prediction. Larger: agents are held earlier and end farther from their
-    /// precision. The theorem wants `0 < δ ≤ ε`.
+    /// The slack δ in the prediction. Larger: agents count as about to leave earlier and end
+    /// farther from their target loss. The theorem wants `0 < δ ≤ ε`.
     pub delta: f64,
-    /// What to do when everybody is predicted to leave.
+    /// What to do when everybody is about to leave.
     pub on_settled: OnSettled,
     /// `false` keeps the split and the clipped step and leaves the projection out: the control
     /// that shows what the projection itself does.
     pub projection: bool,
-    /// Added to every agent's precision in the prediction: a defence against agents that leave a
-    /// little early (see `behaviour/foresight.rs`). Larger: held earlier, end farther away.
+    /// Added to every agent's target loss in the prediction: a defence against agents that leave a
+    /// little early (see `behaviour/foresight.rs`). Larger: about to leave earlier, end farther
+    /// away.
     pub margin: f64,
-    /// Adds `horizon · ‖g_m‖²` too: what `J` private steps of size `a` gain an agent at most, where
-    /// the loss is convex and `J·a = horizon`.
+    /// Also adds `horizon · ‖g_m‖²`: the most that `J` private steps of size `a` gain an agent,
+    /// where the loss is convex and `J·a = horizon`.
     pub horizon: f64,
 }
 
@@ -94,7 +96,7 @@ impl Default for AdaGd {
 }
 
 impl AdaGd {
-    /// The step size from which on the agent is in D.
+    /// The smallest step size at which the agent is in D.
     fn tau(&self, report: &Report<'_>, norm: f64) -> f64 {
         match report.standing {
             Standing::Private { tau } => tau,

@@ -8,17 +8,17 @@
 //! Descent in the weights and ascent in the mixture, both from the same point, on
 //! `min over w, max over λ, of Σ λ_m F_m(w)`. The mixture begins uniform.
 //!
-//! The server must know: every agent's exact loss and its direction. It never stops on its own. When
-//! an agent leaves, λ goes to the nearest mixture of the others; one that joins begins with an equal
-//! share. Those who were not asked in a round keep their share, and the others move theirs among
-//! themselves.
+//! The server must know: every agent's exact loss and its direction. It never stops on its own.
+//! When an agent leaves, λ goes to the nearest mixture of the others; an agent that joins begins
+//! with an equal share. Agents that were not asked in a round keep their share, and the others move
+//! theirs among themselves.
 //!
 //! Simplified here: the authors draw one agent from λ or sample from all, weigh by sample counts
 //! within an agent, and return the *average* of all rounds' weights, which is what their guarantee
 //! is about; here, as everywhere in this crate, the last weights are the result.
 //!
-//! Reference: Mehryar Mohri, Gary Sivek, Ananda Theertha Suresh, *Agnostic Federated Learning*, ICML
-//! 2019, the algorithm Stochastic-AFL.
+//! Reference: Mehryar Mohri, Gary Sivek, Ananda Theertha Suresh, *Agnostic Federated Learning*,
+//! ICML 2019, the algorithm Stochastic-AFL.
 
 use super::{Aggregator, Decision, Facts, Origin, Round, descend, watched};
 use crate::memory::inside;
@@ -36,8 +36,8 @@ pub(super) const ORIGIN: Origin = Origin {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Afl {
-    /// The step size of the mixture: larger turns to the worst agent sooner, and may swing. 0 is the
-    /// plain mean.
+    /// The step size of the mixture. Larger: turns to the worst agent sooner, and may oscillate. 0
+    /// is the plain mean.
     pub gamma: f64,
     /// Widens the forecast of departures and changes no step.
     pub delta: f64,
@@ -58,7 +58,7 @@ impl Afl {
         Self { gamma, delta: 0.0, mixture: BTreeMap::new() }
     }
 
-    /// Takes those who left out of the mixture and those who are new in.
+    /// Removes the agents that left from the mixture and adds those that are new.
     fn admit(&mut self, round: &Round<'_>) {
         let before = self.mixture.len();
         for agent in round.reports.goodbyes() {
@@ -89,7 +89,8 @@ impl Aggregator for Afl {
         }
         descend(round, &weights, step);
 
-        // The projection does not see what is added to all; so the largest loss may be zero.
+        // Adding the same to all does not change the projection, so the largest loss may become
+        // zero.
         let largest = losses.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let climb = |loss: f64| self.gamma * (loss - largest).max(f64::MIN);
         let mut climbed: Vec<f64> =

@@ -8,20 +8,20 @@ use crate::{Vector, linalg};
 /// A squared length below this is a zero gradient: it conflicts with nothing.
 const ZERO: f64 = 1e-200;
 
-/// How some gradients lie to each other.
+/// How some gradients lie relative to each other.
 pub(super) struct Conflicts {
     gram: Vec<f64>,
     count: usize,
 }
 
 impl Conflicts {
-    /// Of these gradients.
+    /// The conflicts among these gradients.
     pub(super) fn new(gradients: &[Vector<'_>]) -> Self {
         Self { gram: linalg::gram(gradients), count: gradients.len() }
     }
 
     /// The gradient `own` without its conflicts, as coefficients of all: in the given order, it is
-    /// projected off every other one that it, as it is by then, conflicts with.
+    /// projected off every other gradient with which its current form conflicts.
     pub(super) fn resolve(&self, own: usize, order: &[usize]) -> Vec<f64> {
         let mut coefficients = vec![0.0; self.count];
         coefficients[own] = 1.0;

@@ -3,7 +3,7 @@
 use super::Aggregator;
 use std::fmt;
 
-/// Copies a rule behind a `Box`. Every rule that is `Clone` has this by itself.
+/// Copies a rule behind a `Box`. Every rule that is `Clone` has this automatically.
 pub trait CloneRule {
     /// A copy of the rule, with what it remembers.
     fn clone_rule(&self) -> Box<dyn Aggregator>;
@@ -15,7 +15,7 @@ impl<T: Aggregator + Clone + 'static> CloneRule for T {
     }
 }
 
-/// A rule that is not in the list: the caller's own, see [`Server::with_rule`](crate::Server::with_rule).
+/// A custom rule, which is not in the list; see [`Server::with_rule`](crate::Server::with_rule).
 pub struct CustomRule {
     pub(crate) rule: Box<dyn Aggregator>,
     name: String,
@@ -45,7 +45,7 @@ impl fmt::Debug for CustomRule {
     }
 }
 
-/// Two are equal if they look equal: nothing is known about a custom rule but what it shows.
+/// Two custom rules are equal if they look equal: nothing is known about them but what they show.
 impl PartialEq for CustomRule {
     fn eq(&self, other: &Self) -> bool {
         format!("{self:?}") == format!("{other:?}")
@@ -57,7 +57,7 @@ mod tests {
     use crate::rule::{Decision, Facts, Round};
     use crate::{AgentId, Aggregator, Error, Report, Reports, Server, Vector};
 
-    /// Moves by the first agent's direction, less every round.
+    /// Moves by the first agent's direction, by less in every round.
     #[derive(Debug, Clone)]
     struct Fading {
         rounds: u32,

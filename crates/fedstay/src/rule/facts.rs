@@ -1,21 +1,21 @@
-//! What others need to know about a rule besides its step.
+//! What others need to know about a rule beside its step.
 
 /// The facts about a rule that configurations, sweeps, drawings and engines ask for.
 ///
 /// The default is what is safe to assume about a rule of which nothing is known.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Facts {
-    /// What a rule of the caller's own is called, in headers, summaries and labels; `custom` if it
-    /// does not say. Listed rules have the names of the list.
+    /// What a custom rule is called, in headers, summaries and labels; `custom` if it does not say.
+    /// Listed rules have the names of the list.
     pub name: Option<String>,
-    /// The slack δ of a rule that keeps agents by it. The others may know a δ too, but only watch
-    /// with it who would leave, so the theorem has nothing to say about theirs.
+    /// The slack δ of a rule that keeps agents by it. Other rules may have a δ too, but use it only
+    /// to watch who is about to leave, so the theorem has nothing to say about theirs.
     pub slack: Option<f64>,
-    /// Whether the step depends on the agents' precisions ε. Where it does not, runs that differ only
-    /// in ε are the same run until somebody leaves.
+    /// Whether the step depends on the agents' target losses ε. If it does not, runs that differ
+    /// only in ε are the same run until somebody leaves.
     pub reads_epsilon: bool,
-    /// How much above its precision an agent's predicted loss may be for it to be in the split, for
-    /// rules whose split is a mere forecast.
+    /// How far above its target loss an agent's predicted loss may be for it to count as about to
+    /// leave, for rules whose split is only a forecast.
     pub margin: f64,
     /// Whether the rule sets loads, which not every engine applies.
     pub sets_loads: bool,
@@ -63,7 +63,8 @@ impl Facts {
         Self { margin, ..Self::default() }
     }
 
-    /// The facts about a rule whose step has nothing to do with ε, and that only watches departures.
+    /// The facts about a rule whose step has nothing to do with ε, and that only watches
+    /// departures.
     pub(super) fn blind(margin: f64) -> Self {
         Self { reads_epsilon: false, ..Self::watching(margin) }
     }

@@ -5,19 +5,19 @@
 //! v_i = g_i for the α share with the largest losses; for the others, along the order:
 //!     if ⟨v_i, g_j⟩ < 0:  v_i ← v_i − ⟨v_i, g_j⟩/‖g_j‖² · g_j
 //! v = (1/M) Σ v_i
-//! for age τ, τ−1, …, 1:  h = Σ of the gradients that agents absent now sent so many rounds ago,
+//! for age τ, τ−1, …, 1:  h = Σ of the gradients that agents absent now sent that many rounds ago,
 //!     of those with ⟨v, g⟩ < 0;   v ← v − ⟨v, h⟩/‖h‖² · h
 //! s = −η · ‖(1/M) Σ g_m‖ · v/‖v‖
 //! ```
 //!
-//! The last to be projected off is the agent with the largest loss, so that its gradient is the one
-//! that is best kept. With α = 1 and nobody absent the rule is the plain mean. The α share is rounded
-//! up, as in the authors' program.
+//! The last to be projected off is the agent with the largest loss, so that its gradient is kept
+//! best. With α = 1 and nobody absent the rule is the plain mean. The α share is rounded up, as in
+//! the authors' program.
 //!
-//! The server must know: every agent's exact loss and its direction; it remembers the last directions
-//! for τ rounds. It never stops on its own; where nothing is left of the direction but rounding, the
-//! step is zero. An agent that left is absent like one that was not asked: for τ rounds the step does
-//! not undo what its last gradient asked for.
+//! The server must know: every agent's exact loss and its direction; it remembers the last
+//! directions for τ rounds. It never stops on its own; where nothing is left of the direction but
+//! rounding, the step is zero. An agent that left is absent like one that was not asked: for τ
+//! rounds the step does not undo what its last gradient asked for.
 //!
 //! Simplified here: the authors' gradients are the displacements of local epochs and carry their
 //! length into the step, where this rule has mean gradients and the server's η.
@@ -109,7 +109,7 @@ impl FedFv {
         }
     }
 
-    /// Takes out of the mean what conflicts with those who are absent, the oldest first.
+    /// Removes from the mean what conflicts with absent agents, the oldest gradients first.
     fn spare_absent(&self, round: &Round<'_>, mean: &mut [f64]) {
         let present = |agent: AgentId| round.reports.iter().any(|report| report.agent == agent);
         for age in (1..=self.tau.min(round.number)).rev() {

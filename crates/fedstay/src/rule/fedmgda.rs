@@ -11,9 +11,9 @@
 //! the normalised gradients. Normalising keeps a long gradient from buying influence.
 //!
 //! The server must know: the directions. It never stops on its own. The length of the step does not
-//! fall with the gradients, so a fixed η circles around a solution. A zero gradient stays zero: with
-//! e ≥ 1 it takes all the weight and the step is zero, because nothing helps an agent that is at its
-//! minimum.
+//! fall with the gradients, so a fixed η circles around a solution. A zero gradient stays zero:
+//! with e ≥ 1 it takes all the weight and the step is zero, because nothing helps an agent that is
+//! at its minimum.
 //!
 //! Simplified here: the authors normalise the displacement of the agents' local epochs, let the
 //! server's step size decay over the rounds, and prefer weights by sample counts instead of
@@ -74,7 +74,8 @@ impl Aggregator for FedMgdaPlus {
         Ok(watched(round, step, self.delta))
     }
 
-    /// The step needs none; the forecast those a step about as long as the last could reach.
+    /// The step needs no losses; the forecast needs those of agents that a step about as long as
+    /// the last one could reach.
     fn losses(&self, _: f64, last_step: f64) -> Losses {
         Losses::Near { delta: self.delta, step: 2.0 * last_step }
     }

@@ -11,9 +11,9 @@ pub(crate) struct Floors<'a> {
     pub(crate) slopes: Vec<Vector<'a>>,
     pub(crate) gram: Vec<f64>,
     pub(crate) loss: Vec<f64>,
-    /// What each agent is kept above: its precision, raised by a margin where the rule has one.
+    /// What each agent is kept above: its target loss, raised by a margin if the rule has one.
     pub(crate) epsilon: Vec<f64>,
-    /// Its precision.
+    /// Each agent's target loss.
     pub(crate) precision: Vec<f64>,
 }
 
@@ -21,13 +21,13 @@ pub(crate) struct Floors<'a> {
 pub(crate) struct Held {
     /// How hard each agent's floor pushed; zero where it did not.
     pub(crate) multipliers: Vec<f64>,
-    /// Whether all constraints hold. If not, they cannot be met together, and whoever is below its
+    /// Whether all constraints hold. If not, they cannot be met together, and every agent below its
     /// floor is held where it is.
     pub(crate) met: bool,
 }
 
 impl<'a> Floors<'a> {
-    /// The floors of those who reported; all must tell their exact loss.
+    /// The floors of the agents that reported; all must tell their exact loss.
     pub(crate) fn new(reports: &Reports<'a>, rule: &'static str) -> Result<Self, Error> {
         let mut floors = Self {
             slopes: Vec::new(),
@@ -64,7 +64,7 @@ impl<'a> Floors<'a> {
         self.loss.iter().zip(along).map(|(loss, along)| loss + along).collect()
     }
 
-    /// Whether nobody's prediction after the step is at or below its precision.
+    /// Whether nobody's prediction after the step is at or below its target loss.
     pub(crate) fn nobody_crosses(&self, step: &[f64]) -> bool {
         let mut predicted = self.predicted(step).into_iter().zip(&self.precision);
         predicted.all(|(loss, precision)| loss > *precision)
@@ -76,8 +76,8 @@ impl<'a> Floors<'a> {
         predicted.iter().zip(&self.epsilon).map(|(loss, epsilon)| epsilon + delta - loss).collect()
     }
 
-    /// Adds the shortest step after which everybody is predicted to be at most `above` their floor's
-    /// precision; where no step does that, nearly the one that comes closest.
+    /// Adds the shortest step after which everybody is predicted to be at most `above` over what
+    /// they are kept above; if no step does that, nearly the one that comes closest.
     pub(crate) fn descend(&self, step: &mut [f64], above: f64) {
         let levels = self.epsilon.iter().map(|epsilon| epsilon + above);
         let b: Vec<f64> = self.loss.iter().zip(levels).map(|(loss, level)| loss - level).collect();
@@ -104,7 +104,7 @@ impl<'a> Floors<'a> {
         match nearest(&self.gram, &b, 0.0) {
             Nearest::Multipliers(multipliers) => {
                 self.push(step, &multipliers);
-                // Once more: what the arithmetic of a long step left over.
+                // Once more, for what rounding in a long step left over.
                 let rest = self.lacking(step, delta).into_iter().zip(&multipliers);
                 let rest = rest.map(|(rest, m)| if *m > 0.0 { rest } else { rest.min(0.0) });
                 if let Nearest::Multipliers(more) =
@@ -115,7 +115,7 @@ impl<'a> Floors<'a> {
                 Held { multipliers, met: true }
             }
             Nearest::Empty => {
-                // Whoever is below its floor is held where it is: standing still always does that.
+                // An agent below its floor is held where it is: standing still always does that.
                 let loss = self.loss.iter().zip(&self.epsilon);
                 let below = loss.map(|(loss, epsilon)| (epsilon + delta - loss).max(0.0));
                 let b: Vec<f64> = b.iter().zip(below).map(|(b, below)| b - below).collect();

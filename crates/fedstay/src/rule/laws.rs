@@ -116,7 +116,7 @@ proptest! {
 
     #[test]
     fn a_step_stays_in_the_span_of_the_reports((losses, directions) in round()) {
-        // Intermittently communicating first-order: the server knows nothing else.
+        // Such rules are first-order: the server knows nothing but the reports.
         let dimension = directions[0].len();
         let views: Vec<Vector<'_>> = directions.iter().map(|g| Vector::F64(g)).collect();
         for rule in every_rule() {
@@ -141,7 +141,7 @@ proptest! {
             prop_assert!(!serde_json::to_string(&fresh).unwrap().contains("memory"));
             step(&mut server);
             if *server.rule() != fresh {
-                // A configuration cannot smuggle a memory in.
+                // A configuration cannot smuggle in a memory.
                 let used = Server::new(vec![0.0; dimension], server.rule().clone(), 0.1);
                 prop_assert!(used.unwrap_err().to_string().contains("rule.memory"));
             }

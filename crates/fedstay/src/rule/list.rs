@@ -1,13 +1,13 @@
 //! The macro behind [`Rule`](super::Rule): one line per rule becomes everything that is listed.
 
-/// Makes the enum `Rule` of lines such as
+/// Makes the enum `Rule` from lines such as
 ///
 /// ```text
 /// /// What it is.
 /// Variant(Type) = "name" | "another name", file::ORIGIN;
 /// ```
 ///
-/// A second variant of a type that is in the list already says so: `Variant(Type, again)`.
+/// A second variant of a type that is already in the list says so: `Variant(Type, again)`.
 macro_rules! rules {
     ($(
         $(#[$doc:meta])*
@@ -23,8 +23,8 @@ macro_rules! rules {
                 #[serde(rename = $name $(, alias = $alias)*)]
                 $variant($type),
             )+
-            /// A rule of the caller's own. No configuration can name it, and it is not serialised:
-            /// see [`Aggregator::save`] for how a server with it is.
+            /// A custom rule. No configuration can name it, and it is not serialised: see
+            /// [`Aggregator::save`] for how a server that has it is saved.
             #[serde(skip)]
             Custom(CustomRule),
         }
@@ -38,7 +38,7 @@ macro_rules! rules {
             /// Other names under which a configuration may ask for a rule.
             pub const ALIASES: &'static [&'static str] = &[$($($alias,)*)+];
 
-            /// The rule with this name, or other name, with its default parameters.
+            /// The rule with this name or alias, with its default parameters.
             pub fn named(name: &str) -> Option<Self> {
                 match name {
                     $($name $(| $alias)* => Some(Self::$variant($type::default())),)+
@@ -46,8 +46,7 @@ macro_rules! rules {
                 }
             }
 
-            /// The name in a configuration; for a rule of the caller's own what it calls itself, or
-            /// `custom`.
+            /// The name in a configuration; for a custom rule what it calls itself, or `custom`.
             pub fn name(&self) -> &str {
                 match self {
                     $(Self::$variant(_) => $name,)+

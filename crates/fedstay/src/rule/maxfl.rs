@@ -5,15 +5,15 @@
 //! s = −η Σ q_m g_m / (Σ q_m + e)
 //! ```
 //!
-//! The first reading (`"gradient"`) is the authors' algorithm: gradient descent on `Σ σ(F_m − ρ_m)`,
-//! a smooth count of the agents above their requirement, with a step size that adapts to `Σ q_m`. It
-//! pulls hardest at those who are nearest to their requirement. The second (`"sigmoid"`) weighs
-//! agents by the objective instead of its derivative, so that those far above pull hardest. The
-//! requirement ρ_m is the agent's precision ε_m unless given.
+//! The first reading (`"gradient"`) is the authors' algorithm: gradient descent on
+//! `Σ σ(F_m − ρ_m)`, a smooth count of the agents above their requirement, with a step size that
+//! adapts to `Σ q_m`. It pulls hardest at the agents nearest to their requirement. The second
+//! (`"sigmoid"`) weighs agents by the objective instead of its derivative, so that those far above
+//! pull hardest. The requirement ρ_m is the agent's target loss ε_m unless given.
 //!
-//! The server must know: every agent's exact loss, its direction, and its precision where ρ is not
-//! given. It never stops on its own. Pulling agents across their requirement is its very purpose, so
-//! where agents leave on being content it is expected to lose them.
+//! The server must know: every agent's exact loss, its direction, and its target loss if ρ is not
+//! given. It never stops on its own. Pulling agents across their requirement is its very purpose,
+//! so if agents leave once they are content, it is expected to lose them.
 //!
 //! Simplified here: the authors' ρ_m is the loss of a model that the agent trained alone (set
 //! `epsilon = "1.0 * local"` for that), and their agents send the displacement of several local
@@ -38,7 +38,7 @@ pub(super) const ORIGIN: Origin = Origin {
 pub struct MaxFl {
     /// How the weights follow from an agent's distance to its requirement.
     pub reading: Reading,
-    /// The requirement of every agent; each one's own precision unless given.
+    /// The requirement of every agent; its own target loss unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rho: Option<f64>,
     /// Keeps the step short when hardly anybody is near their requirement. Zero: the step is always
@@ -82,7 +82,7 @@ impl Aggregator for MaxFl {
         let mut weights = Vec::with_capacity(round.reports.len());
         for report in round.reports.iter() {
             let loss = report.exact_loss("maxfl")?;
-            // Whoever tells its loss tells its precision.
+            // An agent that tells its loss tells its target loss.
             let rho = self.rho.or(report.epsilon()).unwrap_or(0.0);
             weights.push(self.reading.weight(loss - rho));
         }

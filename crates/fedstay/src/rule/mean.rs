@@ -35,7 +35,7 @@ pub(super) const MINIBATCH_SGD: Origin = Origin {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Mean {
-    /// How much above its precision an agent's predicted loss may be and still count as about to
+    /// How far above its target loss an agent's predicted loss may be and still count as about to
     /// leave. It widens the forecast and changes no step.
     pub delta: f64,
 }
@@ -54,8 +54,8 @@ impl Aggregator for Mean {
     }
 
     /// The mean needs no losses. For the forecast, exact losses are worth computing only for agents
-    /// that a step as long as the last could reach at 60° to their gradient; to know everybody whom
-    /// it might reach at all would cost more than half of what the early exit saves.
+    /// that a step as long as the last could reach at 60° to their gradient; knowing everybody it
+    /// might reach at all would cost more than half of what the early exit saves.
     fn losses(&self, _: f64, last_step: f64) -> Losses {
         Losses::Near { delta: self.delta, step: 0.5 * last_step }
     }

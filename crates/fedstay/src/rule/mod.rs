@@ -1,10 +1,10 @@
 //! Rules: how a server turns the reports of a round into a step.
 //!
-//! One file per rule. A rule is one serialisable struct: its parameters (its name and fields are what
-//! a configuration says) and what it remembers between rounds, under the key `memory`, which a
-//! configuration must not have. It has one method that it must have, and a [`Facts`] for everybody who
-//! asks about it. [`Rule`] is the list: what is not in it does not exist, what is in it is held to the
-//! laws in `laws.rs`. Rules from outside are run by [`Server::with_rule`](crate::Server::with_rule).
+//! One file per rule. A rule is one serialisable struct: its parameters (its name and fields are
+//! what a configuration says) and what it remembers between rounds, under the key `memory`, which a
+//! configuration must not have. It has one required method, and [`Facts`] for everything that asks
+//! about it. [`Rule`] is the list: what is not in it does not exist, and what is in it must obey
+//! the laws in `laws.rs`. Custom rules are run by [`Server::with_rule`](crate::Server::with_rule).
 
 mod ada_gd;
 mod afl;
@@ -54,11 +54,11 @@ use std::fmt;
 rules! {
     /// Federated averaging: the mean of the agents' own displacements.
     FedAvg(Mean) = "fedavg", mean::FEDAVG;
-    /// The same mean; the agents take all their gradients at the weights they received.
+    /// The mean of gradients that are all taken at the received weights.
     MinibatchSgd(Mean, again) = "minibatch-sgd", mean::MINIBATCH_SGD;
     /// The paper's defection-aware rule.
     AdaGd(AdaGd) = "ada-gd", ada_gd::ORIGIN;
-    /// This project's own: everybody above their floor, and nothing more.
+    /// This project's own rule: keeps everybody above their floor, and nothing more.
     Retain(Retain) = "retain", retain::ORIGIN;
     /// Multiplicative weights for agents that are not content.
     MwFed(MwFed) = "mw-fed", mw_fed::ORIGIN;
@@ -94,7 +94,8 @@ pub struct Round<'a> {
 }
 
 impl Round<'_> {
-    /// Who the step would carry to their precision, to first order: `F_m + ⟨g_m, s⟩ ≤ ε_m + margin`.
+    /// The agents that the step would carry to their target loss, to first order:
+    /// `F_m + ⟨g_m, s⟩ ≤ ε_m + margin`.
     ///
     /// For convex losses everybody else provably stays. An agent that does not tell its loss cannot
     /// be predicted here and counts as staying.
@@ -108,8 +109,8 @@ impl Round<'_> {
 pub enum Losses {
     /// The losses of all agents.
     Exact,
-    /// Those of agents within a step's reach of their precision, `F ≤ ε + δ + step · ‖g‖`. All
-    /// others are only known to be above that.
+    /// The losses of agents within a step's reach of their target loss, `F ≤ ε + δ + step · ‖g‖`.
+    /// All others are only known to be above that.
     Near {
         /// The slack δ.
         delta: f64,
@@ -179,9 +180,9 @@ pub trait Aggregator: CloneRule + fmt::Debug + Send + Sync {
         Facts::default()
     }
 
-    /// For a rule of the caller's own: what it remembers between rounds, as text for a checkpoint;
-    /// empty if it remembers nothing. `None`, the default, says that it cannot be saved: then neither
-    /// can a server that runs it. Listed rules are serialised instead.
+    /// For a custom rule: what it remembers between rounds, as text for a checkpoint; empty if it
+    /// remembers nothing. `None`, the default, says that it cannot be saved: then neither can a
+    /// server that runs it. Listed rules are serialised instead.
     fn save(&self) -> Option<String> {
         None
     }
@@ -194,7 +195,7 @@ pub trait Aggregator: CloneRule + fmt::Debug + Send + Sync {
 }
 
 impl Rule {
-    /// The slack δ of a rule that keeps agents by it, see [`Facts::slack`].
+    /// The slack δ of a rule that keeps agents by it; see [`Facts::slack`].
     pub fn slack(&self) -> Option<f64> {
         self.facts().slack
     }
@@ -253,8 +254,8 @@ impl Aggregator for Rule {
     }
 }
 
-/// What is left of a direction, relative to the gradients it came from, below which it is only
-/// rounding.
+/// The length, relative to the gradients it came from, below which what is left of a direction is
+/// only rounding.
 const NOTHING_LEFT: PerPrecision = PerPrecision { f64: 1e-12, f32: 1e-6 };
 
 /// Checks the slack δ that most rules have.
@@ -262,7 +263,7 @@ fn check_delta(delta: f64) -> Result<(), Error> {
     check_not_negative("rule.delta", delta)
 }
 
-/// How much earlier than at its precision an agent may leave, as far as a rule is told to mind:
+/// How far above its target loss an agent may leave, as far as a rule is told to expect:
 /// `margin + horizon · ‖g‖²`.
 pub(crate) fn ahead(margin: f64, horizon: f64, norm: f64) -> f64 {
     if horizon > 0.0 { margin + horizon * norm * norm } else { margin }

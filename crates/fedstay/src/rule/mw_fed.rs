@@ -1,4 +1,4 @@
-//! MW-FED: multiplicative weights, so that learning goes on where agents are not yet content.
+//! MW-FED: multiplicative weights, so that learning continues where agents are not yet content.
 //!
 //! ```text
 //! p_m ← c · p_m  for every agent that is not content (F_m > ε_m);  normalise
@@ -6,28 +6,28 @@
 //! ```
 //!
 //! In its first round every agent counts as not content, so the first step is the plain mean. With
-//! `variant = "weight"` all agents do the same work and `p` only weighs their answers. With
+//! `variant = "weight"` all agents do the same work and `p` only weights their answers. With
 //! `"load"`, the authors' own, agent m works on `round(p_m · B · M)` samples (at least one, at most
-//! all it has) and the answers are weighed by the `p` that set the loads, as if the samples had been
-//! pooled; what the answers say about contentment shows in the next round's loads.
+//! all it has) and the answers are weighted by the `p` that set the loads, as if the samples had
+//! been pooled; what the answers say about contentment shows in the next round's loads.
 //!
 //! The server must know: the directions, and who is content. It never stops on its own. When an
-//! agent leaves, the weights of the others are normalised anew.
+//! agent leaves, the weights of the others are normalised again.
 //!
-//! Only *after* an agent is content does MW-FED hold back, and one that leaves on being content is
-//! gone by then. So among agents that decide by the threshold nobody present is ever content and
-//! MW-FED is the plain mean over those who are left; it differs where content agents stay. There a
-//! weight that was lost comes back only as others are content, so an agent that was content once and
-//! whose loss has risen since waits for them.
+//! MW-FED holds back only *after* an agent is content, and an agent that leaves once it is content
+//! is gone by then. So among agents that decide by the threshold nobody present is ever content and
+//! MW-FED is the plain mean over those that are left; it differs where content agents stay. There a
+//! weight that was lost comes back only as others are content, so an agent that was content once
+//! and whose loss has risen since waits for them.
 //!
-//! Simplified here: the authors measure contentment as validation accuracy against a target, and end
-//! when all have met theirs; *Collaborative PAC Learning* doubles the weights (c = 2). An agent that
-//! was not asked in a round counts as not content in it.
+//! Simplified here: the authors measure contentment as validation accuracy against a target, and
+//! end when all have met theirs; *Collaborative PAC Learning* doubles the weights (c = 2). An agent
+//! that was not asked in a round counts as not content in it.
 //!
-//! References: Avrim Blum, Nika Haghtalab, Richard Lanas Phillips, Han Shao, *One for One, or All for
-//! All: Equilibria and Optimality of Collaboration in Federated Learning*, ICML 2021. The weights
-//! are from Avrim Blum, Nika Haghtalab, Ariel Procaccia, Mingda Qiao, *Collaborative PAC Learning*,
-//! NeurIPS 2017.
+//! References: Avrim Blum, Nika Haghtalab, Richard Lanas Phillips, Han Shao, *One for One, or All
+//! for All: Equilibria and Optimality of Collaboration in Federated Learning*, ICML 2021. The
+//! weights are from Avrim Blum, Nika Haghtalab, Ariel Procaccia, Mingda Qiao, *Collaborative PAC
+//! Learning*, NeurIPS 2017.
 
 use super::{Aggregator, Decision, Facts, Losses, Origin, Round, descend, watched};
 use crate::memory::inside;
@@ -36,7 +36,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 pub(super) const ORIGIN: Origin = Origin {
-    about: "multiplicative weights (or loads): more of those who are not content",
+    about: "multiplicative weights (or loads) in favour of agents that are not content",
     reference: "Blum, Haghtalab, Phillips, Shao, One for One, or All for All: Equilibria and Optimality of Collaboration in Federated Learning, ICML 2021",
 };
 
@@ -44,8 +44,8 @@ pub(super) const ORIGIN: Origin = Origin {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MwFed {
-    /// The factor for agents that are not content. Larger: those that are lose their say sooner;
-    /// 1 is the plain mean.
+    /// The factor for agents that are not content. Larger: those that are content lose their say
+    /// sooner; 1 is the plain mean.
     pub c: f64,
     /// What the weights act on.
     pub variant: Variant,
@@ -63,7 +63,7 @@ pub enum Variant {
     /// The answers: all agents do the same work.
     #[default]
     Weight,
-    /// The work: it is how many samples an agent sees. The answers are weighed by it.
+    /// The work, which is how many samples an agent sees. The answers are weighted accordingly.
     Load,
 }
 
@@ -90,7 +90,7 @@ impl MwFed {
         weights
     }
 
-    /// Counts who is content; agents that are new here are not.
+    /// Counts who is content; new agents count as not content.
     fn count(&mut self, round: &Round<'_>) -> Result<(), Error> {
         for report in round.reports.iter() {
             let content = u32::from(content(report)?);
@@ -105,7 +105,7 @@ impl MwFed {
 
 fn content(report: &Report<'_>) -> Result<bool, Error> {
     match report.standing {
-        // Above a bound that is itself above the precision is enough to know.
+        // A lower bound above the target loss is enough to know.
         Standing::Open { loss: Loss::AtLeast(bound), epsilon } if bound > epsilon => Ok(false),
         Standing::Open { epsilon, .. } => Ok(report.exact_loss("mw-fed")? <= epsilon),
         Standing::Private { .. } => report.exact_loss("mw-fed").map(|_| false),

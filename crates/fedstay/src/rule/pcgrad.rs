@@ -6,8 +6,8 @@
 //! s = −(η/M) Σ v_i
 //! ```
 //!
-//! Without conflicts it is the plain mean. Each gradient is projected off the *others' own*, not off
-//! what became of them.
+//! Without conflicts it is the plain mean. Each gradient is projected off the *others' own*, not
+//! off what became of them.
 //!
 //! The server must know: the directions. It never stops on its own. The orders are drawn from the
 //! parameter `seed`, the round and the agent, so there is nothing to remember between rounds.
@@ -58,7 +58,8 @@ impl Aggregator for PcGrad {
         Ok(watched(round, step, self.delta))
     }
 
-    /// The step needs none; the forecast those a step about as long as the last could reach.
+    /// The step needs no losses; the forecast needs those of agents that a step about as long as
+    /// the last one could reach.
     fn losses(&self, _: f64, last_step: f64) -> Losses {
         Losses::Near { delta: self.delta, step: 2.0 * last_step }
     }

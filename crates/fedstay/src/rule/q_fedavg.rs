@@ -4,17 +4,17 @@
 //! s = −Σ F_m^q g_m / Σ (q F_m^(q−1) ‖g_m‖² + L F_m^q),   L = 1/η
 //! ```
 //!
-//! Gradient descent on `Σ F_m^(q+1)/(q+1)` whose step size follows from an upper bound on the
-//! curvature of that, so η is tuned once, for q = 0, where the rule is FedAvg. A large q comes near
-//! to minimising the largest loss.
+//! This is gradient descent on `Σ F_m^(q+1)/(q+1)` whose step size follows from an upper bound on
+//! the curvature of that, so η is tuned once, for q = 0, where the rule is FedAvg. A large q comes
+//! close to minimising the largest loss.
 //!
-//! The server must know: every agent's exact loss and its direction. It never stops on its own. Losses
-//! below 1e-10, negative ones too, count as 1e-10, because `F^(q−1)` grows without bound at zero for
-//! q < 1.
+//! The server must know: every agent's exact loss and its direction. It never stops on its own.
+//! Losses below 1e-10, including negative ones, count as 1e-10, because `F^(q−1)` grows without
+//! bound at zero for q < 1.
 //!
-//! Simplified here: the authors' agents send `L(w − w_m)` after epochs of local work, so that several
-//! local steps make a longer displacement; this rule takes the mean gradient of the path. With one
-//! local step both are the gradient (their q-FedSGD).
+//! Simplified here: the authors' agents send `L(w − w_m)` after epochs of local work, so that
+//! several local steps make a longer displacement; this rule takes the mean gradient of the path.
+//! With one local step both are the gradient (their q-FedSGD).
 //!
 //! Reference: Tian Li, Maziar Sanjabi, Ahmad Beirami, Virginia Smith, *Fair Resource Allocation in
 //! Federated Learning*, ICLR 2020, Algorithms 1 and 2.
@@ -28,14 +28,15 @@ pub(super) const ORIGIN: Origin = Origin {
     reference: "Li, Sanjabi, Beirami, Smith, Fair Resource Allocation in Federated Learning, ICLR 2020",
 };
 
-/// Losses below this count as this.
+/// Losses below this value count as this value.
 const LEAST_LOSS: f64 = 1e-10;
 
 /// The larger an agent's loss, the more it counts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct QFedAvg {
-    /// How much more: 0 is FedAvg, a large q looks at the largest loss only. Steps get shorter.
+    /// How much more a larger loss counts: 0 is FedAvg, a large q looks at the largest loss only.
+    /// Larger: shorter steps.
     pub q: f64,
     /// Widens the forecast of departures and changes no step.
     pub delta: f64,

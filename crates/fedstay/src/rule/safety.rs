@@ -1,22 +1,24 @@
-//! The last look at a step: nobody may be predicted to reach its precision by it.
+//! The last check of a step: it must not be predicted to take anybody to their target loss.
 //!
-//! A rule that means to keep everybody computes a step for which that should hold, and arithmetic
-//! may have another opinion: nearly parallel gradients, lengths from 1e-30 to 1e30, constraints that
-//! do not meet. Standing still keeps whoever is above its precision, so some share of the step always
-//! does. This check costs one inner product for each agent that the step's length alone can reach.
+//! A rule that means to keep everybody computes a step for which that should hold, but the
+//! arithmetic may disagree: nearly parallel gradients, lengths from 1e-30 to 1e30, constraints that
+//! do not meet. Standing still keeps every agent that is above its target loss, so some share of
+//! the step always does. This check costs one inner product for each agent that the step's length
+//! alone can reach.
 
 use crate::{Report, Reports, Standing, Vector, linalg};
 
 /// What rounding may do to an inner product, relative to the lengths of its two vectors.
 const ROUNDING: f64 = 1e-13;
-/// How often a step is shortened and looked at again before it is given up.
+/// How often a step is shortened and checked again before it is given up.
 const LOOKS: usize = 3;
 
-/// Shortens the step until nobody who is above its precision is predicted to reach it, and says by
-/// how much: 1 for a step that already keeps everybody, 0 for one of which nothing is left.
+/// Shortens the step until no agent above its target loss is predicted to reach it, and returns the
+/// share that is left: 1 for a step that already keeps everybody, 0 for one of which nothing is
+/// left.
 ///
-/// An agent that would reach its precision is left with half the room it has. `slack` is the δ that
-/// an agent in privacy mode has put into its τ.
+/// An agent that would reach its target loss is left with half the room it has. `slack` is the δ
+/// that an agent in privacy mode has put into its τ.
 pub(crate) fn shorten(reports: &Reports<'_>, step: &mut [f64], slack: f64) -> f64 {
     let mut total = 1.0;
     for _ in 0..LOOKS {
@@ -31,13 +33,13 @@ pub(crate) fn shorten(reports: &Reports<'_>, step: &mut [f64], slack: f64) -> f6
     0.0
 }
 
-/// Whether nobody who is above its precision is predicted to reach it.
+/// Whether no agent above its target loss is predicted to reach it.
 pub(crate) fn keeps_everybody(reports: &Reports<'_>, step: &[f64], slack: f64) -> bool {
     safe_share(reports, step, slack) >= 1.0
 }
 
-/// The share of the step that leaves everybody who would reach its precision half of its room; 1 if
-/// nobody would.
+/// The share of the step that leaves half of its room to every agent that would reach its target
+/// loss; 1 if none would.
 fn safe_share(reports: &Reports<'_>, step: &[f64], slack: f64) -> f64 {
     let length = linalg::norm(Vector::F64(step));
     if length == 0.0 {
@@ -60,13 +62,14 @@ fn safe_share(reports: &Reports<'_>, step: &[f64], slack: f64) -> f64 {
     share
 }
 
-/// How far an agent is above its precision, less what rounding may have done to that; `None` for one
-/// that is not above it, which no step can keep there.
+/// How far an agent is above its target loss, less what rounding may have done to that; `None` for
+/// an agent that is not above it, which no step can keep there.
 fn room(report: &Report<'_>, norm: f64, slack: f64) -> Option<f64> {
     match report.standing {
         Standing::Open { loss, epsilon } => {
             let above = |loss: f64| (loss > epsilon).then_some(loss);
-            // Where even the cautious reading of a sampled loss is content, its mean may not be.
+            // If the cautious reading of a sampled loss is at the target, its mean may still be
+            // above.
             let loss = above(loss.cautious()).or(above(loss.value()))?;
             Some(loss - epsilon - 4.0 * f64::EPSILON * loss.abs().max(epsilon.abs()))
         }
@@ -97,7 +100,7 @@ mod tests {
         Reports::new(dimension, each).unwrap()
     }
 
-    /// Whether the step's own linear prediction takes an agent from above its precision to it, in
+    /// Whether the step's own linear prediction takes an agent from above its target loss to it, in
     /// plain arithmetic and without the allowances above.
     fn crosses(told: &[Told], step: &[f64]) -> bool {
         told.iter().any(|(loss, epsilon, g)| {
@@ -153,7 +156,7 @@ mod tests {
         assert!(shorten(&reports, &mut step, 0.05) < 1.0);
     }
 
-    /// A number whose size is anything between 1e-30 and 1e30.
+    /// A number of any size between 1e-30 and 1e30.
     fn wild() -> impl Strategy<Value = f64> {
         (-1.0..1.0f64, -30..30i32).prop_map(|(mantissa, power)| mantissa * 10f64.powi(power))
     }

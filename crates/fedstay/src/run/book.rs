@@ -13,7 +13,7 @@ pub struct RoundRecord<'a> {
     pub line: RoundLine,
     /// What the run is, with everybody who takes part.
     pub header: &'a Header,
-    /// Whether the header is another one than in the round before: somebody joined.
+    /// Whether the header has changed since the round before, because somebody joined.
     pub header_changed: bool,
     /// The server's weights at the start of the round.
     pub received: &'a [f64],
@@ -23,7 +23,7 @@ pub struct RoundRecord<'a> {
     pub reports: &'a Reports<'a>,
     /// What the server decided.
     pub decision: &'a Decision,
-    /// How good the server's weights are, in rounds in which the engine looks.
+    /// How good the server's weights are, in rounds in which the engine measures that.
     pub assessment: Option<&'a Assessment>,
 }
 
@@ -37,9 +37,11 @@ pub struct Moment<'a> {
 
 /// Watches a run and keeps something of it: a ledger, a progress bar, a folder.
 ///
-/// A book reads and never steers; it can end the run early and it can fail, when the disk is full.
+/// A book reads and never steers, but it can end the run early, and it can fail, for instance when
+/// the disk is full.
 pub trait Book {
-    /// A round is over. `Break` ends the run after this round, as an interruption and not as a result.
+    /// Called after a round. `Break` ends the run after this round, as an interruption and not as a
+    /// result.
     fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error>;
 
     /// Adds what it finds to a round's line, before any book keeps the line.
@@ -47,7 +49,7 @@ pub trait Book {
         let _ = record;
     }
 
-    /// The moment after a round, in which the run can be saved.
+    /// Called between two rounds, when the run can be saved.
     fn between(&mut self, moment: &Moment<'_>) -> Result<(), Error> {
         let _ = moment;
         Ok(())
@@ -75,14 +77,14 @@ pub trait Book {
     }
 }
 
-/// Watches nothing.
+/// A book that watches nothing.
 impl Book for () {
     fn round(&mut self, _: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
         Ok(ControlFlow::Continue(()))
     }
 }
 
-/// Watches where there is something to watch with.
+/// Watches if there is a book.
 impl<B: Book> Book for Option<B> {
     fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
         self.as_mut().map_or(Ok(ControlFlow::Continue(())), |book| book.round(record))

@@ -10,39 +10,39 @@ use std::borrow::Cow;
 pub struct Call<'a> {
     /// The round, from 1.
     pub round: u32,
-    /// The weights, for each agent.
+    /// The weights for each agent.
     pub broadcast: Broadcast<'a>,
     /// The server's step size.
     pub step_size: f64,
-    /// Which losses must be exact, because rule or policy compute with them.
+    /// Which losses must be exact, because the rule or the policy computes with them.
     pub losses: Losses,
-    /// The share of the usual work for each agent listed, where the rule sets loads.
+    /// Each listed agent's share of the usual work, if the rule sets loads.
     pub loads: Option<&'a [(AgentId, f64)]>,
 }
 
-/// What came back.
+/// What came back from the agents in a round.
 #[derive(Debug)]
 pub struct Gathered<'a> {
-    /// The reports, with who said goodbye.
+    /// The reports, with the goodbyes.
     pub reports: Reports<'a>,
-    /// Who should have answered and did not, and why. A fault is not a departure.
+    /// The agents that should have answered and did not, and why. A fault is not a departure.
     pub faults: Vec<(AgentId, String)>,
-    /// How good the server's own weights are, in rounds in which the engine looks.
+    /// How good the server's own weights are, in rounds in which the engine measures that.
     pub assessment: Option<Assessment>,
     /// Everybody who takes part, in rounds in which that changed.
     pub roster: Option<Vec<HeaderAgent>>,
-    /// Why the run ends here, where the engine says so: too few answered. No step is taken then.
+    /// Why the run ends here, if the engine says so: too few answered. No step is then taken.
     pub stop: Option<StopReason>,
 }
 
 impl<'a> Gathered<'a> {
-    /// An ordinary round: these reports, and nothing else to tell.
+    /// An ordinary round: these reports and nothing else.
     pub fn new(reports: Reports<'a>) -> Self {
         Self { reports, faults: Vec::new(), assessment: None, roster: None, stop: None }
     }
 }
 
-/// How good weights are for every agent, those who left included, and beyond.
+/// How good weights are for every agent, including those that left, and on the population.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assessment {
     /// Every agent, by id.
@@ -58,14 +58,14 @@ pub struct AgentAssessment {
     pub id: AgentId,
     /// Its target loss.
     pub epsilon: f64,
-    /// How it behaves, as a configuration names it, where that is known.
+    /// How it behaves, as a configuration names it, if that is known.
     pub behaviour: Option<Cow<'static, str>>,
     /// Its loss on its full local data.
     pub loss: f64,
     /// Its share of correct predictions, where that means something.
     pub accuracy: Option<f64>,
-    /// The round in which it told this loss, where it could not be asked about these weights: nobody
-    /// can make an agent that left answer.
+    /// The round in which it reported this loss, if it could not be asked about these weights: an
+    /// agent that left cannot be made to answer.
     pub as_of: Option<u32>,
 }
 
@@ -76,12 +76,12 @@ pub struct Abilities {
     pub loads: bool,
     /// Its agents can each receive weights of their own ([`Broadcast::personal`]).
     pub personal: bool,
-    /// First-order statements about its agents are proofs: convex losses, exact losses and gradients,
-    /// and agents that leave at their target loss and not before.
+    /// First-order statements about its agents are proofs: convex losses, exact losses and
+    /// gradients, and agents that leave at their target loss and not before.
     pub proves: bool,
-    /// Its agents are strangers: a report that no step can be taken with costs its agent the round,
-    /// and not everybody the run. In a simulation such a report means that training diverged, which
-    /// is the result.
+    /// Its agents are strangers: a report that cannot be used costs its agent the round, not
+    /// everybody the run. In a simulation such a report means that training diverged, which is the
+    /// result.
     pub strangers: bool,
 }
 
@@ -93,10 +93,10 @@ pub trait Engine {
     /// Sends the weights to the agents that are still in and collects their answers.
     fn gather(&mut self, call: &Call<'_>) -> Result<Gathered<'_>, Error>;
 
-    /// Tells how good weights are for every agent, those who left included.
+    /// Measures how good weights are for every agent, including those that left.
     fn assess(&mut self, weights: &[f64]) -> Result<Assessment, Error>;
 
-    /// Saves what the agents remember between rounds, who has left for instance.
+    /// Saves what the agents remember between rounds, for instance who has left.
     fn save(&self) -> Result<Memory, Error>;
 
     /// Takes up what [`save`](Self::save) gave.
@@ -107,7 +107,7 @@ pub trait Engine {
         Abilities::default()
     }
 
-    /// Hears that an agent's report of the round just stepped was dropped, and why.
+    /// Is told that an agent's report was dropped from the round just stepped, and why.
     fn dropped(&mut self, agent: AgentId, why: &str) {
         let _ = (agent, why);
     }

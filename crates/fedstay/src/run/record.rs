@@ -16,7 +16,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 /// Weights of at most this many components are written out, for drawings and for people.
 const SMALL: usize = 16;
 
-/// Weights as a line holds them: only where they are few.
+/// Weights as a line holds them: only if they are few.
 pub fn few(weights: &[f64]) -> Option<Vec<f64>> {
     (weights.len() <= SMALL).then(|| weights.to_vec())
 }
@@ -24,7 +24,7 @@ pub fn few(weights: &[f64]) -> Option<Vec<f64>> {
 /// The first line of `rounds.jsonl`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Header {
-    /// The form of this file.
+    /// The schema of this file.
     pub schema: String,
     /// The program's version.
     pub version: String,
@@ -38,11 +38,11 @@ pub struct Header {
     pub rounds: u32,
     /// Every agent that takes part.
     pub agents: Vec<HeaderAgent>,
-    /// Whether only some rounds are here, without the agents' losses: a run out of a sweep's store.
+    /// Whether only some rounds are here, without the agents' losses: a run from a sweep's store.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sketch: bool,
-    /// Whether agents decide on, and report, the loss of their own model after their local work, and
-    /// not that of the model they received.
+    /// Whether agents decide on, and report, the loss of their own model after their local work,
+    /// instead of that of the model they received.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub own: bool,
 }
@@ -72,7 +72,7 @@ impl Header {
 pub struct HeaderAgent {
     /// Its id.
     pub id: AgentId,
-    /// Its precision.
+    /// Its target loss.
     #[serde(default = "unknown", deserialize_with = "or_unknown")]
     pub epsilon: f64,
     /// Its display name, if it has one.
@@ -80,7 +80,7 @@ pub struct HeaderAgent {
     pub name: Option<String>,
 }
 
-/// JSON has no NaN: what was not known is written as null, and read back as NaN.
+/// JSON has no NaN: an unknown number is written as null, and read back as NaN.
 fn or_unknown<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     Ok(Option::<f64>::deserialize(from)?.unwrap_or(f64::NAN))
 }
@@ -89,39 +89,39 @@ fn unknown() -> f64 {
     f64::NAN
 }
 
-/// The same for a column of numbers.
+/// Reads a column of numbers in which an unknown one is null.
 fn or_unknowns<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<f64>, D::Error> {
     let column = Vec::<Option<f64>>::deserialize(from)?;
     Ok(column.into_iter().map(|value| value.unwrap_or(f64::NAN)).collect())
 }
 
-/// One round of `rounds.jsonl`. Columns run over `agents`, those who reported.
+/// One round of `rounds.jsonl`. Columns run over `agents`, those that reported.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RoundLine {
     /// The round, from 1.
     pub round: u32,
-    /// Who reported, by id.
+    /// The agents that reported, by id.
     pub agents: Vec<AgentId>,
-    /// Their losses at the weights they received; null for one that does not tell.
+    /// Their losses at the weights they received; null for an agent that does not tell its loss.
     pub loss: Vec<Option<f64>>,
-    /// Those of them whose loss is only known to be at least that.
+    /// The agents among them whose loss is only a lower bound.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub at_least: Vec<AgentId>,
-    /// Who was predicted to leave.
+    /// The agents about to leave.
     #[serde(default)]
     pub d: Vec<AgentId>,
-    /// The paper's case, for rules that act on the prediction.
+    /// The paper's case, for rules that act on who is about to leave.
     pub case: Option<u8>,
-    /// Who left on receipt of this round's weights.
+    /// The agents that left on receipt of this round's weights.
     #[serde(default)]
     pub left: Vec<AgentId>,
-    /// Who had left and came back on receipt of this round's weights.
+    /// The agents that had left and came back on receipt of this round's weights.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub returned: Vec<AgentId>,
-    /// Who should have answered and did not, and why.
+    /// The agents that should have answered and did not, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<(AgentId, String)>,
-    /// Whose reports contradict themselves, and how, in runs that look.
+    /// The agents whose reports contradict themselves, and how, in runs that check.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<Flag>,
     /// The step size in force after the decision.
@@ -130,28 +130,28 @@ pub struct RoundLine {
     /// The length of the step.
     #[serde(default = "unknown", deserialize_with = "or_unknown")]
     pub step_norm: f64,
-    /// How many independent gradients the projection kept clear of, of how many.
+    /// The number of independent gradients that the projection kept clear of, and of all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<(usize, usize)>,
     /// Why the run ended here, if it did.
     pub stop: Option<StopReason>,
-    /// Whether this step brings everybody under their precision, for rules that try.
+    /// Whether this step brings everybody to their target loss, for rules that try.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub landed: Option<Landing>,
-    /// Whether first-order information says that the step keeps everybody, where the rule or the
+    /// Whether first-order information says that the step keeps everybody, if the rule or the
     /// policy sees to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<bool>,
     /// Whether the guard changed the rule's step.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub guarded: bool,
-    /// Whose loss the last step's prediction missed, for rules that rest on predictions.
+    /// The agents whose loss the last step's prediction missed, for rules that rest on predictions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missed: Option<Vec<Miss>>,
-    /// How good the received weights are for every agent of the header, in rounds that looked.
+    /// How good the received weights are for every agent of the header, in rounds that measure it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assessment: Option<AssessmentLine>,
-    /// The weights the agents received, where they are few.
+    /// The weights the agents received, if they are few.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<Vec<f64>>,
 }
@@ -196,10 +196,10 @@ impl RoundLine {
         }
     }
 
-    /// Whether its columns are as long as they say.
+    /// Checks that its columns have matching lengths.
     ///
     /// # Errors
-    /// With what is wrong, for a line that something else wrote.
+    /// Says what is wrong with a line that something else wrote.
     pub fn check(&self) -> Result<(), String> {
         match (self.agents.len(), self.loss.len()) {
             (agents, losses) if agents == losses => Ok(()),
@@ -207,14 +207,15 @@ impl RoundLine {
         }
     }
 
-    /// The mean of the losses that are told.
+    /// The mean of the reported losses.
     pub fn mean_loss(&self) -> Option<f64> {
         let told: Vec<f64> = self.loss.iter().flatten().copied().collect();
         (!told.is_empty()).then(|| told.iter().sum::<f64>() / told.len() as f64)
     }
 }
 
-/// How good the weights of a round are. Columns run over the header's agents, leavers included.
+/// How good the weights of a round are. Columns run over the header's agents, including those that
+/// left.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AssessmentLine {
     /// Every agent's loss.
@@ -225,17 +226,17 @@ pub struct AssessmentLine {
     pub accuracy: Vec<f64>,
     /// Loss and accuracy on the population, where there is one.
     pub population: Option<Population>,
-    /// Loss and accuracy over all agents, where only that was kept: in a sketch.
+    /// Loss and accuracy over all agents, if only that was kept, as in a sketch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over: Option<(Option<Spread>, Option<Spread>)>,
 }
 
-/// One round of `gram.jsonl`: how the agents' gradients lie to each other.
+/// One round of `gram.jsonl`: how the agents' gradients lie relative to each other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GramLine {
     /// The round, from 1.
     pub round: u32,
-    /// Who reported, by id.
+    /// The agents that reported, by id.
     pub agents: Vec<AgentId>,
     /// Their losses; null unless exact.
     pub loss: Vec<Option<f64>>,
@@ -251,10 +252,10 @@ impl GramLine {
     /// The schema of `gram.jsonl`.
     pub const SCHEMA: &'static str = "fedstay.gram/1";
 
-    /// Whether its columns are as long as they say.
+    /// Checks that its columns have matching lengths.
     ///
     /// # Errors
-    /// With what is wrong, for a line that something else wrote.
+    /// Says what is wrong with a line that something else wrote.
     pub fn check(&self) -> Result<(), String> {
         let n = self.agents.len();
         let whole = self.loss.len() == n && self.slope.len() == n;
@@ -281,7 +282,7 @@ impl GramLine {
     }
 }
 
-/// Smallest, mean and largest of a number over the agents.
+/// The smallest, the mean and the largest of a number over the agents.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     /// The smallest.
@@ -296,7 +297,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// The spread of some numbers; `None` of none.
+    /// The spread of some numbers; `None` if there are none.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let values: Vec<f64> = values.into_iter().collect();
         (!values.is_empty()).then(|| Self {
@@ -307,10 +308,10 @@ impl Spread {
     }
 }
 
-/// `summary.json`: what came of a run.
+/// `summary.json`: the outcome of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// The form of this file.
+    /// The schema of this file.
     pub schema: String,
     /// The program's version.
     pub version: String,
@@ -326,7 +327,7 @@ pub struct Summary {
     pub seed: u64,
     /// The rounds that were gathered.
     pub rounds: u32,
-    /// Why it ended.
+    /// Why the run ended.
     pub stop: StopReason,
     /// What the departures did to the result.
     pub verdict: Verdict,
@@ -334,11 +335,12 @@ pub struct Summary {
     /// may be older than this field, [`satisfied`](Self::satisfied) counts again.
     #[serde(default)]
     pub content: u32,
-    /// Whether the delivered weights satisfy every agent, those who left included.
+    /// Whether the delivered weights satisfy every agent, including those that left.
     pub everybody_content: bool,
-    /// Who left, in the order in which they did.
+    /// The agents that left, in the order in which they did.
     pub left: Vec<Departure>,
-    /// Who came back, in the order in which they did. One may leave and come back more than once.
+    /// The agents that came back, in the order in which they did. An agent may leave and come back
+    /// more than once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub returned: Vec<Return>,
     /// Every agent, by id.
@@ -349,12 +351,12 @@ pub struct Summary {
     pub accuracy: Option<Spread>,
     /// Loss and accuracy on the population, where there is one.
     pub population: Option<Population>,
-    /// Whether everybody was brought under their precision in one broadcast, for rules that try.
+    /// Whether everybody was brought to their target loss in one broadcast, for rules that try.
     pub landed: Option<Landing>,
     /// How sure it is that the rule keeps everybody, for rules and policies that see to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guarantee: Option<Guarantee>,
-    /// The share of the rounds in which the guard changed the rule's step, where there is one.
+    /// The share of the rounds in which the guard changed the rule's step, if there is a guard.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guarded: Option<f64>,
     /// How often an agent's loss came out below its prediction by more than the room it had, for
@@ -363,21 +365,21 @@ pub struct Summary {
     pub misses: Option<u32>,
     /// How good the server's predictions were.
     pub prediction: Prediction,
-    /// What would have come of it with nobody leaving, where that was asked for.
+    /// What the run would have delivered with nobody leaving, if that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counterfactual: Option<Counterfactual>,
     /// What the reports gave away, where agents add noise to them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub privacy: Option<Budget>,
-    /// How the data were dealt out, and the like.
+    /// Notes on the run, such as how the data were dealt out.
     pub notes: Vec<String>,
-    /// Agents whose reports contradicted themselves, by id, in runs that look. What is wrong with
+    /// Agents whose reports contradicted themselves, by id, in runs that check. What is wrong with
     /// them is among the warnings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flagged: Vec<AgentId>,
     /// What a reader should know before believing the rest.
     pub warnings: Vec<String>,
-    /// The delivered weights, where they are few.
+    /// The delivered weights, if they are few.
     pub weights: Option<Vec<f64>>,
 }
 
@@ -402,7 +404,7 @@ impl Summary {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Guarantee {
-    /// Proved: the losses are convex, gradients and losses exact, agents leave at their precision
+    /// Proved: the losses are convex, gradients and losses exact, agents leave at their target loss
     /// and not before, and every step met every constraint.
     Certified,
     /// Predicted from gradients, which nets, samples and other behaviours may belie.
@@ -410,7 +412,7 @@ pub enum Guarantee {
 }
 
 impl Guarantee {
-    /// The name it has in JSON.
+    /// Its name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Certified => "certified",
@@ -422,18 +424,18 @@ impl Guarantee {
 /// One agent that left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Departure {
-    /// Who.
+    /// The agent that left.
     pub agent: AgentId,
-    /// On receipt of which round's weights.
+    /// The round whose weights it left on.
     pub round: u32,
 }
 
 /// One agent that came back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Return {
-    /// Who.
+    /// The agent that came back.
     pub agent: AgentId,
-    /// On receipt of which round's weights.
+    /// The round whose weights it came back on.
     pub round: u32,
 }
 
@@ -442,17 +444,17 @@ pub struct Return {
 pub struct AgentSummary {
     /// Its id.
     pub id: AgentId,
-    /// Its precision.
+    /// Its target loss.
     #[serde(default = "unknown", deserialize_with = "or_unknown")]
     pub epsilon: f64,
     /// Its loss at the delivered weights.
     #[serde(default = "unknown", deserialize_with = "or_unknown")]
     pub loss: f64,
-    /// The round in which it last told a loss, where it could not be asked about the delivered
+    /// The round in which it last reported a loss, if it could not be asked about the delivered
     /// weights; `loss` is then that one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss_of_round: Option<u32>,
-    /// Its accuracy there, where that means something.
+    /// Its accuracy at the delivered weights, where that means something.
     pub accuracy: Option<f64>,
     /// What the ledger counted about it: when it left, how often it reported, and the like.
     #[serde(flatten)]
@@ -460,8 +462,8 @@ pub struct AgentSummary {
     /// How it behaves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub behaviour: Option<String>,
-    /// How good the model it ends with is for it: the delivered one, or for one that left, the one
-    /// it left with. Where that was asked for.
+    /// How good the model it ends with is for it: the delivered one or, for an agent that left, the
+    /// one it left with. Given if that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ends_with: Option<Score>,
     /// How good a model it would have made alone, where that was asked for: in as many rounds as the
@@ -489,15 +491,15 @@ impl AgentSummary {
 pub struct Score {
     /// Its loss on its own data.
     pub loss: f64,
-    /// Its accuracy there, where that means something.
+    /// Its accuracy on its own data, where that means something.
     pub accuracy: Option<f64>,
-    /// Its accuracy on rows that nobody trained on, weighed by its own mix of classes.
+    /// Its accuracy on rows that nobody trained on, weighted by its own mix of classes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unseen: Option<f64>,
 }
 
 impl Score {
-    /// Whether this is the better of two: on unseen rows where there are any, else by the loss.
+    /// Whether this score is the better of two: on unseen rows if there are any, else by the loss.
     pub fn beats(&self, other: &Self) -> bool {
         match (self.unseen, other.unseen) {
             (Some(own), Some(other)) => own > other,
@@ -509,9 +511,9 @@ impl Score {
 /// The same run with nobody leaving: what it would have delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Counterfactual {
-    /// Its rounds.
+    /// The number of its rounds.
     pub rounds: u32,
-    /// Why it ended.
+    /// Why that run ended.
     pub stop: StopReason,
     /// Its delivered weights' loss over the agents.
     pub loss: Spread,
@@ -535,10 +537,10 @@ pub struct Population {
 pub struct Prediction {
     /// How many agents left.
     pub left: u32,
-    /// How many of those were predicted to in the round before.
+    /// How many of those were about to leave in the round before.
     pub left_foreseen: u32,
-    /// How many agents were ever predicted to leave.
+    /// How many agents were ever about to leave.
     pub in_d: u32,
-    /// How many of those did, sooner or later.
+    /// How many of those left, sooner or later.
     pub in_d_left: u32,
 }

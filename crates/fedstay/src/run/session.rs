@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 /// What a run is, in words, for its header and its summary.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct About {
-    /// The rule with its variant, its policy and the behaviour, as people call it.
+    /// The rule with its variant, its policy and the behaviour, as shown to people.
     pub label: String,
     /// The behaviour's name.
     pub behaviour: String,
@@ -24,7 +24,7 @@ pub struct About {
     pub seed: u64,
     /// Whether agents decide on, and report, the loss of their own model after their local work.
     pub own: bool,
-    /// How the data were dealt out, and the like.
+    /// Notes on the run, such as how the data were dealt out.
     pub notes: Vec<String>,
     /// What a reader should know before believing the results.
     pub warnings: Vec<String>,
@@ -41,7 +41,7 @@ pub struct Session<E> {
     books: Vec<Box<dyn Book>>,
 }
 
-/// What a session is between two rounds, for a checkpoint.
+/// The state of a session between two rounds, for a checkpoint.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionState {
     server: ServerState,
@@ -55,7 +55,7 @@ impl<E: Engine> Session<E> {
     /// A run of at most `rounds` rounds, before its first.
     ///
     /// # Errors
-    /// When the rule asks for something that the engine's agents do not do.
+    /// If the rule asks for something that the engine's agents do not do.
     pub fn new(server: Server, engine: E, rounds: u32, about: About) -> Result<Self, Error> {
         if server.rule().facts().sets_loads && !engine.abilities().loads {
             return Err(Error::NotApplied {
@@ -68,7 +68,7 @@ impl<E: Engine> Session<E> {
         Ok(Self { server, engine, rounds, about, header, ledger, books })
     }
 
-    /// The same session with one more book, which is saved with it and enters its summary.
+    /// This session with one more book, which is saved with it and enters its summary.
     #[must_use]
     pub fn with_book(mut self, book: impl Book + 'static) -> Self {
         self.books.push(Box::new(book));
@@ -80,12 +80,12 @@ impl<E: Engine> Session<E> {
         &self.server
     }
 
-    /// What reaches the agents.
+    /// The engine, which reaches the agents.
     pub fn engine(&self) -> &E {
         &self.engine
     }
 
-    /// What reaches the agents, to change how it computes.
+    /// The engine, to change how it computes.
     pub fn engine_mut(&mut self) -> &mut E {
         &mut self.engine
     }
@@ -95,12 +95,12 @@ impl<E: Engine> Session<E> {
         &self.header
     }
 
-    /// Runs rounds until the rule stops, nobody is left, or the rounds are over, and sums up. A session
-    /// that was resumed continues with its next round, and one whose last round had been gathered is
-    /// only summed up. `None` if a book ended it early.
+    /// Runs rounds until the rule stops, nobody is left, or the rounds are over, and sums up. A
+    /// session that was resumed continues with its next round, and one whose last round had been
+    /// gathered is only summed up. Returns `None` if a book ended the run early.
     ///
     /// # Errors
-    /// When the engine or a book fails; all rounds until then are in the books.
+    /// If the engine or a book fails; all rounds until then are in the books.
     pub fn run(&mut self, watching: &mut [&mut dyn Book]) -> Result<Option<Summary>, Error> {
         let stop = match self.ledger.stop() {
             Some(stop) => stop,
@@ -211,10 +211,10 @@ impl<E: Engine> Session<E> {
         Ok(summary)
     }
 
-    /// Everything it is now, for a checkpoint.
+    /// The whole state, for a checkpoint.
     ///
     /// # Errors
-    /// When the engine, the rule or a book cannot be saved.
+    /// If the engine, the rule or a book cannot be saved.
     pub fn state(&self) -> Result<SessionState, Error> {
         let mut books = BTreeMap::new();
         for book in &self.books {
@@ -233,13 +233,13 @@ impl<E: Engine> Session<E> {
     /// Continues from a checkpoint.
     ///
     /// # Errors
-    /// When the state is another run's.
+    /// If the state is that of another run.
     pub fn resume(&mut self, state: SessionState) -> Result<(), Error> {
         let server = self.server.continued(state.server)?;
         let expected = (self.server.weights().len(), self.server.rule().name());
         let got = (server.weights().len(), server.rule().name());
         if expected != got {
-            let why = format!("it is of {got:?} (weights, rule), the run of {expected:?}");
+            let why = format!("it is for {got:?} (weights, rule), the run for {expected:?}");
             return Err(Error::BadState { why });
         }
         self.engine.restore(&state.engine)?;
@@ -249,14 +249,14 @@ impl<E: Engine> Session<E> {
         }
         self.server = server;
         self.ledger = state.ledger;
-        // Whoever joined before the checkpoint belongs into the header of the rest.
+        // Agents that joined before the checkpoint belong in the header of the rest.
         self.header.agents = self.engine.agents();
         Ok(())
     }
 }
 
-/// Steps; where that fails because of one report, drops it as its agent's fault and steps again with
-/// the others. Tells whose reports were dropped, and why.
+/// Steps; if that fails because of one report, drops the report as its agent's fault and steps
+/// again with the others. Returns whose reports were dropped, and why.
 fn step_with_the_usable(
     gathered: &mut Gathered<'_>,
     server: &mut Server,
@@ -285,7 +285,7 @@ fn step_with_the_usable(
     }
 }
 
-/// Whose report would move the weights farthest.
+/// The agent whose report would move the weights farthest.
 fn longest(gathered: &Gathered<'_>, step_size: f64) -> Option<AgentId> {
     let moves = gathered.reports.iter().map(|report| {
         let reach = report.reach.unwrap_or(step_size);

@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// Nobody left, and the final weights satisfy somebody at least.
+    /// Nobody left, and the final weights satisfy at least somebody.
     Retained,
     /// Nobody left, and the final weights satisfy nobody: keeping everybody is not enough.
     Unsatisfied,
-    /// Somebody left, and the final weights satisfy everybody all the same.
+    /// Somebody left, and the final weights satisfy everybody even so.
     Benign,
     /// Somebody left, and the final weights fail somebody.
     Harmful,
@@ -19,7 +19,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Every verdict there is.
+    /// Every verdict.
     pub const ALL: [Self; 5] =
         [Self::Retained, Self::Unsatisfied, Self::Benign, Self::Harmful, Self::Unknown];
 
@@ -28,7 +28,7 @@ impl Verdict {
         matches!(self, Self::Retained | Self::Unsatisfied)
     }
 
-    /// The name it has in JSON.
+    /// Its name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Retained => "retained",

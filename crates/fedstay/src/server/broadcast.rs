@@ -1,11 +1,11 @@
-//! What the server sends out in a round: one model for all, or a model of their own for some.
+//! What the server sends out in a round: one model for all agents, or separate models for some.
 
 use crate::AgentId;
 
 /// The weights each agent receives.
 ///
-/// Nearly always all receive the server's own weights. A policy may show some agents a model of their
-/// own instead; only those few vectors exist besides the shared one.
+/// Nearly always, everybody receives the server's own weights. A policy may show some agents a
+/// model of their own instead; only those few vectors exist in addition to the shared one.
 ///
 /// ```
 /// use fedstay::{AgentId, Broadcast};
@@ -22,18 +22,18 @@ pub struct Broadcast<'a> {
 }
 
 impl<'a> Broadcast<'a> {
-    /// The same weights for everybody.
+    /// A broadcast of the same weights to everybody.
     pub fn new(shared: &'a [f64]) -> Self {
         Self { shared, personal: &[] }
     }
 
-    /// The same broadcast, with weights of their own for the agents listed, in the order of their ids.
+    /// This broadcast, with separate weights for the agents listed, in the order of their ids.
     pub fn with_personal(self, personal: &'a [(AgentId, Vec<f64>)]) -> Self {
         debug_assert!(personal.is_sorted_by_key(|(agent, _)| *agent));
         Self { personal, ..self }
     }
 
-    /// The server's own weights, which everybody receives who is not shown others.
+    /// The server's own weights, which every agent receives unless it is shown others.
     pub fn shared(&self) -> &'a [f64] {
         self.shared
     }
@@ -49,7 +49,7 @@ impl<'a> Broadcast<'a> {
         self.personal(agent).unwrap_or(self.shared)
     }
 
-    /// Whether somebody receives weights of its own.
+    /// Whether some agent receives weights of its own.
     pub fn is_personal(&self) -> bool {
         !self.personal.is_empty()
     }

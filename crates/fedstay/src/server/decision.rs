@@ -3,17 +3,17 @@
 use crate::{AgentId, Loss, Reports, Vector, linalg, projection::Projection};
 use serde::{Deserialize, Serialize};
 
-/// The agents of a round, parted by whether they are predicted to leave.
+/// The agents of a round, divided by whether they are about to leave.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Split {
-    /// Predicted to leave, by id.
+    /// The agents about to leave, by id.
     pub d: Vec<AgentId>,
-    /// The others, by id.
+    /// The other agents, by id.
     pub nd: Vec<AgentId>,
 }
 
 impl Split {
-    /// Parts those who reported: `leaves` is asked about the reports by their position.
+    /// Divides the agents that reported; `leaves` is asked about each report by its position.
     pub fn by(reports: &Reports<'_>, mut leaves: impl FnMut(usize) -> bool) -> Self {
         let mut split = Self::default();
         for (index, report) in reports.iter().enumerate() {
@@ -23,7 +23,7 @@ impl Split {
         split
     }
 
-    /// The paper's case: 1 if some are predicted to leave, 2 if nobody, 3 if everybody.
+    /// The paper's case: 1 if some agents are about to leave, 2 if nobody is, 3 if everybody is.
     pub fn case(&self) -> u8 {
         match (self.d.is_empty(), self.nd.is_empty()) {
             (false, false) => 1,
@@ -37,25 +37,25 @@ impl Split {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StopReason {
-    /// Everybody is within reach of their precision (ADA-GD's case 3).
+    /// Everybody is within reach of their target loss (ADA-GD's case 3).
     Settled,
-    /// All agents were brought under their precision in one broadcast.
+    /// All agents were brought to their target loss in one broadcast.
     Landed,
-    /// No direction is left that helps somebody and leaves those about to leave alone.
+    /// No step is left that helps somebody and keeps those about to leave.
     Stalled,
     /// Every agent has left.
     #[serde(alias = "nobody-left")]
     EveryoneLeft,
     /// The policy stopped before a predicted departure.
     EarlyStop,
-    /// The rounds that were asked for are over.
+    /// The requested number of rounds is over.
     RoundLimit,
-    /// Fewer agents answered than the server was told to go on with.
+    /// Fewer agents answered than the server needs to continue.
     TooFew,
 }
 
 impl StopReason {
-    /// Every reason there is.
+    /// Every reason to stop.
     pub const ALL: [Self; 7] = [
         Self::Settled,
         Self::Landed,
@@ -66,7 +66,7 @@ impl StopReason {
         Self::TooFew,
     ];
 
-    /// The name it has in JSON.
+    /// Its name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Settled => "settled",
@@ -83,31 +83,31 @@ impl StopReason {
 /// What the server decided in a round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
-    /// Why the run ends here, if it does. The weights then stay as they are, but for a landing,
-    /// whose step is the last.
+    /// Why the run ends here, if it does. The weights then stay as they are, except in a landing,
+    /// whose step is the last one.
     pub stop: Option<StopReason>,
-    /// Who was predicted to leave.
+    /// Who is about to leave, and who is not.
     pub split: Split,
-    /// The paper's case, for rules that act on the split; `None` for those that only watch it.
+    /// The paper's case, for rules that act on the split; `None` for rules that only watch it.
     pub case: Option<u8>,
     /// The step size from here on.
     pub step_size: f64,
-    /// What the projection did, where there was one.
+    /// What the projection did, if there was one.
     pub projection: Option<Projection>,
-    /// Whether everybody was brought under their precision in this step, for rules that try.
+    /// Whether everybody was brought to their target loss in this step, for rules that try.
     pub landed: Option<Landing>,
-    /// Whether the step keeps every agent above its precision as far as first-order information
-    /// tells, or lands; for rules and policies that see to it, `None` for those that do not.
+    /// Whether, as far as first-order information tells, the step keeps every agent above its
+    /// target loss, or lands; `None` for rules and policies that do not see to this.
     pub kept: Option<bool>,
     /// Whether the guard changed the rule's step.
     pub guarded: bool,
-    /// Whose loss the last step's prediction missed, for rules that rest on predictions; `None` for
-    /// those that make none.
+    /// The agents whose loss the last step's prediction missed, for rules that rest on predictions;
+    /// `None` for rules that make none.
     pub missed: Option<Vec<Miss>>,
 }
 
 impl Decision {
-    /// The run continues at this step size, and nothing more is known than who was predicted to leave.
+    /// A decision to continue at this step size, with nothing known but who is about to leave.
     /// Rules that have more to say set the other fields.
     pub fn new(split: Split, step_size: f64) -> Self {
         Self {
@@ -125,7 +125,7 @@ impl Decision {
 }
 
 /// An agent whose loss came out below its prediction by more than the room it had: the dangerous
-/// kind of error, which might have carried it to its precision.
+/// kind of error, which might have carried it to its target loss.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Miss {
     /// The agent.
@@ -136,19 +136,20 @@ pub struct Miss {
     pub loss: f64,
 }
 
-/// Whether everybody was brought under their precision in one broadcast.
+/// Whether everybody was brought to their target loss in one broadcast.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Landing {
-    /// Everybody provably is: losses are convex, gradients exact, the smoothness known.
+    /// Everybody provably was: losses are convex, gradients exact, and the smoothness known.
     Certified,
-    /// Everybody is, as far as can be predicted.
+    /// Everybody was, as far as can be predicted.
     Estimated,
-    /// Not everybody is, yet.
+    /// Not everybody was, yet.
     No,
 }
 
-/// Who the step would carry to their precision, to first order: `F_m + ⟨g_m, s⟩ ≤ ε_m + margin`.
+/// The agents that the step would carry to their target loss, to first order:
+/// `F_m + ⟨g_m, s⟩ ≤ ε_m + margin`.
 ///
 /// For convex losses this is exact in one direction: the loss after the step is at least its linear
 /// prediction, so an agent in `nd` provably stays. An agent that does not tell its loss cannot be
@@ -164,10 +165,11 @@ pub(crate) fn forecast(reports: &Reports<'_>, step: &[f64], margin: f64) -> Spli
     })
 }
 
-/// Whether a step would carry an agent to its precision, to first order: `F + ⟨g, s⟩ ≤ ε + margin`.
+/// Whether a step would carry an agent to its target loss, to first order:
+/// `F + ⟨g, s⟩ ≤ ε + margin`.
 ///
-/// `slope` gives ⟨g, s⟩ and is asked only where it decides: an agent with only a lower bound on its
-/// loss was beyond the reach of a step.
+/// `slope` gives ⟨g, s⟩ and is called only where it decides: an agent that gives only a lower bound
+/// on its loss was beyond the reach of a step.
 pub fn carries(loss: Loss, slope: impl FnOnce() -> f64, epsilon: f64, margin: f64) -> bool {
     !matches!(loss, Loss::AtLeast(_)) && loss.cautious() + slope() <= epsilon + margin
 }

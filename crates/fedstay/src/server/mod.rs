@@ -17,12 +17,12 @@ use crate::{Error, linalg};
 use serde::{Deserialize, Serialize, Serializer, ser::Error as _};
 use serde_json::Value;
 
-/// The form of a saved state; raised when an older one can no longer be read.
+/// The version of the saved state's format; raised when an older one can no longer be read.
 const SCHEMA: u32 = 2;
 
 /// A server that turns reports into steps.
 ///
-/// Pure: no I/O, no clock, no randomness. After an error it is as it was before the call.
+/// It is pure: no I/O, no clock, no randomness. After an error it is as it was before the call.
 #[derive(Debug, Clone)]
 pub struct Server {
     weights: Vec<f64>,
@@ -41,7 +41,7 @@ struct Clock {
     last_step: f64,
 }
 
-/// Everything a server is, for a checkpoint.
+/// The whole state of a server, for a checkpoint.
 ///
 /// Serialising it fails for a [custom rule](Server::with_rule) that cannot be
 /// [saved](Aggregator::save).
@@ -57,7 +57,7 @@ pub struct ServerState {
     weights: Vec<f64>,
 }
 
-/// A rule with what it remembers; of a custom one only the latter.
+/// A rule with its memory; of a custom rule, only the memory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum SavedRule {
@@ -73,8 +73,8 @@ fn saved<S: Serializer>(memory: &Option<String>, serializer: S) -> Result<S::Ok,
     serializer.serialize_str(memory)
 }
 
-/// How far a server has come and what it remembers, without its weights, rule and policy: what a
-/// caller that keeps those itself passes back.
+/// How far a server has come and what it remembers, without its weights, rule and policy, for a
+/// caller that keeps those itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
     #[serde(flatten)]
@@ -86,9 +86,9 @@ pub struct Progress {
 }
 
 impl Server {
-    /// A server before its first round, with a rule of the list. Neither the rule nor a
-    /// [policy](Self::with_policy) may remember anything yet: [`from_state`](Self::from_state)
-    /// takes up those that do.
+    /// A server before its first round, with a rule from the list. Neither the rule nor a
+    /// [policy](Self::with_policy) may remember anything yet: [`from_state`](Self::from_state) is
+    /// for those that do.
     pub fn new(weights: Vec<f64>, rule: impl Into<Rule>, step_size: f64) -> Result<Self, Error> {
         let rule = rule.into();
         if !matches!(rule, Rule::Custom(_)) {
@@ -97,7 +97,7 @@ impl Server {
         Self::begin(weights, rule, step_size)
     }
 
-    /// A server before its first round, with a rule of the caller's own; see [`Aggregator`].
+    /// A server before its first round, with a custom rule; see [`Aggregator`].
     pub fn with_rule(
         weights: Vec<f64>,
         rule: Box<dyn Aggregator>,
@@ -124,7 +124,7 @@ impl Server {
         })
     }
 
-    /// The same server under a policy.
+    /// This server under a policy.
     pub fn with_policy(mut self, policy: Policy) -> Result<Self, Error> {
         policy.check()?;
         inside::check_fresh("policy", &policy)?;
@@ -134,9 +134,9 @@ impl Server {
 
     /// One round: reports in, weights moved, decision out.
     ///
-    /// A round without reports moves nothing. If nobody is [absent](Reports::absent) either, everyone
-    /// has left, and the run ends as [`StopReason::EveryoneLeft`]. An error leaves the server as it
-    /// was: the caller may drop the offending report and try again.
+    /// A round without reports moves nothing. If nobody is [absent](Reports::absent) either,
+    /// everyone has left, and the run ends as [`StopReason::EveryoneLeft`]. An error leaves the
+    /// server as it was: the caller may drop the offending report and try again.
     pub fn step(&mut self, reports: &Reports<'_>) -> Result<Decision, Error> {
         if let Some(report) = reports.iter().find(|r| r.direction.len() != self.weights.len()) {
             return Err(Error::WrongDimension {
@@ -201,7 +201,7 @@ impl Server {
         self.clock.last_step
     }
 
-    /// The rounds so far.
+    /// The number of rounds so far.
     pub fn round(&self) -> u32 {
         self.clock.round
     }
@@ -221,7 +221,7 @@ impl Server {
         &self.policy
     }
 
-    /// Which losses rule and policy compute with in the next round.
+    /// The losses that the rule and the policy compute with in the next round.
     pub fn losses(&self) -> Losses {
         if self.policy.needs_exact_losses() {
             return Losses::Exact;
@@ -229,12 +229,12 @@ impl Server {
         self.rule.losses(self.clock.step_size, self.clock.last_step)
     }
 
-    /// The share of the usual work for each agent in the next round, where the rule sets loads.
+    /// Each agent's share of the usual work in the next round, if the rule sets loads.
     pub fn loads(&self) -> Option<Vec<(AgentId, f64)>> {
         self.rule.loads()
     }
 
-    /// Everything, for a checkpoint.
+    /// The whole state, for a checkpoint.
     pub fn state(&self) -> ServerState {
         let rule = match &self.rule {
             rule @ Rule::Custom(_) => SavedRule::CustomRule { memory: rule.save() },
@@ -254,15 +254,15 @@ impl Server {
         match state.rule.clone() {
             SavedRule::Rule(rule) => Self::take_up(state, rule),
             SavedRule::CustomRule { .. } => Err(Error::BadState {
-                why: "it is of a custom rule, which must be given as well (`from_state_with`; in \
-                      Python `from_state(state, rule)`)"
+                why: "it belongs to a custom rule, which must also be given (`from_state_with`; \
+                      in Python `from_state(state, rule)`)"
                     .into(),
             }),
         }
     }
 
-    /// The same for a server with a rule of the caller's own, which
-    /// [restores](Aggregator::restore) what it remembered. Its parameters are the caller's to keep.
+    /// A server with a custom rule, as it was when [`state`](Self::state) was taken. The rule
+    /// [restores](Aggregator::restore) what it remembered; its parameters are the caller's to keep.
     pub fn from_state_with(
         state: ServerState,
         mut rule: Box<dyn Aggregator>,
@@ -271,14 +271,14 @@ impl Server {
             SavedRule::CustomRule { memory: Some(memory) } => rule.restore(memory)?,
             SavedRule::CustomRule { memory: None } => return Err(Error::CannotSave),
             SavedRule::Rule(rule) => {
-                let why = format!("it is of {}, not of a custom rule", rule.name());
+                let why = format!("it belongs to {}, not to a custom rule", rule.name());
                 return Err(Error::BadState { why });
             }
         }
         Self::take_up(state, rule.into())
     }
 
-    /// The same server as it was when its state was taken, whatever its rule.
+    /// This server as it was when `state` was taken, whatever its rule.
     pub(crate) fn continued(&self, state: ServerState) -> Result<Self, Error> {
         match &self.rule {
             Rule::Custom(rule) => Self::from_state_with(state, rule.clone().rule),
@@ -297,10 +297,10 @@ impl Server {
         Ok(Self { policy: state.policy, clock: state.clock, ..server })
     }
 
-    /// How far it has come and what it remembers, without the weights.
+    /// How far this server has come and what it remembers, without the weights.
     ///
     /// # Errors
-    /// For a custom rule that cannot be [saved](Aggregator::save).
+    /// If a custom rule cannot be [saved](Aggregator::save).
     pub fn progress(&self) -> Result<Progress, Error> {
         Ok(Progress {
             clock: self.clock,
@@ -321,7 +321,7 @@ impl Server {
 }
 
 impl Clock {
-    /// Refuses what no server can have come to.
+    /// Rejects a state that no server can have reached.
     fn check(&self) -> Result<(), Error> {
         if !self.last_step.is_finite() {
             return Err(Error::BadState { why: format!("its last step is {}", self.last_step) });

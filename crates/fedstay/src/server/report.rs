@@ -4,7 +4,7 @@ use crate::{Error, linalg};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// An agent's name towards the server.
+/// The id by which the server knows an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct AgentId(pub u64);
@@ -83,10 +83,10 @@ impl Loss {
     }
 }
 
-/// How far an agent is from leaving, as far as it says.
+/// What an agent reveals about how close it is to leaving.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Standing {
-    /// It tells its loss and the precision at which it is content.
+    /// It tells its loss and the target loss at which it is content.
     Open {
         /// The loss at the weights it received.
         loss: Loss,
@@ -96,7 +96,7 @@ pub enum Standing {
     /// It tells only the step size at which it would count as about to leave,
     /// `τ = (F − ε − δ)/‖g‖` (see [`tau`]). Enough for ADA-GD, for any step size.
     Private {
-        /// That step size; negative when the agent is there already.
+        /// That step size; negative for an agent that is about to leave at any step size.
         tau: f64,
     },
 }
@@ -104,20 +104,20 @@ pub enum Standing {
 /// One agent's answer to one broadcast.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Report<'a> {
-    /// Who.
+    /// The agent.
     pub agent: AgentId,
-    /// How far from leaving.
+    /// What it reveals about how close it is to leaving.
     pub standing: Standing,
     /// The mean of the gradients along the agent's local path; with one full-batch step, the
     /// gradient.
     pub direction: Vector<'a>,
-    /// The gradient at the received weights, where the agent took several local steps and so
-    /// `direction` is not it. Predictions and constraints use this one.
+    /// The gradient at the received weights, if the agent took several local steps, so that
+    /// `direction` is not that gradient. Predictions and constraints use this one.
     pub gradient: Option<Vector<'a>>,
     /// The sum of the local step sizes, so that the agent's own displacement is
-    /// `−reach · direction`. The server's step size where it is not given.
+    /// `−reach · direction`. It is the server's step size if not given.
     pub reach: Option<f64>,
-    /// How many samples stand behind the report.
+    /// The number of samples behind the report.
     pub samples: u64,
 }
 
@@ -139,7 +139,7 @@ impl<'a> Report<'a> {
         self.gradient.unwrap_or(self.direction)
     }
 
-    /// The loss, where the agent tells it.
+    /// The loss, if the agent tells it.
     pub fn loss(&self) -> Option<Loss> {
         match self.standing {
             Standing::Open { loss, .. } => Some(loss),
@@ -147,7 +147,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// The precision at which the agent leaves, where it tells it.
+    /// The target loss at which the agent leaves, if it tells that.
     pub fn epsilon(&self) -> Option<f64> {
         match self.standing {
             Standing::Open { epsilon, .. } => Some(epsilon),
@@ -170,11 +170,11 @@ impl<'a> Report<'a> {
     }
 }
 
-/// The step size from which on an agent counts as about to leave: `(F − ε − δ)/‖g‖`.
+/// The smallest step size at which an agent counts as about to leave: `(F − ε − δ)/‖g‖`.
 ///
-/// ADA-GD's test `F − η‖g‖ ≤ ε + δ` is `τ ≤ η`, so an agent may send `τ` in the place of `F` and
-/// `ε`, and the split stays the same for every step size. A tie counts as about to leave; a few
-/// units in the last place are given away so that rounding cannot push a tie to the wrong side.
+/// ADA-GD's test `F − η‖g‖ ≤ ε + δ` is `τ ≤ η`, so an agent may send `τ` instead of `F` and `ε`,
+/// and the split stays the same for every step size. A tie counts as about to leave; a few units in
+/// the last place are given away so that rounding cannot push a tie to the wrong side.
 pub fn tau(loss: f64, epsilon: f64, delta: f64, norm: f64) -> f64 {
     let floor = epsilon + delta;
     let room = loss - floor - 4.0 * f64::EPSILON * loss.abs().max(floor.abs());
@@ -185,7 +185,7 @@ pub fn tau(loss: f64, epsilon: f64, delta: f64, norm: f64) -> f64 {
     }
 }
 
-/// The reports of one round: sorted by agent, each agent once, one dimension, all finite.
+/// The reports of one round: sorted by agent, one per agent, all finite and of one dimension.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reports<'a> {
     reports: Vec<Report<'a>>,
@@ -196,13 +196,13 @@ pub struct Reports<'a> {
 }
 
 impl<'a> Reports<'a> {
-    /// Checks the reports for weights of `dimension` components. No reports is a valid
-    /// round: everyone has left, unless some are [absent](Self::with_absent).
+    /// Checks the reports for weights of `dimension` components. A round without reports is valid:
+    /// everyone has left, unless some are [absent](Self::with_absent).
     pub fn new(dimension: usize, reports: Vec<Report<'a>>) -> Result<Self, Error> {
         Self::with_goodbyes(dimension, reports, Vec::new())
     }
 
-    /// The same, with the agents that said goodbye in this round.
+    /// Checks the reports, given the agents that said goodbye in this round.
     pub fn with_goodbyes(
         dimension: usize,
         mut reports: Vec<Report<'a>>,
@@ -232,7 +232,7 @@ impl<'a> Reports<'a> {
         Ok(Self { reports, norms, goodbyes, returned: Vec::new(), absent: 0 })
     }
 
-    /// The same, with those among the reporting who had left and came back in this round.
+    /// These reports, with the agents among them that had left and came back in this round.
     pub fn with_returned(mut self, mut returned: Vec<AgentId>) -> Result<Self, Error> {
         returned.sort_unstable();
         returned.dedup();
@@ -245,21 +245,21 @@ impl<'a> Reports<'a> {
         Ok(self)
     }
 
-    /// The same, with the number of agents that are still in and were not heard in this round: not
-    /// asked, or silent. Without it, a round in which all who were asked say goodbye is taken for the
-    /// end of the federation.
+    /// These reports, with the number of agents that are still in but were not heard from in this
+    /// round: not asked, or silent. Without it, a round in which all agents that were asked say
+    /// goodbye is taken for the end of the federation.
     pub fn with_absent(mut self, absent: usize) -> Self {
         self.absent = absent;
         self
     }
 
-    /// How many agents are still in and were not heard in this round.
+    /// The number of agents that are still in but were not heard from in this round.
     pub fn absent(&self) -> usize {
         self.absent
     }
 
-    /// Takes one agent's report out, for a round that cannot be stepped with it. The agent is absent
-    /// then, and not gone.
+    /// Takes out one agent's report, for a round that cannot be stepped with it. The agent then
+    /// counts as absent, not as gone.
     pub fn remove(&mut self, agent: AgentId) {
         if let Ok(index) = self.reports.binary_search_by_key(&agent, |report| report.agent) {
             self.reports.remove(index);
@@ -274,7 +274,7 @@ impl<'a> Reports<'a> {
         self.reports.iter()
     }
 
-    /// The reports, by agent.
+    /// The reports as a slice, by agent.
     pub fn as_slice(&self) -> &[Report<'a>] {
         &self.reports
     }
@@ -284,12 +284,12 @@ impl<'a> Reports<'a> {
         &self.norms
     }
 
-    /// Who said goodbye in this round.
+    /// The agents that said goodbye in this round.
     pub fn goodbyes(&self) -> &[AgentId] {
         &self.goodbyes
     }
 
-    /// Who came back in this round, having said goodbye in an earlier one.
+    /// The agents that came back in this round, having said goodbye in an earlier one.
     pub fn returned(&self) -> &[AgentId] {
         &self.returned
     }
@@ -341,7 +341,8 @@ fn check_numbers(report: &Report<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Checks length and finiteness and gives the vector's length in one pass over it.
+/// Checks the number of components and that all are finite, and returns the vector's length, in one
+/// pass.
 fn check_vector(
     agent: AgentId,
     what: &'static str,

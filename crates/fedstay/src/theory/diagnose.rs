@@ -1,4 +1,5 @@
-//! Diagnostics: how near a problem, or a recorded run, comes to breaking the theorem's assumptions.
+//! Diagnostics: how close a problem, or a recorded run, comes to breaking the theorem's
+//! assumptions.
 //!
 //! The theorem wants losses that are L-Lipschitz and H-smooth, gradients that stay linearly
 //! independent (minimal heterogeneity), a start with which nobody is content, and a step size of at
@@ -50,7 +51,7 @@ pub(crate) fn smallest_angle(gram: &[f64], n: usize) -> Option<f64> {
     Some((1.0 / largest.sqrt()).min(1.0).asin())
 }
 
-/// What the rounds of a run show. A [`Book`], or fed with the lines of a recorded run.
+/// What the rounds of a run show. It is a [`Book`], or is fed the lines of a recorded run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Diagnosis {
     lipschitz: f64,
@@ -62,17 +63,17 @@ pub struct Diagnosis {
     previous: Option<GramLine>,
 }
 
-/// What is known from elsewhere.
+/// What is known about a run from elsewhere.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Known {
-    /// L, if the problem tells it.
+    /// The Lipschitz constant L, if the problem gives it.
     pub lipschitz: Option<f64>,
-    /// H, if the problem tells it.
+    /// The smoothness H, if the problem gives it.
     pub smoothness: Option<f64>,
     /// The step size in use.
     pub step_size: f64,
-    /// The slack in use; `None` for a rule that keeps nobody by one, of which the theorem says
-    /// nothing. See [`Rule::slack`](crate::Rule::slack).
+    /// The slack in use; `None` for a rule that does not keep agents by a slack, of which the
+    /// theorem says nothing. See [`Rule::slack`](crate::Rule::slack).
     pub delta: Option<f64>,
 }
 
@@ -83,23 +84,23 @@ pub struct Findings {
     pub rounds: u32,
     /// The number of agents.
     pub agents: usize,
-    /// The steepest gradient seen: a lower bound of L.
+    /// The steepest gradient seen: a lower bound on L.
     pub lipschitz_seen: f64,
-    /// L, where the problem tells it.
+    /// The Lipschitz constant L, if the problem gives it.
     pub lipschitz: Option<f64>,
-    /// The strongest curvature seen along a step: a lower bound of H.
+    /// The strongest curvature seen along a step: a lower bound on H.
     pub smoothness_seen: f64,
-    /// H, where the problem tells it.
+    /// The smoothness H, if the problem gives it.
     pub smoothness: Option<f64>,
     /// The step size in use.
     pub step_size: f64,
-    /// The theorem's step size, from what is known or else seen.
+    /// The theorem's step size, from the constants that are known or else seen.
     pub theorem_step: Option<f64>,
     /// The smallest angle, in degrees, between an agent's gradient and the span of the others'.
     pub smallest_angle: Option<f64>,
-    /// The round in which it was seen.
+    /// The round in which that angle was seen.
     pub smallest_angle_round: Option<u32>,
-    /// Who is content with the start.
+    /// The agents that are content with the start.
     pub content_at_start: Vec<AgentId>,
     /// What to change, in plain words.
     pub advice: Vec<String>,
@@ -132,7 +133,7 @@ impl Diagnosis {
         self.previous = Some(line);
     }
 
-    /// Says who was content with the start and so never reported.
+    /// Takes note of the agents that were content with the start and so never reported.
     pub fn content_at_start(&mut self, agents: &[AgentId]) {
         self.content_at_start = agents.to_vec();
         self.agents = self.agents.max(agents.len());

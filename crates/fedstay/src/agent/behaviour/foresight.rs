@@ -1,17 +1,17 @@
 //! `foresight`: look a few steps ahead.
 //!
 //! On receipt of the model the agent privately takes `J` more gradient steps of size `a` on its own
-//! data, starting from it, and leaves if *that* reaches its precision:
+//! data, starting from it, and leaves if *that* reaches its target loss:
 //!
 //! ```text
 //! u_0 = w,  u_{j+1} = u_j − a ∇F_m(u_j);   leaves  iff  F_m(w) ≤ ε_m  or  F_m(u_J) ≤ ε_m
 //! ```
 //!
-//! It is the objection of the paper's first reviewer, and it is a sound one: no rule can hold a
+//! It is the objection of the paper's first reviewer, and it is a sound one: no rule can keep a
 //! foresight agent for unlimited `J`, because an agent that can finish alone needs nobody. For
 //! limited `J` a margin in the rule helps (`rule.margin`, `rule.horizon`): for convex losses and
-//! `a ≤ 2/H` gradients do not grow along the path, so `F_m(u_J) ≥ F_m(w) − J·a·‖g_m‖²`, and an agent
-//! that is kept above `ε_m + J·a·‖g_m‖²` stays.
+//! `a ≤ 2/H` gradients do not grow along the path, so `F_m(u_J) ≥ F_m(w) − J·a·‖g_m‖²`, and an
+//! agent that is kept above `ε_m + J·a·‖g_m‖²` stays.
 //!
 //! Each round costs it `J` further passes over its data.
 
@@ -28,9 +28,9 @@ pub(super) const ORIGIN: Origin = Origin {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Foresight {
-    /// How many private steps J it looks ahead. 0 is `threshold`.
+    /// The number J of private steps it looks ahead. 0 is `threshold`.
     pub steps: u32,
-    /// The size a of one.
+    /// The size a of one private step.
     pub rate: f64,
 }
 

@@ -1,14 +1,15 @@
-//! `lying`: tell another loss.
+//! `lying`: report a false loss.
 //!
-//! The agent decides by its true loss, as `threshold` does, and reports `max(0, F_m + offset)`. With
-//! `offset > 0` it pretends to be worse off than it is, so a rule that holds those near their
-//! precision does not hold it: the model is pulled across its precision and it leaves with it. With
-//! `offset < 0` it pretends to be about to leave, and is held where it is.
+//! The agent decides by its true loss, as `threshold` does, and reports `max(0, F_m + offset)`.
+//! With `offset > 0` it pretends to be worse off than it is, so a rule that protects agents about
+//! to leave does not protect it: the model is pulled across its target loss and it leaves with that
+//! model. With `offset < 0` it pretends to be about to leave, and its loss stays where it is.
 //!
-//! `within` says when it lies: only while `F_m ≤ ε_m + within`, because far from its precision a lie
-//! wins nothing; infinite (the default) is always. A loss that is always off by the same amount is
-//! the true loss of somebody, with the same gradients, so no check of consistency can tell; one
-//! that *begins* jumps, and the flags of a convex run catch that (`fedstay::consistency`).
+//! `within` says when it lies: only while `F_m ≤ ε_m + within`, because far from its target loss a
+//! lie gains nothing; by default it always lies. A loss that is always off by the same amount could
+//! be somebody's true loss, with the same gradients, so no check of consistency can tell; a lie
+//! that *begins* makes the loss jump, and the flags of a convex run catch that
+//! (`fedstay::consistency`).
 //!
 //! No rule here is incentive-compatible against liars. Reference: this project.
 
@@ -25,11 +26,11 @@ pub(super) const ORIGIN: Origin =
 pub struct Lying {
     /// What it adds to the loss it reports.
     pub offset: f64,
-    /// It lies only while its true loss is at most this much above its precision; always, if not
+    /// It lies only while its true loss is at most this much above its target loss; always, if not
     /// given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub within: Option<f64>,
-    /// Whether it lies in this round. Decided anew every round, so no memory.
+    /// Whether it lies in this round. Decided again in every round, so it is not saved.
     #[serde(skip)]
     lies: bool,
 }
@@ -41,7 +42,7 @@ impl Default for Lying {
 }
 
 impl Lying {
-    /// One that always adds `offset`.
+    /// A liar that always adds `offset`.
     pub fn new(offset: f64) -> Self {
         Self { offset, ..Self::default() }
     }
@@ -85,7 +86,7 @@ mod tests {
         assert_eq!(said(&mut near, 0.5), 0.5);
         assert_eq!(said(&mut near, 0.25), 0.65);
         assert_eq!(said(&mut always, 1.0), 0.6);
-        // A loss is never negative, nor is one that is told.
+        // A loss is never negative, and neither is a reported one.
         assert_eq!(said(&mut always, 0.3), 0.0);
         assert_eq!(choice(&mut always, 0.2), Choice::Leave);
     }

@@ -11,8 +11,8 @@
 //! ```
 //!
 //! A part names its agents, or has a share of those that no part names; the shares sum to one.
-//! Numbers of agents are rounded so that they add up (largest remainders first), and who gets which
-//! is drawn from the experiment's seed.
+//! Numbers of agents are rounded so that they add up (largest remainders first), and which agent
+//! gets which behaviour is drawn from the experiment's seed.
 
 use super::{Behaviour, Choice, Decide, Origin, View};
 use crate::{Error, Seed};
@@ -28,26 +28,26 @@ pub(super) const ORIGIN: Origin = Origin {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Mixed {
-    /// Its parts.
+    /// The parts of the population.
     pub of: Vec<Part>,
 }
 
 /// A part of a mixed population.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Part {
-    /// Its share of the agents that no part names.
+    /// The part's share of the agents that no part names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
-    /// Its agents, by number.
+    /// The part's agents, counted from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agents: Option<Vec<usize>>,
-    /// How they behave.
+    /// How the part's agents behave.
     #[serde(flatten)]
     pub behaviour: Behaviour,
 }
 
 impl Decide for Mixed {
-    /// A population decides nothing; its agents do, once they are assigned.
+    /// A population decides nothing; its agents decide, once they are assigned.
     fn decide(&mut self, _: &mut View<'_>) -> Choice {
         Choice::Stay
     }
@@ -82,7 +82,7 @@ impl Decide for Mixed {
 }
 
 impl Mixed {
-    /// One behaviour an agent.
+    /// One behaviour per agent.
     pub(super) fn assign(&self, agents: usize, seed: Seed) -> Result<Vec<Behaviour>, Error> {
         let mut assigned: Vec<Option<&Behaviour>> = vec![None; agents];
         for part in &self.of {
@@ -116,8 +116,8 @@ impl Mixed {
     }
 }
 
-/// Whole numbers in proportion to the shares that sum to `total`: largest remainders first, ties to
-/// the first part.
+/// Whole numbers that are proportional to the shares and sum to `total`: largest remainders first,
+/// ties to the first part.
 fn apportion(shares: &[f64], total: usize) -> Vec<usize> {
     let all: f64 = shares.iter().sum();
     let exact = shares.iter().map(|share| share / all.max(f64::MIN_POSITIVE) * total as f64);

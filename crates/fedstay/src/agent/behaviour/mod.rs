@@ -1,9 +1,9 @@
-//! Behaviours: how an agent decides whether to go on taking part, and what it tells.
+//! Behaviours: how an agent decides whether to continue taking part, and what it reports.
 //!
-//! Leaving lives on the agent's side: the server sees only who reported and who said goodbye. One
-//! file per behaviour; [`Behaviour`] is the list. A behaviour is its parameters together with what it
-//! remembers, so saving an agent is saving this value. `docs/behaviours.md` has them in plain words, with
-//! what can be done about each.
+//! Leaving happens on the agent's side: the server sees only who reported and who said goodbye. One
+//! file per behaviour; [`Behaviour`] is the list. A behaviour is its parameters together with what
+//! it remembers, so saving an agent is saving this value. `docs/behaviours.md` describes them in
+//! plain words, with what can be done about each.
 
 mod foresight;
 mod lying;
@@ -30,8 +30,8 @@ use crate::memory::inside::{check_fresh, is_default};
 use crate::{AgentId, Error, Seed};
 use serde::{Deserialize, Serialize};
 
-/// Makes the enum `Behaviour` of lines `Variant = "name", file;`, where the file has the type of that
-/// name and an `ORIGIN`.
+/// Makes the enum `Behaviour` from lines `Variant = "name", file;`, where the file has the type of
+/// that name and an `ORIGIN`.
 macro_rules! behaviours {
     ($($(#[$doc:meta])* $variant:ident = $name:literal, $file:ident;)+) => {
         /// Every behaviour, under the name it has in a configuration.
@@ -71,18 +71,19 @@ macro_rules! behaviours {
     };
 }
 
-/// Stay for another round, or leave.
+/// Whether to stay for another round or to leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Choice {
-    /// Report in this round. From one that has left: come back.
+    /// Report in this round; for an agent that has left, come back.
     Stay,
-    /// Say goodbye; report nothing, in this round or later. From one that has left: stay away.
+    /// Say goodbye and report nothing, in this round or later; for an agent that has left, stay
+    /// away.
     Leave,
 }
 
 /// What an agent can find out about the weights it received. Finding out costs it work, so an
-/// engine answers only what is asked, and no more of it than needed.
+/// engine answers only what is asked, and does no more work than needed.
 pub trait Evidence {
     /// The loss on the agent's full local data.
     fn loss(&mut self) -> f64;
@@ -92,16 +93,17 @@ pub trait Evidence {
         self.loss() <= bound
     }
 
-    /// Whether the loss would be at most `bound` after `steps` private gradient steps of size `rate`
-    /// on the full local data. An engine whose agents cannot look ahead answers for the weights as
-    /// they are.
+    /// Whether the loss would be at most `bound` after `steps` private gradient steps of size
+    /// `rate` on the full local data. An engine whose agents cannot look ahead answers for the
+    /// weights as they are.
     fn ahead_at_most(&mut self, steps: u32, rate: f64, bound: f64) -> bool {
         let _ = (steps, rate);
         self.at_most(bound)
     }
 
-    /// The loss of the model the agent makes of the received one in `rounds` rounds of its local
-    /// work, alone. Infinite in an engine whose agents cannot: everything is then better.
+    /// The loss of the model that the agent makes from the received one in `rounds` rounds of local
+    /// work, alone. It is infinite in an engine whose agents cannot do this: every model is then
+    /// better.
     fn alone(&mut self, rounds: u32) -> f64 {
         let _ = rounds;
         f64::INFINITY
@@ -110,13 +112,13 @@ pub trait Evidence {
 
 /// What an agent knows when it decides.
 pub struct View<'a> {
-    /// Who decides.
+    /// The agent that decides.
     pub agent: AgentId,
     /// The round, from 1.
     pub round: u32,
-    /// The precision at which it is content.
+    /// The target loss at which it is content.
     pub epsilon: f64,
-    /// Whether it is taking part. One that has left is asked only if it may come back.
+    /// Whether it is taking part. An agent that has left is asked only if it may come back.
     pub present: bool,
     /// What it can find out.
     pub evidence: &'a mut dyn Evidence,
@@ -125,21 +127,21 @@ pub struct View<'a> {
 /// How an agent that stays reports.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Manner {
-    /// Whether it works for its report; one that does not repeats its last direction.
+    /// Whether it works for its report; an agent that does not repeats its last direction.
     pub works: bool,
-    /// What it adds to the loss it tells.
+    /// What it adds to the loss it reports.
     pub loss_offset: f64,
 }
 
 impl Default for Manner {
-    /// Honest work.
+    /// The manner of an honest agent.
     fn default() -> Self {
         Self { works: true, loss_offset: 0.0 }
     }
 }
 
 impl Manner {
-    /// The loss it tells in the place of the true one; as a loss, never negative because of a lie.
+    /// The loss it reports instead of the true one. A lie never makes it negative.
     pub fn told(&self, loss: f64) -> f64 {
         match self.loss_offset {
             0.0 => loss,
@@ -150,7 +152,7 @@ impl Manner {
 
 /// How an agent decides and reports.
 pub trait Decide {
-    /// Stay or leave, on receipt of the weights and before any report.
+    /// Decides whether to stay or leave, on receipt of the weights and before any report.
     fn decide(&mut self, view: &mut View<'_>) -> Choice;
 
     /// How it reports in the round it has just decided to stay in.
@@ -158,7 +160,7 @@ pub trait Decide {
         Manner::default()
     }
 
-    /// Whether, having left, it goes on looking at the model and may come back.
+    /// Whether it continues to look at the model after it has left, and may come back.
     fn comes_back(&self) -> bool {
         false
     }
@@ -194,9 +196,10 @@ behaviours! {
     Returning = "returning", returning;
     /// Stays, but stops working once content.
     Shirking = "shirking", shirking;
-    /// Reports another loss than it has.
+    /// Reports a loss other than its own.
     Lying = "lying", lying;
-    /// Consists of shares of the others. It is assigned first; what is left of it stays.
+    /// Consists of shares of the others. It is assigned to agents first; on its own it always
+    /// stays.
     Mixed = "mixed", mixed;
 }
 
@@ -253,7 +256,7 @@ fn check_not_negative(name: &str, value: f64) -> Result<(), Error> {
     }
 }
 
-/// Checks a number of rounds of which there must be one at least, and not more than are kept.
+/// Checks a number of rounds: at least one, and not more than are kept.
 fn check_patience(patience: u32) -> Result<(), Error> {
     if (1..=100_000).contains(&patience) {
         Ok(())
@@ -264,11 +267,12 @@ fn check_patience(patience: u32) -> Result<(), Error> {
 
 #[cfg(test)]
 mod tests {
-    //! Laws that hold for every behaviour of the list, and what the single files test with.
+    //! Laws that hold for every behaviour of the list, and what the files' own tests use.
 
     use super::*;
 
-    /// Evidence of a loss; alone the agent reaches 0.5, and every private step takes `rate` off.
+    /// Evidence of a fixed loss; alone the agent reaches 0.5, and every private step takes `rate`
+    /// off.
     struct Fixed(f64);
 
     impl Evidence for Fixed {

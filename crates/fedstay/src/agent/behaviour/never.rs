@@ -8,7 +8,7 @@ pub(super) const ORIGIN: Origin = Origin {
     reference: "arXiv 2311.16459, \"irrational\" agents",
 };
 
-/// Never leaves. No parameters.
+/// Never leaves. It has no parameters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Never {}

@@ -5,7 +5,7 @@
 //! out:  comes back  iff  F_m > ε_m (1 + h)
 //! ```
 //!
-//! While it is out it looks at every broadcast, as one can at a model that is published, and does
+//! While it is out it looks at every broadcast, as anyone can look at a published model, and does
 //! nothing else. `h` keeps it from going in and out at the same loss. It is the one behaviour that
 //! comes back; all others leave for good. The run ends when nobody is left, even if some would
 //! return: without reports the model does not change, so they would not.

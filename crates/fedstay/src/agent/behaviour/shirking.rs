@@ -1,15 +1,15 @@
 //! `shirking`: stay, but stop working.
 //!
 //! Where a `threshold` agent would leave, this one stays and saves itself the work: from the first
-//! round in which `F_m ≤ ε_m` it reports the last direction it computed, again and again. Its loss
-//! it still tells as it is: it looks at every model anyway. With `refresh = n` it works in every n-th
-//! of these rounds.
+//! round in which `F_m ≤ ε_m` it reports the last direction it computed, again and again. It still
+//! reports its true loss, because it looks at every model anyway. With `refresh = n` it works in
+//! every n-th of these rounds.
 //!
-//! Nobody has left, so the verdict is *retained*; what a stale direction does to the others is to be
-//! read off their losses.
+//! Nobody has left, so the verdict is *retained*; what a stale direction does to the others shows
+//! in their losses.
 //!
-//! Reference: this project; free riders in federated learning are surveyed by Fraboni, Vidal, Lorenzi,
-//! *Free-rider Attacks on Model Aggregation in Federated Learning*, AISTATS 2021.
+//! Reference: this project; free riders in federated learning are surveyed by Fraboni, Vidal,
+//! Lorenzi, *Free-rider Attacks on Model Aggregation in Federated Learning*, AISTATS 2021.
 
 use super::{Choice, Decide, Manner, Origin, View};
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ pub(super) const ORIGIN: Origin = Origin {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Shirking {
-    /// Every how many rounds it works all the same; 0: never again.
+    /// It still works once in this many rounds; 0 for never again.
     pub refresh: u32,
     #[serde(skip_serializing_if = "super::is_default")]
     memory: Contentment,
@@ -31,9 +31,9 @@ pub struct Shirking {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 struct Contentment {
-    /// The rounds since it was content first; none before.
+    /// The rounds since it was first content; `None` before that.
     since: Option<u32>,
-    /// How many of them it did not work in.
+    /// In how many of those rounds it did not work.
     idle: u32,
 }
 

@@ -1,7 +1,7 @@
 //! `threshold`: leave for good iff `F_m(w) ≤ ε_m`.
 //!
-//! The optimal choice of an agent that values any model under `ε_m` the same and pays for every
-//! round. Reference: arXiv 2311.16459, Section 2, "Rational Agents".
+//! This is the optimal choice of an agent that values all models under `ε_m` the same and pays for
+//! every round. Reference: arXiv 2311.16459, Section 2, "Rational Agents".
 
 use super::{Choice, Decide, Origin, View};
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ pub(super) const ORIGIN: Origin = Origin {
     reference: "arXiv 2311.16459, Section 2",
 };
 
-/// Leaves once its loss is at most its precision. No parameters.
+/// Leaves once its loss is at most its target loss. It has no parameters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Threshold {}

@@ -1,14 +1,14 @@
 //! `two-sided`: leave content, or disappointed.
 //!
-//! The agent knows what it can do by itself: the loss `A_m` of the model it makes of the first one it
-//! receives in `alone` rounds of its local work. It leaves
+//! The agent knows what it can do by itself: the loss `A_m` of the model it makes from the first
+//! one it receives, in `alone` rounds of local work. It leaves
 //!
 //! ```text
-//! iff  F_m ≤ ε_m,  or  F_m > A_m  in the last P rounds without exception
+//! iff  F_m ≤ ε_m,  or  F_m > A_m  in each of the last P rounds
 //! ```
 //!
-//! Participation constraints of this kind are what MaxFL (Cho et al., TMLR 2024) counts as a model's
-//! appeal: whether it is better than the agent's own.
+//! Participation constraints of this kind are what MaxFL (Cho et al., TMLR 2024) counts as a
+//! model's appeal: whether it is better than the agent's own.
 
 use super::{Choice, Decide, Origin, View};
 use crate::Error;
@@ -19,7 +19,8 @@ pub(super) const ORIGIN: Origin = Origin {
     reference: "after Cho et al., Maximizing Global Model Appeal in Federated Learning, TMLR 2024",
 };
 
-/// Each of these rounds costs as much as one of the run, and all fall in its first round.
+/// The most rounds of work alone: each costs as much as one of the run, and all of them fall in its
+/// first round.
 const MOST_ALONE: u32 = 100_000;
 
 /// Leaves once content, or when the model stays worse than its own.
@@ -28,7 +29,7 @@ const MOST_ALONE: u32 = 100_000;
 pub struct TwoSided {
     /// For how many rounds the model may be worse than its own.
     pub patience: u32,
-    /// How many rounds of local work its own model had.
+    /// How many rounds of local work go into its own model.
     pub alone: u32,
     #[serde(skip_serializing_if = "super::is_default")]
     memory: OwnModel,
@@ -38,7 +39,7 @@ pub struct TwoSided {
 struct OwnModel {
     /// The loss of its own model, once it has one.
     own: Option<f64>,
-    /// For how many rounds now the received model has been worse.
+    /// For how many rounds in a row the received model has been worse.
     worse: u32,
 }
 
@@ -53,7 +54,8 @@ impl Decide for TwoSided {
         if view.evidence.at_most(view.epsilon) {
             return Choice::Leave;
         }
-        // A model that diverged is as bad as can be, and a number that survives a checkpoint.
+        // A diverged model is as bad as can be, and its loss must be a number that survives a
+        // checkpoint.
         let alone = || view.evidence.alone(self.alone).min(f64::MAX);
         let own = *self.memory.own.get_or_insert_with(alone);
         if view.evidence.at_most(own) {

@@ -1,16 +1,16 @@
 //! `utility`: stay while the expected gain pays.
 //!
 //! A model under `ε_m` is worth `V` to the agent and every further round costs it `C`. With `b` the
-//! best loss it has seen, and `p` by how much that fell a round over the last `P` rounds, it expects
+//! best loss it has seen and `p` how much that fell per round over the last `P` rounds, it expects
 //! `(b − ε_m)/p` more rounds and
 //!
 //! ```text
 //! leaves  iff  F_m ≤ ε_m,  or  C · (b − ε_m)/p > V   after P rounds
 //! ```
 //!
-//! What is paid is paid and does not count. After `P` rounds without progress (`p = 0`) no value
-//! pays and it leaves unsatisfied: so a rule that holds an agent just above its precision for long
-//! loses it in another way than averaging does.
+//! Past costs do not count. After `P` rounds without progress (`p = 0`) no value pays and the agent
+//! leaves unsatisfied: so a rule that holds an agent just above its target loss for long loses it
+//! in another way than averaging does.
 //!
 //! Reference: the utilities of arXiv 2311.16459, Section 2, without its assumption that any cost is
 //! worth paying until the model is good enough.
@@ -29,7 +29,7 @@ pub(super) const ORIGIN: Origin = Origin {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Utility {
-    /// What a model under its precision is worth. Larger: waits longer for slow progress.
+    /// What a model under its target loss is worth. Larger: waits longer for slow progress.
     pub value: f64,
     /// What a round costs.
     pub cost: f64,
@@ -59,7 +59,7 @@ impl Decide for Utility {
         }
         let before = self.memory.pop_front().unwrap_or(best);
         let progress = (before - best) / f64::from(self.patience);
-        // Compared without the division, so that no progress is no special case.
+        // Compared without the division, so that no progress needs no special case.
         let pays = self.cost * (best - view.epsilon) <= self.value * progress;
         if pays && progress > 0.0 { Choice::Stay } else { Choice::Leave }
     }
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn it_leaves_content_or_when_the_rounds_to_come_cost_more_than_the_model_is_worth() {
         let falls: Vec<f64> = (0..100).map(|round| 1.0 - 0.01 * f64::from(round)).collect();
-        // ε = 0.2 is reached after 80 rounds at 0.01 a round; 75 to go when first judged.
+        // ε = 0.2 is reached after 80 rounds at 0.01 per round; 75 to go when first judged.
         let agent = |cost| Utility { value: 1.0, cost, patience: 5, ..Utility::default() };
         assert_eq!(left(agent(0.001), &falls), Some(80));
         assert_eq!(left(agent(0.1), &falls), Some(5));

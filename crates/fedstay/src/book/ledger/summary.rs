@@ -1,6 +1,6 @@
-//! What a run comes to: the one place in which a summary is made.
+//! The outcome of a run: the one place in which a summary is made.
 //!
-//! It is made of the ledger, of how the run ended and of what the run is. A [`Book`](crate::Book) that
+//! It is made from the ledger, how the run ended and what the run is. A [`Book`](crate::Book) that
 //! has more to say enters its section afterwards.
 
 use super::{AgentEntry, Ledger};
@@ -9,8 +9,8 @@ use crate::run::verdict::Verdict;
 use crate::{About, AgentId, Assessment, Policy, Server, StopReason};
 use std::collections::BTreeSet;
 
-/// A run that covers less than this share of the way from the first mean loss to the mean ε has hardly
-/// moved.
+/// A run that covers less than this share of the distance from the first mean loss to the mean ε
+/// has hardly moved.
 const HARDLY: f64 = 0.1;
 
 /// How a run ended: what the ledger needs beside its rounds to sum it up.
@@ -118,9 +118,9 @@ impl Ledger {
         }
     }
 
-    /// A sentence, where the delivered weights are hardly better than the first ones: a step size
-    /// that is far too small, a rule that stopped at once, directions that are not gradients. Without
-    /// it, "nobody left" would look like a success.
+    /// A warning if the delivered weights are hardly better than the first ones: because of a step
+    /// size that is far too small, a rule that stopped at once, or directions that are not
+    /// gradients. Without it, "nobody left" would look like a success.
     fn hardly_moved(&self, agents: &[AgentSummary]) -> Option<String> {
         let mean = |of: &dyn Fn(&&AgentSummary) -> f64, over: &[&AgentSummary]| {
             over.iter().map(of).sum::<f64>() / over.len() as f64
@@ -157,7 +157,7 @@ impl Ledger {
         }
     }
 
-    /// The agents whose entries are of some kind, by id.
+    /// The agents whose entries satisfy `kind`, by id.
     fn those(&self, kind: fn(&AgentEntry) -> bool) -> impl Iterator<Item = AgentId> {
         self.agents.iter().filter(move |(_, entry)| kind(entry)).map(|(agent, _)| *agent)
     }

@@ -8,7 +8,7 @@ use crate::linalg;
 use crate::numerics::half_space::{Nearest, nearest};
 use crate::rule::floors::Floors;
 
-/// Fills `step` with the shortest landing and says so, if the curvature allows one.
+/// Fills `step` with the shortest landing and returns true, if the curvature allows one.
 pub(super) fn step(floors: &Floors<'_>, smoothness: f64, step: &mut [f64]) -> bool {
     let Some(multipliers) = multipliers(floors, smoothness) else { return false };
     for (multiplier, slope) in multipliers.iter().zip(&floors.slopes) {
@@ -17,7 +17,8 @@ pub(super) fn step(floors: &Floors<'_>, smoothness: f64, step: &mut [f64]) -> bo
     true
 }
 
-/// The half-spaces for a length, the length of their nearest point, and so on until it grows no more.
+/// Finds the nearest point of the half-spaces for a length, then for that point's length, and so on
+/// until it stops growing.
 fn multipliers(floors: &Floors<'_>, smoothness: f64) -> Option<Vec<f64>> {
     let (gram, n) = (&floors.gram, floors.loss.len());
     let mut square = 0.0;

@@ -1,7 +1,7 @@
 //! `retain`: keep everybody above their floor, and nothing more.
 //!
-//! ADA-GD freezes whoever is near. But a step only has to keep everybody *above* the floor, which is
-//! a half-space for each agent, not a subspace:
+//! ADA-GD freezes the agents about to leave. But a step only has to keep everybody *above* the
+//! floor, which is a half-space for each agent, not a subspace:
 //!
 //! ```text
 //! minimise ½‖s − s0‖²  subject to  F_m + ⟨g_m, s⟩ ≥ ε_m + δ  for every agent m still in
@@ -10,41 +10,41 @@
 //! The dual has one non-negative variable per agent and needs only the Gram matrix (see
 //! `half_space.rs`), and `s` stays in the span of the reports: still a first-order rule.
 //!
-//! **Where to go** when no floor is in the way, `s0`:
+//! **Where to go** if no floor is in the way, `s0`:
 //!
 //! * `level`, the default: the shortest step after which everybody is predicted to be at most
 //!   `ε_m + 1.5δ`, by the same dual. A cut of a convex loss lies below it, so whatever satisfies
 //!   everybody is on the far side of all cuts and the step brings the weights nearer to it,
 //!   whatever η (projection onto level sets: Polyak, *USSR Comput. Math.* 9, 1969).
-//! * `descent`: `−η ·` the mean of the directions of those with `F_m > ε_m + 2δ`. It is the one that
-//!   uses the agents' local paths where they take several local steps.
+//! * `descent`: `−η ·` the mean of the directions of those with `F_m > ε_m + 2δ`. It is the one
+//!   that uses the agents' local paths where they take several local steps.
 //!
 //! **Certified.** For convex losses and exact gradients the constraint is a proof:
 //! `F_m(w + s) ≥ F_m + ⟨g_m, s⟩ ≥ ε_m + δ > ε_m`, at *any* step size. So η may be as large as the
 //! optimiser likes.
 //!
 //! **Estimated.** For nets and sampled gradients it is a prediction, and a trust region keeps it
-//! honest (see `region.rs`). The losses re-anchor the constraints every round, so errors do not pile
-//! up. Agents that take several local steps should report the gradient at the received weights
-//! besides their path (`local.exact_gradient`): predictions made from the path miss.
+//! honest (see `region.rs`). The losses re-anchor the constraints every round, so errors do not
+//! pile up. Agents that take several local steps should report the gradient at the received weights
+//! as well as their path (`local.exact_gradient`): predictions made from the path miss.
 //!
-//! **Landing.** Above the floor nobody is content yet. When everybody is within 2δ of their precision
-//! the slack is halved, and as soon as one step can bring everybody under it, that step is taken:
+//! **Landing.** Above the floor nobody is content yet. When everybody is within 2δ of their target
+//! loss the slack is halved, and as soon as one step can bring everybody to it, that step is taken:
 //!
 //! ```text
 //! minimise ‖s‖²  subject to  F_m + ⟨g_m, s⟩ + ½H‖s‖² ≤ ε_m  for every agent m still in
 //! ```
 //!
 //! All are content in the same broadcast, so leaving is benign by definition. With `smoothness = H`
-//! given, convex losses and exact gradients this too is a proof (`landed: certified`); else H is the
-//! strongest curvature seen along the steps (`landed: estimated`).
+//! given, convex losses and exact gradients this too is a proof (`landed: certified`); otherwise H
+//! is the strongest curvature seen along the steps (`landed: estimated`).
 //!
-//! The server must know: every agent's loss, precision, direction and gradient. It stops `landed`;
-//! or `settled` when everybody is within 2δ and no landing was found down to a thousandth of δ (or
-//! none was asked for); or `stalled` when the constraints cannot be met together and no step
-//! violates them less than standing still.
+//! The server must know: every agent's loss, target loss, direction and gradient. It stops
+//! `landed`; or `settled` when everybody is within 2δ and no landing was found down to a thousandth
+//! of δ (or none was asked for); or `stalled` when the constraints cannot be met together and no
+//! step violates them less than standing still.
 //!
-//! Reference: this project; the constraint is the paper's Lemma 3 (arXiv 2311.16459) read backwards.
+//! Reference: this project; the constraint is Lemma 3 of arXiv 2311.16459, read backwards.
 
 mod landing;
 mod region;
@@ -64,8 +64,8 @@ pub(super) const ORIGIN: Origin = Origin {
 /// What a label may change about the rule, as in ADA-GD.
 const CHANGES: &[Change] = &[Change { name: "horizon", set: "horizon = 0.1" }];
 
-/// The level base aims this many δ above everybody's precision: between the floor and where an agent
-/// counts as near.
+/// The level base aims this many δ above everybody's target loss: between the floor and where an
+/// agent counts as far.
 const LEVEL: f64 = 1.5;
 /// While landing the slack may fall to this share of δ.
 const SMALLEST_SLACK: f64 = 1e-3;
@@ -74,22 +74,22 @@ const SMALLEST_SLACK: f64 = 1e-3;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Retain {
-    /// How far above its precision every agent is kept. Larger: more room for misses, and agents
-    /// end farther from their precision (within 2δ).
+    /// How far above its target loss every agent is kept. Larger: more room for misses, and agents
+    /// end farther from their target loss (within 2δ).
     pub delta: f64,
-    /// Where to go where no floor is in the way.
+    /// Where to go if no floor is in the way.
     pub base: Base,
     /// Whether floors are kept at all. `false` is the same optimiser for agents that never leave:
     /// the control that shows what keeping everybody costs.
     pub floors: bool,
     /// Whether predictions are checked and the step's length follows them.
     pub trust: Trust,
-    /// Whether to bring everybody under their precision at the end.
+    /// Whether to bring everybody to their target loss at the end.
     pub landing: bool,
-    /// Added to every agent's precision for its floor, as in ADA-GD: a defence against agents that
-    /// leave a little early (see `behaviour/foresight.rs`).
+    /// Added to every agent's target loss for its floor, as in ADA-GD: a defence against agents
+    /// that leave a little early (see `behaviour/foresight.rs`).
     pub margin: f64,
-    /// Adds `horizon · ‖g_m‖²` too.
+    /// Also adds `horizon · ‖g_m‖²`, as in ADA-GD.
     pub horizon: f64,
     /// A constant H such that every loss is H-smooth, where it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -98,14 +98,15 @@ pub struct Retain {
     memory: RetainMemory,
 }
 
-/// Where to go where no floor is in the way.
+/// Where to go if no floor is in the way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Base {
-    /// The shortest step after which everybody is predicted to be near, whatever η.
+    /// The shortest step after which everybody is predicted to be near their target loss, whatever
+    /// η.
     #[default]
     Level,
-    /// Down the mean direction of those who are far, by η.
+    /// Down the mean direction of the agents that are far from their target loss, by η.
     Descent,
 }
 
@@ -116,7 +117,7 @@ pub enum Trust {
     /// For gradients in single precision, which nets and samples have.
     #[default]
     Auto,
-    /// Always.
+    /// Always, whatever the gradients.
     Region,
     /// Never: for convex losses with exact gradients, where the constraint is a proof.
     Proof,

@@ -1,10 +1,10 @@
 //! The trust region: how long a step may be while predictions are only predictions.
 //!
-//! `‖s0‖ ≤ ρ` and `‖s‖ ≤ 1.5ρ`. After each round every agent's loss is compared with its prediction.
-//! What endangers an agent is a loss *below* it, measured against the room it had (δ/2, or a quarter
-//! of its way to ε): that shrinks ρ in proportion, at most to 0.3ρ. A loss above its prediction
-//! endangers nobody, but a step that brings less than it promised was too long for the model. How
-//! much less is borne depends on the base, see [`Pace`].
+//! `‖s0‖ ≤ ρ` and `‖s‖ ≤ 1.5ρ`. After each round every agent's loss is compared with its
+//! prediction. What endangers an agent is a loss *below* it, measured against the room it had (δ/2,
+//! or a quarter of its distance to ε): that shrinks ρ in proportion, at most to 0.3ρ. A loss above
+//! its prediction endangers nobody, but a step that brings less than it promised was too long for
+//! the model. How much less is tolerated depends on the base, see [`Pace`].
 
 use super::Base;
 use crate::rule::floors::Floors;
@@ -12,11 +12,11 @@ use crate::rule::{Miss, Round};
 use crate::{AgentId, Report, Vector, linalg};
 use serde::{Deserialize, Serialize};
 
-/// `‖s‖` may be so many times the radius of `‖s0‖`.
+/// `‖s‖` may be this many times the radius of `‖s0‖`.
 const STRETCH: f64 = 1.5;
-/// What is at least left of the radius after a dangerous miss.
+/// The smallest share of the radius that is left after a dangerous miss.
 const SHRINK_AT_MOST: f64 = 0.3;
-/// What is left of it after a step that brought too little.
+/// The share of the radius that is left after a step that brought too little.
 const SHRINK: f64 = 0.7;
 
 /// How the radius follows what a step brought, as a share of what it promised.
@@ -27,17 +27,17 @@ struct Pace {
     good: f64,
     /// … by this factor …
     grow: f64,
-    /// … but never beyond so many times the length that was wanted: farther was not tried.
+    /// … but never beyond this many times the length that was wanted: farther was not tried.
     beyond: f64,
 }
 
-/// Down the mean gradient nets train best where steps are nearly too long: only losses that rise by
-/// more than they were to fall count against the radius. (Asking for a tenth of the promise cost
+/// Down the mean gradient, nets train best where steps are nearly too long: only losses that rise
+/// by more than they were to fall count against the radius. (Asking for a tenth of the promise cost
 /// three times the rounds on CIFAR-10.)
 const DESCENT: Pace = Pace { poor: -1.0, good: -1.0, grow: 1.15, beyond: f64::INFINITY };
 /// Steps towards the level know how far to go, so they may ask for a little, and try more at once.
-/// (On CIFAR-10 with exact gradients −1, 0, 0.05 and 0.25 in the place of `poor` differ little; with
-/// samples of 32 anything above 0.1 crawls; far from the level −1 overshoots for good.)
+/// (On CIFAR-10 with exact gradients, −1, 0, 0.05 and 0.25 for `poor` differ little; with samples
+/// of 32 anything above 0.1 crawls; far from the level −1 overshoots for good.)
 const LEVEL: Pace = Pace { poor: 0.05, good: 0.1, grow: 2.0, beyond: 1.2 };
 
 impl Pace {
@@ -52,7 +52,7 @@ impl Pace {
 /// The radius, and the predictions it rests on.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Region {
-    /// The radius ρ; none before the first step.
+    /// The radius ρ; `None` before the first step.
     radius: Option<f64>,
     /// Every agent's loss before the last step, and what it was predicted to be after.
     predicted: Vec<(AgentId, f64, f64)>,

@@ -15,7 +15,7 @@ pub(super) const ORIGIN: Origin = Origin {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct EarlyStop {
-    /// Stops this much earlier. For convex losses zero is enough to lose nobody.
+    /// How much earlier it stops. For convex losses, zero is enough to lose nobody.
     pub margin: f64,
 }
 

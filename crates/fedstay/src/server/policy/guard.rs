@@ -1,4 +1,4 @@
-//! `guard`: follow the rule as near as everybody's floor allows.
+//! `guard`: follow the rule as closely as everybody's floor allows.
 
 use super::Wrap;
 use crate::Error;
@@ -8,7 +8,7 @@ use crate::rule::{Decision, Round, Split, StopReason, safety};
 use serde::{Deserialize, Serialize};
 
 pub(super) const ORIGIN: Origin = Origin {
-    about: "follow the rule as near as keeping every agent above its floor allows",
+    about: "follow the rule as closely as keeping every agent above its floor allows",
     reference: "this project",
 };
 
@@ -17,7 +17,7 @@ pub(super) const ORIGIN: Origin = Origin {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Guard {
-    /// How far above its precision every agent is kept.
+    /// How far above its target loss every agent is kept.
     pub delta: f64,
 }
 

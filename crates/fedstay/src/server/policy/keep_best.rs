@@ -15,8 +15,8 @@ pub(super) const ORIGIN: Origin = Origin {
 /// Return the weights with the lowest mean loss over all agents.
 ///
 /// The server can judge weights only by what agents report about them. Once somebody has left,
-/// nothing newer can be judged for everybody, so the best is the best of the rounds up to the first
-/// departure; in that round itself, those who leave are content and count with their ε.
+/// nothing newer can be judged for everybody, so the best weights come from the rounds up to the
+/// first departure; in that round itself, the agents that leave are content and count with their ε.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct KeepBest {
@@ -24,7 +24,7 @@ pub struct KeepBest {
     memory: Seen,
 }
 
-/// What keep-best remembers: the best weights so far, and what it takes to judge the next.
+/// What keep-best remembers: the best weights so far, and what it takes to judge the next ones.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 struct Seen {
     best: Option<Best>,

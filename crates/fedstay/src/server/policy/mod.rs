@@ -21,7 +21,7 @@ trait Wrap {
         Ok(())
     }
 
-    /// Has its say after the rule. Changes itself only when it succeeds.
+    /// Acts after the rule. It changes its own memory only if it succeeds.
     fn apply(
         &mut self,
         round: &Round<'_>,
@@ -29,20 +29,20 @@ trait Wrap {
         decision: &mut Decision,
     ) -> Result<(), Error>;
 
-    /// A round without reports: its goodbyes still count.
+    /// Takes note of a round without reports, whose goodbyes still count.
     fn heard_nobody(&mut self, round: &Round<'_>) -> Result<(), Error> {
         let _ = round;
         Ok(())
     }
 
-    /// The weights to deliver at the end, if not the current ones.
+    /// The weights to deliver at the end, if they are not the current ones.
     fn deliver(&self) -> Option<&[f64]> {
         None
     }
 }
 
-/// Makes the enum `Policy` of lines `Variant = "name", file;`, where the file has the type of that name
-/// and an `ORIGIN`.
+/// Makes the enum `Policy` from lines `Variant = "name", file;`, where the file has the type of
+/// that name and an `ORIGIN`.
 macro_rules! policies {
     ($($(#[$doc:meta])* $variant:ident = $name:literal, $file:ident;)+) => {
         /// Every policy, under the name it has in a configuration.
@@ -97,7 +97,7 @@ policies! {
     EarlyStop = "early-stop", early_stop;
     /// Follow the rule, but return the best weights seen, not the last.
     KeepBest = "keep-best", keep_best;
-    /// Follow the rule as near as everybody's floor allows.
+    /// Follow the rule as closely as everybody's floor allows.
     Guard = "guard", guard;
 }
 
@@ -112,7 +112,7 @@ impl Policy {
         self.inner().is_some()
     }
 
-    /// Has its say after the rule. Changes itself only when it succeeds.
+    /// Acts after the rule. It changes its own memory only if it succeeds.
     pub(crate) fn apply(
         &mut self,
         round: &Round<'_>,
@@ -122,12 +122,12 @@ impl Policy {
         self.inner_mut().map_or(Ok(()), |policy| policy.apply(round, step, decision))
     }
 
-    /// A round without reports: its goodbyes still count.
+    /// Takes note of a round without reports, whose goodbyes still count.
     pub(crate) fn heard_nobody(&mut self, round: &Round<'_>) -> Result<(), Error> {
         self.inner_mut().map_or(Ok(()), |policy| policy.heard_nobody(round))
     }
 
-    /// The weights to deliver at the end, if not the current ones.
+    /// The weights to deliver at the end, if they are not the current ones.
     pub(crate) fn deliver(&self) -> Option<&[f64]> {
         self.inner().and_then(Wrap::deliver)
     }

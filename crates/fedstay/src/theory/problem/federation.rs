@@ -16,13 +16,13 @@ struct Member {
     oracle: Arc<dyn Oracle>,
     /// What it reports: the last gradient it worked for.
     gradient: Vec<f64>,
-    /// The same with noise, where there is noise.
+    /// The reported gradient with noise, if there is noise.
     blurred: Vec<f64>,
     /// Its loss at the weights it last looked at.
     loss: f64,
 }
 
-/// Agents with exact oracles.
+/// An engine whose agents have exact oracles.
 pub struct Federation {
     members: Vec<Member>,
     dimension: usize,
@@ -38,7 +38,7 @@ struct Sight<'a> {
     loss: f64,
 }
 
-/// Where so many gradient steps on one agent's loss lead.
+/// Where `steps` gradient steps on one agent's loss lead.
 fn descended(oracle: &dyn Oracle, start: &[f64], steps: u32, rate: f64) -> Vec<f64> {
     let mut weights = start.to_vec();
     let mut gradient = vec![0.0; weights.len()];
@@ -74,14 +74,14 @@ struct MemberState {
 }
 
 impl Federation {
-    /// The instance's agents, numbered from 0, with their precisions and a common behaviour; a
+    /// The instance's agents, counted from 0, with their target losses and a common behaviour; a
     /// mixed population is dealt out with seed 0.
     pub fn new(instance: &Instance, epsilon: &[f64], behaviour: &Behaviour) -> Result<Self, Error> {
         let behaviours = behaviour.assign(instance.oracles.len(), Seed(0))?;
         Self::with_behaviours(instance, epsilon, behaviours)
     }
 
-    /// The same, with a behaviour for each agent.
+    /// The instance's agents, counted from 0, with their target losses and a behaviour for each.
     pub fn with_behaviours(
         instance: &Instance,
         epsilon: &[f64],
@@ -108,7 +108,7 @@ impl Federation {
         Ok(Self { members: members.collect(), dimension, nobody_leaves: false, privacy: None })
     }
 
-    /// How good a model every agent makes alone, by as many gradient steps from `start`.
+    /// How good a model every agent makes alone, by `rounds` gradient steps from `start`.
     pub fn alone(&self, start: &[f64], step_size: f64, rounds: u32) -> Vec<Score> {
         let alone = |member: &Member| {
             let model = descended(member.oracle.as_ref(), start, rounds, step_size);
@@ -160,7 +160,7 @@ impl Member {
         Score { loss, accuracy, unseen: None }
     }
 
-    /// How good weights are for it. `loss` is its loss there, where it has been computed already.
+    /// How good weights are for it. `loss` is its loss there, if that has already been computed.
     fn assess(&self, weights: &[f64], loss: Option<f64>) -> AgentAssessment {
         AgentAssessment {
             id: self.participant.id,
@@ -217,7 +217,8 @@ impl Engine for Federation {
 
     fn gather(&mut self, call: &Call<'_>) -> Result<Gathered<'_>, Error> {
         let (mut goodbyes, mut returned, mut reports) = (Vec::new(), Vec::new(), Vec::new());
-        // The oracles know every loss, so everybody is measured in every round, leavers included.
+        // The oracles know every loss, so everybody is measured in every round, even those that
+        // left.
         let mut agents = Vec::with_capacity(self.members.len());
         let mut fresh = vec![0.0; self.dimension];
         for member in &mut self.members {

@@ -1,8 +1,11 @@
 //! Named problems with exact oracles: the paper's examples, and random families for its theorem.
 //!
-//! One file a problem; [`Problem`] is the list. A problem is built into an [`Instance`]: a loss and
-//! gradient for each agent, a start, and what is known about the losses. [`Federation`] is the
+//! One file per problem; [`Problem`] is the list. A problem is built into an [`Instance`]: a loss
+//! and gradient for each agent, a start, and what is known about the losses. [`Federation`] is the
 //! engine that lets such agents take part.
+//!
+//! Agents are counted from 0, where the paper counts from 1; the weights `w_1`, `w_2` are the
+//! paper's.
 
 mod federation;
 mod huber;
@@ -46,7 +49,7 @@ pub trait Oracle: Send + Sync {
 /// A problem, ready to run.
 #[derive(Clone)]
 pub struct Instance {
-    /// One oracle an agent.
+    /// One oracle per agent.
     pub oracles: Vec<Arc<dyn Oracle>>,
     /// Where a run begins.
     pub start: Vec<f64>,
@@ -54,7 +57,7 @@ pub struct Instance {
     pub lipschitz: Option<f64>,
     /// A constant H such that every loss is H-smooth, where there is one.
     pub smoothness: Option<f64>,
-    /// The precision the problem is usually asked with.
+    /// The target loss that is usual for the problem.
     pub epsilon: f64,
     /// A step size that suits averaging and ADA-GD alike.
     pub step_size: f64,
@@ -68,7 +71,7 @@ impl Instance {
         self.start.len()
     }
 
-    /// The theorem's step size `min(δ/L, √(δ/2H), 1/(MH))`; what is unknown does not bind.
+    /// The theorem's step size `min(δ/L, √(δ/2H), 1/(MH))`; an unknown constant does not bind.
     pub fn theorem_step(&self, delta: f64) -> Option<f64> {
         let agents = self.oracles.len() as f64;
         crate::diagnose::theorem_step(delta, self.lipschitz, self.smoothness, agents)
@@ -101,12 +104,13 @@ trait Pose {
     /// Whether every agent's loss is convex. There is no default: a new problem must say so itself.
     fn is_convex(&self) -> bool;
 
-    /// Whether a loss is exactly zero where an agent is served perfectly. Sums of logarithms are not.
+    /// Whether a loss is exactly zero where an agent is served perfectly. Sums of logarithms never
+    /// are.
     fn reaches_zero(&self) -> bool;
 }
 
-/// Makes the enum `Problem` of lines `Variant = "name", file;`, where the file has the type of that
-/// name and an `ORIGIN`.
+/// Makes the enum `Problem` from lines `Variant = "name", file;`, where the file has the type of
+/// that name and an `ORIGIN`.
 macro_rules! problems {
     ($($(#[$doc:meta])* $variant:ident = $name:literal, $file:ident;)+) => {
         /// Every problem, under the name it has in a configuration.
@@ -170,7 +174,7 @@ impl Problem {
         self.inner().is_convex()
     }
 
-    /// Whether a loss can be as low as `epsilon` at all. None is negative.
+    /// Whether a loss can be as low as `epsilon` at all. No loss is negative.
     pub fn can_reach(&self, epsilon: f64) -> bool {
         if self.inner().reaches_zero() { epsilon >= 0.0 } else { epsilon > 0.0 }
     }

@@ -1,16 +1,16 @@
 //! Observation 1: a problem on which every departure is benign.
 //!
-//! A point `x` of the plane is labelled by whether `x_1 ≤ 0`. Agent 1's points are uniform on the
-//! unit ball, agent 2's are `±e_1`. With `z = y·x` (the point times its label ±1) the logistic loss
-//! is `E softplus(−⟨w, z⟩)`. Agent 2 has `z = −e_1` always, so `F_2 = softplus(w_1)`; agent 1's `z`
+//! A point `x` of the plane is labelled by whether `x_1 ≤ 0`. Agent 0's points are uniform on the
+//! unit ball, agent 1's are `±e_1`. With `z = y·x` (the point times its label ±1) the logistic loss
+//! is `E softplus(−⟨w, z⟩)`. Agent 1 has `z = −e_1` always, so `F_1 = softplus(w_1)`; agent 0's `z`
 //! is uniform on the left half of the ball.
 //!
-//! *Who is good for agent 1 is good for agent 2*, for every ε < log 2: by Jensen's inequality
-//! `F_1(w) ≥ softplus(−⟨w, E z⟩) = softplus(4 w_1/(3π))`. If that is below log 2 then `w_1 < 0`, and
-//! so `F_2(w) = softplus(w_1) ≤ softplus(4 w_1/(3π)) ≤ F_1(w)`.
+//! *What is good for agent 0 is good for agent 1*, for every ε < log 2: by Jensen's inequality
+//! `F_0(w) ≥ softplus(−⟨w, E z⟩) = softplus(4 w_1/(3π))`. If that is below log 2 then `w_1 < 0`,
+//! and so `F_1(w) = softplus(w_1) ≤ softplus(4 w_1/(3π)) ≤ F_0(w)`.
 //!
 //! From a start on the first axis both gradients stay parallel to it, which makes ADA-GD stall: it
-//! cannot help agent 1 and leave agent 2 alone. Reference: arXiv 2311.16459, Observation 1.
+//! cannot help agent 0 and leave agent 1 alone. Reference: arXiv 2311.16459, Observation 1.
 
 use super::{Instance, Oracle, Origin, Pose};
 use crate::{Error, Seed};
@@ -48,7 +48,7 @@ pub(super) fn sigmoid(x: f64) -> f64 {
 ///
 /// A point and its mirror image below the axis stand next to each other, so that on the axis their
 /// shares of the second component cancel to the last bit and the gradient is exactly parallel to
-/// it, as it is in truth.
+/// it, as it truly is.
 struct HalfBall {
     upper: Vec<[f64; 2]>,
 }

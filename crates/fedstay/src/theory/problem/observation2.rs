@@ -1,6 +1,6 @@
-//! Observation 2: `F_1 = |w_2|`, `F_2 = |w_1 − w_2|`, from (1, 1).
+//! Observation 2: `F_0 = |w_2|`, `F_1 = |w_1 − w_2|`, from (1, 1).
 //!
-//! Agent 2 is content at the start and leaves at once. What remains can only move along `w_2`, so
+//! Agent 1 is content at the start and leaves at once. What remains can only move along `w_2`, so
 //! every first-order rule ends at some (1, β), where the mean loss is at least ½: the start lies in
 //! the problem's *bad region*. Reference: arXiv 2311.16459, Observation 2 and Figure 4a.
 

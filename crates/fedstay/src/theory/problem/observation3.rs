@@ -1,8 +1,8 @@
-//! Observation 3: `F_1 = max(w_2, 0)`, `F_2 = max(w_1 − w_2 + α, 0)`, from (2, 1).
+//! Observation 3: `F_0 = max(w_2, 0)`, `F_1 = max(w_1 − w_2 + α, 0)`, from (2, 1).
 //!
-//! Averaging moves in the direction (−1, 0), the same for every α, until agent 2 leaves; agent 1
-//! alone then moves down and passes the shared optimum by: it ends with a mean loss of about ½.
-//! ADA-GD turns when agent 2 gets near and slides along its level set into the corner.
+//! Averaging moves in the direction (−1, 0), the same for every α, until agent 1 leaves; agent 0
+//! alone then moves down and passes by the shared optimum: it ends with a mean loss of about ½.
+//! ADA-GD turns when agent 1 is about to leave and slides along its level set into the corner.
 //! Reference: arXiv 2311.16459, Observation 3 and Figure 4b.
 
 use super::{Instance, Oracle, Origin, Pose};
@@ -19,7 +19,7 @@ pub(super) const ORIGIN: Origin = Origin {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Observation3 {
-    /// Shifts agent 2's zero set; zero or more.
+    /// Shifts agent 1's zero set; zero or more.
     pub alpha: f64,
     /// Where a run begins; (2, 1) unless given.
     #[serde(skip_serializing_if = "Option::is_none")]

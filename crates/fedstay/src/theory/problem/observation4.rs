@@ -1,16 +1,16 @@
-//! Observation 4: a problem whose agents' gradients are parallel somewhere on the way.
+//! Observation 4: a problem whose agents' gradients are parallel somewhere on the path.
 //!
-//! `F_1 = max(|w_1| − b, 0)` is zero on a strip that separates the start from agent 2's zero set,
-//! the disc `F_2 = max(‖w − c‖² − r², 0)`. Strip and disc overlap, so somebody could satisfy both.
-//! But the path of small steps crosses the strip high above the overlap: agent 1 leaves there, the
-//! rest of the way leads straight to the disc, and agent 1 ends with `F_1 = 1`. The numbers are
-//! chosen so: averaging moves on the line through the start and (3.5, 0) until `w_1 = −(b + ε)`,
-//! then on the line to `c`, and meets the ε-level of `F_2` at `w_1 = b + 1`.
+//! `F_0 = max(|w_1| − b, 0)` is zero on a strip that separates the start from agent 1's zero set,
+//! the disc `F_1 = max(‖w − c‖² − r², 0)`. Strip and disc overlap, so some weights satisfy both.
+//! But the path of small steps crosses the strip high above the overlap: agent 0 leaves there, the
+//! rest of the path leads straight to the disc, and agent 0 ends with `F_0 = 1`. The numbers are
+//! chosen so that averaging moves on the line through the start and (3.5, 0) until
+//! `w_1 = −(b + ε)`, then on the line to `c`, and meets the ε-level of `F_1` at `w_1 = b + 1`.
 //!
-//! A rule that keeps agent 1 out of the strip can only slide down along it, to the point where both
+//! A rule that keeps agent 0 out of the strip can only slide down along it, to the point where both
 //! gradients are parallel. There it has to stop: ADA-GD, which for convex losses never loses
-//! anybody, ends `stalled`, with agent 2 unsatisfied.
-//! Reference: arXiv 2311.16459, Observation 4 and its figure of a bad problem.
+//! anybody, ends `stalled`, with agent 1 unsatisfied. Reference: arXiv 2311.16459, Observation 4
+//! and its figure of a bad problem.
 
 use super::{Instance, Oracle, Origin, Pose};
 use crate::{Error, Seed};
@@ -23,7 +23,7 @@ const STRIP: f64 = 0.5;
 const CENTRE: [f64; 2] = [3.0, 0.0];
 /// The disc's radius.
 const RADIUS: f64 = 3.0;
-/// The precision for which the numbers come out even.
+/// The target loss for which the numbers come out even.
 const EPSILON: f64 = 0.1;
 
 pub(super) const ORIGIN: Origin = Origin {

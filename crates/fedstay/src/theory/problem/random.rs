@@ -8,8 +8,8 @@ use rand::Rng;
 use std::sync::Arc;
 
 /// A standard normal draw. Unlike [`numerics::normal`](crate::numerics::normal) it puts the uniform
-/// numbers in the middle of their cells: the random problems were drawn so from the start, and other
-/// draws would be other problems.
+/// numbers in the middle of their cells: the random problems have always been drawn this way, and
+/// other draws would be other problems.
 pub(super) fn normal(rng: &mut impl Rng) -> f64 {
     let uniform = |bits: u64| ((bits >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
     let (u, v) = (uniform(rng.next_u64()), uniform(rng.next_u64()));
@@ -93,7 +93,7 @@ pub(super) fn check_sizes(agents: usize, dim: usize, samples: usize) -> Result<(
         let must = "at most 10⁸ numbers; lower problem.agents, problem.dim or problem.samples";
         return Err(Error::bad_parameter("the problem's size", value, must));
     }
-    // The bound on the smoothness multiplies every row of an agent with every other.
+    // The bound on the smoothness multiplies every row of an agent by every other.
     let pairs = (samples as u128).pow(2) * dim as u128 * agents as u128;
     if pairs > MOST_PRODUCTS {
         let value = format!("{agents} × {dim} × {samples}² products");
@@ -116,7 +116,7 @@ pub(super) fn instance(
     let start = loop {
         let start: Vec<f64> =
             optimum.iter().zip(&away).map(|(w, direction)| w + distance * direction).collect();
-        // A direction that some agent cannot see would never do; give up far out.
+        // A direction that some agent's loss does not see would never do; give up far out.
         if distance > 1e6 || oracles.iter().all(|oracle| oracle.loss(&start) > floor) {
             break start;
         }

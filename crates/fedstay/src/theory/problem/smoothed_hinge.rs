@@ -10,7 +10,7 @@ use crate::{Error, Seed};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// The length of the shared optimum; rows closer to its border than one over this are drawn again.
+/// The length of the shared optimum; rows closer to its border than one over this are pulled away.
 const LENGTH: f64 = 10.0;
 
 pub(super) const ORIGIN: Origin = Origin {
