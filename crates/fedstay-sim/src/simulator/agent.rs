@@ -115,7 +115,7 @@ impl Agent {
     }
 
     /// Does the local work for its report, unless that is done (it has its own model) or it does
-    /// not work, and makes up the loss it tells.
+    /// not work, and determines the loss it tells.
     fn prepare(
         &mut self,
         task: &Task<'_>,

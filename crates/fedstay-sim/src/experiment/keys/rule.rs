@@ -101,7 +101,7 @@ pub(super) static SECTION: Section = Section {
             "rule.variant",
             "\"load\"",
             Allowed::Word(&["weight", "load"], &[]),
-            "the weights weigh the answers (`weight`), or also set the samples (`load`)",
+            "the weights apply to the answers (`weight`), or also to the samples (`load`)",
         )
         .of(&["mw-fed"]),
         Key::new(
