@@ -126,7 +126,7 @@ def test_an_answer_from_another_node_than_the_one_asked_is_refused():
 def test_a_checkpoint_without_agents_says_so():
     strategy = FedStay("fedavg", step_size=STEP_SIZE)
     engine = Engine(strategy, Nodes("a", None), 1.0, ConfigRecord(), ConfigRecord(), None)
-    with pytest.raises(fedstay.Error, match="does not say who takes part.*start it anew"):
+    with pytest.raises(fedstay.Error, match="does not say who takes part.*start it again"):
         engine.restore("null")
     # And what JSON cannot say is not written in the first place.
     strategy.roll.admit({101: "a"}, [101])
