@@ -106,7 +106,7 @@ class Result:
 
     @property
     def faults(self) -> list[tuple[int, int | str, str]]:
-        """Agents that should have answered and did not: round, agent, why. No fault is a departure."""
+        """Agents that should have answered and did not: round, agent, why. These are not departures."""
         return [
             (line["round"], self._names.get(agent, agent), why)
             for line in self._lines
