@@ -14,7 +14,7 @@ LAST_CORE = max(os.sched_getaffinity(0))
 
 
 def pin():
-    """Stay on one core, the same for all contestants: they take turns."""
+    """Stays on one core, the same for all contestants: they take turns."""
     os.sched_setaffinity(0, {LAST_CORE})
 
 

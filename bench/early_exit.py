@@ -1,9 +1,9 @@
 """The exact early exit over the first half of real training, on one core, against PyTorch.
 
-Figure 2's setting at ε = 0.2 with 5,000 images an agent, once for agents that decide on the model
+Figure 2's setting at ε = 0.2 with 5,000 images per agent, once for agents that decide on the model
 they received and once for those that decide on their own. The driver `early_exit` trains with full
 losses and with the early exit side by side and asserts after every round that all weights are the
-same bits and the same agents have left; in between, PyTorch plays its round. Exits with 1 if a
+same bits and the same agents have left; in between, PyTorch runs its round. Exits with 1 if a
 target is missed.
 
     python bench/early_exit.py [ROUNDS]
@@ -34,7 +34,7 @@ def main():
         researcher.round()
     for decides_on in ("received", "own"):
         training = common.Child("early_exit", decides_on, ROUNDS, CHUNK, "cpu")
-        print(f"agents decide on the {decides_on} model; CPU ms a round, medians of {CHUNK} rounds")
+        print(f"agents decide on the {decides_on} model; CPU ms per round, medians of {CHUNK} rounds")
         print(f"{'rounds':>9s} {'loss':>6s} {'left':>4s} {'PyTorch':>8s} {'full':>6s} {'early':>6s} "
               f"{'bare':>6s} {'work':>6s} {'evaluation':>15s}")
         all_times = {key: [] for key in ("PyTorch", "full", "early", "bare", "work")}

@@ -26,7 +26,7 @@ def main():
         child = common.Child("job_j", folder)
         kernels = [k for k in child.read()["kernels"] if k in OURS]
         if not kernels:
-            sys.exit("this machine has no AVX-512: only the portable kernels, no target applies")
+            sys.exit("this machine has no AVX-512: only the portable kernels run, and no target applies")
         from peers import Job, peers  # PyTorch, only now that threads and core are set
 
         contestants = peers(Job(folder))
@@ -51,7 +51,7 @@ def main():
                 note(OURS[kernel], answer["losses"], weights, [answer[p] for p in "abc"])
         child.end()
 
-    print(f"Job J, CPU ms a round on one core: median of {ROUNDS} rounds, quartiles in brackets")
+    print(f"Job J, CPU ms per round on one core: median of {ROUNDS} rounds, quartiles in brackets")
     print(f"{'':28s} {'losses':>8s} {'steps':>7s} {'mean':>6s} {'round':>23s} "
           f"{'loss off':>9s} {'weight off':>10s}")
     totals = {}

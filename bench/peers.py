@@ -43,7 +43,7 @@ class Job:
 
 
 class Laps:
-    """The CPU milliseconds since the last lap: to wait for a busy core costs nobody anything."""
+    """The CPU milliseconds since the last lap: waiting for a busy core costs nobody anything."""
 
     def __init__(self):
         self.times, self.last = [], time.process_time()
@@ -137,7 +137,7 @@ class ByHand:
 
 
 class Compiled(ByHand):
-    """The same through `torch.compile`."""
+    """Gradients by hand, all agents in one batched product, through `torch.compile`."""
 
     name = "PyTorch, by hand, compiled"
 

@@ -1,7 +1,7 @@
 """A trained `model.safetensors` in PyTorch: the same names and shapes, the same outputs.
 
 Trains for a few rounds on CIFAR-10 with the command line, reads the run's model into the equivalent
-`nn.Sequential` (strictly: no name more, none less) and compares PyTorch's loss and accuracy on the
+`nn.Sequential` (strictly: not a name more or less) and compares PyTorch's loss and accuracy on the
 10,000 test images, read here from their files, with the run's summary.
 
     python bench/safetensors_in_torch.py
@@ -44,7 +44,7 @@ def read_safetensors(path):
 
 
 def images(*names):
-    """The canonical binary batches: a label and 3,072 bytes an image."""
+    """The canonical binary batches: a label and 3,072 bytes per image."""
     cache = os.environ.get("FEDSTAY_DATA") or os.path.join(
         os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "fedstay")
     for folder, _, files in os.walk(os.path.join(cache, "cifar10")):

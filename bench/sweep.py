@@ -1,7 +1,7 @@
 """A slice of Figure 3's reduced grid: the sweep against independent runs, and against a PyTorch loop.
 
-The slice (bench/sweep.toml: one heterogeneity, one seed, K = 1, 5, 20, 100, 8 precisions, 300 rounds of
-CIFAR-10 with 2,000 images an agent) is swept on two threads, shared prefixes and early exit included.
+The slice (bench/sweep.toml: one heterogeneity, one seed, K = 1, 5, 20, 100, 8 target losses, 300 rounds
+of CIFAR-10 with 2,000 images per agent) is swept on two threads, shared prefixes and early exit included.
 Two peers would compute the same 32 runs; both are EXTRAPOLATED from a few rounds measured here, for
 each K, times the agents' rounds that the 32 runs have:
 
@@ -9,7 +9,7 @@ each K, times the agents' rounds that the 32 runs have:
     PyTorch       the researcher's loop (module per agent, autograd, SGD, full losses), on one thread
                   and on two, whichever is faster
 
-Both peers let agents who left rest, as the sweep does. That two of the 32 runs, computed by themselves
+Both peers skip agents that left, as the sweep does. That two of the 32 runs, computed by themselves
 with full losses, have the same results is asserted. Exits with 1 if a target is missed.
 
     python bench/sweep.py [ROUNDS]
@@ -31,7 +31,7 @@ FEDSTAY = os.environ.get("FEDSTAY", os.path.join(common.TARGET, "release", "feds
 ALONE = ("--no-share", "--full-losses", "--threads", "1")
 #: Rounds over which an independent run is timed, for each K.
 TIMED = {1: 30, 5: 30, 20: 15, 100: 6}
-#: Runs that are held against the same run by itself.
+#: Runs that are compared with the same run by itself.
 CHECKED = ((20, 1.3), (100, 1.3))
 RESULTS = "rounds, stop, left_count, accuracy_mean, accuracy_min, population_accuracy"
 
@@ -99,7 +99,7 @@ def agent_rounds(store):
     with sqlite3.connect(store) as database:
         for config, summary in database.execute("SELECT config, summary FROM runs"):
             steps, summary = json.loads(config)["local"]["steps"], json.loads(summary)
-            # Who leaves does so on receipt, before it works.
+            # An agent leaves on receipt, before it works.
             worked[steps] += sum(
                 summary["rounds"] if agent["left"] is None else agent["left"] - 1
                 for agent in summary["agents"]
@@ -108,7 +108,7 @@ def agent_rounds(store):
 
 
 def check(folder, store):
-    """Some runs by themselves, losses in full: the same results."""
+    """Asserts that some runs by themselves, with full losses, have the same results."""
     for steps, epsilon in CHECKED:
         alone = os.path.join(folder, f"check-{steps}.db")
         sweep(alone, *ALONE, **cell(steps, epsilon=epsilon))

@@ -44,7 +44,7 @@ def main():
     targets = common.Targets()
     for key in ("full", "early"):
         one, two = (float(np.median(times[threads][key])) * 1e3 for threads in times)
-        print(f"{key:5s} losses: {one:6.1f} ms a round on one core, {two:6.1f} on two")
+        print(f"{key:5s} losses: {one:6.1f} ms per round on one core, {two:6.1f} on two")
         if key == "full":
             targets.check("two cores, times one core", one / two, 1.85)
     targets.finish()

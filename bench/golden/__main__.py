@@ -20,14 +20,14 @@ from scratch import Failed, Scratch, folder_of
 
 HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[1]
-#: Threads, and whether `--threads` says so or the environment. The first is what is kept.
+#: Threads, and whether `--threads` sets them or the environment. The first result is kept.
 ONE, *OTHERS = [(1, True), (3, True), (2, False)]
-#: Keys that only matter for files one has to fetch.
+#: Keys that matter only for data that must be fetched.
 NEED_NO_CASE = {"data.check"}
 
 
 def once(case: Case, binary: Path, scratch: Path, kept: Path) -> list[list[str]]:
-    """Does a case, and where it is `varied` again with other numbers of threads."""
+    """Does a case; if it is `varied`, again with other numbers of threads."""
     first = Scratch(binary, scratch / "1", kept, *ONE)
     case.do(first)
     for turn, threads in enumerate(OTHERS if case.varied else (), start=2):

@@ -1,4 +1,4 @@
-"""The other commands: killed runs, comparisons, sweeps, figures, data of one's own."""
+"""The other commands: killed runs, comparisons, sweeps, figures, data from files."""
 
 import io
 import json
@@ -51,7 +51,7 @@ def killed(name: str, settings: dict, *options: str) -> Case:
 
 
 def cut(scratch: Scratch, words: list[str], out: str, length: int) -> bool:
-    """Kills a run once its rounds take up so many bytes; whether it was cut off."""
+    """Kills a run once its rounds take up this many bytes; returns whether it was cut off."""
     folder = scratch.folder / out
     child = scratch.start("run", *words, "--out", out)
     until = time.monotonic() + 60

@@ -1,4 +1,4 @@
-"""What differs between two folders of kept files: every number to the bit, words to the letter."""
+"""What differs between two folders of kept files: numbers bit by bit, texts letter by letter."""
 
 import csv
 import io
@@ -68,7 +68,7 @@ class Differences:
 
 
 def opened(value: object) -> object:
-    """A text that is itself JSON, as the state of a server is, as what it says."""
+    """Parses a text that is itself JSON, as the state of a server is."""
     if isinstance(value, str) and value.startswith("{"):
         try:
             return json.loads(value)
@@ -100,7 +100,7 @@ def joined(path: str, key: object) -> str:
 
 
 def files(folder: Path) -> dict[str, Path]:
-    """The files of a folder and of those in it, by their path from there."""
+    """The files of a folder and of the folders in it, by their relative path."""
     there = (path for path in folder.rglob("*") if path.is_file())
     return {path.relative_to(folder).as_posix(): path for path in there}
 
@@ -125,7 +125,7 @@ def read(path: Path) -> object:
 
 
 def tensors(content: bytes) -> dict:
-    """The tensors of a safetensors file, every number as its bytes; where they stand does not count."""
+    """The tensors of a safetensors file, every number as its bytes; their order does not count."""
     (length,) = struct.unpack("<Q", content[:8])
     header = json.loads(content[8 : 8 + length])
     for name, tensor in header.items():

@@ -32,7 +32,7 @@ class Scratch:
         kept.mkdir(parents=True)
 
     def environment(self) -> dict[str, str]:
-        """The number of threads goes by `--threads` or by the environment, never by the machine."""
+        """The number of threads comes from `--threads` or the environment, never from the machine."""
         mine = {"RAYON_NUM_THREADS": str(1 if self.by_option else self.threads)}
         return {**os.environ, **mine}
 
@@ -53,7 +53,7 @@ class Scratch:
         )
 
     def fedstay(self, command: str, *arguments: str, told: str = "", plain: bool = False) -> str:
-        """Runs the program to its end, and gives what it printed; `plain` is without `--threads`."""
+        """Runs the program to its end, and returns what it printed; `plain` is without `--threads`."""
         words = self.arguments(command, *arguments)
         if plain:
             words = [str(self.binary), command, *arguments]
@@ -71,7 +71,7 @@ class Scratch:
         return done.stdout
 
     def write(self, name: str, content: str | bytes) -> str:
-        """A file for the program to read; gives its name."""
+        """Writes a file for the program to read; returns its name."""
         content = content.encode() if isinstance(content, str) else content
         (self.folder / name).write_bytes(content)
         return name

@@ -16,7 +16,7 @@ def report(agent: int, turn: int) -> dict:
 
 
 def private(told: dict) -> dict:
-    """The same in privacy mode: how soon it would leave, instead of its loss and target."""
+    """A report in privacy mode: τ instead of its loss and target loss."""
     norm = math.sqrt(sum(x * x for x in told["direction"]))
     tau = (told["loss"] - told["epsilon"] - 0.1) / norm
     return {"agent": told["agent"], "direction": told["direction"], "tau": tau}

@@ -86,7 +86,7 @@ def simulated(rule, **options):
 
 
 def resumed(rule, **options):
-    """Agents that die half way, then others that go on; the result is that of a run left alone."""
+    """Agents that die half way, then others that continue; the result is that of a run left alone."""
 
     def do(kept, scratch):
         options_ = {**START, **options}

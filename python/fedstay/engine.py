@@ -35,7 +35,7 @@ class Assessed(NamedTuple):
     agent: int
     loss: float
     accuracy: float | None = None
-    #: The round in which it told this loss, where it could not be asked about these weights.
+    #: The round in which it reported this loss, where it could not be asked about these weights.
     as_of: int | None = None
 
 
@@ -43,11 +43,11 @@ class Gathered(NamedTuple):
     """What came back in a round."""
 
     reports: list[Report]
-    #: Who said goodbye.
+    #: The agents that said goodbye.
     goodbyes: list[int]
-    #: Who had left and came back.
+    #: The agents that had left and came back.
     returned: list[int] = []  # noqa: RUF012
-    #: Who should have answered and did not, and why.
+    #: The agents that should have answered and did not, and why.
     faults: list[tuple[int, str]] = []  # noqa: RUF012
     #: How good the weights are for every agent, in rounds in which the engine looks.
     assessment: list[Assessed] | None = None
@@ -59,7 +59,7 @@ class Engine(Protocol):
     """Whatever reaches the agents.
 
     An engine whose agents are strangers also has `dropped(agent, why)`: it hears that a report could
-    not be used, and the round goes on without it. Without that method such a report ends the run.
+    not be used, and the round continues without it. Without that method such a report ends the run.
     """
 
     def agents(self) -> list[Member]:
@@ -68,16 +68,16 @@ class Engine(Protocol):
     def gather(
         self, *, round: int, weights: NDArray[np.float64], step_size: float, exact: bool
     ) -> Gathered:
-        """Sends the weights to those still in and collects their answers.
+        """Sends the weights to the agents still in and collects their answers.
 
         exact : whether the rule computes with losses, so that a report must carry one.
         """
 
     def assess(self, weights: NDArray[np.float64]) -> list[Assessed]:
-        """How good weights are for every agent, those who left included."""
+        """How good weights are for every agent, including those that left."""
 
     def save(self) -> str:
-        """What a restart needs, as JSON."""
+        """Returns what a restart needs, as JSON."""
 
     def restore(self, saved: str) -> Any:
         """Takes up what `save` gave."""

@@ -1,7 +1,7 @@
 """Sweeps on a Ray cluster: `pip install 'fedstay[ray]'` on every machine.
 
 Ray moves families of runs that share work to its workers, and gives those of a dead worker to
-another; the store stays here. Runs are deterministic, so that on machines with the same instructions
+another; the store stays here. Runs are deterministic, so on machines with the same instructions
 the store is the one that `fedstay sweep` would have filled on one of them.
 """
 
@@ -49,7 +49,7 @@ def sweep(
         one, Ray is started on this machine.
 
     Stops at the first family that cannot be computed, with its error; what was finished is kept, and
-    the same call goes on.
+    the same call continues.
     """
     ray = _ray()
     if threads < 1:
@@ -71,7 +71,7 @@ def sweep(
 def _dispatch(
     ray: Any, result: Sweep, families: list[list[str]], threads: int, retries: int
 ) -> Sweep:
-    """Sends families out and takes their runs in, as they come."""
+    """Sends families out and stores their runs as they arrive."""
     if _capacity(ray, threads) < 1:
         raise _core.Error(
             f"no machine of the cluster has {threads} CPUs for one family; give fewer `threads`"
@@ -84,7 +84,7 @@ def _dispatch(
         while waiting or running:
             # Clusters grow and shrink.
             while waiting and len(running) < _capacity(ray, threads) + WAITING:
-                # Another process may have been at work on the same store.
+                # Another process may have worked on the same store.
                 family = result._sweep.still_missing(waiting.pop())
                 if family:
                     running[task.remote(family, threads)] = family
@@ -99,7 +99,7 @@ def _dispatch(
 
 
 def _take_in(ray: Any, result: Sweep, running: dict[Any, list[str]], timeout: float) -> None:
-    """Keeps what is finished; then, if something failed, says so."""
+    """Stores what is finished; then, if something failed, raises that."""
     failed: Exception | None = None
     done, _ = ray.wait(list(running), timeout=timeout)
     while done:
@@ -138,7 +138,7 @@ def _fetch(ray: Any, reference: Any, family: list[str]) -> str:
     except ray.exceptions.RayError as error:
         raise _core.Error(
             f"a family of {len(family)} runs was lost with its workers ({error}); is there enough "
-            "memory? Finished runs are kept: the same call goes on. The first of them:\n"
+            "memory? Finished runs are kept: the same call continues. The first of them:\n"
             + family[0]
         ) from None
 
@@ -161,7 +161,7 @@ class Progress:
         self.show(0)
 
     def show(self, computed: int) -> None:
-        """So many runs are computed."""
+        """Shows how many runs are computed."""
         if not self._shown:
             return
         minutes = (time.monotonic() - self._since) / 60
@@ -171,6 +171,6 @@ class Progress:
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
     def end(self) -> None:
-        """Takes the line away."""
+        """Clears the line."""
         if self._shown:
             print("\r\033[K", end="", file=sys.stderr, flush=True)

@@ -17,7 +17,7 @@ __all__ = ["Departure", "Picture", "Result", "read"]
 
 
 class Departure(NamedTuple):
-    """An agent that left: its name (its number, where it has no other), and in which round."""
+    """An agent that left: its name (its number, if it has no name), and the round."""
 
     agent: int | str
     round: int
@@ -25,7 +25,7 @@ class Departure(NamedTuple):
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawing; shows itself in a notebook."""
+    """A drawing, which a notebook shows by itself."""
 
     svg: str
 
@@ -34,7 +34,7 @@ class Picture:
 
 
 class Result:
-    """A run that is over, or the part of one that there is so far (see `fedstay.read`).
+    """A run that is over, or what there is so far of one (see `fedstay.read`).
 
     >>> import fedstay
     >>> result = fedstay.run(set={"problem.kind": "observation-3", "rule.kind": "fedavg"})
@@ -65,12 +65,12 @@ class Result:
 
     @property
     def verdict(self) -> str | None:
-        """What the departures did: "retained", "benign", "harmful", or "unknown"."""
+        """What the departures did: "retained", "unsatisfied", "benign", "harmful" or "unknown"."""
         return self.summary["verdict"] if self.summary else None
 
     @property
     def content(self) -> int | None:
-        """How many agents the delivered model satisfies, of those who could be asked."""
+        """How many agents the delivered model satisfies, of those that could be asked."""
         if self.summary is None:
             return None
         if "content" in self.summary:
@@ -87,7 +87,7 @@ class Result:
     @property
     def is_good(self) -> bool:
         """Whether the run ended as one hopes: somebody is content, no departure did harm, and there
-        is nothing to warn of."""
+        is nothing to warn about."""
         return self.verdict in ("retained", "benign") and bool(self.content) and not self.warnings
 
     @property
@@ -97,7 +97,7 @@ class Result:
 
     @property
     def left(self) -> list[Departure]:
-        """Who left, in the order in which they did."""
+        """The agents that left, in order."""
         return [
             Departure(self._names.get(agent, agent), line["round"])
             for line in self._lines
@@ -106,7 +106,7 @@ class Result:
 
     @property
     def faults(self) -> list[tuple[int, int | str, str]]:
-        """Who should have answered and did not: round, agent, why. A fault is not a departure."""
+        """Agents that should have answered and did not: round, agent, why. These are not departures."""
         return [
             (line["round"], self._names.get(agent, agent), why)
             for line in self._lines
@@ -115,12 +115,12 @@ class Result:
 
     @property
     def lines(self) -> list[dict[str, Any]]:
-        """The rounds as rounds.jsonl has them."""
+        """The rounds, as in rounds.jsonl."""
         return self._lines
 
     @property
     def columns(self) -> dict[str, list[Any]]:
-        """The rounds as columns: one entry a round, one loss column an agent (`loss.NAME`)."""
+        """The rounds as columns: one entry per round, one loss column per agent (`loss.NAME`)."""
         columns: dict[str, list[Any]] = {
             name: []
             for name in ("round", "mean_loss", "d", "left", "faults", "case", "step_size",
@@ -152,13 +152,13 @@ class Result:
 
     @property
     def rounds(self) -> Any:
-        """One row a round: a pandas or a polars frame, whichever is installed, else `columns`."""
+        """One row per round: a pandas or a polars frame, whichever is installed, else `columns`."""
         return frame(self.columns)
 
     def plot(self, path: str | Path | None = None) -> Picture:
-        """The run drawn: losses, who is held, who left, and how good the delivered model (◆) is.
+        """Draws the run: losses, who is about to leave, who left, how good the delivered model (◆) is.
 
-        With a path (.svg or .png) also a file.
+        With a path (.svg or .png) it also writes a file.
         """
         run = self._header, self._rounds
         picture = Picture(_core.draw(*run, "svg", self._summary).decode())
@@ -186,7 +186,7 @@ def from_outcome(outcome: _core.Outcome, folder: str | Path | None) -> Result:
 
 
 def read(folder: str | Path) -> Result:
-    """A run's folder read back: over, running, or cut off; the simulator's, Flower's, anybody's."""
+    """Reads a run's folder: over, running, or cut off; the simulator's, Flower's, anybody's."""
     folder = Path(folder)
     header, rounds = _core.read_folder(folder)
     summary = folder / "summary.json"

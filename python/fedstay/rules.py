@@ -1,7 +1,7 @@
 """Rules: how a server turns the reports of a round into a step.
 
-One class per rule, with the names and the defaults a configuration has; a test holds them against the
-list of the core. Wherever a rule is asked for, its name ("ada-gd") or a dict as in TOML
+One class per rule, with the names and the defaults a configuration has; a test compares them with the
+list of the core. Wherever a rule is expected, its name ("ada-gd") or a dict as in TOML
 (`{"kind": "ada-gd", "delta": 0.02}`) will do as well, and so will an object of your own: see `CustomRule`.
 """
 
@@ -37,8 +37,8 @@ __all__ = [
 class Rule:
     """What all rules have in common.
 
-    epsilon: the loss at which agents leave that bring no precision of their own. An agent's precision
-        is the agent's: one that comes with its report, or with the agent, counts before this one.
+    epsilon: the target loss of agents that bring none of their own. One that comes with a report, or
+        with the agent, takes precedence over this one.
 
     >>> import fedstay
     >>> fedstay.QFedAvg(q=2.0).to_dict()
@@ -62,21 +62,21 @@ class Step(NamedTuple):
     step: Any
     #: Why the run ends here: everybody is content enough, or no step helps anybody.
     stop: Literal["settled", "stalled"] | None = None
-    #: Whom the rule predicts to leave, for the records; the usual first-order prediction unless given.
+    #: The agents that are about to leave, for the records; the first-order prediction unless given.
     about_to_leave: Sequence[int] | None = None
 
 
 class CustomRule(Protocol):
-    """A rule of your own: any object with `aggregate`, wherever a rule is asked for.
+    """A rule of your own: any object with `aggregate`, wherever a rule is expected.
 
     It may also have
 
-    name : str, which headers, summaries and drawings call it; the name of its class unless given.
-    epsilon : float, the loss at which agents leave that bring no precision of their own.
+    name : str, its name in headers, summaries and drawings; that of its class unless given.
+    epsilon : float, the target loss of agents that bring none of their own.
     save() -> str and restore(text) : what it remembers between rounds. Without them a run is kept in
         its folder like any other, but cannot be resumed.
 
-    The server works on a deep copy, taken anew for every step: a step that fails leaves no trace in the
+    The server works on a deep copy, taken afresh for every step: a step that fails leaves no trace in the
     rule, and the object that was given never changes, so that it can be used for the next run.
 
     >>> import fedstay
@@ -100,7 +100,7 @@ RuleLike = Rule | CustomRule | str | Mapping[str, Any]
 
 
 def usual_epsilon(rule: Any) -> float | None:
-    """The precision that a rule was given for agents that bring none."""
+    """The target loss that a rule was given for agents that bring none."""
     epsilon: float | None = getattr(rule, "epsilon", None)
     return epsilon
 
@@ -139,11 +139,11 @@ class AdaGd(Rule):
     """Predicts who is about to leave and moves only where their losses stay as they are.
 
     delta: the slack in the prediction. Larger: agents are held earlier and end farther from their
-        precision. The theorem wants 0 < delta <= epsilon.
-    on_settled: what to do when everybody is predicted to leave: "stop", or "halve" the step size.
+        target loss. The theorem wants 0 < delta <= epsilon.
+    on_settled: what to do when everybody is about to leave: "stop", or "halve" the step size.
     projection: False is the control that shows what the projection itself does.
-    margin: added to every agent's precision in the prediction, against agents that leave early.
-    horizon: adds horizon times the squared length of the agent's gradient, too.
+    margin: added to every agent's target loss in the prediction, against agents that leave early.
+    horizon: also adds horizon times the squared length of the agent's gradient.
 
     Reference: Han, Patel, Shao, Wang, arXiv 2311.16459, Algorithm 2.
     """
@@ -160,16 +160,16 @@ class AdaGd(Rule):
 class Retain(Rule):
     """The shortest step to where all are nearly content that keeps each above its floor; then lands.
 
-    delta: how far above its precision every agent is kept. Larger: more room for misses, and agents
-        end farther from their precision.
+    delta: how far above its target loss every agent is kept. Larger: more room for misses, and agents
+        end farther from their target loss.
     base: where to go where no floor is in the way: "level" (the shortest step after which everybody
         is predicted to be near) or "descent" (down the mean direction, by the step size).
     floors: False is the control without floors, for agents that never leave.
     trust: keep steps within a radius in which predictions held: "auto" (for float32 gradients),
         "region" (always) or "proof" (never: convex losses, exact gradients).
-    landing: whether to bring everybody under their precision at the end.
-    margin: added to every agent's precision for its floor, against agents that leave early.
-    horizon: adds horizon times the squared length of the agent's gradient, too.
+    landing: whether to bring everybody under their target loss at the end.
+    margin: added to every agent's target loss for its floor, against agents that leave early.
+    horizon: also adds horizon times the squared length of the agent's gradient.
     smoothness: a constant H such that every loss is H-smooth, which certifies the landing.
 
     Reference: this project.
@@ -188,7 +188,7 @@ class Retain(Rule):
 
 @dataclass(frozen=True, kw_only=True)
 class MwFed(Rule):
-    """Multiplicative weights: more of those who are not content.
+    """Multiplicative weights: agents that are not content count more.
 
     c: the factor for agents that are not content; 1 is the plain mean.
     variant: the weights are those of the answers, "weight", or set the samples too, "load".
@@ -205,7 +205,7 @@ class MwFed(Rule):
 
 @dataclass(frozen=True, kw_only=True)
 class MaxFl(Rule):
-    """As many agents as possible under their requirement; pulls at those who are near it.
+    """As many agents as possible under their requirement; favours those that are near it.
 
     reading: weigh by the objective's "gradient" or by the "sigmoid" itself.
     rho: the requirement of every agent; its own epsilon unless given.
@@ -241,7 +241,7 @@ class QFedAvg(Rule):
 class Afl(Rule):
     """The best model for the worst mixture of the agents.
 
-    gamma: the step size of the mixture: larger turns to the worst agent sooner, and may swing.
+    gamma: the step size of the mixture: a larger one turns to the worst agent sooner, and may swing.
     delta: widens the forecast of departures and changes no step.
 
     Reference: Mohri, Sivek, Suresh, ICML 2019.
@@ -288,7 +288,7 @@ class FedFv(Rule):
 class PcGrad(Rule):
     """Each gradient is projected off those it conflicts with, in random order.
 
-    seed: of the orders; the experiment's seed does not change it.
+    seed: the seed of the orders; the experiment's seed does not change it.
     delta: widens the forecast of departures and changes no step.
 
     Reference: Yu, Kumar, Gupta, Levine, Hausman, Finn, NeurIPS 2020.

@@ -15,7 +15,7 @@ __all__ = ["flat"]
 def flat(keys: Mapping[str, Any], inside: str = "") -> list[tuple[str, str]]:
     """A nested mapping as `a.b` with values as TOML writes them.
 
-    The precision that a rule brings counts only where none is given.
+    The target loss that a rule brings counts only where none is given.
     """
     pairs: list[tuple[str, str]] = []
     for key, value in keys.items():

@@ -22,7 +22,7 @@ __all__ = ["Agent", "run", "simulate"]
 
 
 class Agent(Protocol):
-    """Whatever can tell its loss and its gradient at given weights.
+    """Whatever can compute its loss and its gradient at given weights.
 
     It may also have `epsilon` (the loss at which it leaves), `behaviour` (how it decides), `samples`,
     `loss(weights)` and `accuracy(weights)`.
@@ -58,7 +58,7 @@ class LocalAgents:
             )
             for index, (agent, common) in enumerate(zip(self._agents, dealt, strict=True))
         ]
-        #: The last gradient of those who may repeat it.
+        #: The last gradients of agents that may repeat them.
         self._last: dict[int, NDArray[Any]] = {}
         self._dtype = dtype
 
@@ -81,7 +81,7 @@ class LocalAgents:
         return float(epsilon[index])
 
     def agents(self) -> list[Member]:
-        """Everybody."""
+        """Everybody who takes part, by number."""
         everybody = zip(self._participants, self._names, strict=True)
         return [
             Member(index, participant.epsilon, name, participant.behaviour)
@@ -91,7 +91,7 @@ class LocalAgents:
     def gather(
         self, *, round: int, weights: NDArray[np.float64], step_size: float, exact: bool
     ) -> Gathered:
-        """Sends the weights to those still in, and collects what they say."""
+        """Sends the weights to the agents still in, and collects their answers."""
         gathered = Gathered([], [], [])
         sent = weights.astype(self._dtype, copy=False)
         for index, participant in enumerate(self._participants):
@@ -114,7 +114,7 @@ class LocalAgents:
         return gathered
 
     def _report(self, index: int, loss: float, gradient: Any) -> _core.Report:
-        """What an agent that stays tells."""
+        """The report of an agent that stays."""
         participant = self._participants[index]
         if participant.repeats:
             if participant.works or index not in self._last:
@@ -127,7 +127,7 @@ class LocalAgents:
         )
 
     def assess(self, weights: NDArray[np.float64]) -> list[Assessed]:
-        """How good weights are for everybody, those who left included."""
+        """How good weights are for every agent, including those that left."""
         sent = weights.astype(self._dtype, copy=False)
         assessed = []
         for index, agent in enumerate(self._agents):
@@ -151,7 +151,7 @@ class LocalAgents:
         state = json.loads(saved)
         if not isinstance(state, dict) or "participants" not in state:
             raise _core.Error(
-                "the checkpoint does not say who has left, so this run cannot be resumed; start it anew "
+                "the checkpoint does not say who has left, so this run cannot be resumed; start it again "
                 "in another folder"
             )
         for participant, text in zip(self._participants, state["participants"], strict=True):
@@ -163,7 +163,7 @@ class LocalAgents:
 
 
 def descended(agent: Agent, weights: NDArray[Any], steps: int, rate: float) -> float:
-    """An agent's loss after so many gradient steps of its own."""
+    """An agent's loss after this many gradient steps of its own."""
     weights = weights.copy()
     for _ in range(steps):
         weights -= rate * np.asarray(agent.loss_and_grad(weights)[1]).reshape(weights.shape)
@@ -194,7 +194,7 @@ def simulate(
     rule : Rule, str, dict or an object of your own
         How the server aggregates: `fedstay.AdaGd()`, "fedavg", anything with `aggregate(round)` …
     weights : array
-        Where training starts. Agents receive the weights in its precision; the server keeps float64.
+        Where training starts. Agents receive the weights in its dtype; the server keeps float64.
     step_size : float
         The server's step size.
     epsilon : float or list
@@ -204,9 +204,9 @@ def simulate(
     policy : str or dict, optional
         What the server does around the rule: "early-stop", "keep-best", "guard".
     seed : int
-        Deals a mixed population's behaviours out; the agents' own randomness is theirs.
+        Assigns the behaviours of a mixed population; agents use their own randomness.
     out : path, optional
-        Keep the run in this folder, as `fedstay run` does; with `resume`, go on with the run there.
+        Keep the run in this folder, as `fedstay run` does; with `resume`, continue the run there.
 
     >>> import numpy as np, fedstay
     >>> class Bowl:  # wants to be at `centre`

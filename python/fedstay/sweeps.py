@@ -18,7 +18,7 @@ __all__ = ["Sweep", "sweep"]
 class Sweep:
     """A sweep's results: those runs of its file that are in its store.
 
-    The store is an SQLite file that `fedstay sweep` reads and goes on with, and the other way round.
+    The store is an SQLite file that `fedstay sweep` can read and continue, and the other way round.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Sweep:
 
     @property
     def columns(self) -> dict[str, list[Any]]:
-        """One entry a run: its settings, whether it finished, who left, accuracies and losses."""
+        """One entry per run: its settings, whether it finished, who left, accuracies and losses."""
         return self._sweep.columns(False)
 
     @property
@@ -61,7 +61,7 @@ class Sweep:
 
     @property
     def series(self) -> Any:
-        """One row a round in which everybody was measured, for all runs."""
+        """One row per round in which everybody was measured, for all runs."""
         return frame(self._sweep.columns(True))
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Columns as whatever table people have."""
+"""Columns as a table of whichever library is installed."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ pub(crate) fn described<T: DeserializeOwned>(
     let text: String = py.import("json")?.call_method1("dumps", (dict,))?.extract()?;
     serde_json::from_str(&text).map_err(|why| {
         let names: Vec<&str> = names.iter().map(|entry| entry.name).collect();
-        error(format!("{text} is no {what}: {why}; there are {}", names.join(", ")))
+        error(format!("{text} is not a {what}: {why}; there are {}", names.join(", ")))
     })
 }
 
@@ -36,7 +36,7 @@ pub(crate) enum Numbers {
     F64(Py<PyArray1<f64>>),
 }
 
-/// The same, borrowed for as long as it is read.
+/// A vector that belongs to Python, borrowed for as long as it is read.
 pub(crate) enum Held<'py> {
     F32(PyReadonlyArray1<'py, f32>),
     F64(PyReadonlyArray1<'py, f64>),

@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use toml::Table;
 
-/// Runs rounds with the agents of `engine` until the rule stops, nobody is left, or `rounds` are over.
+/// Runs rounds with the agents of `engine` until the rule stops, nobody is left, or `rounds` are
+/// over.
 ///
 /// `engine` is a `fedstay.engine.Engine`; `fedstay.simulate` and `fedstay.flower` have one each.
 /// `settings` (JSON) goes to config.toml under its own name, `layout` names the tensors of
@@ -89,7 +90,7 @@ pub(crate) fn drive(
     Outcome::new(session.header(), &lines, &summary, session.server().delivered())
 }
 
-/// Makes the folder of a new run; or takes up the run that was cut off there, with its lines.
+/// Creates the folder of a new run, or continues the run that was cut off there, with its lines.
 fn open(
     path: &Path,
     config: &str,
@@ -133,7 +134,7 @@ fn config(
     table.insert("on".into(), header.on.clone().into());
     let section = |value: Result<Table, toml::ser::Error>| value.map_err(error);
     let rule = match server.rule() {
-        // Its parameters are the program's to keep.
+        // The parameters of a rule from outside are for its own program to keep.
         Rule::Custom(rule) => [("kind", "custom"), ("name", rule.name())]
             .map(|(key, value)| (key.to_owned(), value.into()))
             .into_iter()

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::borrow::Cow;
 
-/// `fedstay.engine.Member`.
+/// One agent that takes part, as `fedstay.engine.Member` has it.
 #[derive(FromPyObject, Clone, PartialEq)]
 struct Member {
     id: u64,
@@ -21,7 +21,7 @@ struct Member {
     behaviour: Option<String>,
 }
 
-/// `fedstay.engine.Assessed`.
+/// How good weights are for one agent, as `fedstay.engine.Assessed` has it.
 #[derive(FromPyObject)]
 struct Assessed {
     agent: u64,
@@ -30,7 +30,7 @@ struct Assessed {
     as_of: Option<u32>,
 }
 
-/// `fedstay.engine.Gathered`.
+/// What came back in a round, as `fedstay.engine.Gathered` has it.
 #[derive(FromPyObject)]
 struct Answers<'py> {
     reports: Vec<Bound<'py, Report>>,
@@ -41,7 +41,7 @@ struct Answers<'py> {
     too_few: bool,
 }
 
-/// Asks a Python object for everything; `raised` keeps the exception when it raises one.
+/// Asks a Python object for everything; `raised` keeps an exception that it raises.
 pub(crate) struct PyEngine<'py> {
     object: Bound<'py, PyAny>,
     dimension: usize,
@@ -60,7 +60,7 @@ impl<'py> PyEngine<'py> {
         Ok(Self { object, dimension, held: Vec::new(), roll, raised })
     }
 
-    /// Who takes part now; whether that has changed.
+    /// Asks who takes part now; returns whether that has changed.
     fn call_the_roll(&mut self) -> PyResult<bool> {
         let roll: Vec<Member> = self.object.call_method0("agents")?.extract()?;
         let changed = roll != self.roll;
@@ -76,7 +76,7 @@ impl<'py> PyEngine<'py> {
 
     fn ask(&mut self, call: &Call<'_>) -> PyResult<(Answers<'py>, bool)> {
         let py = self.object.py();
-        // Ctrl-C between two rounds.
+        // Ctrl-C is noticed between two rounds.
         py.check_signals()?;
         let arguments = PyDict::new(py);
         arguments.set_item("round", call.round)?;

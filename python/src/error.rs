@@ -57,19 +57,19 @@ pub(crate) fn blame(message: impl ToString, agent: Option<AgentId>) -> PyErr {
 
 fn with_agent(error: PyErr, agent: Option<AgentId>) -> PyErr {
     Python::attach(|py| {
-        // A plain exception takes any attribute; were it not so, the message still names the agent.
+        // A plain exception takes any attribute; even if it did not, the message names the agent.
         let _ = error.value(py).setattr("agent", agent.map(|agent| agent.0));
     });
     error
 }
 
-/// The core's errors, with the agent they carry.
+/// An error of the core, with the agent it carries.
 pub(crate) fn from_core(error: fedstay::Error) -> PyErr {
     let agent = error.agent();
     blame(error, agent)
 }
 
-/// What went wrong, and why.
+/// An error with what went wrong, and why.
 pub(crate) fn with_sources(error: &dyn std::error::Error) -> String {
     let sources = std::iter::successors(error.source(), |cause| cause.source());
     sources.fold(error.to_string(), |told, cause| format!("{told}: {cause}"))

@@ -1,7 +1,7 @@
 //! The Python wheel `fedstay`: a thin layer over the core, the simulator and the drawings.
 //!
-//! Nothing is decided here. Rules, behaviours and policies are what the core lists; the loop, the
-//! records and the verdict are the core's; Python gets them under the same names.
+//! It has no logic of its own. Rules, behaviours and policies are what the core lists; the loop,
+//! the records and the verdict are the core's; Python gets them under the same names.
 
 mod convert;
 mod drive;

@@ -1,4 +1,4 @@
-//! What there is, by the names a configuration uses, and behaviours for agents on this side.
+//! What can be listed, by the names a configuration uses, and behaviours for agents in Python.
 
 use crate::convert::described;
 use crate::error::{Raised, error, from_core};
@@ -7,7 +7,7 @@ use fedstay::list::Entry;
 use fedstay::{AgentId, Aggregator, Choice, Decide, Policy, Rule, View};
 use pyo3::prelude::*;
 
-/// What there is of `what` ("rules", "policies" or "behaviours"): name, one sentence, reference.
+/// The list of "rules", "policies" or "behaviours": name, one sentence, reference.
 #[pyfunction]
 pub(crate) fn listed(what: &str) -> PyResult<Vec<(&'static str, &'static str, &'static str)>> {
     let list: &[Entry] = match what {
@@ -25,7 +25,7 @@ pub(crate) fn keys() -> Vec<(&'static str, &'static str, &'static str)> {
     fedstay_sim::experiment::KEYS.iter().map(|key| (key.name, key.example, key.about)).collect()
 }
 
-/// A rule with all its parameters, as JSON; raises for one that there is not.
+/// A rule with all its parameters, as JSON; raises for one that does not exist.
 #[pyfunction]
 pub(crate) fn complete_rule(rule: &Bound<'_, PyAny>) -> PyResult<String> {
     let rule = crate::rule::read(rule, &Raised::default())?;
@@ -33,7 +33,7 @@ pub(crate) fn complete_rule(rule: &Bound<'_, PyAny>) -> PyResult<String> {
     serde_json::to_string(&rule).map_err(error)
 }
 
-/// Refuses a rule that sets loads where nobody applies them: such a run would be another rule's.
+/// Refuses a rule that sets loads where nobody applies them: the run would follow another rule.
 #[pyfunction]
 pub(crate) fn refuse_loads(rule: &Bound<'_, PyAny>, place: &str) -> PyResult<()> {
     let rule = crate::rule::read(rule, &Raised::default())?;
@@ -48,9 +48,9 @@ pub(crate) fn no_loads(rule: &str, place: &str) -> String {
     )
 }
 
-/// The step size from which on an agent counts as about to leave: (loss − epsilon − delta)/norm.
+/// The smallest step size at which an agent is about to leave: (loss − epsilon − delta)/norm.
 ///
-/// An agent may send it in the place of its loss and its epsilon; ADA-GD then decides the same.
+/// An agent may send it instead of its loss and its epsilon; ADA-GD then decides the same.
 ///
 /// >>> import fedstay
 /// >>> round(fedstay.tau(loss=1.0, epsilon=0.1, delta=0.05, norm=2.0), 6)
@@ -61,7 +61,7 @@ pub(crate) fn tau(loss: f64, epsilon: f64, delta: f64, norm: f64) -> f64 {
     fedstay::tau(loss, epsilon, delta, norm)
 }
 
-/// How an agent decides whether to go on: a name such as "threshold" or a dict as in TOML.
+/// How an agent decides whether to stay: a name such as "threshold" or a dict as in TOML.
 ///
 /// >>> import fedstay
 /// >>> fedstay.Behaviour("threshold").leaves(loss=0.09, epsilon=0.1)
@@ -81,8 +81,8 @@ impl Behaviour {
 
     /// Whether the agent leaves, or, if it is not `present`, stays away.
     ///
-    /// `descended(steps, rate)` gives its loss after so many private gradient steps, for behaviours
-    /// that look ahead; `step_size` is the server's.
+    /// `descended(steps, rate)` gives its loss after this many private gradient steps, for
+    /// behaviours that look ahead; `step_size` is the server's.
     #[pyo3(signature = (*, loss, epsilon, round=1, agent=0, present=true, step_size=0.0,
         descended=None))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
@@ -103,7 +103,7 @@ impl Behaviour {
         Ok(choice == Choice::Leave)
     }
 
-    /// The loss it tells in the place of the true one.
+    /// The loss it reports instead of the true one.
     fn told(&self, loss: f64) -> f64 {
         self.inner.manner().told(loss)
     }
@@ -115,7 +115,7 @@ impl Behaviour {
         self.inner.manner().works
     }
 
-    /// Whether, having left, it goes on looking and may come back.
+    /// Whether, having left, it still looks at the model and may come back.
     #[getter]
     fn comes_back(&self) -> bool {
         self.inner.comes_back()
@@ -127,13 +127,13 @@ impl Behaviour {
         self.inner.repeats()
     }
 
-    /// One behaviour an agent: the same for all, or a mixed population's, dealt out by the seed.
+    /// One behaviour per agent: the same for all, or a mixed population's, assigned by the seed.
     fn assign(&self, agents: usize, seed: u64) -> PyResult<Vec<Self>> {
         let dealt = self.inner.assign(agents, fedstay::Seed(seed)).map_err(from_core)?;
         Ok(dealt.into_iter().map(|inner| Self { inner }).collect())
     }
 
-    /// Its name.
+    /// The name of the behaviour.
     #[getter]
     fn name(&self) -> &'static str {
         self.inner.name()
@@ -145,7 +145,7 @@ impl Behaviour {
 }
 
 impl Behaviour {
-    /// A name, a dict, another behaviour, or nothing for the usual one.
+    /// Reads a name, a dict, another behaviour, or nothing for the default one.
     pub(crate) fn read(value: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let Some(value) = value else { return Ok(Self { inner: Default::default() }) };
         if let Ok(other) = value.cast::<Self>() {
@@ -156,7 +156,7 @@ impl Behaviour {
         Ok(Self { inner })
     }
 
-    /// The core's, for labels.
+    /// The core's behaviour, for labels.
     pub(crate) fn inner(&self) -> &fedstay::Behaviour {
         &self.inner
     }

@@ -13,10 +13,10 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How often Ctrl-C is looked for.
+/// How often Ctrl-C is checked for.
 const LOOKS_UP: Duration = Duration::from_millis(200);
 
-/// Keeps the lines, and lets Ctrl-C through.
+/// A book that keeps the lines and lets Ctrl-C through.
 struct Lines {
     rounds: Vec<RoundLine>,
     looked: Instant,
@@ -37,9 +37,10 @@ impl Book for Lines {
     }
 }
 
-/// Runs an experiment (TOML text, or the default one, with keys set on top) in the native simulator.
+/// Runs an experiment (TOML text, or the default one, with keys set on top) in the native
+/// simulator.
 ///
-/// With `out` the run is kept in a folder; with `resume` it goes on with the one in that folder.
+/// With `out` the run is kept in a folder; with `resume` it continues the one in that folder.
 #[pyfunction]
 #[pyo3(signature = (text, set=Vec::new(), *, out=None, resume=false, threads=None))]
 pub(crate) fn run_experiment(
@@ -83,7 +84,9 @@ fn run(
             before = read_rounds(&path.join("rounds.jsonl"))?.rounds;
             (trial, Some(folder))
         }
-        (None, true) => return Err("`resume` needs `out`, the folder to go on in".to_owned()),
+        (None, true) => {
+            return Err("`resume` needs `out`, the folder of the run to continue".to_owned());
+        }
         (out, false) => {
             let text = text.map_or_else(|| default_under(DEFAULT, set), |text| Ok(text.to_owned()));
             let experiment = text.and_then(|text| Experiment::parse(&text, set));
@@ -102,7 +105,7 @@ fn run(
     let (header, rounds) = (trial.header().clone(), lines.rounds);
     let mut recorded = Recorded { header, rounds, unreadable: Vec::new() };
     if let Some(folder) = &mut folder {
-        // What the command line had asked for when the run was begun there.
+        // What the command line had asked for when it began the run.
         if folder.asked().counterfactual {
             let without = Trial::nobody_leaves(trial.experiment().clone());
             let without = without.map_err(|why| why.to_string())?.counterfactual(&mut []);

@@ -1,4 +1,4 @@
-//! What a run left, as Python takes it: JSON of the records, and the delivered weights.
+//! What a run left, for Python: its records as JSON, and the delivered weights.
 
 use crate::error::error;
 use fedstay::record::{Header, RoundLine, Summary};
@@ -64,7 +64,7 @@ impl Outcome {
     }
 }
 
-/// Header and rounds of a folder, as JSON: of a run that is over, running, or cut off.
+/// The header and rounds of a folder, as JSON, whether the run is over, running, or cut off.
 #[pyfunction]
 pub(crate) fn read_folder(path: PathBuf) -> PyResult<(String, Vec<String>)> {
     let recorded = read_rounds(&path.join("rounds.jsonl")).map_err(error)?;
@@ -73,8 +73,8 @@ pub(crate) fn read_folder(path: PathBuf) -> PyResult<(String, Vec<String>)> {
     Ok((serde_json::to_string(&recorded.header).map_err(error)?, rounds.map_err(error)?))
 }
 
-/// Draws a run from its header and rounds, as "svg" or "png"; one that is over ends in what its summary
-/// says of the delivered model.
+/// Draws a run from its header and rounds, as "svg" or "png"; one that is over ends in what its
+/// summary says of the delivered model.
 #[pyfunction]
 #[pyo3(signature = (header, rounds, form, summary=None))]
 pub(crate) fn draw<'py>(
@@ -84,7 +84,7 @@ pub(crate) fn draw<'py>(
     form: &str,
     summary: Option<&str>,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    // A summary that another version wrote is no reason not to draw the rounds.
+    // The rounds are drawn even where the summary is of another version.
     let summary: Option<Summary> = summary.and_then(|text| serde_json::from_str(text).ok());
     let header: Header = serde_json::from_str(header).map_err(error)?;
     let on = if header.own { DecidesOn::Own } else { DecidesOn::Received };

@@ -5,11 +5,11 @@ use crate::lists::Behaviour;
 use fedstay::{AgentId, Decide, Evidence};
 use pyo3::prelude::*;
 
-/// What an agent on this side finds out; looking ahead is left to Python.
+/// What an agent in Python finds out; looking ahead is left to Python.
 pub(crate) struct Sight<'py> {
     loss: f64,
     step_size: f64,
-    /// From a number of private steps and their size to the loss after them.
+    /// Gives the loss after a number of private steps of some size.
     descended: Option<Bound<'py, PyAny>>,
     failure: Option<PyErr>,
 }
@@ -19,7 +19,7 @@ impl<'py> Sight<'py> {
         Self { loss, step_size, descended, failure: None }
     }
 
-    /// Raises what was raised while somebody looked.
+    /// Raises the exception that was raised while the agent looked.
     pub(crate) fn done(self) -> PyResult<()> {
         self.failure.map_or(Ok(()), Err)
     }
@@ -66,11 +66,11 @@ impl Participant {
         Ok(Self(fedstay::Participant::new(AgentId(agent), epsilon, behaviour)))
     }
 
-    /// Decides about the weights of a round, given its loss there: "reports", "returns", "leaves" or
-    /// "stays-away".
+    /// Decides about the weights of a round, given its loss there: "reports", "returns", "leaves"
+    /// or "stays-away".
     ///
-    /// `descended(steps, rate)` gives its loss after so many private gradient steps, for behaviours
-    /// that look ahead; `step_size` is the server's.
+    /// `descended(steps, rate)` gives its loss after this many private gradient steps, for
+    /// behaviours that look ahead; `step_size` is the server's.
     #[pyo3(signature = (*, loss, round, step_size=0.0, descended=None))]
     fn answer(
         &mut self,
@@ -85,7 +85,8 @@ impl Participant {
         Ok(answer.name())
     }
 
-    /// The loss it tells in the round it has just decided to stay in, which need not be the true one.
+    /// The loss it reports in the round it has just decided to stay in, which need not be the true
+    /// one.
     fn told(&self, loss: f64) -> f64 {
         self.0.manner().told(loss)
     }

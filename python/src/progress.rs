@@ -1,5 +1,5 @@
-//! One line on standard error that says how far a run or a sweep is. Quiet where standard error is not
-//! a terminal, as in a notebook or a log.
+//! One line on standard error that says how far a run or a sweep is. Quiet where standard error is
+//! not a terminal, as in a notebook or a log.
 
 use fedstay::{Book, Error, RoundRecord};
 use fedstay_draw::words::{RunProgress, duration};
@@ -10,14 +10,14 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// The line shows itself once the work has taken this long.
+/// The line appears once the work has taken this long.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// How often it is written anew.
+/// How often it is rewritten.
 const BETWEEN_LINES: Duration = Duration::from_millis(100);
-/// Back to the beginning of the line, and clear it.
+/// Returns to the beginning of the line and clears it.
 const ANEW: &str = "\r\x1b[2K";
 
-/// A line that is written over again and again.
+/// A line on the terminal that is overwritten in place.
 struct Line {
     since: Instant,
     last: Option<Instant>,
@@ -46,7 +46,7 @@ impl Line {
     }
 }
 
-/// A terminal that has gone away is not a reason to stop the work.
+/// Writes to the terminal; one that has gone away is not a reason to stop the work.
 fn write(text: &str) {
     let mut out = stderr().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
@@ -66,7 +66,7 @@ impl Progress {
         Self { line: Line::new(), rounds, seen: RunProgress::default() }
     }
 
-    /// Takes the line away.
+    /// Clears the line.
     pub(crate) fn finish(self) {
         self.line.clear();
     }
@@ -92,7 +92,7 @@ impl SweepProgress {
         Self(Mutex::new(Line::new()))
     }
 
-    /// Takes the line away.
+    /// Clears the line.
     pub(crate) fn finish(self) {
         self.line().clear();
     }

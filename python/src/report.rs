@@ -1,4 +1,4 @@
-//! `Report`: what an agent tells, with vectors that stay where they are.
+//! `Report`: what an agent reports, with vectors that stay where they are.
 
 use crate::convert::{Held, Numbers};
 use crate::error::blame;
@@ -8,9 +8,10 @@ use pyo3::prelude::*;
 /// One agent's answer to one broadcast.
 ///
 /// `direction` is the gradient at the weights the agent received or, after several local steps, the
-/// mean of the gradients along its way. NumPy arrays of float32 or float64 are read where they are;
-/// they must not change until the step is done. An agent tells its `loss` and the `epsilon` at which
-/// it is content (unless the rule has one for all), or, to keep both to itself, `tau` alone.
+/// mean of the gradients along its path. NumPy arrays of float32 or float64 are read where they
+/// are; they must not change until the step is done. An agent reports its `loss` and the `epsilon`
+/// at which it is content (unless the rule has one for all), or, to keep both to itself, `tau`
+/// alone.
 ///
 /// Parameters
 /// ----------
@@ -21,17 +22,17 @@ use pyo3::prelude::*;
 /// loss, epsilon : float
 ///     Its loss at the weights it received, and the loss at which it leaves.
 /// standard_error : float, optional
-///     Of the loss, where that is an estimate from a sample: rules then keep more distance.
+///     The standard error of a loss that is an estimate from a sample: rules then keep more distance.
 /// at_least : bool
-///     The loss is only known to be at least this.
+///     Whether the loss is only a lower bound.
 /// tau : float, optional
-///     In the place of loss and epsilon: see `fedstay.tau`.
+///     Sent instead of loss and epsilon: see `fedstay.tau`.
 /// gradient : array, optional
-///     The gradient at the received weights, where `direction` is not it.
+///     The gradient at the received weights, where `direction` is something else.
 /// reach : float, optional
 ///     The sum of the local step sizes; the server's step size unless given.
 /// samples : int
-///     How many samples stand behind the report.
+///     The number of samples behind the report.
 ///
 /// >>> import fedstay
 /// >>> fedstay.Report(3, [1.0, 0.0], loss=0.2, epsilon=0.1)
@@ -46,7 +47,7 @@ pub(crate) struct Report {
     samples: u64,
 }
 
-/// Where the agent stands; without an ε it is the rule's.
+/// How close the agent is to leaving; without an ε of its own, the rule's counts.
 enum Told {
     Open { loss: Loss, epsilon: Option<f64> },
     Private { tau: f64 },
@@ -68,7 +69,7 @@ impl<'py> HeldReport<'py> {
         Ok(Self { direction, gradient, report })
     }
 
-    /// The core's report; `usual` is the precision of agents that bring none.
+    /// The core's report; `usual` is the target loss of agents that bring none.
     pub(crate) fn read(&self, usual: Option<f64>) -> PyResult<fedstay::Report<'_>> {
         let report = self.report.get();
         let standing = match report.told {
@@ -94,7 +95,7 @@ impl<'py> HeldReport<'py> {
 }
 
 impl Report {
-    /// What the core was told, with vectors of its own.
+    /// A copy of a report of the core, with vectors of its own.
     pub(crate) fn of_core(py: Python<'_>, report: &fedstay::Report<'_>) -> Self {
         let told = match report.standing {
             Standing::Open { loss, epsilon } => Told::Open { loss, epsilon: Some(epsilon) },
@@ -166,7 +167,7 @@ impl Report {
         self.agent.0
     }
 
-    /// Its loss at the weights it received; None where it does not tell.
+    /// Its loss at the weights it received; None where it does not reveal it.
     #[getter]
     fn loss(&self) -> Option<f64> {
         match self.told {
@@ -175,7 +176,7 @@ impl Report {
         }
     }
 
-    /// The loss at which it leaves; None where it does not tell.
+    /// The loss at which it leaves; None where it does not reveal it.
     #[getter]
     fn epsilon(&self) -> Option<f64> {
         match self.told {
@@ -196,20 +197,21 @@ impl Report {
         self.gradient.as_ref().unwrap_or(&self.direction).to_python(py)
     }
 
-    /// The sum of the local step sizes; None for the server's step size, which a rule sees filled in.
+    /// The sum of the local step sizes; None for the server's step size, which a rule sees filled
+    /// in.
     #[getter]
     fn reach(&self) -> Option<f64> {
         self.reach
     }
 
-    /// How many samples stand behind the report.
+    /// The number of samples behind the report.
     #[getter]
     fn samples(&self) -> u64 {
         self.samples
     }
 
-    /// Raises `fedstay.Error` unless a server of so many weights can use the report. Returns the
-    /// length of its direction, or of its gradient where that is longer.
+    /// Raises `fedstay.Error` unless a server with this many weights can use the report. Returns
+    /// the length of its direction, or of its gradient where that is longer.
     fn check(slf: Bound<'_, Self>, dimension: usize) -> PyResult<f64> {
         let held = HeldReport::new(slf)?;
         let report = held.read(None)?;

@@ -18,9 +18,9 @@ pub(crate) struct Round {
     last_step: f64,
     /// The weights that were sent out.
     weights: Py<PyArray1<f64>>,
-    /// What came back, sorted by agent: at least one report.
+    /// The reports, sorted by agent: at least one.
     reports: Vec<Py<Report>>,
-    /// Who left in this round.
+    /// The agents that left in this round.
     goodbyes: Vec<u64>,
 }
 

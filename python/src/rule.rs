@@ -1,7 +1,7 @@
 //! A rule that is written in Python: any object with `aggregate(round)`.
 //!
-//! The core steps with a copy of its rule and drops it when the step fails. So does this: `aggregate` is
-//! called on a deep copy, which takes the place of the object once the step is done.
+//! The core steps with a copy of its rule and drops it when the step fails. So does this:
+//! `aggregate` is called on a deep copy, which replaces the object once the step is done.
 
 use crate::convert::{Numbers, described};
 use crate::error::{Raised, rule_error};
@@ -12,10 +12,11 @@ use pyo3::types::{PyString, PyType};
 use std::fmt;
 use std::sync::Arc;
 
-/// The stops that are a rule's to decide, and that take no step.
+/// The stop reasons that a rule may decide on and that take no step.
 const STOPS: [StopReason; 2] = [StopReason::Settled, StopReason::Stalled];
 
-/// Reads a rule: one of the list, or an object of the caller's own, whose exceptions `raised` keeps.
+/// Reads a rule: one of the list, or an object of the caller's own, whose exceptions `raised`
+/// keeps.
 pub(crate) fn read(value: &Bound<'_, PyAny>, raised: &Raised) -> PyResult<Rule> {
     Ok(match own(value, raised)? {
         Some(rule) => Rule::from(rule),
@@ -23,7 +24,7 @@ pub(crate) fn read(value: &Bound<'_, PyAny>, raised: &Raised) -> PyResult<Rule> 
     })
 }
 
-/// The same for an object of the caller's own; `None` for a rule of the list.
+/// Reads an object of the caller's own; `None` for a rule of the list.
 pub(crate) fn own(
     value: &Bound<'_, PyAny>,
     raised: &Raised,
@@ -45,7 +46,7 @@ pub(crate) fn own(
     Ok(Some(Box::new(PyRule { object, name, raised: raised.clone() })))
 }
 
-/// What the rule is called: its `name`, or else that of its class.
+/// The name of the rule: its `name`, or else that of its class.
 fn name(rule: &Bound<'_, PyAny>) -> PyResult<String> {
     let class = rule.get_type().name()?.to_string();
     let Some(given) = rule.getattr_opt("name")? else { return Ok(class) };
@@ -77,11 +78,11 @@ fn copied<'py>(rule: &Bound<'py, PyAny>, name: &str) -> PyResult<Bound<'py, PyAn
 fn not_saved(name: &str) -> PyErr {
     rule_error(format!(
         "the rule {name} has no `save` and `restore`, so what it remembers is not kept and its runs \
-         cannot be resumed; give it both, or start anew"
+         cannot be resumed; give it both, or start again"
     ))
 }
 
-/// Refuses a server's state that nobody could take up.
+/// Refuses a server's state that nobody could continue from.
 pub(crate) fn refuse_unsaved(rule: &Rule) -> PyResult<()> {
     match rule {
         Rule::Custom(custom) if rule.save().as_deref() == Some(NOTHING_SAVED) => {
@@ -91,10 +92,10 @@ pub(crate) fn refuse_unsaved(rule: &Rule) -> PyResult<()> {
     }
 }
 
-/// The JSON of an absent text: the run of a rule without `save` is kept all the same.
+/// The JSON of an absent text: the run of a rule without `save` is kept even so.
 const NOTHING_SAVED: &str = "null";
 
-/// `fedstay.Step`.
+/// The step of a rule, as `fedstay.Step` has it.
 #[derive(FromPyObject)]
 struct Step<'py> {
     step: Option<Bound<'py, PyAny>>,
@@ -116,7 +117,7 @@ impl fmt::Debug for PyRule {
 }
 
 impl PyRule {
-    /// Does something with a copy of the object, which takes its place if that succeeds.
+    /// Does something with a copy of the object, which replaces the object if that succeeds.
     fn with_copy<T>(
         &mut self,
         act: impl FnOnce(&Self, &Bound<'_, PyAny>) -> PyResult<T>,
@@ -233,7 +234,7 @@ impl Aggregator for PyRule {
             let text: String = text.extract().map_err(|_| self.bad("`save` must return a text"))?;
             Ok(Some(text))
         });
-        // The server then says that it cannot be saved, and the exception comes out in its place.
+        // The server then says that it cannot be saved, and the exception comes out instead.
         let saved = saved.map_err(|error: PyErr| self.raised.keep(error)).ok()?;
         serde_json::to_string(&saved).ok()
     }

@@ -33,7 +33,7 @@ use std::collections::BTreeMap;
 /// >>> server.weights.round(6).tolist()  # agent 0's loss stays, agent 1 is helped
 /// [0.0, -0.1]
 ///
-/// Agents that bring no epsilon have the rule's, if that has one:
+/// Agents that bring no epsilon have that of the rule, if it has one:
 ///
 /// >>> server = fedstay.Server([0.0, 0.0], fedstay.AdaGd(epsilon=0.1, delta=0.05), step_size=0.1)
 /// >>> server.step([fedstay.Report(0, [1.0, 0.0], loss=0.2), fedstay.Report(1, [1.0, 1.0], loss=3.0)]).d
@@ -41,7 +41,7 @@ use std::collections::BTreeMap;
 #[pyclass(module = "fedstay")]
 pub(crate) struct Server {
     inner: fedstay::Server,
-    /// The precision of agents whose reports bring none.
+    /// The target loss of agents whose reports bring none.
     epsilon: Option<f64>,
     raised: Raised,
 }
@@ -82,8 +82,9 @@ impl Server {
 
     /// One round: reports in, weights moved, decision out.
     ///
-    /// `goodbyes` are the numbers of agents that left in this round. Other Python threads run in the
-    /// meantime. After an error the server is as it was: leave the named agent out and try again.
+    /// `goodbyes` are the numbers of agents that left in this round. Other Python threads run in
+    /// the meantime. After an error the server is as it was: leave the named agent out and try
+    /// again.
     #[pyo3(signature = (reports, goodbyes=Vec::new()))]
     fn step(
         &mut self,
@@ -122,7 +123,7 @@ impl Server {
         self.inner.displacement().to_pyarray(py)
     }
 
-    /// The rounds so far.
+    /// The number of rounds so far.
     #[getter]
     fn round(&self) -> u32 {
         self.inner.round()
@@ -140,8 +141,8 @@ impl Server {
         self.inner.rule().name()
     }
 
-    /// Whether every loss must be exact in the next round; else lower bounds will do for agents that
-    /// are far from leaving.
+    /// Whether every loss must be exact in the next round; else lower bounds are enough for agents
+    /// that are far from leaving.
     #[getter]
     fn needs_exact_losses(&self) -> bool {
         self.inner.losses() == Losses::Exact
@@ -154,7 +155,7 @@ impl Server {
         Some(loads.into_iter().map(|(agent, share)| (agent.0, share)).collect())
     }
 
-    /// Everything the server is, for a checkpoint; `Server.from_state` takes it up again.
+    /// The whole state of the server, for a checkpoint; `Server.from_state` continues from it.
     fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         crate::rule::refuse_unsaved(self.inner.rule())?;
         let state = || State { epsilon: self.epsilon, server: self.inner.state() };
@@ -173,7 +174,7 @@ impl Server {
     #[pyo3(signature = (state, rule=None))]
     fn from_state(state: &[u8], rule: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let State { epsilon, server } = serde_json::from_slice(state).map_err(|why| {
-            error(format!("these {} bytes are no server's state: {why}", state.len()))
+            error(format!("these {} bytes are not the state of a server: {why}", state.len()))
         })?;
         let raised = Raised::default();
         let rule = rule.map(|rule| crate::rule::own(rule, &raised)).transpose()?.flatten();
@@ -198,9 +199,9 @@ impl Server {
 /// What the server decided in a round.
 #[pyclass(frozen, get_all, module = "fedstay")]
 pub(crate) struct Decision {
-    /// Who is predicted to leave.
+    /// The agents that are about to leave.
     d: Vec<u64>,
-    /// The others.
+    /// The other agents.
     nd: Vec<u64>,
     /// The paper's case, for rules that act on the prediction.
     case: Option<u8>,
@@ -210,7 +211,7 @@ pub(crate) struct Decision {
     step_size: f64,
     /// How many independent gradients the projection kept clear of.
     rank: Option<usize>,
-    /// Whether everybody is brought under their precision: "certified", "estimated", "no".
+    /// Whether everybody is brought under their target loss: "certified", "estimated", "no".
     landed: Option<String>,
 }
 

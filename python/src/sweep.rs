@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How often Ctrl-C is looked for.
+/// How often Ctrl-C is checked for.
 const LOOKS_UP: Duration = Duration::from_millis(100);
 
 /// A sweep's file and its store.
@@ -31,7 +31,7 @@ impl Sweep {
         Ok(Self { plan, store: store.unwrap_or_else(|| sweep::usual_store(&file)) })
     }
 
-    /// Where the results are kept.
+    /// The file in which the results are kept.
     #[getter]
     fn store(&self) -> PathBuf {
         self.store.clone()
@@ -43,7 +43,7 @@ impl Sweep {
         self.plan.runs.len()
     }
 
-    /// What is missing: families of runs that share work, each run as the text of its experiment.
+    /// The missing runs as families that share work, each run as the text of its experiment.
     fn missing(&self, py: Python<'_>) -> PyResult<Vec<Vec<String>>> {
         py.detach(|| {
             let store = Store::open(&self.store).map_err(error)?;
@@ -52,7 +52,7 @@ impl Sweep {
         })
     }
 
-    /// Those of a family's runs that are not in the store by now.
+    /// The runs of a family that are not in the store by now.
     fn still_missing(&self, py: Python<'_>, experiments: Vec<String>) -> PyResult<Vec<String>> {
         py.detach(|| {
             let there = Store::open(&self.store).and_then(|store| store.keys()).map_err(error)?;
@@ -67,7 +67,7 @@ impl Sweep {
         })
     }
 
-    /// Keeps what `run_family` returned. Returns how many runs that are.
+    /// Stores what `run_family` returned. Returns how many runs that are.
     fn take(&self, py: Python<'_>, parcel: &str) -> PyResult<usize> {
         py.detach(|| {
             let parcel = Package::from_json(parcel).map_err(error)?;
@@ -77,7 +77,7 @@ impl Sweep {
         })
     }
 
-    /// Computes what is missing, here. Returns how many runs that were.
+    /// Computes what is missing, in this process. Returns how many runs that were.
     fn compute(&self, py: Python<'_>, threads: usize) -> PyResult<usize> {
         let threads = check_threads(threads).map_err(error)?;
         let options = Options { threads, share: true, full_losses: false };
@@ -88,7 +88,7 @@ impl Sweep {
         }
     }
 
-    /// The results as columns: one row a run, or with `series` one row a measured round.
+    /// The results as columns: one row per run, or with `series` one row per measured round.
     fn columns<'py>(&self, py: Python<'py>, series: bool) -> PyResult<Bound<'py, PyDict>> {
         let columns = py.detach(|| {
             let store = Store::read(&self.store).map_err(error)?;
@@ -110,7 +110,8 @@ impl Sweep {
     }
 }
 
-/// Runs that share work, each given as the text of its experiment. Returns what `Sweep.take` takes.
+/// Computes runs that share work, each given as the text of its experiment. Returns what
+/// `Sweep.take` takes.
 #[pyfunction]
 pub(crate) fn run_family(
     py: Python<'_>,
@@ -124,7 +125,7 @@ pub(crate) fn run_family(
     })
 }
 
-/// A bar, and a way to stop.
+/// Shows progress, and lets the sweep be stopped.
 struct Bar<'a> {
     bar: SweepProgress,
     stop: &'a AtomicBool,
@@ -144,7 +145,7 @@ impl SweepWatch for Bar<'_> {
     }
 }
 
-/// Sweeps on other threads while this one, Python's own, looks for Ctrl-C.
+/// Sweeps on other threads while this one, Python's own, checks for Ctrl-C.
 fn watched(
     plan: &Plan,
     store: &Path,

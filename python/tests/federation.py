@@ -18,7 +18,7 @@ BIN = Path(sys.executable).parent
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that were free a moment ago."""
+    """Finds ports that were free a moment ago."""
     sockets = [socket.socket() for _ in range(count)]
     for s in sockets:
         s.bind(("127.0.0.1", 0))
@@ -143,7 +143,7 @@ class Federation:
         return self.spawn(f"supernode-{name}-{number}", ["flower-supernode", *options])
 
     def start_run(self, *options: str, **config) -> str:
-        """Submits the app; gives the run's id."""
+        """Submits the app; returns the run's id."""
         shown = " ".join(
             f"{k}={v}" if isinstance(v, (int, float)) else f"{k}='{v}'" for k, v in config.items()
         )
@@ -162,9 +162,9 @@ class Federation:
         )
 
     def finish(self, run: str, out: Path, seconds: float) -> str:
-        """Waits for the end of a run, and tells how it ended.
+        """Waits for the end of a run, and returns how it ended.
 
-        The last file the app writes tells when: asking Flower is dear, a new process each time.
+        The last file the app writes shows when: asking Flower costs a new process each time.
         """
 
         def over() -> bool:
@@ -193,7 +193,7 @@ class Federation:
         return found
 
     def kill_server_app(self) -> bool:
-        """Kills the process of the server app that runs now; whether there was one."""
+        """Kills the process of the server app that runs now; returns whether there was one."""
         there = self.ours("flwr-serverapp")
         for pid in there:
             with contextlib.suppress(ProcessLookupError):

@@ -11,7 +11,7 @@ HUGE = 10**5000
 
 
 def say(**changes):
-    """Other words in the record that server and agents talk in; None takes one out."""
+    """Changes values in the record that server and agents exchange; None removes one."""
 
     def change(reply):
         record = dict(reply.content["fedstay"])
@@ -26,7 +26,7 @@ def say(**changes):
 
 
 def send(make, record="arrays", **words):
-    """Another array; `make` takes the honest one."""
+    """Replaces an array; `make` takes the honest one."""
 
     def change(reply):
         honest = reply.content["arrays"]["w"].numpy()
@@ -79,7 +79,7 @@ def extra_gradient_array(reply):
 
 
 def only(*records):
-    """Nothing but these records."""
+    """A reply with nothing but these records."""
 
     def change(reply):
         kept = {name: record for name, record in reply.content.items() if name in records}

@@ -1,8 +1,8 @@
 """Kills servers at random moments: `python killed_server.py FOLDER KILLS SEED`.
 
 Every server is a process of its own, with Flower's messages on a grid inside it, and dies by SIGKILL.
-Then another takes its folder up, until one gets through; the folder must be that of a server that was
-left alone, byte for byte. Nothing is shared between them but the folder.
+Then another continues in its folder, until one gets through; the folder must equal that of a server
+that was left alone, byte for byte. They share nothing but the folder.
 """
 
 import os

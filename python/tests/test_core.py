@@ -139,7 +139,7 @@ def test_other_threads_run_during_a_step():
     done.set()
     thread.join()
     during = [turn for turn in turns if start < turn < end]
-    # With the lock held it could not have had more than the turn before and the one after.
+    # With the lock held it could have had only the turn before and the one after.
     assert len(during) > 5, (len(during), end - start)
 
 

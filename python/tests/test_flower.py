@@ -17,7 +17,7 @@ from loopback.bowls import START, STEP_SIZE, agents
 ROUNDS = 4
 #: How often a server app is killed at a random moment; more on request.
 KILLS = int(os.environ.get("FEDSTAY_KILLS", "2"))
-#: What must come out the same to the byte, whatever happened on the way.
+#: What must come out the same to the byte, whatever happened meanwhile.
 SAME = ("rounds.jsonl", "summary.json", "config.toml", "report.html", "run.svg", "model.safetensors",
         "weights.npy")  # fmt: skip
 
@@ -55,7 +55,7 @@ def test_a_run_is_the_simulation_bit_for_bit(federation, simulated, tmp_path):
     assert kept.lines == simulated.lines
     assert kept.header["agents"] == simulated.header["agents"]
     assert np.load(out / "weights.npy").tobytes() == simulated.weights.tobytes()
-    # But for how they behave, which is their own affair here.
+    # Except how they behave, which the server does not know here.
     known = [{k: v for k, v in a.items() if k != "behaviour"} for a in simulated.summary["agents"]]
     assert kept.summary["agents"] == known
     # Agent b was asked three times to train, and never after it had said goodbye.
@@ -75,7 +75,7 @@ def test_a_server_app_killed_at_random_moments_goes_on_to_the_same_bytes(federat
         out, here = tmp_path / f"killed-{runs}", 0
         while not (out / "summary.json").exists():
             run = federation.start_run(out=out, rounds=ROUNDS, timeout=300.0)
-            # Only once it has taken its task up: a process killed before that is started again by
+            # Only once it has started its task: a process killed before that is started again by
             # Flower, and two apps would be at one folder, of which the lock refuses one.
             federation.wait_for_task(run)
             # A run takes some forty seconds; moments near its start and in its middle.
@@ -139,5 +139,5 @@ def test_a_killed_node_is_a_fault_and_not_a_departure(federation, tmp_path):
     assert {agent for _, agent, _ in kept.faults} == {"b"}
     assert "set aside after 2 silent rounds" in kept.faults[-1][2]
     assert kept.lines[-1]["agents"] == [0, 2]
-    # What it was last worth is told as such.
+    # Its last known loss is marked as such.
     assert [a["id"] for a in kept.summary["agents"] if "loss_of_round" in a] == [1]

@@ -22,7 +22,7 @@ def test_the_simulation_engine_gives_the_same_bits(tmp_path):
         assert federation.finish(run, out, 500) == "finished:completed", federation.log("superlink")
     finally:
         federation.close()
-    # Agents are called by their partitions here: 0, 1, 2.
+    # Agents are named after their partitions here: 0, 1, 2.
     simulated = fedstay.simulate(
         list(agents().values()), "fedavg", weights=START, step_size=STEP_SIZE, rounds=4, on="bowls"
     )

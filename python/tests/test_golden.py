@@ -1,4 +1,4 @@
-"""What scripts/golden takes for a difference."""
+"""What scripts/golden counts as a difference."""
 
 import json
 import sys

@@ -60,7 +60,7 @@ def strictly(text):
 
 
 def survive(app, rule, folder, **options):
-    """Runs, is cut off after two rounds, is resumed, and ends. The honest must not notice."""
+    """Runs, cuts the run off after two rounds, and resumes it to its end. Honest agents must not notice."""
 
     def begin():
         options_ = {"max_silent": 99, "evaluate_every": 1, "wait": 0.01, **options}
@@ -113,7 +113,7 @@ def test_a_hostile_report_costs_its_agent_the_round_and_nobody_the_run(what, tmp
     assert sorted(faults) == [2, 3, 4], faults
     for why in faults.values():
         assert word in why and len(why) < 400, why
-    # As if b had been silent in these rounds; and it is welcome again in the last.
+    # As if b had been silent in these rounds; in the last it is welcome again.
     assert [1 in line["agents"] for line in result.lines] == [True, False, False, False, True]
 
 

@@ -1,4 +1,4 @@
-"""Whose word counts: names, the nodes that answer under them, and goodbyes that others say."""
+"""Who may speak for whom: names, the nodes that answer under them, and goodbyes said by others."""
 
 import json
 
@@ -18,7 +18,7 @@ BOUND = {"a": 101, "b": 102, "c": 103}
 
 
 def app_with_impostor():
-    """Nodes answer honestly, but for one whose config says `impostor`: that one says goodbye."""
+    """Nodes answer honestly, except one whose config says `impostor`: that one says goodbye."""
     app = ClientApp()
 
     @app.train()
@@ -65,7 +65,7 @@ def test_a_goodbye_that_another_node_said_is_undone_when_the_first_node_is_back(
     assert [line["round"] for line in result.lines if line.get("returned")] == [6]
     assert [1 in line["agents"] for line in result.lines] == [True, *[False] * 4, True, True, True]
     assert result.summary["agents"][1]["left"] is None
-    # A goodbye that b's own node said is the last word.
+    # A goodbye that b's own node said is final.
     result = start(FedStay("fedavg", step_size=STEP_SIZE), Nodes("abc", bowl_app()), rounds=6)
     assert result.left == [("b", 3)] and not any(line.get("returned") for line in result.lines)
 
@@ -126,9 +126,9 @@ def test_an_answer_from_another_node_than_the_one_asked_is_refused():
 def test_a_checkpoint_without_agents_says_so():
     strategy = FedStay("fedavg", step_size=STEP_SIZE)
     engine = Engine(strategy, Nodes("a", None), 1.0, ConfigRecord(), ConfigRecord(), None)
-    with pytest.raises(fedstay.Error, match="does not say who takes part.*start it anew"):
+    with pytest.raises(fedstay.Error, match="does not say who takes part.*start it again"):
         engine.restore("null")
-    # And what JSON cannot say is not written in the first place.
+    # And what JSON cannot represent is not written in the first place.
     strategy.roll.admit({101: "a"}, [101])
     strategy.roll.members["a"].epsilon = float("nan")
     with pytest.raises(ValueError, match="JSON"):

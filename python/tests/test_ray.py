@@ -40,7 +40,7 @@ def cluster():
 
 
 def contents(store):
-    """All that a sweep's result is."""
+    """Everything that is a result of a sweep."""
     with sqlite3.connect(store) as database:
         runs = database.execute("SELECT * FROM runs ORDER BY key").fetchall()
         return runs, database.execute("SELECT * FROM series ORDER BY key").fetchall()
@@ -57,7 +57,7 @@ def ours(process):
 
 
 def at_work():
-    """Our processes that compute a family now: Ray calls them by the function they run."""
+    """Our processes that compute a family now: Ray names them after the function they run."""
     for process in Path("/proc").iterdir():
         if process.name.isdigit():
             try:
@@ -115,7 +115,7 @@ def test_a_family_that_cannot_be_computed_is_told_and_the_rest_is_kept(tmp_path)
         'rounds = 2\n[rule]\nkind = "fedavg"\n[model]\nhidden = [4]\n[grid]\n'
         "data.per_agent = [5, 6, 99999]\n"
     )
-    # One after the other: the one that fails is the dearest, and yet the last of them.
+    # One after the other: the one that fails is the most expensive, and yet the last of them.
     with pytest.raises(fedstay.Error, match="a worker says: .*99999"):
         fedstay.ray.sweep(file, store=tmp_path / "a.db", threads=2)
     assert len(contents(tmp_path / "a.db")[0]) == 2

@@ -96,11 +96,11 @@ def test_names_cannot_be_taken():
     assert [(agent, why) for _, agent, why in result.faults] == [
         ("c", "its node 103 answered as agent a; refused"),
     ] * 2
-    # Two strangers under one name: nobody knows who is right.
+    # Two strangers under one name: nobody knows which is right.
     grid = Nodes("aab", bowl_app(epsilon=0.001))
     result = start(FedStay("fedavg", step_size=STEP_SIZE), grid, rounds=1)
     assert [agent["name"] for agent in result.header["agents"]] == ["b"]
-    # A stranger under the name of somebody who is there.
+    # A stranger under the name of an agent that is there.
     grid = Nodes("ab", bowl_app(epsilon=0.001))
     grid.app = bowl_app(
         lambda r, n, round: (round == 1 and n == "a" and grid.join("b"), r)[1], epsilon=0.001
@@ -127,7 +127,7 @@ def test_too_few_wait_or_stop_and_never_average_nothing():
     strategy = FedStay("fedavg", step_size=STEP_SIZE, on_few="stop")
     result = start(strategy, grid, timeout=0.05)
     assert result.stop == "too-few" and result.weights.tolist() == START.tolist()
-    # Waiting: two of three answer late; who answered before is not asked twice.
+    # Waiting: two of three answer late; an agent that answered before is not asked twice.
     grid = Nodes("abc", bowl_app(epsilon=0.001))
     grid.dead |= {102, 103}
     strategy = FedStay("fedavg", step_size=STEP_SIZE, min_agents=3, wait=0.01)

@@ -74,7 +74,7 @@ def test_ctrl_c_stops_at_once_and_what_was_finished_is_kept(tmp_path):
         text=True,
     )
     try:
-        # A claim that was not given back would be void after half a minute.
+        # A claim that was not given back would expire only after half a minute.
         said, _ = process.communicate(timeout=25)
     finally:
         process.kill()
@@ -97,6 +97,6 @@ def test_results_are_columns_and_frames(tmp_path):
     assert set(study.series["key"]) == set(study.columns["key"])
     with pytest.raises(fedstay.Error, match="set `epsilon` itself"):
         fedstay.sweep(file, set={"rule": fedstay.FedAvg(epsilon=0.1)})
-    # Looked at again without computing anything.
+    # Opened again without computing anything.
     again = fedstay.Sweep(file, store=tmp_path / "a.db")
     assert again.columns == study.columns

@@ -1,4 +1,4 @@
-"""How a run ended is said in full: the verdict, how many are content, and what to be warned of."""
+"""How a run ended is said in full: the verdict, how many are content, and what to warn about."""
 
 import json
 
@@ -29,7 +29,7 @@ def test_the_words_carry_the_verdict_who_is_content_and_warnings():
         "0 of 1 content, settled after 7 rounds; 1 warning, see .warnings)"
     )
     assert warned.warnings == ["losses hardly moved"]
-    # Where the summary counts, that counts; who was not asked is not called content.
+    # Where the summary has a count, it is used; an agent that was not asked is not called content.
     assert result("unsatisfied", [0.4], content=0).content == 0
     unasked = result("unknown", [0.4, 0.4])
     unasked.summary["agents"][1]["loss_of_round"] = 3

@@ -1,4 +1,4 @@
-"""What Flower offers around a strategy and does not go with these rules is refused in a sentence."""
+"""What Flower offers around a strategy and cannot work with these rules is refused with a message."""
 
 import fedstay
 import numpy as np
@@ -91,7 +91,7 @@ def test_the_workflow_of_secure_aggregation_is_told_why_it_cannot_be():
         strategy=FedStay("fedavg", step_size=STEP_SIZE),
     )
     why = "SecAggPlusWorkflow.*docs/privacy.md"
-    # What DefaultWorkflow does first, without the thread that it starts before.
+    # What DefaultWorkflow does first, without the thread that it starts beforehand.
     with pytest.raises(fedstay.Error, match=why):
         default_init_params_workflow(Nodes("abc", bowl_app()), context)
     round = {WorkflowKey.CURRENT_ROUND: 1}

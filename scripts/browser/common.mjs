@@ -8,7 +8,7 @@ import { join } from "node:path";
 
 const require = createRequire(join(process.env.TOOLS, "node_modules/"));
 const { chromium } = require("playwright-core");
-// Every folder, profile and server is put away at the end.
+// Every folder, profile and server is removed or stopped at the end.
 process.setMaxListeners(100);
 export const FEDSTAY = process.env.FEDSTAY;
 const COMPARE = new URL("../../experiments/default.toml", import.meta.url).pathname;

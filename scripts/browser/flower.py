@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "python" / "tests"))
 
 from federation import Federation  # noqa: E402 (it lives with the tests of the strategy)
 
-# Asked to end: what it started ends with it.
+# When asked to end, it ends what it started.
 signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))
 out, scratch = map(Path, sys.argv[1:])
 federation = Federation(scratch, secure=False)

@@ -1,4 +1,4 @@
-// A run on real Flower processes, watched while it goes on.
+// A run on real Flower processes, watched while it is under way.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -31,7 +31,7 @@ test("a Flower run is watched live: rounds come in, an agent leaves, the verdict
   await page.getByRole("heading", { name: /^fedavg on bowls/ }).waitFor();
   const round = async () => Number((await page.locator(".progress").textContent()).match(/round (\d+)/)[1]);
   const early = await round();
-  assert.ok(early < 4, `seen while it goes on, in round ${early}`);
+  assert.ok(early < 4, `seen while it runs, in round ${early}`);
   // Agents have the names of their nodes.
   for (const name of ["a", "b", "c"]) await page.getByRole("button", { name, exact: true }).waitFor();
   await until(async () => (await round()) > early, "the next round", 120000);

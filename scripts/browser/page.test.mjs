@@ -1,4 +1,4 @@
-// The page as a person meets it, in a real browser.
+// The page as a person sees it, in a real browser.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -43,7 +43,7 @@ test("a run is watched while it trains: the chart grows, a departure appears, it
   await over;
   await page.locator(".badge", { hasText: "Harmful" }).waitFor({ timeout: 20000 });
   await page.getByText(/\d+ of 10 content\. It ended/).waitFor();
-  // No round has the model that is delivered; it stands at the end.
+  // No round has the delivered model; it is drawn at the end.
   const accuracy = page.getByRole("slider", { name: "Round, in the chart of accuracy" });
   await accuracy.focus();
   await page.keyboard.press("End");
@@ -93,7 +93,7 @@ test("runs are compared over each other, in the dark, by keyboard", async () => 
   }
   await page.getByText("the delivered model").first().waitFor();
   assert.ok(rows.some((row) => row.includes("retain") && row.includes("0 of 10") && row.includes("Retained")), rows.join());
-  // Arrow keys move the cursor, and it is said what is there, of both runs at the same round.
+  // Arrow keys move the cursor, and the values of both runs at that round are spoken.
   const plot = page.getByRole("slider", { name: "Agents still in" });
   await plot.focus();
   await page.keyboard.press("Home");
@@ -260,7 +260,7 @@ test("a line that cannot be read is reported, the rest is shown, and names are t
   assert.match(await page.locator(".progress").textContent(), /^<b>odd · round 3/);
   await page.getByRole("button", { name: "<script>alert(3)</script>", exact: true }).waitFor();
   assert.equal(await page.locator("main img, main script").count(), 0);
-  // It goes on from there.
+  // It continues from there.
   appendFileSync(join(runs, "<b>odd", "rounds.jsonl"), `${JSON.stringify(line(4, { left: [0] }))}\n`);
   await page.locator(".progress", { hasText: "round 4" }).waitFor();
   await page.locator("td", { hasText: "left in 4" }).waitFor();

@@ -30,7 +30,7 @@ def agent_name(context: Context) -> str:
 
 
 def _setting(name: str, given: Any, message: Message, context: Context) -> Any:
-    """What was given here, else the node's own, else the app's, else what the server proposes."""
+    """The target loss: given here, else the node's, else the app's, else the server's proposal."""
     sent: Any = message.content.config_records.get("config", {})
     for source in ({name: given}, context.node_config, context.run_config, sent):
         if source.get(name) is not None:
@@ -59,7 +59,7 @@ def leaves(
 ) -> bool:
     """Whether the agent leaves for good, given its loss at the weights it received.
 
-    Who has left stays away: that, and what the behaviour remembers, is kept in the context.
+    An agent that has left stays away: that, and what the behaviour remembers, is kept in the context.
     `descended(steps, rate)` gives the loss after private steps, for behaviours that look ahead.
     """
     kept: Any = context.state.get(RECORD, {})
@@ -94,7 +94,7 @@ def leaves(
 
 
 def goodbye(message: Message, context: Context, *, epsilon: float | None = None) -> Message:
-    """The reply of an agent that leaves. It says that, and its precision, and nothing else."""
+    """The reply of an agent that leaves. It says that, and its target loss, and nothing else."""
     said = ConfigRecord(
         {
             "agent": agent_name(context),
@@ -127,7 +127,7 @@ def report(
     kept: Any = context.state.get(RECORD, {})
     sent: Any = message.content.config_records["config"]
     if kept.get("round") == sent["server-round"]:
-        # What the behaviour tells, which need not be the truth.
+        # What the behaviour reports, which need not be the truth.
         loss = kept["told"]
     said: dict[str, Any] = {
         "agent": agent_name(context),
@@ -161,7 +161,7 @@ def decide_and_report(
 
     model : a PyTorch module with `data` an iterable of batches; or, with `data` None, anything with
         `loss_and_grad(weights)`, as `fedstay.simulate` takes it.
-    loss : from model and batch to the batch's mean loss; cross entropy of `(x, y)` unless given.
+    loss : gives the mean loss of a batch under the model; cross entropy of `(x, y)` unless given.
     train : does the agent's local steps on the model, in place; then `reach` is the sum of their
         sizes. Without it the agent takes one full-batch step, that is, reports its gradient.
     """
@@ -237,7 +237,7 @@ def agent_mod(
     """A mod around a train function that exists already: `ClientApp(mods=[agent_mod(my_loss)])`.
 
     `loss` gives the agent's loss at the weights in the message. If the agent stays, the train function
-    runs as before; its reply, trained weights under "arrays", goes on as a report.
+    runs as before; its reply, trained weights under "arrays", is passed on as a report.
     """
 
     def mod(

@@ -10,9 +10,9 @@ from flwr.app import RecordDict
 from .._core import Error
 from ._layout import RECORD
 
-#: An agent's name has at most so many characters.
+#: The most characters of an agent's name.
 LONGEST_NAME = 128
-#: No number may be larger: its square, and a sum of many of them, is still a number.
+#: No number may be larger: its square, and a sum of many squares, is then still finite.
 LARGEST = 1e100
 
 #: What Flower's mod for secure aggregation says where the server is not its own.
@@ -25,7 +25,7 @@ SECURE_AGGREGATION = (
 
 
 def shown(text: object, limit: int = 300) -> str:
-    """What came from outside, fit for a log: short, on one line, nothing a terminal would obey."""
+    """Text from outside, made fit for a log: short, on one line, nothing a terminal would obey."""
     whole = str(text)
     safe = "".join(
         c if c.isprintable() else c.encode("unicode_escape").decode() for c in whole[:limit]
@@ -34,7 +34,7 @@ def shown(text: object, limit: int = 300) -> str:
 
 
 def claimed_name(content: RecordDict) -> str:
-    """The name a reply comes under."""
+    """The name under which a reply comes."""
     said = content.config_records.get(RECORD)
     name = said.get("agent") if said is not None else None
     if not isinstance(name, str):
@@ -52,7 +52,7 @@ def claimed_name(content: RecordDict) -> str:
 def number(
     record: Mapping[str, Any], name: str, who: str, *, may_be_infinite: bool = False
 ) -> float:
-    """A number out of a record: a real one, finite, and not absurdly large."""
+    """A number from a record: a real one, finite, and not absurdly large."""
     value = record[name]
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise Error(f"agent {who}: its {name} is {shown(repr(value), 60)}, not a number")
@@ -74,9 +74,9 @@ def share(record: Mapping[str, Any], name: str, who: str) -> float:
 
 
 def outliers(sizes: Mapping[int, float], usual: float, most: float) -> dict[int, float]:
-    """Whose number is absurdly large: more than `most` times the usual one and as many times the
-    median of the others'; with what it is compared to. Finite garbage looks like that; honest agents
-    hardly ever do, since where all are large nobody stands out."""
+    """Finds whose number is absurdly large: more than `most` times the usual one and more than `most`
+    times the median of the others'; also returns what it was compared with. Finite garbage looks like
+    that; honest agents hardly ever do, because where all are large nobody stands out."""
     found = {}
     for agent, size in sizes.items():
         others = sorted(other for who, other in sizes.items() if who != agent)

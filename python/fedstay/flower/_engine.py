@@ -23,12 +23,12 @@ from ._roll import Roll
 if TYPE_CHECKING:
     from ._strategy import FedStay
 
-#: How often replies are looked for, in seconds.
+#: How often replies are checked for, in seconds.
 POLL = 0.2
 
 
 class Engine:
-    """What the core's loop asks: a round gathered over the network, with patience."""
+    """The engine behind Flower: a round gathered over the network, with patience."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Engine:
         return self.strategy.roll
 
     def agents(self) -> list[Member]:
-        """Everybody who ever told a target loss; nobody knows that of the others."""
+        """Every agent that ever reported a target loss; that of the others is not known."""
         known = sorted(self.roll.members.values(), key=lambda member: member.id)
         return [
             Member(m.id, m.epsilon, None if m.name == str(m.id) else m.name)
@@ -77,7 +77,7 @@ class Engine:
         for attempt in range(strategy.tries + 1):
             asked = self._ask(round, arrays, weights, exact, answers)
             enough = len(answers.reports) >= strategy.min_agents
-            # Nobody is left only if everybody said so; who is silent may come back.
+            # Nobody is left only if everybody said so; an agent that is silent may come back.
             nobody = not roll.still_in() and bool(roll.members)
             if enough or nobody:
                 break
@@ -156,7 +156,7 @@ class Engine:
         return replies, sent
 
     def _wait_for_nodes(self, round: int) -> None:
-        """Before the first round, and after a restart, in which nodes connect again one by one."""
+        """Waits for nodes before the first round, and after a restart, when they connect one by one."""
         wanted = self.strategy.min_available_nodes
         if self.roll.members and round > 1:
             wanted = min(wanted, sum(member.aside is None for member in self.roll.still_in()))
@@ -169,10 +169,10 @@ class Engine:
             time.sleep(min(self.strategy.wait, 3.0))
         if round == 1:
             raise Error(f"fewer than {wanted} nodes came; start SuperNodes, then this app again")
-        log(WARNING, "fedstay: only %d of %d nodes came back; going on", there, wanted)
+        log(WARNING, "fedstay: only %d of %d nodes came back; continuing", there, wanted)
 
     def _close(self, round: int, answers: Answers) -> list[tuple[int, str]]:
-        """Counts the silent rounds of those who gave no usable answer."""
+        """Counts the silent rounds of agents that gave no usable answer."""
         faults = []
         for name, why in sorted(answers.faults.items()):
             member = self.roll.members[name]
@@ -223,7 +223,7 @@ class Engine:
         ]
 
     def assess(self, weights: NDArray[np.float64]) -> list[Assessed]:
-        """How good the delivered model is, as far as agents can be asked; else what they last told."""
+        """How good the delivered model is, where agents can be asked; else what they last reported."""
         strategy = self.strategy
         assert strategy._layout is not None
         arrays = strategy._layout.pack(weights)
@@ -239,7 +239,7 @@ class Engine:
             if agent in told:
                 assessed.append(Assessed(agent, *told[agent]))
             else:
-                # Content from the start, it never told a loss: at most its target, then.
+                # Content from the start, it never reported a loss: it is at most its target loss.
                 loss = member.loss if member.loss is not None else epsilon
                 as_of = member.loss_round or member.left or 0
                 assessed.append(Assessed(agent, loss, as_of=as_of))
@@ -260,7 +260,7 @@ class Engine:
 
     def save(self) -> str:
         """What a restart needs, for the checkpoint."""
-        # Nothing that JSON cannot say is ever kept; were it so, this is the place to fail.
+        # Everything kept can be written as JSON; if that were ever untrue, it must fail here.
         return json.dumps({"round": self.round, **self.roll.memory()}, allow_nan=False)
 
     def restore(self, saved: str) -> None:
@@ -269,7 +269,7 @@ class Engine:
         if not isinstance(state, dict) or not {"round", "members"} <= set(state):
             raise Error(
                 "the checkpoint does not say who takes part, so this run cannot be resumed; start it "
-                "anew in another folder"
+                "again in another folder"
             )
         self.round = state["round"]
         self.roll.recall(state)

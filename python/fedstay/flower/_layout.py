@@ -1,4 +1,4 @@
-"""A model's arrays and the one vector a server thinks in."""
+"""A model's arrays and the one vector a server works with."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RECORD = "fedstay"
 
 
 class Layout:
-    """A model's arrays and the one vector a server thinks in. Integers are passed on untouched."""
+    """A model's arrays and the one vector a server works with. Integers are passed on untouched."""
 
     def __init__(self, arrays: ArrayRecord) -> None:
         self.dtypes = {key: np.dtype(array.dtype) for key, array in arrays.items()}
@@ -25,7 +25,7 @@ class Layout:
         if not self.keys:
             raise Error("the model has no floating-point arrays, so there is nothing to train")
         single = all(self.dtypes[key].itemsize <= 4 for key in self.keys)
-        #: The precision directions are read in.
+        #: The dtype in which directions are read.
         self.dtype = np.dtype(np.float32 if single else np.float64)
 
     def tensors(self) -> list[tuple[str, list[int]]]:
@@ -69,5 +69,5 @@ class Layout:
             if part.dtype.kind != "f":
                 raise Error(f"agent {who}: its array `{key}` is of {part.dtype}, not of floats")
             parts.append(part.reshape(-1))
-        with np.errstate(over="ignore"):  # Whoever reads the vector refuses what is not finite.
+        with np.errstate(over="ignore"):  # The reader of the vector refuses what is not finite.
             return np.concatenate(parts).astype(dtype or self.dtype, copy=False)

@@ -31,7 +31,7 @@ from ._door import (
 from ._layout import RECORD, Layout
 from ._roll import Member, Roll
 
-#: The array records of a report; there is no other.
+#: The only array records of a report.
 ARRAYS = {"arrays", "gradient"}
 
 
@@ -41,13 +41,13 @@ class Answers:
 
     reports: dict[int, Report] = field(default_factory=dict)
     goodbyes: list[int] = field(default_factory=list)
-    #: Those among the reporting whose goodbye was somebody else's.
+    #: Reporting agents for which somebody else had said goodbye.
     returned: list[int] = field(default_factory=list)
-    #: How far each report would move the model, and the largest number it tells.
+    #: How far each report would move the model, and the largest number in it.
     moves: dict[int, float] = field(default_factory=dict)
     tells: dict[int, float] = field(default_factory=dict)
     faults: dict[str, str] = field(default_factory=dict)
-    #: The same of nodes that have not told their names, by node.
+    #: The faults of nodes that have not told their names, by node.
     strangers: dict[int, str] = field(default_factory=dict)
 
     def reasons(self) -> str:
@@ -177,7 +177,7 @@ class Reader:
         answers.faults.pop(member.name, None)
 
     def _precision(self, said: Mapping[str, Any], member: Member) -> float | None:
-        """The precision an agent told now or before, else the one it was sent."""
+        """The target loss an agent reported now or before, else the one it was sent."""
         if said.get("epsilon") is not None:
             return number(said, "epsilon", member.name)
         return member.epsilon if member.epsilon is not None else self.epsilon
@@ -186,7 +186,7 @@ class Reader:
         self, member: Member, content: RecordDict, weights: NDArray[np.float64]
     ) -> tuple[Report, float, float]:
         """The report in a reply, checked; how far it would move the model, and the largest number it
-        tells."""
+        reports."""
         assert self.layout is not None
         said, who = content.config_records[RECORD], member.name
         arrays = content.array_records.get("arrays")

@@ -1,4 +1,4 @@
-"""Who takes part behind Flower: names, numbers, nodes, silence and departures. Knows no Flower.
+"""Who takes part behind Flower: names, numbers, nodes, silence, departures. Without Flower itself.
 
 An agent is its name. A node is only where it was last heard from: a node that restarts may come back
 under another number, and a reply under somebody else's name is refused.
@@ -18,12 +18,12 @@ __all__ = ["Member", "Roll"]
 
 @dataclass
 class Member:
-    """One agent, as far as the server knows it."""
+    """What the server knows about one agent."""
 
     id: int
     name: str
     node: int | None = None
-    #: The node that first answered under the name; another one only stands in for it.
+    #: The node that first answered under the name; any other only stands in for it.
     first: int | None = None
     #: How often its node has answered since it has the name.
     answers: int = 0
@@ -46,8 +46,8 @@ class Roll:
 
     expected: the names that may take part, in the order of their numbers, or a mapping from names to
         node ids (None where any node may have the name). Anybody, if not given.
-    max_silent: after so many rounds without a usable answer an agent is set aside.
-    retry_every: an agent that was set aside is asked again every so many rounds.
+    max_silent: after this many rounds without a usable answer an agent is set aside.
+    retry_every: an agent that was set aside is asked again after this many rounds.
     """
 
     expected: Sequence[str] | Mapping[str, int | None] | None = None
@@ -61,11 +61,11 @@ class Roll:
             self.members[name] = Member(number, name, node)
 
     def of_node(self, node: int) -> Member | None:
-        """Whose node it is."""
+        """The agent whose node it is."""
         return next((m for m in self.members.values() if m.node == node), None)
 
     def still_in(self) -> list[Member]:
-        """Those who have not left, by number."""
+        """The agents that have not left, by number."""
         return sorted((m for m in self.members.values() if m.left is None), key=lambda m: m.id)
 
     def to_ask(self, round: int, listed: Iterable[int]) -> list[int]:
@@ -92,7 +92,7 @@ class Roll:
         return isinstance(self.expected, Mapping) and None not in self.expected.values()
 
     def missing(self, asked: Iterable[int]) -> list[Member]:
-        """Those who should have been asked and could not: known, still in, and not connected."""
+        """The agents that should have been asked and could not: known, still in, and not connected."""
         asked = set(asked)
         return [
             member
@@ -106,7 +106,7 @@ class Roll:
         admitted: dict[int, Member | Error] = {}
 
         def turn(claim: tuple[int, str]) -> tuple[Any, ...]:
-            """By name; whoever had the name first comes before whoever stands in."""
+            """Nodes by name; the node that had the name first comes before one that stands in."""
             member = self.members.get(claim[1])
             return *_order(claim[1]), member is None or member.first != claim[0], claim[0]
 
@@ -151,8 +151,8 @@ class Roll:
         return isinstance(self.expected, Mapping) and self.expected.get(name) is not None
 
     def believes_goodbye(self, member: Member) -> bool:
-        """Whether a goodbye under this name counts: not in the first answer of a node, because who
-        has left is not asked again, and anybody may answer under a name whose node is away."""
+        """Whether a goodbye under this name counts: not in the first answer of a node, because an
+        agent that has left is not asked again, and anybody may answer for a node that is away."""
         return self._is_bound(member.name) or member.answers >= 1
 
     def was_sent_away(self, member: Member) -> bool:
@@ -160,7 +160,7 @@ class Roll:
         return member.node == member.first != member.left_node
 
     def _number(self, name: str) -> int:
-        """A partition's number is its own; other names are numbered as they come."""
+        """A partition keeps its number; other names are numbered in order of appearance."""
         taken = {member.id for member in self.members.values()}
         own = int(name) if name.isdecimal() and len(name) < 16 else None
         if own is not None and str(own) == name and own not in taken:
@@ -168,16 +168,16 @@ class Roll:
         return next(number for number in range(len(taken) + 1) if number not in taken)
 
     def answered(self, member: Member) -> bool:
-        """It gave a usable answer; whether it had been set aside before."""
+        """Notes a usable answer; returns whether the agent had been set aside."""
         back = member.aside is not None
         member.silent, member.aside, member.absent = 0, None, False
         return back
 
     def failed(self, member: Member, round: int) -> bool:
-        """It gave none in this round; whether it is set aside for that."""
+        """Notes a round without a usable answer; returns whether the agent is set aside."""
         member.silent += 1
         if member.aside is not None:
-            # It was tried again, in vain: the next try is as far away as before.
+            # Another attempt failed: the next one is as far away as before.
             member.absent = False
             return False
         if member.silent >= self.max_silent:
@@ -185,7 +185,7 @@ class Roll:
         return member.aside is not None
 
     def memory(self) -> dict[str, Any]:
-        """Everything, for a checkpoint."""
+        """Everything it knows, for a checkpoint."""
         return {"members": [asdict(member) for member in self.members.values()]}
 
     def recall(self, memory: Mapping[str, Any]) -> None:

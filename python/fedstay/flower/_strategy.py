@@ -42,29 +42,29 @@ class FedStay(Strategy):
         What to do around the rule: "early-stop", "keep-best", "guard".
     out : path, optional
         The run's folder, as `fedstay run` writes it, with a checkpoint after every round. If the
-        folder holds a run that was cut off, it goes on with the next round.
+        folder holds a run that was cut off, it continues with the next round.
     agents : list of names, or mapping from names to node ids, optional
         Who may take part; anybody, if not given. With node ids (SuperNodes that authenticate keep
         theirs) a name cannot move to another node.
     max_reach : float
-        An agent's `reach`, the sum of its local step sizes, is at most so many times the step size.
+        An agent's `reach`, the sum of its local step sizes, is at most this many times the step size.
     max_ratio : float
-        A report is taken for garbage if it would move the model by more than so many times the model's
-        own length (at least 1) and so many times what the median of the other reports would; or if it
-        tells a loss that is so many times the median of the others' (at least 1).
+        A report is taken for garbage if it would move the model by more than this many times the
+        model's own length (at least 1) and this many times what the median of the other reports
+        would; or if its loss is more than this many times the median of the others' (at least 1).
     min_available_nodes : int
-        Wait for so many nodes before the first round.
+        Wait for this many nodes before the first round.
     min_agents : int
-        A round needs so many reports.
+        The number of reports that a round needs.
     on_few : "wait" or "stop"
         What to do with fewer: ask the missing ones again after `wait` seconds, at most `tries` times,
         or end the run as "too-few".
     max_silent : int
-        After so many rounds without a usable answer an agent is set aside.
+        After this many rounds without a usable answer an agent is set aside.
     retry_every : int
-        It is then asked again every so many rounds, and at once when its node has been away.
+        It is then asked again after this many rounds, and at once when its node is back.
     evaluate_every : int
-        Every how many rounds everybody still in evaluates the model (an `@app.evaluate()` whose
+        After how many rounds every agent still in evaluates the model (an `@app.evaluate()` whose
         metrics have `loss_key`, and `accuracy_key` if you like); 0 for never.
     evaluate_at_end : bool
         Whether they evaluate what is delivered.
@@ -123,7 +123,7 @@ class FedStay(Strategy):
         self.reader = Reader(self.roll, step_size, self.epsilon, max_reach, max_ratio)
         self._server: _core.Server | None = None
         self._configured: list[Message] = []
-        # Refuses what is wrong now, and not after the first round.
+        # Refuses wrong settings now, not after the first round.
         _core.refuse_loads(self.rule, "agents behind Flower")
         _core.Server([0.0], self.rule, step_size, policy=policy)
 
@@ -157,7 +157,7 @@ class FedStay(Strategy):
         )
         resume = self.out is not None and (self.out / "config.toml").exists()
         if resume:
-            log(INFO, "fedstay: going on with the run in %s", self.out)
+            log(INFO, "fedstay: continuing the run in %s", self.out)
         outcome = _core.drive(
             engine,
             layout.unpack(initial_arrays, "(server)", np.float64),
@@ -205,7 +205,7 @@ class FedStay(Strategy):
     def configure_evaluate(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
-        """To everybody still in; to those who left as well, with `evaluate_leavers`."""
+        """Messages to every agent still in and, with `evaluate_leavers`, to those that left."""
         members = self.roll.members.values() if self.evaluate_leavers else self.roll.still_in()
         wanted = {member.node for member in members if member.aside is None}
         nodes = [node for node in sorted(grid.get_node_ids()) if node in wanted]
@@ -214,7 +214,7 @@ class FedStay(Strategy):
     def aggregate_evaluate(
         self, server_round: int, replies: Iterable[Message]
     ) -> MetricRecord | None:
-        """The mean of what the agents told."""
+        """The mean of what the agents reported."""
         return self._mean(self._evaluations(replies, self._sent()))
 
     def summary(self) -> None:
@@ -262,7 +262,7 @@ class FedStay(Strategy):
         return self.reader.evaluations(replies, sent, self.loss_key, self.accuracy_key)
 
     def _mean(self, told: Mapping[int, tuple[float, float | None]]) -> MetricRecord | None:
-        """The mean of what the agents told."""
+        """The mean of what the agents reported."""
         if not told:
             return None
         accuracy = [accuracy for _, accuracy in told.values() if accuracy is not None]
@@ -316,7 +316,7 @@ class FedStay(Strategy):
             )
 
     def _refuse_other_weights(self, arrays: ArrayRecord) -> None:
-        """The server goes on from its own weights, so nobody may hand in others between rounds."""
+        """The server continues from its own weights, so nobody may hand in others between rounds."""
         layout = self._layout = self._layout or Layout(arrays)
         given = layout.unpack(arrays, "(server)", np.float64)
         if self._server is None:
@@ -326,7 +326,7 @@ class FedStay(Strategy):
         if not np.array_equal(own, given):
             raise Error(
                 "configure_train was given other arrays than aggregate_train returned, by noise added "
-                "in between for instance; FedStay goes on from its own weights, so such a change would "
+                "in between for instance; FedStay continues from its own weights, so such a change would "
                 "silently be lost. Hand in what aggregate_train returned"
             )
 
@@ -342,7 +342,7 @@ class FedStay(Strategy):
 
     @staticmethod
     def _log_result(result: Result) -> None:
-        """How it ended: a warning, unless it is what one hopes for."""
+        """Logs how it ended: as a warning, unless it is what one hopes for."""
         log(INFO if result.is_good else WARNING, "fedstay: %r", result)
         for warning in result.warnings:
             log(WARNING, "fedstay: %s", warning)
