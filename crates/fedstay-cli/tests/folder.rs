@@ -92,7 +92,7 @@ fn resuming_beside_a_live_run_is_refused_and_leaves_it_undisturbed() {
         let said = refused(folder, &["run", "--resume", "live"]);
         assert!(said.contains("being written by another process"), "{said}");
         assert!(said.contains(&live.id().to_string()), "it names the process: {said}");
-        assert!(refused(folder, &run_into("live", &LONG)).contains("holds a run already"));
+        assert!(refused(folder, &run_into("live", &LONG)).contains("by another process"));
     }
     assert!(live.try_wait().unwrap().is_none(), "the run was over before it was disturbed");
     assert!(live.wait().unwrap().success());

@@ -157,20 +157,24 @@ impl Folder {
     /// When there is a run in it already, another process is making one, or it cannot be written to.
     pub fn create(path: &Path, start: &Start<'_>, driver: Driver) -> Result<Self, FolderError> {
         let config = path.join("config.toml");
-        let vacant = || match config.exists() {
-            false => Ok(()),
-            true => Err(FolderError::Taken(format!(
+        // Before the lock, so that a run that is over keeps its folder as it is.
+        if config.exists() && path.join("summary.json").exists() {
+            return Err(FolderError::Taken(format!(
+                "the run in {} is over: its result is in summary.json; {}",
+                path.display(),
+                driver.elsewhere()
+            )));
+        }
+        std::fs::create_dir_all(path).map_err(named(path))?;
+        let lock = RunLock::take(path)?;
+        if config.exists() {
+            return Err(FolderError::Taken(format!(
                 "{} holds a run already; {}, or {}",
                 path.display(),
                 driver.to_continue(path),
                 driver.elsewhere()
-            ))),
-        };
-        // Checked before the lock is taken too, so that a finished run's folder stays as it is.
-        vacant()?;
-        std::fs::create_dir_all(path).map_err(named(path))?;
-        let lock = RunLock::take(path)?;
-        vacant()?;
+            )));
+        }
         sync_folder_of(path)?;
         let gram = serde_json::json!({ "schema": GramLine::SCHEMA });
         let gram =

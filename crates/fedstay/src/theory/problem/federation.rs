@@ -269,7 +269,8 @@ impl Engine for Federation {
             matches!(behaviour, Behaviour::Threshold(_) | Behaviour::Never(_))
         };
         let proves = self.privacy.is_none() && self.members.iter().all(plain);
-        Abilities { personal: true, proves, ..Abilities::default() }
+        // A load says how many samples a gradient takes, and an oracle's is exact for any number.
+        Abilities { loads: true, personal: true, proves, ..Abilities::default() }
     }
 }
 
