@@ -109,7 +109,7 @@ fn from_the_starter_file_to_tables_and_a_run_in_a_folder() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     assert!(ok(folder, &["sweep", "new", "s.toml"]).contains("fedstay sweep s.toml --dry-run"));
-    assert!(refused(folder, &["sweep", "new", "s.toml"]).contains("there already"));
+    assert!(refused(folder, &["sweep", "new", "s.toml"]).contains("already exists"));
     let short = ["--set", "rounds=20", "--set", "seed=0..3", "--set", "data.per_agent=30"];
     let with = |first: &[&'static str], last: &[&'static str]| -> String {
         let all: Vec<&str> = first.iter().chain(&short).chain(last).copied().collect();
