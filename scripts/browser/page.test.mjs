@@ -144,7 +144,7 @@ test("a finished run is shown by what it delivered, not by its last reports", as
     await page.keyboard.press("End");
     assert.ok((await chart.getAttribute("aria-valuetext")).includes(wanted), await chart.getAttribute("aria-valuetext"));
   }
-  await page.getByText("Over all agents, those who left included").waitFor();
+  await page.getByText("Over all agents, including those that left").waitFor();
   const theory = await page.locator('[aria-label="Theory"]').textContent();
   assert.ok(!theory.includes("rule.delta") && theory.includes("this rule keeps nobody by one"), theory);
   assert.deepEqual(trouble, []);
