@@ -231,7 +231,7 @@ seed = [0]
   await until(async () => (await runs.count()) === 2, "the other one, once it is finished");
   await runs.filter({ hasText: "epsilon=1.5" }).getByRole("link").click();
   await page.getByRole("heading", { name: "fedavg on digits, seed 0" }).waitFor();
-  await page.getByText("A run out of a sweep’s store").waitFor();
+  await page.getByText("A run from a sweep’s store").waitFor();
   await page.locator(".badge", { hasText: "Harmful" }).waitFor();
   await page.locator("th", { hasText: /^left in round$/ }).waitFor();
   await page.locator("td", { hasText: /^no$/ }).first().waitFor();
