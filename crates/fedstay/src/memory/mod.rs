@@ -53,11 +53,6 @@ impl Memory {
     pub fn to_json(&self) -> String {
         self.0.to_string()
     }
-
-    /// Whether nothing was saved.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_null()
-    }
 }
 
 fn unusable(error: serde_json::Error) -> Error {

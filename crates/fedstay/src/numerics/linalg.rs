@@ -115,7 +115,7 @@ pub fn norm(vector: Vector<'_>) -> f64 {
 }
 
 /// `target += scale · vector`.
-pub fn add_scaled(target: &mut [f64], scale: f64, vector: Vector<'_>) {
+pub(crate) fn add_scaled(target: &mut [f64], scale: f64, vector: Vector<'_>) {
     match vector {
         Vector::F32(vector) => add_scaled_32(target, scale, vector),
         Vector::F64(vector) => add_scaled_64(target, scale, vector),
@@ -123,14 +123,14 @@ pub fn add_scaled(target: &mut [f64], scale: f64, vector: Vector<'_>) {
 }
 
 /// `target *= scale`.
-pub fn scale(target: &mut [f64], scale: f64) {
+pub(crate) fn scale(target: &mut [f64], scale: f64) {
     for value in target {
         *value *= scale;
     }
 }
 
 /// The inner products of all pairs, row by row: a symmetric matrix of `vectors.len()` rows.
-pub fn gram(vectors: &[Vector<'_>]) -> Vec<f64> {
+pub(crate) fn gram(vectors: &[Vector<'_>]) -> Vec<f64> {
     let n = vectors.len();
     let mut gram = vec![0.0; n * n];
     for row in 0..n {

@@ -1,8 +1,8 @@
 //! What reaches the agents: a simulator in this process, a network, objects in another language.
 
-use super::record::{HeaderAgent, Population};
+use super::record::{HeaderAgent, Population, RoundLine, few};
 use crate::rule::Losses;
-use crate::{AgentId, Broadcast, Error, Memory, Reports, StopReason};
+use crate::{AgentId, Broadcast, Decision, Error, Memory, Reports, Server, Split, StopReason};
 use std::borrow::Cow;
 
 /// What the server sends out.
@@ -18,6 +18,19 @@ pub struct Call<'a> {
     pub losses: Losses,
     /// Each listed agent's share of the usual work, if the rule sets loads.
     pub loads: Option<&'a [(AgentId, f64)]>,
+}
+
+impl<'a> Call<'a> {
+    /// The call for a server's next round, with the loads that its rule sets.
+    pub fn next(server: &'a Server, loads: Option<&'a [(AgentId, f64)]>) -> Self {
+        Self {
+            round: server.round() + 1,
+            broadcast: Broadcast::new(server.weights()),
+            step_size: server.step_size(),
+            losses: server.losses(),
+            loads,
+        }
+    }
 }
 
 /// What came back from the agents in a round.
@@ -39,6 +52,25 @@ impl<'a> Gathered<'a> {
     /// An ordinary round: these reports and nothing else.
     pub fn new(reports: Reports<'a>) -> Self {
         Self { reports, faults: Vec::new(), assessment: None, roster: None, stop: None }
+    }
+
+    /// Takes the server's step with these reports, and makes the line of the round. No step is taken
+    /// if the engine ended the run.
+    ///
+    /// # Errors
+    /// If the server cannot step with these reports; it is then as it was.
+    pub fn step(&self, server: &mut Server) -> Result<(Decision, RoundLine), Error> {
+        let (number, weights) = (server.round() + 1, few(server.weights()));
+        let (decision, step) = match self.stop {
+            Some(stop) => {
+                let standing = Decision::new(Split::default(), server.step_size());
+                (Decision { stop: Some(stop), ..standing }, &[][..])
+            }
+            None => (server.step(&self.reports)?, server.displacement()),
+        };
+        let Self { reports, faults, assessment, .. } = self;
+        let line = RoundLine::new(number, reports, faults, &decision, step, assessment.as_ref());
+        Ok((decision, RoundLine { weights, ..line }))
     }
 }
 

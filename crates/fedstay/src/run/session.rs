@@ -4,9 +4,7 @@
 use super::record::{Header, RoundLine, Summary};
 use super::{Assessment, Book, Call, Decision, Engine, Gathered, Moment, RoundRecord};
 use crate::book::ledger::{Ended, Ledger};
-use crate::{
-    AgentId, Aggregator, Broadcast, Error, Memory, Server, ServerState, Split, StopReason,
-};
+use crate::{AgentId, Aggregator, Error, Memory, Server, ServerState, StopReason};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -136,27 +134,16 @@ impl<E: Engine> Session<E> {
     ) -> Result<(ControlFlow<()>, Option<StopReason>), Error> {
         let Self { server, engine, header, ledger, books, .. } = self;
         let strangers = engine.abilities().strangers;
-        let number = server.round() + 1;
         let loads = server.loads();
-        let mut gathered = engine.gather(&Call {
-            round: number,
-            broadcast: Broadcast::new(server.weights()),
-            step_size: server.step_size(),
-            losses: server.losses(),
-            loads: loads.as_deref(),
-        })?;
+        let mut gathered = engine.gather(&Call::next(server, loads.as_deref()))?;
         received.clear();
         received.extend_from_slice(server.weights());
-        let (decision, dropped) = match gathered.stop {
-            Some(stop) => (
-                Decision {
-                    stop: Some(stop),
-                    ..Decision::new(Split::default(), server.step_size())
-                },
-                Vec::new(),
-            ),
-            None if strangers => step_with_the_usable(&mut gathered, server)?,
-            None => (server.step(&gathered.reports)?, Vec::new()),
+        let (decision, line, dropped) = match strangers {
+            true => step_with_the_usable(&mut gathered, server)?,
+            false => {
+                let (decision, line) = gathered.step(server)?;
+                (decision, line, Vec::new())
+            }
         };
         let roster = gathered.roster.take();
         let header_changed = roster.is_some();
@@ -164,10 +151,8 @@ impl<E: Engine> Session<E> {
             header.agents = agents;
         }
         let step = if gathered.stop.is_some() { &[] } else { server.displacement() };
-        let Gathered { reports, faults, assessment, .. } = &gathered;
+        let Gathered { reports, assessment, .. } = &gathered;
         let assessment: Option<&Assessment> = assessment.as_ref();
-        let mut line = RoundLine::new(number, reports, faults, &decision, step, assessment);
-        line.weights = super::record::few(received);
         let mut record = RoundRecord {
             line,
             header,
@@ -255,19 +240,22 @@ impl<E: Engine> Session<E> {
     }
 }
 
-/// Steps; if that fails because of one report, drops the report as its agent's fault and steps
-/// again with the others. Returns whose reports were dropped, and why.
+/// Whose reports were dropped, and why.
+type Dropped = Vec<(AgentId, String)>;
+
+/// Steps; if that fails because of one report, drops the report as its agent's fault and steps again
+/// with the others. Also returns whose reports were dropped, and why.
 fn step_with_the_usable(
     gathered: &mut Gathered<'_>,
     server: &mut Server,
-) -> Result<(Decision, Vec<(AgentId, String)>), Error> {
+) -> Result<(Decision, RoundLine, Dropped), Error> {
     let mut dropped = Vec::new();
     loop {
-        let error = match server.step(&gathered.reports) {
-            Ok(decision) => {
-                gathered.faults.extend(dropped.iter().cloned());
-                gathered.faults.sort_by_key(|(agent, _)| *agent);
-                return Ok((decision, dropped));
+        let error = match gathered.step(server) {
+            Ok((decision, mut line)) => {
+                line.faults.extend(dropped.iter().cloned());
+                line.faults.sort_by_key(|(agent, _)| *agent);
+                return Ok((decision, line, dropped));
             }
             Err(error) => error,
         };

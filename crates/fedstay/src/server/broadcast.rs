@@ -48,9 +48,4 @@ impl<'a> Broadcast<'a> {
     pub fn to(&self, agent: AgentId) -> &'a [f64] {
         self.personal(agent).unwrap_or(self.shared)
     }
-
-    /// Whether some agent receives weights of its own.
-    pub fn is_personal(&self) -> bool {
-        !self.personal.is_empty()
-    }
 }

@@ -196,11 +196,6 @@ impl Server {
         &self.step
     }
 
-    /// The length of the last step.
-    pub fn last_step(&self) -> f64 {
-        self.clock.last_step
-    }
-
     /// The number of rounds so far.
     pub fn round(&self) -> u32 {
         self.clock.round

@@ -260,7 +260,7 @@ impl<'a> Reports<'a> {
 
     /// Takes out one agent's report, for a round that cannot be stepped with it. The agent then
     /// counts as absent, not as gone.
-    pub fn remove(&mut self, agent: AgentId) {
+    pub(crate) fn remove(&mut self, agent: AgentId) {
         if let Ok(index) = self.reports.binary_search_by_key(&agent, |report| report.agent) {
             self.reports.remove(index);
             self.norms.remove(index);

@@ -15,11 +15,11 @@ use crate::sweep::results::series::Recorder;
 use crate::sweep::{Finished, Outcome, Planned};
 use fedstay::ledger::{Ended, Ledger};
 use fedstay::linalg::dot;
-use fedstay::record::{RoundLine, few};
+use fedstay::record::RoundLine;
 use fedstay::rule::carries;
 use fedstay::{
-    AgentId, Behaviour, Broadcast, Call, Engine, Error, Gathered, Loss, Losses, Report, Reports,
-    Server, Split, Standing, StopReason, Vector,
+    AgentId, Answer, Call, Engine, Error, Evidence, Gathered, Loss, Losses, Participant, Report,
+    Reports, Server, Split, Standing, StopReason, Vector,
 };
 use std::sync::Arc;
 
@@ -133,15 +133,10 @@ impl Branch {
         let experiment = Arc::clone(&lanes[0].run);
         let experiment = &experiment.experiment;
         let losses = server.losses();
-        let gathered = simulator.gather(&Call {
-            round: server.round() + 1,
-            broadcast: Broadcast::new(server.weights()),
-            step_size: server.step_size(),
-            losses,
-            loads: None,
-        })?;
+        let gathered = simulator.gather(&Call::next(&server, None))?;
         let present = left.iter().filter(|left| left.is_none()).count();
-        let seen = Seen { gathered: &gathered, losses, experiment, present };
+        let round = server.round() + 1;
+        let seen = Seen { round, gathered: &gathered, losses, experiment, present };
         let worked = gathered.reports.len() as u64;
         let mut groups = group(lanes, &seen);
         let steps = count(experiment, worked, &groups);
@@ -183,8 +178,22 @@ fn no_relative() -> Result<Vec<f64>, SpecError> {
     Err(SpecError::Relative { why: "is not shared between runs" })
 }
 
+/// What an agent found out while it looked as far as the largest ε asks: its loss, or that its loss is
+/// above every ε.
+struct Looked(Option<Loss>);
+
+impl Evidence for Looked {
+    fn loss(&mut self) -> f64 {
+        match self.0 {
+            Some(Loss::Exact(loss)) => loss,
+            _ => f64::INFINITY,
+        }
+    }
+}
+
 /// What everybody reported, as all lanes see it.
 struct Seen<'a> {
+    round: u32,
     gathered: &'a Gathered<'a>,
     losses: Losses,
     experiment: &'a Experiment,
@@ -208,22 +217,20 @@ impl Seen<'_> {
 
     /// Who leaves a lane.
     fn leaving(&self, lane: &Lane) -> Vec<AgentId> {
-        if matches!(self.experiment.behaviour, Behaviour::Never(_)) {
-            return Vec::new();
-        }
         let last_stays = self.experiment.training().is_some_and(|t| t.last_stays);
-        let reports = &self.gathered.reports;
         if last_stays && self.present == 1 {
             return Vec::new();
         }
-        let content = |report: &&Report<'_>| {
+        let leaves = |report: &&Report<'_>| {
             let epsilon = lane.epsilon[report.agent.0 as usize];
-            matches!(report.loss(), Some(Loss::Exact(loss)) if loss <= epsilon)
+            let behaviour = self.experiment.behaviour.clone();
+            let mut agent = Participant::new(report.agent, epsilon, behaviour);
+            agent.answer(self.round, &mut Looked(report.loss()), false) == Answer::Leaves
         };
         let mut leaving: Vec<AgentId> =
-            reports.iter().filter(content).map(|report| report.agent).collect();
+            self.gathered.reports.iter().filter(leaves).map(|report| report.agent).collect();
         if last_stays && leaving.len() == self.present {
-            // All would leave at once: the last by number goes on.
+            // All would leave at once: the last by number continues.
             leaving.pop();
         }
         leaving
@@ -252,13 +259,12 @@ impl Seen<'_> {
         let reports =
             Reports::with_goodbyes(server.weights().len(), reports, group.leaving.clone())?
                 .with_absent(self.present - self.gathered.reports.len());
-        let received = few(server.weights());
-        let decision = server.step(&reports)?;
-        let Gathered { faults, assessment, .. } = self.gathered;
-        let (round, step) = (server.round(), server.displacement());
-        let mut line =
-            RoundLine::new(round, &reports, faults, &decision, step, assessment.as_ref());
-        line.weights = received;
+        let gathered = Gathered {
+            faults: self.gathered.faults.clone(),
+            assessment: self.gathered.assessment.clone(),
+            ..Gathered::new(reports)
+        };
+        let (decision, line) = gathered.step(&mut server)?;
         let mut slopes =
             Slopes { staying: &staying, step: server.displacement(), known: Vec::new() };
         for (index, lane) in group.lanes.iter_mut().enumerate() {

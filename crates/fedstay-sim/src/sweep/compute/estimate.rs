@@ -4,8 +4,9 @@ use crate::experiment::{Experiment, SpecError};
 use crate::simulator::Simulator;
 use crate::sweep::plan::family::Family;
 use crate::sweep::{Planned, families};
-use fedstay::{Broadcast, Call, Engine, Server};
+use fedstay::{About, Book, Engine, Error, RoundRecord, Server, Session};
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -81,38 +82,37 @@ fn measure(experiment: &Experiment) -> Result<f64, SpecError> {
     let epsilon: Vec<f64> = simulator.agents().iter().map(|agent| agent.epsilon).collect();
     simulator.steer(&vec![None; epsilon.len()], &epsilon);
     let start = simulator.initial_weights();
-    let mut server = Server::new(start, experiment.rule.clone(), experiment.step_size)
+    let server = Server::new(start, experiment.rule.clone(), experiment.step_size)
         .and_then(|server| server.with_policy(experiment.policy.clone()))?;
     let before = Instant::now();
     simulator.assess(server.weights())?;
-    let look = before.elapsed().as_secs_f64();
-    let training = experiment.training();
-    let every = training.map_or(1, |training| training.eval_every);
-    let (mut spent, mut rounds) = (Duration::ZERO, 0);
-    while rounds < 2 || spent < PATIENCE && server.round() < experiment.rounds {
-        let looks = (server.round() + 1).is_multiple_of(every) || server.round() == 0;
-        let before = Instant::now();
-        let loads = server.loads();
-        let gathered = simulator.gather(&Call {
-            round: server.round() + 1,
-            broadcast: Broadcast::new(server.weights()),
-            step_size: server.step_size(),
-            losses: server.losses(),
-            loads: loads.as_deref(),
-        });
-        // Far too large a step: what was measured until then has to do.
-        let Ok(gathered) = gathered else { break };
-        if server.step(&gathered.reports).is_err() {
-            break;
-        }
-        let took = before.elapsed();
-        spent += took.saturating_sub(Duration::from_secs_f64(if looks { look } else { 0.0 }));
-        rounds += 1;
-        if server.round() >= experiment.rounds {
-            break;
-        }
-    }
-    let round = spent.as_secs_f64() / f64::from(rounds.max(1));
+    let look = before.elapsed();
+    let mut session = Session::new(server, simulator, experiment.rounds, About::default())?;
+    let mut watch = Stopwatch { since: Instant::now(), look, spent: Duration::ZERO, rounds: 0 };
+    // Far too large a step ends it: what was measured until then has to do.
+    let _ = session.run(&mut [&mut watch]);
+    let every = experiment.training().map_or(1, |training| training.eval_every);
+    let round = watch.spent.as_secs_f64() / f64::from(watch.rounds.max(1));
+    let look = look.as_secs_f64();
     let looks = f64::from(experiment.rounds / every + 2);
     Ok(f64::from(experiment.rounds) * round + looks * look)
+}
+
+/// Times rounds, without what measuring everybody takes, until it has seen enough of them.
+struct Stopwatch {
+    since: Instant,
+    look: Duration,
+    spent: Duration,
+    rounds: u32,
+}
+
+impl Book for Stopwatch {
+    fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
+        let look = if record.assessment.is_some() { self.look } else { Duration::ZERO };
+        self.spent += self.since.elapsed().saturating_sub(look);
+        self.rounds += 1;
+        self.since = Instant::now();
+        let enough = self.rounds >= 2 && self.spent >= PATIENCE;
+        Ok(if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
 }
