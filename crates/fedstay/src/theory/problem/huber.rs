@@ -4,7 +4,7 @@
 //! `|t| − ½` beyond. Convex, shared optimum `w*`, L ≤ 1, and H by Gershgorin's circles.
 
 use super::random::{Table, check_sizes, dot, instance, normal, smoothness, unit};
-use super::{Instance, Oracle, Origin, Pose};
+use super::{Instance, Oracle, Origin, Pose, Posed};
 use crate::{Error, Seed};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -61,15 +61,7 @@ impl Pose for Huber {
         Ok(instance(oracles, &optimum, seed, (1.0, steepest), 0.5))
     }
 
-    fn start(&self) -> &Option<Vec<f64>> {
-        &self.start
-    }
-
-    fn is_convex(&self) -> bool {
-        true
-    }
-
-    fn reaches_zero(&self) -> bool {
-        true
+    fn facts(&self) -> Posed<'_> {
+        Posed { start: &self.start, convex: true, reaches_zero: true }
     }
 }

@@ -98,15 +98,18 @@ trait Pose {
     /// Checks the parameters and makes the oracles. Only the random families use the seed.
     fn pose(&self, seed: Seed) -> Result<Instance, Error>;
 
+    /// What is true of it.
+    fn facts(&self) -> Posed<'_>;
+}
+
+/// What is true of a problem. There are no defaults: a new one must say all of it.
+struct Posed<'a> {
     /// Where to start instead of where the problem starts.
-    fn start(&self) -> &Option<Vec<f64>>;
-
-    /// Whether every agent's loss is convex. There is no default: a new problem must say so itself.
-    fn is_convex(&self) -> bool;
-
-    /// Whether a loss is exactly zero where an agent is served perfectly. Sums of logarithms never
-    /// are.
-    fn reaches_zero(&self) -> bool;
+    start: &'a Option<Vec<f64>>,
+    /// Whether every agent's loss is convex.
+    convex: bool,
+    /// Whether a loss is exactly zero where an agent is served perfectly. Sums of logarithms are not.
+    reaches_zero: bool,
 }
 
 /// Makes the enum `Problem` from lines `Variant = "name", file;`, where the file has the type of
@@ -171,17 +174,17 @@ impl Problem {
     /// Whether every agent's loss is convex, so that an inequality between two honest reports is a
     /// proof.
     pub fn is_convex(&self) -> bool {
-        self.inner().is_convex()
+        self.inner().facts().convex
     }
 
     /// Whether a loss can be as low as `epsilon` at all. No loss is negative.
     pub fn can_reach(&self, epsilon: f64) -> bool {
-        if self.inner().reaches_zero() { epsilon >= 0.0 } else { epsilon > 0.0 }
+        if self.inner().facts().reaches_zero { epsilon >= 0.0 } else { epsilon > 0.0 }
     }
 
     /// Checks the parameters and makes the oracles. Only the random families use the seed.
     pub fn build(&self, seed: Seed) -> Result<Instance, Error> {
-        self.inner().pose(seed)?.started_at(self.inner().start())
+        self.inner().pose(seed)?.started_at(self.inner().facts().start)
     }
 }
 

@@ -12,7 +12,7 @@
 //! From a start on the first axis both gradients stay parallel to it, which makes ADA-GD stall: it
 //! cannot help agent 0 and leave agent 1 alone. Reference: arXiv 2311.16459, Observation 1.
 
-use super::{Instance, Oracle, Origin, Pose};
+use super::{Instance, Oracle, Origin, Pose, Posed};
 use crate::{Error, Seed};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -136,16 +136,8 @@ impl Pose for Observation1 {
         })
     }
 
-    fn start(&self) -> &Option<Vec<f64>> {
-        &self.start
-    }
-
-    fn is_convex(&self) -> bool {
-        true
-    }
-
-    fn reaches_zero(&self) -> bool {
-        false
+    fn facts(&self) -> Posed<'_> {
+        Posed { start: &self.start, convex: true, reaches_zero: false }
     }
 }
 

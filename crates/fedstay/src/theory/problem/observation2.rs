@@ -4,7 +4,7 @@
 //! every first-order rule ends at some (1, β), where the mean loss is at least ½: the start lies in
 //! the problem's *bad region*. Reference: arXiv 2311.16459, Observation 2 and Figure 4a.
 
-use super::{Instance, Oracle, Origin, Pose};
+use super::{Instance, Oracle, Origin, Pose, Posed};
 use crate::{Error, Seed};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -54,15 +54,7 @@ impl Pose for Observation2 {
         })
     }
 
-    fn start(&self) -> &Option<Vec<f64>> {
-        &self.start
-    }
-
-    fn is_convex(&self) -> bool {
-        true
-    }
-
-    fn reaches_zero(&self) -> bool {
-        true
+    fn facts(&self) -> Posed<'_> {
+        Posed { start: &self.start, convex: true, reaches_zero: true }
     }
 }

@@ -5,7 +5,7 @@
 //! ADA-GD turns when agent 1 is about to leave and slides along its level set into the corner.
 //! Reference: arXiv 2311.16459, Observation 3 and Figure 4b.
 
-use super::{Instance, Oracle, Origin, Pose};
+use super::{Instance, Oracle, Origin, Pose, Posed};
 use crate::{Error, Seed};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -81,15 +81,7 @@ impl Pose for Observation3 {
         })
     }
 
-    fn start(&self) -> &Option<Vec<f64>> {
-        &self.start
-    }
-
-    fn is_convex(&self) -> bool {
-        true
-    }
-
-    fn reaches_zero(&self) -> bool {
-        true
+    fn facts(&self) -> Posed<'_> {
+        Posed { start: &self.start, convex: true, reaches_zero: true }
     }
 }

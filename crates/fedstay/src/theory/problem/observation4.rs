@@ -12,7 +12,7 @@
 //! anybody, ends `stalled`, with agent 1 unsatisfied. Reference: arXiv 2311.16459, Observation 4
 //! and its figure of a bad problem.
 
-use super::{Instance, Oracle, Origin, Pose};
+use super::{Instance, Oracle, Origin, Pose, Posed};
 use crate::{Error, Seed};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -93,15 +93,7 @@ impl Pose for Observation4 {
         })
     }
 
-    fn start(&self) -> &Option<Vec<f64>> {
-        &self.start
-    }
-
-    fn is_convex(&self) -> bool {
-        true
-    }
-
-    fn reaches_zero(&self) -> bool {
-        true
+    fn facts(&self) -> Posed<'_> {
+        Posed { start: &self.start, convex: true, reaches_zero: true }
     }
 }

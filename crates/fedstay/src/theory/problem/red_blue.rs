@@ -8,7 +8,7 @@
 //! blue's data turn the classifier to blue's side. Reference: arXiv 2311.16459, Figure 1.
 
 use super::observation1::{sigmoid, softplus};
-use super::{Instance, Oracle, Origin, Pose};
+use super::{Instance, Oracle, Origin, Pose, Posed};
 use crate::{Error, Seed};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -57,16 +57,8 @@ impl Pose for RedBlue {
         })
     }
 
-    fn start(&self) -> &Option<Vec<f64>> {
-        &self.start
-    }
-
-    fn is_convex(&self) -> bool {
-        true
-    }
-
-    fn reaches_zero(&self) -> bool {
-        false
+    fn facts(&self) -> Posed<'_> {
+        Posed { start: &self.start, convex: true, reaches_zero: false }
     }
 }
 

@@ -5,7 +5,7 @@
 //! and H by Gershgorin's circles.
 
 use super::random::{Table, check_sizes, dot, instance, smoothness, unit};
-use super::{Instance, Oracle, Origin, Pose};
+use super::{Instance, Oracle, Origin, Pose, Posed};
 use crate::{Error, Seed};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -87,15 +87,7 @@ impl Pose for SmoothedHinge {
         Ok(instance)
     }
 
-    fn start(&self) -> &Option<Vec<f64>> {
-        &self.start
-    }
-
-    fn is_convex(&self) -> bool {
-        true
-    }
-
-    fn reaches_zero(&self) -> bool {
-        true
+    fn facts(&self) -> Posed<'_> {
+        Posed { start: &self.start, convex: true, reaches_zero: true }
     }
 }
