@@ -26,3 +26,58 @@ impl Origin {
         Entry { name, about: self.about, reference: self.reference }
     }
 }
+
+/// Makes the enum of a list from lines `Variant = "name", file;`, where the file has the type of that
+/// name and an `ORIGIN`. `List(Trait)` dispatches to the trait's methods, `List(mut Trait)` also to
+/// those that change the entry.
+macro_rules! listed {
+    ($(#[$about:meta])* $list:ident(mut $kind:ident) { $($entries:tt)+ }) => {
+        listed! { $(#[$about])* $list($kind) { $($entries)+ } }
+        listed! { @mut $list $kind $($entries)+ }
+    };
+    (
+        $(#[$about:meta])*
+        $list:ident($kind:ident) {
+            $($(#[$doc:meta])* $variant:ident = $name:literal, $file:ident;)+
+        }
+    ) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[serde(tag = "kind")]
+        pub enum $list {
+            $(
+                $(#[$doc])*
+                #[serde(rename = $name)]
+                $variant($variant),
+            )+
+        }
+
+        impl $list {
+            /// The name in a configuration, one sentence, and the reference of every entry.
+            pub const LIST: &'static [$crate::list::Entry] = &[$($file::ORIGIN.named($name),)+];
+
+            /// The name in a configuration.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$variant(_) => $name,)+
+                }
+            }
+
+            fn inner(&self) -> &dyn $kind {
+                match self {
+                    $(Self::$variant(entry) => entry,)+
+                }
+            }
+        }
+    };
+    (@mut $list:ident $kind:ident $($(#[$doc:meta])* $variant:ident = $name:literal, $file:ident;)+) => {
+        impl $list {
+            fn inner_mut(&mut self) -> &mut dyn $kind {
+                match self {
+                    $(Self::$variant(entry) => entry,)+
+                }
+            }
+        }
+    };
+}
+pub(crate) use listed;

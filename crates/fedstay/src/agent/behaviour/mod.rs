@@ -25,51 +25,10 @@ pub use threshold::Threshold;
 pub use two_sided::TwoSided;
 pub use utility::Utility;
 
-use crate::list::{Entry, Origin};
+use crate::list::{Origin, listed};
 use crate::memory::inside::{check_fresh, is_default};
 use crate::{AgentId, Error, Seed};
 use serde::{Deserialize, Serialize};
-
-/// Makes the enum `Behaviour` from lines `Variant = "name", file;`, where the file has the type of
-/// that name and an `ORIGIN`.
-macro_rules! behaviours {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal, $file:ident;)+) => {
-        /// Every behaviour, under the name it has in a configuration.
-        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-        #[serde(tag = "kind")]
-        pub enum Behaviour {
-            $(
-                $(#[$doc])*
-                #[serde(rename = $name)]
-                $variant($variant),
-            )+
-        }
-
-        impl Behaviour {
-            /// The name in a configuration, one sentence, and the reference of every behaviour.
-            pub const LIST: &'static [Entry] = &[$($file::ORIGIN.named($name),)+];
-
-            /// The name in a configuration.
-            pub fn name(&self) -> &'static str {
-                match self {
-                    $(Self::$variant(_) => $name,)+
-                }
-            }
-
-            fn inner(&self) -> &dyn Decide {
-                match self {
-                    $(Self::$variant(behaviour) => behaviour,)+
-                }
-            }
-
-            fn inner_mut(&mut self) -> &mut dyn Decide {
-                match self {
-                    $(Self::$variant(behaviour) => behaviour,)+
-                }
-            }
-        }
-    };
-}
 
 /// Whether to stay for another round or to leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -181,26 +140,29 @@ pub trait Decide {
     }
 }
 
-behaviours! {
-    /// Leaves once its loss is at most its target.
-    Threshold = "threshold", threshold;
-    /// Never leaves.
-    Never = "never", never;
-    /// Stays while the expected gain pays.
-    Utility = "utility", utility;
-    /// Leaves once a few private steps would do.
-    Foresight = "foresight", foresight;
-    /// Leaves content, or when the model stays worse than its own.
-    TwoSided = "two-sided", two_sided;
-    /// Leaves content and comes back when its loss has risen.
-    Returning = "returning", returning;
-    /// Stays, but stops working once content.
-    Shirking = "shirking", shirking;
-    /// Reports a loss other than its own.
-    Lying = "lying", lying;
-    /// Consists of shares of the others. It is assigned to agents first; on its own it always
-    /// stays.
-    Mixed = "mixed", mixed;
+listed! {
+    /// Every behaviour, under the name it has in a configuration.
+    Behaviour(mut Decide) {
+        /// Leaves once its loss is at most its target.
+        Threshold = "threshold", threshold;
+        /// Never leaves.
+        Never = "never", never;
+        /// Stays while the expected gain pays.
+        Utility = "utility", utility;
+        /// Leaves once a few private steps would do.
+        Foresight = "foresight", foresight;
+        /// Leaves content, or when the model stays worse than its own.
+        TwoSided = "two-sided", two_sided;
+        /// Leaves content and comes back when its loss has risen.
+        Returning = "returning", returning;
+        /// Stays, but stops working once content.
+        Shirking = "shirking", shirking;
+        /// Reports a loss other than its own.
+        Lying = "lying", lying;
+        /// Consists of shares of the others. It is assigned to agents first; on its own it always
+        /// stays.
+        Mixed = "mixed", mixed;
+    }
 }
 
 impl Default for Behaviour {

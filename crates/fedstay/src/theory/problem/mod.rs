@@ -26,9 +26,8 @@ pub use observation4::Observation4;
 pub use red_blue::{Device, RedBlue};
 pub use smoothed_hinge::SmoothedHinge;
 
-use crate::list::{Entry, Origin};
+use crate::list::{Origin, listed};
 use crate::{Error, Seed};
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// An agent's loss and gradient, exactly.
@@ -112,56 +111,24 @@ struct Posed<'a> {
     reaches_zero: bool,
 }
 
-/// Makes the enum `Problem` from lines `Variant = "name", file;`, where the file has the type of
-/// that name and an `ORIGIN`.
-macro_rules! problems {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal, $file:ident;)+) => {
-        /// Every problem, under the name it has in a configuration.
-        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-        #[serde(tag = "kind")]
-        pub enum Problem {
-            $(
-                $(#[$doc])*
-                #[serde(rename = $name)]
-                $variant($variant),
-            )+
-        }
-
-        impl Problem {
-            /// The name in a configuration, one sentence, and the reference of every problem.
-            pub const LIST: &'static [Entry] = &[$($file::ORIGIN.named($name),)+];
-
-            /// The name in a configuration.
-            pub fn name(&self) -> &'static str {
-                match self {
-                    $(Self::$variant(_) => $name,)+
-                }
-            }
-
-            fn inner(&self) -> &dyn Pose {
-                match self {
-                    $(Self::$variant(problem) => problem,)+
-                }
-            }
-        }
-    };
-}
-
-problems! {
-    /// A unit ball against two points: departures are benign.
-    Observation1 = "observation-1", observation1;
-    /// A start in the bad region: no rule can help.
-    Observation2 = "observation-2", observation2;
-    /// No uniform averaging can help; ADA-GD can.
-    Observation3 = "observation-3", observation3;
-    /// Parallel gradients: no rule with small steps can help.
-    Observation4 = "observation-4", observation4;
-    /// Two linear classifiers that need each other's data.
-    RedBlue = "red-blue", red_blue;
-    /// Random realizable regression with Huber's loss.
-    Huber = "huber", huber;
-    /// Random separable classification with a smoothed hinge.
-    SmoothedHinge = "smoothed-hinge", smoothed_hinge;
+listed! {
+    /// Every problem, under the name it has in a configuration.
+    Problem(Pose) {
+        /// A unit ball against two points: departures are benign.
+        Observation1 = "observation-1", observation1;
+        /// A start in the bad region: no rule can help.
+        Observation2 = "observation-2", observation2;
+        /// No uniform averaging can help; ADA-GD can.
+        Observation3 = "observation-3", observation3;
+        /// Parallel gradients: no rule with small steps can help.
+        Observation4 = "observation-4", observation4;
+        /// Two linear classifiers that need each other's data.
+        RedBlue = "red-blue", red_blue;
+        /// Random realizable regression with Huber's loss.
+        Huber = "huber", huber;
+        /// Random separable classification with a smoothed hinge.
+        SmoothedHinge = "smoothed-hinge", smoothed_hinge;
+    }
 }
 
 impl Default for Problem {
