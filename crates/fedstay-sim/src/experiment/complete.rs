@@ -28,8 +28,10 @@ fn complete_problem(table: &mut Table, problem: Value) -> Result<(), SpecError> 
     default(table, "rounds", 10_000);
     default(table, "step_size", instance.step_size);
     default(table, "epsilon", instance.epsilon);
-    let Some(Value::Table(rule)) = table.get_mut("rule") else { return Ok(()) };
-    complete_rule(rule, instance.delta, instance.smoothness);
+    if let Some(Value::Table(rule)) = table.get_mut("rule") {
+        complete_rule(rule, instance.delta, instance.smoothness);
+    }
+    complete_policy(table, instance.delta, instance.smoothness);
     Ok(())
 }
 
@@ -41,7 +43,20 @@ fn complete_training(table: &mut Table) -> Result<(), SpecError> {
     if let Some(Value::Table(rule)) = table.get_mut("rule") {
         complete_rule(rule, 0.02, None);
     }
+    complete_policy(table, 0.02, None);
     Ok(())
+}
+
+/// Gives a preview what it takes from the problem unless the file says otherwise.
+fn complete_policy(table: &mut Table, delta: f64, smoothness: Option<f64>) {
+    let Some(Value::Table(policy)) = table.get_mut("policy") else { return };
+    if policy.get("kind").and_then(Value::as_str) != Some("preview") {
+        return;
+    }
+    default(policy, "delta", delta);
+    if let Some(smoothness) = smoothness {
+        default(policy, "smoothness", smoothness);
+    }
 }
 
 /// Gives the rule what it takes from the problem unless the file says otherwise.

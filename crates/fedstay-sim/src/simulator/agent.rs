@@ -43,6 +43,8 @@ pub(crate) struct Agent {
     /// Direction and gradient with noise added, if any is.
     blurred: Option<(Vec<f32>, Option<Vec<f32>>)>,
     loss: Loss,
+    /// Whether its direction is the gradient at what it received.
+    exact: bool,
     reach: f64,
     /// The slope's length in the last round: a guess at how exact the loss will have to be.
     last_norm: f64,
@@ -59,6 +61,7 @@ impl Agent {
             order: Order::default(),
             blurred: None,
             loss: Loss::Exact(0.0),
+            exact: false,
             reach: 0.0,
             last_norm: 0.0,
         }
@@ -125,6 +128,7 @@ impl Agent {
     ) -> Result<(), Error> {
         let manner = self.participant.manner();
         if manner.works {
+            self.exact = task.local.is_exact() && task.privacy.is_none();
             if own.is_none() {
                 self.work(task, work)?;
             }
@@ -207,7 +211,7 @@ impl Agent {
             agent: self.participant.id,
             standing: Standing::Open { loss: self.loss, epsilon: self.participant.epsilon },
             direction: Vector::F32(direction),
-            gradient: gradient.map(Vector::F32),
+            gradient: gradient.or(self.exact.then_some(direction)).map(Vector::F32),
             reach: Some(self.reach),
             samples,
         }

@@ -414,7 +414,7 @@ impl Engine for Simulator {
              act: &mut dyn FnMut(&Task<'_>, &mut Workspace) -> Worked| {
                 let rows = rows(population.data(), population.agent(index))?;
                 let personal = call.broadcast.personal(AgentId(index as u64));
-                let personal = personal.map(|weights| network.load(weights)).transpose()?;
+                let personal = personal.map(|weights| network.load(&weights)).transpose()?;
                 let task = Task {
                     network,
                     weights: personal.as_ref().unwrap_or(&shared),

@@ -22,6 +22,9 @@ pub struct Facts {
     /// Whether the rule has a parameter `smoothness` that it takes from the problem unless a
     /// configuration gives it.
     pub takes_smoothness: bool,
+    /// Whether the rule takes every report as a cut, `F(w + s) ≥ F + ⟨g, s⟩`, and computes with the
+    /// bound. Such a rule is given bounds where others are given estimates.
+    pub cuts: bool,
     /// What is changed about the rule, in the words of its label: `halve` in `ada-gd+halve`.
     pub label: Vec<&'static str>,
     /// What a label may change about the rule.
@@ -46,6 +49,7 @@ impl Default for Facts {
             margin: 0.0,
             sets_loads: false,
             takes_smoothness: false,
+            cuts: false,
             label: Vec::new(),
             changes: &[],
         }

@@ -76,6 +76,18 @@ impl<'a> Floors<'a> {
         predicted.iter().zip(&self.epsilon).map(|(loss, epsilon)| epsilon + delta - loss).collect()
     }
 
+    /// Adds the shortest step after which everybody is predicted to be at most `above` over their
+    /// target loss, if there is one.
+    pub(crate) fn reach(&self, step: &mut [f64], above: f64) -> bool {
+        let levels = self.precision.iter().map(|epsilon| epsilon + above);
+        let b: Vec<f64> = self.loss.iter().zip(levels).map(|(loss, level)| loss - level).collect();
+        let Nearest::Multipliers(multipliers) = nearest(&self.gram, &b, 0.0) else { return false };
+        for (multiplier, slope) in multipliers.iter().zip(&self.slopes) {
+            linalg::add_scaled(step, -multiplier, *slope);
+        }
+        true
+    }
+
     /// Adds the shortest step after which everybody is predicted to be at most `above` over what
     /// they are kept above; if no step does that, nearly the one that comes closest.
     pub(crate) fn descend(&self, step: &mut [f64], above: f64) {

@@ -14,6 +14,7 @@ mod facts;
 mod fedfv;
 mod fedmgda;
 pub(crate) mod floors;
+mod level;
 mod list;
 mod maxfl;
 mod mean;
@@ -29,6 +30,7 @@ pub mod rules {
     pub use super::afl::Afl;
     pub use super::fedfv::FedFv;
     pub use super::fedmgda::FedMgdaPlus;
+    pub use super::level::Level;
     pub use super::maxfl::{MaxFl, Reading};
     pub use super::mean::Mean;
     pub use super::mw_fed::{MwFed, Variant};
@@ -38,7 +40,7 @@ pub mod rules {
 }
 
 pub(crate) use crate::server::forecast;
-pub use crate::server::{Decision, Landing, Miss, Split, StopReason, carries};
+pub use crate::server::{Decision, Landing, Miss, Shown, Split, StopReason, carries};
 pub use custom::{CloneRule, CustomRule};
 pub use facts::{Change, Facts};
 pub use rules::*;
@@ -60,6 +62,8 @@ rules! {
     AdaGd(AdaGd) = "ada-gd", ada_gd::ORIGIN;
     /// This project's own rule: keeps everybody above their floor, and nothing more.
     Retain(Retain) = "retain", retain::ORIGIN;
+    /// The shortest step to where everybody is predicted content, without floors.
+    Level(Level) = "level", level::ORIGIN;
     /// Multiplicative weights for agents that are not content.
     MwFed(MwFed) = "mw-fed", mw_fed::ORIGIN;
     /// As many agents as possible under their requirement.

@@ -25,7 +25,7 @@ impl<'a> Call<'a> {
     pub fn next(server: &'a Server, loads: Option<&'a [(AgentId, f64)]>) -> Self {
         Self {
             round: server.round() + 1,
-            broadcast: Broadcast::new(server.weights()),
+            broadcast: server.broadcast(),
             step_size: server.step_size(),
             losses: server.losses(),
             loads,

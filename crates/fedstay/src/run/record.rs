@@ -9,7 +9,7 @@ use super::{About, Assessment, RoundRecord};
 use crate::book::consistency::Flag;
 use crate::book::ledger::AgentEntry;
 use crate::privacy::Budget;
-use crate::rule::{Decision, Landing, Miss};
+use crate::rule::{Decision, Landing, Miss, Shown};
 use crate::{AgentId, Loss, Reports, StopReason, Vector, linalg};
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -148,6 +148,10 @@ pub struct RoundLine {
     /// The agents whose loss the last step's prediction missed, for rules that rest on predictions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missed: Option<Vec<Miss>>,
+    /// The agents that were shown other weights than the server's. Their losses are those of what
+    /// they were shown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shown: Vec<Shown>,
     /// How good the received weights are for every agent of the header, in rounds that measure it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assessment: Option<AssessmentLine>,
@@ -186,6 +190,7 @@ impl RoundLine {
             kept: decision.kept,
             guarded: decision.guarded,
             missed: decision.missed.clone(),
+            shown: decision.shown.clone(),
             assessment: assessment.map(|assessment| AssessmentLine {
                 loss: assessment.agents.iter().map(|agent| agent.loss).collect(),
                 accuracy: assessment.agents.iter().filter_map(|agent| agent.accuracy).collect(),

@@ -4,7 +4,7 @@
 use super::record::{Header, RoundLine, Summary};
 use super::{Assessment, Book, Call, Decision, Engine, Gathered, Moment, RoundRecord};
 use crate::book::ledger::{Ended, Ledger};
-use crate::{AgentId, Aggregator, Error, Memory, Server, ServerState, StopReason};
+use crate::{AgentId, Aggregator, Error, Memory, Policy, Server, ServerState, StopReason};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -53,14 +53,21 @@ impl<E: Engine> Session<E> {
     /// A run of at most `rounds` rounds, before its first.
     ///
     /// # Errors
-    /// If the rule asks for something that the engine's agents do not do.
-    pub fn new(server: Server, engine: E, rounds: u32, about: About) -> Result<Self, Error> {
+    /// If the rule or the policy asks for something that the engine's agents do not do.
+    pub fn new(mut server: Server, engine: E, rounds: u32, about: About) -> Result<Self, Error> {
         if server.rule().facts().sets_loads && !engine.abilities().loads {
             return Err(Error::NotApplied {
                 rule: server.rule().name().to_owned(),
                 what: "tells every agent how much to work",
             });
         }
+        if matches!(server.policy(), Policy::Preview(_)) && !engine.abilities().personal {
+            return Err(Error::NotApplied {
+                rule: server.policy().name().to_owned(),
+                what: "shows every agent a model of its own",
+            });
+        }
+        server.expect(rounds);
         let header = Header::new(&about, rounds, engine.agents());
         let (ledger, books) = (Ledger::default(), Vec::new());
         Ok(Self { server, engine, rounds, about, header, ledger, books })

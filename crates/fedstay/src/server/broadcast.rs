@@ -1,6 +1,9 @@
 //! What the server sends out in a round: one model for all agents, or separate models for some.
 
-use crate::AgentId;
+use crate::memory::packed;
+use crate::{AgentId, Vector, linalg};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// The weights each agent receives.
 ///
@@ -8,17 +11,77 @@ use crate::AgentId;
 /// model of their own instead; only those few vectors exist in addition to the shared one.
 ///
 /// ```
-/// use fedstay::{AgentId, Broadcast};
+/// use fedstay::{AgentId, Broadcast, Personal};
 /// let shared = [1.0, 2.0];
-/// let own = [(AgentId(3), vec![1.5, 2.0])];
+/// let own = [
+///     (AgentId(3), Personal::Shifted { times: 0.5, along: vec![1.0, 0.0] }),
+///     (AgentId(7), Personal::Fixed(vec![0.0, 0.0])),
+/// ];
 /// let broadcast = Broadcast::new(&shared).with_personal(&own);
-/// assert_eq!(broadcast.to(AgentId(0)), [1.0, 2.0]);
-/// assert_eq!(broadcast.to(AgentId(3)), [1.5, 2.0]);
+/// assert_eq!(*broadcast.to(AgentId(0)), [1.0, 2.0]);
+/// assert_eq!(*broadcast.to(AgentId(3)), [1.5, 2.0]);
+/// assert_eq!(*broadcast.to(AgentId(7)), [0.0, 0.0]);
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Broadcast<'a> {
     shared: &'a [f64],
-    personal: &'a [(AgentId, Vec<f64>)],
+    personal: &'a [(AgentId, Personal)],
+}
+
+/// What one agent is shown instead of the server's weights.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Personal {
+    /// The server's weights plus a multiple of a vector: a model that moves along with them.
+    Shifted {
+        /// How many times the vector is added. Zero shows the server's weights.
+        times: f64,
+        /// The vector.
+        #[serde(with = "packed")]
+        along: Vec<f64>,
+    },
+    /// Weights that stay where they are, whatever the server does.
+    Fixed(#[serde(with = "packed")] Vec<f64>),
+}
+
+impl Personal {
+    /// Whether it differs from the server's weights at all.
+    pub(crate) fn differs(&self) -> bool {
+        !matches!(self, Self::Shifted { times: 0.0, .. })
+    }
+
+    /// The weights it stands for.
+    fn weights<'a>(&'a self, shared: &[f64]) -> Cow<'a, [f64]> {
+        match self {
+            Self::Shifted { times, along } => {
+                let mut weights = shared.to_vec();
+                linalg::add_scaled(&mut weights, *times, Vector::F64(along));
+                Cow::Owned(weights)
+            }
+            Self::Fixed(weights) => Cow::Borrowed(weights),
+        }
+    }
+
+    /// The number of components.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Shifted { along, .. } => along.len(),
+            Self::Fixed(weights) => weights.len(),
+        }
+    }
+
+    /// Subtracts what it stands for from `gap`, which holds weights relative to which `shared` is
+    /// the server's: a server's step of `s` minus an offset of `o` is `s − o`.
+    pub(crate) fn subtract_offset(&self, shared: &[f64], gap: &mut [f64]) {
+        match self {
+            Self::Shifted { times, along } => linalg::add_scaled(gap, -times, Vector::F64(along)),
+            Self::Fixed(weights) => {
+                for ((gap, own), shared) in gap.iter_mut().zip(weights).zip(shared) {
+                    *gap -= own - shared;
+                }
+            }
+        }
+    }
 }
 
 impl<'a> Broadcast<'a> {
@@ -27,8 +90,8 @@ impl<'a> Broadcast<'a> {
         Self { shared, personal: &[] }
     }
 
-    /// This broadcast, with separate weights for the agents listed, in the order of their ids.
-    pub fn with_personal(self, personal: &'a [(AgentId, Vec<f64>)]) -> Self {
+    /// This broadcast, with something else for the agents listed, in the order of their ids.
+    pub fn with_personal(self, personal: &'a [(AgentId, Personal)]) -> Self {
         debug_assert!(personal.is_sorted_by_key(|(agent, _)| *agent));
         Self { personal, ..self }
     }
@@ -39,13 +102,14 @@ impl<'a> Broadcast<'a> {
     }
 
     /// The weights that only this agent receives, if it is shown others.
-    pub fn personal(&self, agent: AgentId) -> Option<&'a [f64]> {
+    pub fn personal(&self, agent: AgentId) -> Option<Cow<'a, [f64]>> {
         let place = self.personal.binary_search_by_key(&agent, |(agent, _)| *agent).ok()?;
-        Some(&self.personal[place].1)
+        let personal = &self.personal[place].1;
+        personal.differs().then(|| personal.weights(self.shared))
     }
 
     /// The weights that an agent receives.
-    pub fn to(&self, agent: AgentId) -> &'a [f64] {
-        self.personal(agent).unwrap_or(self.shared)
+    pub fn to(&self, agent: AgentId) -> Cow<'a, [f64]> {
+        self.personal(agent).unwrap_or(Cow::Borrowed(self.shared))
     }
 }

@@ -104,6 +104,8 @@ pub struct Decision {
     /// The agents whose loss the last step's prediction missed, for rules that rest on predictions;
     /// `None` for rules that make none.
     pub missed: Option<Vec<Miss>>,
+    /// The agents that were shown other weights than the server's in this round.
+    pub shown: Vec<Shown>,
 }
 
 impl Decision {
@@ -120,6 +122,7 @@ impl Decision {
             kept: None,
             guarded: false,
             missed: None,
+            shown: Vec::new(),
         }
     }
 }
@@ -134,6 +137,21 @@ pub struct Miss {
     pub predicted: f64,
     /// The loss that it reported.
     pub loss: f64,
+}
+
+/// An agent that was shown other weights than the server's. Its reported loss is that of the weights
+/// it was shown.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Shown {
+    /// The agent.
+    pub agent: AgentId,
+    /// How far from the server's weights.
+    pub distance: f64,
+    /// Its loss at the server's weights, as far as its report tells.
+    pub real: f64,
+    /// For how many rounds in a row it has been shown the same.
+    #[serde(default, skip_serializing_if = "crate::memory::inside::is_default")]
+    pub stood: u32,
 }
 
 /// Whether everybody was brought to their target loss in one broadcast.

@@ -5,9 +5,9 @@ mod decision;
 pub mod policy;
 mod report;
 
-pub use broadcast::Broadcast;
+pub use broadcast::{Broadcast, Personal};
 pub(crate) use decision::forecast;
-pub use decision::{Decision, Landing, Miss, Split, StopReason, carries};
+pub use decision::{Decision, Landing, Miss, Shown, Split, StopReason, carries};
 pub use policy::Policy;
 pub use report::{AgentId, Loss, Report, Reports, Standing, Vector, tau};
 
@@ -146,7 +146,7 @@ impl Server {
                 got: report.direction.len(),
             });
         }
-        let round = Round {
+        let told = Round {
             number: self.clock.round + 1,
             step_size: self.clock.step_size,
             initial_step_size: self.clock.initial_step_size,
@@ -156,13 +156,17 @@ impl Server {
         };
         self.step.fill(0.0);
         if reports.is_empty() {
-            self.policy.heard_nobody(&round)?;
+            self.policy.heard_nobody(&told)?;
             self.clock.round += 1;
             return Ok(Decision {
                 stop: (reports.absent() == 0).then_some(StopReason::EveryoneLeft),
                 ..Decision::new(Split::default(), self.clock.step_size)
             });
         }
+        // The rule sees only the server's weights, whatever anybody was shown.
+        let translation = self.policy.translate(&self.weights, reports, &self.rule.facts())?;
+        let translated = translation.as_ref().map(|translation| translation.of(reports));
+        let round = Round { reports: translated.as_ref().unwrap_or(reports), ..told };
         // The rule works on a copy of its memory, so that a failure further down costs nothing.
         let mut rule = self.rule.clone();
         let mut decision = rule.aggregate(&round, &mut self.step)?;
@@ -171,7 +175,7 @@ impl Server {
             let value = self.weights[index] + self.step[index];
             return Err(Error::StepOverflow { index, value, step_size: self.clock.step_size });
         }
-        self.policy.apply(&round, &mut self.step, &mut decision)?;
+        self.policy.apply(&told, &mut self.step, &mut decision)?;
 
         linalg::add_scaled(&mut self.weights, 1.0, Vector::F64(&self.step));
         self.rule = rule;
@@ -189,6 +193,16 @@ impl Server {
     /// The weights to deliver: the current ones, or those the policy kept.
     pub fn delivered(&self) -> &[f64] {
         self.policy.deliver().unwrap_or(&self.weights)
+    }
+
+    /// What the next round's agents receive.
+    pub fn broadcast(&self) -> Broadcast<'_> {
+        Broadcast::new(&self.weights).with_personal(self.policy.personal())
+    }
+
+    /// Is told how many rounds the run has at most, for a policy that plans ahead.
+    pub fn expect(&mut self, rounds: u32) {
+        self.policy.expect(rounds);
     }
 
     /// What the last [`step`](Self::step) added to the weights.
@@ -288,6 +302,7 @@ impl Server {
         }
         state.clock.check()?;
         state.policy.check()?;
+        fits(&state.policy, state.weights.len())?;
         let server = Self::begin(state.weights, rule, state.clock.step_size)?;
         Ok(Self { policy: state.policy, clock: state.clock, ..server })
     }
@@ -310,8 +325,21 @@ impl Server {
         let (mut rule, mut policy) = (self.rule.clone(), self.policy.clone());
         rule.recall(progress.rule_memory)?;
         inside::put(&mut policy, progress.policy_memory)?;
+        fits(&policy, self.weights.len())?;
         (self.rule, self.policy, self.clock) = (rule, policy, progress.clock);
         Ok(())
+    }
+}
+
+/// Rejects a policy that remembers vectors of another length than the weights have.
+fn fits(policy: &Policy, dimension: usize) -> Result<(), Error> {
+    match policy.personal().iter().find(|(_, personal)| personal.len() != dimension) {
+        None => Ok(()),
+        Some((agent, personal)) => {
+            let got = personal.len();
+            let why = format!("agent {agent} is shown {got} numbers, the weights have {dimension}");
+            Err(Error::BadState { why })
+        }
     }
 }
 

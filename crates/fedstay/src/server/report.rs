@@ -41,6 +41,15 @@ impl Vector<'_> {
         self.len() == 0
     }
 
+    /// Whether it is the same memory.
+    fn is(&self, other: Self) -> bool {
+        match (self, other) {
+            (Self::F32(one), Self::F32(other)) => std::ptr::eq(*one, other),
+            (Self::F64(one), Self::F64(other)) => std::ptr::eq(*one, other),
+            _ => false,
+        }
+    }
+
     /// One component, widened.
     pub fn get(&self, index: usize) -> Option<f64> {
         match self {
@@ -111,8 +120,8 @@ pub struct Report<'a> {
     /// The mean of the gradients along the agent's local path; with one full-batch step, the
     /// gradient.
     pub direction: Vector<'a>,
-    /// The gradient at the received weights, if the agent took several local steps, so that
-    /// `direction` is not that gradient. Predictions and constraints use this one.
+    /// The exact gradient at the received weights, if the agent has it; it may be the same vector as
+    /// the direction. Predictions and constraints use this one.
     pub gradient: Option<Vector<'a>>,
     /// The sum of the local step sizes, so that the agent's own displacement is
     /// `−reach · direction`. It is the server's step size if not given.
@@ -128,7 +137,7 @@ impl<'a> Report<'a> {
             agent,
             standing: Standing::Open { loss: Loss::Exact(loss), epsilon },
             direction,
-            gradient: None,
+            gradient: Some(direction),
             reach: None,
             samples: 1,
         }
@@ -224,7 +233,8 @@ impl<'a> Reports<'a> {
             }
             check_numbers(report)?;
             let mut norm = check_vector(report.agent, "direction", report.direction, dimension)?;
-            if let Some(gradient) = report.gradient {
+            // Of an agent whose direction is the gradient, both are the same vector.
+            if let Some(gradient) = report.gradient.filter(|g| !g.is(report.direction)) {
                 norm = check_vector(report.agent, "gradient", gradient, dimension)?;
             }
             norms.push(norm);
@@ -267,6 +277,18 @@ impl<'a> Reports<'a> {
             self.absent += 1;
             self.returned.retain(|returned| *returned != agent);
         }
+    }
+
+    /// These reports, each changed by `change`, which is given its position and the length of its
+    /// slope.
+    pub(crate) fn translated(
+        &self,
+        change: impl Fn(usize, &mut Report<'a>, &mut f64),
+    ) -> Self {
+        let mut translated = self.clone();
+        let lines = translated.reports.iter_mut().zip(&mut translated.norms).enumerate();
+        lines.for_each(|(index, (report, norm))| change(index, report, norm));
+        translated
     }
 
     /// The reports, by agent.

@@ -1,5 +1,6 @@
 //! `[policy]`: what the server does around the rule.
 
+use super::allowed::COUNT;
 use super::{Allowed, Key, Kinds, On, Section};
 use fedstay::Policy;
 
@@ -20,14 +21,57 @@ pub(super) static SECTION: Section = Section {
             "what the server does around the rule: see `fedstay list policies`",
         )
         .shares(),
-        Key::new("policy.margin", "0.01", Allowed::NUMBER, "stop this much earlier")
-            .of(&["early-stop"]),
+        Key::new(
+            "policy.margin",
+            "0.01",
+            Allowed::NUMBER,
+            "stop this much earlier; preview: keep every agent this much higher",
+        )
+        .of(&["early-stop", "preview"]),
         Key::new(
             "policy.delta",
             "0.01",
             Allowed::NUMBER,
             "how far above its target loss every agent is kept",
         )
-        .of(&["guard"]),
+        .of(&["guard", "preview"]),
+        Key::new(
+            "policy.by",
+            "\"auto\"",
+            Allowed::Word(&["auto", "cut", "rewind", "stale", "noise"], &[]),
+            "how previews are made: up the gradient, on the way back, or as a control",
+        )
+        .of(&["preview"]),
+        Key::new(
+            "policy.pace",
+            "0.1",
+            Allowed::NUMBER,
+            "by how much the loss shown falls over the run, for impatient agents",
+        )
+        .of(&["preview"]),
+        Key::new("policy.over", "300", Allowed::Count(1, COUNT), "the rounds over which it falls")
+            .of(&["preview"])
+            .otherwise("the rounds of the run"),
+        Key::new(
+            "policy.until",
+            "\"rounds\"",
+            Allowed::Word(&["rounds", "content"], &[]),
+            "when to deliver: after the last round, or once everybody is content",
+        )
+        .of(&["preview"]),
+        Key::new(
+            "policy.cap",
+            "1",
+            Allowed::NUMBER,
+            "no preview is farther away than this many times the way so far",
+        )
+        .of(&["preview"]),
+        Key::new(
+            "policy.smoothness",
+            "1",
+            Allowed::NUMBER,
+            "every loss is this smooth; of a problem, known",
+        )
+        .of(&["preview"]),
     ],
 };

@@ -69,6 +69,7 @@ fn lines(summary: &Summary, points: &[Point]) -> Vec<RoundLine> {
             kept: None,
             guarded: false,
             missed: None,
+            shown: Vec::new(),
             assessment: points.get(&round).map(|point| measured(point)),
             weights: None,
         }

@@ -29,12 +29,7 @@ impl Default for Guard {
 
 impl Wrap for Guard {
     fn check(&self) -> Result<(), Error> {
-        match self.delta.is_finite() && self.delta >= 0.0 {
-            true => Ok(()),
-            false => {
-                Err(Error::bad_parameter("policy.delta", self.delta, "a number, zero or more"))
-            }
-        }
+        super::check_not_negative("policy.delta", self.delta)
     }
 
     fn apply(

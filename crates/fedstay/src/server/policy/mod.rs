@@ -4,14 +4,18 @@
 mod early_stop;
 mod guard;
 mod keep_best;
+mod preview;
 
 pub use early_stop::EarlyStop;
 pub use guard::Guard;
 pub use keep_best::KeepBest;
+pub use preview::{By, Preview, Until};
 
-use crate::Error;
+use super::Personal;
 use crate::list::{Entry, Origin};
-use crate::rule::{Decision, Round};
+use crate::rule::{Decision, Facts, Round};
+use crate::{AgentId, Error, Reports};
+pub(crate) use preview::Translation;
 use serde::{Deserialize, Serialize};
 
 /// What a policy does around a rule.
@@ -38,6 +42,35 @@ trait Wrap {
     /// The weights to deliver at the end, if they are not the current ones.
     fn deliver(&self) -> Option<&[f64]> {
         None
+    }
+
+    /// Is told how many rounds the run has at most.
+    fn expect(&mut self, rounds: u32) {
+        let _ = rounds;
+    }
+
+    /// What some agents are shown instead of the server's weights, by id.
+    fn personal(&self) -> &[(AgentId, Personal)] {
+        &[]
+    }
+
+    /// What was said about those, as if it had been said about the server's weights.
+    fn translate(
+        &self,
+        weights: &[f64],
+        reports: &Reports<'_>,
+        facts: &Facts,
+    ) -> Result<Option<Translation>, Error> {
+        let _ = (weights, reports, facts);
+        Ok(None)
+    }
+}
+
+/// Checks a parameter that is a number, zero or more.
+fn check_not_negative(name: &str, value: f64) -> Result<(), Error> {
+    match value.is_finite() && value >= 0.0 {
+        true => Ok(()),
+        false => Err(Error::bad_parameter(name, value, "a number, zero or more")),
     }
 }
 
@@ -99,6 +132,8 @@ policies! {
     KeepBest = "keep-best", keep_best;
     /// Follow the rule as closely as everybody's floor allows.
     Guard = "guard", guard;
+    /// Let the server's own model move freely, and show agents that would be content another one.
+    Preview = "preview", preview;
 }
 
 impl Policy {
@@ -130,5 +165,27 @@ impl Policy {
     /// The weights to deliver at the end, if they are not the current ones.
     pub(crate) fn deliver(&self) -> Option<&[f64]> {
         self.inner().and_then(Wrap::deliver)
+    }
+
+    /// Is told how many rounds the run has at most.
+    pub(crate) fn expect(&mut self, rounds: u32) {
+        if let Some(policy) = self.inner_mut() {
+            policy.expect(rounds);
+        }
+    }
+
+    /// What some agents are shown instead of the server's weights, by id.
+    pub(crate) fn personal(&self) -> &[(AgentId, Personal)] {
+        self.inner().map_or(&[], Wrap::personal)
+    }
+
+    /// What was said about those, as if it had been said about the server's weights.
+    pub(crate) fn translate(
+        &self,
+        weights: &[f64],
+        reports: &Reports<'_>,
+        facts: &Facts,
+    ) -> Result<Option<Translation>, Error> {
+        self.inner().map_or(Ok(None), |policy| policy.translate(weights, reports, facts))
     }
 }

@@ -144,7 +144,7 @@ impl Member {
         if !self.participant.looks() {
             return Answer::StaysAway;
         }
-        let weights = call.broadcast.to(self.participant.id);
+        let weights = &*call.broadcast.to(self.participant.id);
         self.loss = self.oracle.loss_and_gradient(weights, fresh);
         let (oracle, step_size, loss) = (self.oracle.as_ref(), call.step_size, self.loss);
         let mut sight = Sight { oracle, weights, step_size, loss };
@@ -183,7 +183,8 @@ impl Member {
         privacy.blur(&mut self.blurred, &mut rng);
         let loss = privacy.blur_loss(loss, &mut rng);
         let standing = Standing::Open { loss, epsilon };
-        Report { standing, ..Report::new(id, 0.0, epsilon, Vector::F64(&self.blurred)) }
+        let blurred = Report::new(id, 0.0, epsilon, Vector::F64(&self.blurred));
+        Report { standing, gradient: None, ..blurred }
     }
 
     fn save(&self) -> MemberState {
@@ -279,7 +280,7 @@ mod tests {
     use super::*;
     use crate::problem::{Observation3, Problem};
     use crate::record::RoundLine;
-    use crate::{About, Broadcast, Losses, Mean, Server, Session};
+    use crate::{About, Broadcast, Losses, Mean, Personal, Server, Session};
 
     fn observation_3() -> (Instance, Federation) {
         let instance = Problem::Observation3(Observation3::default()).build(Seed(0)).unwrap();
@@ -315,7 +316,8 @@ mod tests {
     fn an_agent_that_is_shown_weights_of_its_own_answers_about_those() {
         let (instance, mut engine) = observation_3();
         let shared = instance.start.clone();
-        let own = vec![(AgentId(1), shared.iter().map(|w| w + 1.0).collect::<Vec<f64>>())];
+        let elsewhere: Vec<f64> = shared.iter().map(|w| w + 1.0).collect();
+        let own = vec![(AgentId(1), Personal::Fixed(elsewhere.clone()))];
         let call = Call {
             round: 1,
             broadcast: Broadcast::new(&shared).with_personal(&own),
@@ -326,7 +328,7 @@ mod tests {
         let gathered = engine.gather(&call).unwrap();
         let told: Vec<f64> =
             gathered.reports.iter().map(|report| report.exact_loss("").unwrap()).collect();
-        let expected = [instance.oracles[0].loss(&shared), instance.oracles[1].loss(&own[0].1)];
+        let expected = [instance.oracles[0].loss(&shared), instance.oracles[1].loss(&elsewhere)];
         assert_eq!(told, expected);
         // The assessment is one of the server's own weights, whatever anybody was shown.
         let assessed = &gathered.assessment.unwrap().agents[1];
