@@ -56,6 +56,8 @@ mod tests {
             assert!(words.text.contains("1 of 2 content"), "{}", words.text);
             assert!(!words.text.to_lowercase().contains("nobody left"), "{}", words.text);
         }
+        let empty = verdict(Verdict::Unknown, &Counts::default());
+        assert_eq!(empty.text, "Nobody took part; 0 of 0 content.");
         all_differ(&all.each_ref().map(|words| words.text.as_str()));
     }
 }

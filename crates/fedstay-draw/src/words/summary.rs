@@ -37,6 +37,7 @@ pub fn verdict_sentence(summary: &Summary) -> String {
         (Verdict::Harmful, _) => {
             format!("{left} of {all} left, and the model fails {}", counts.failed_words())
         }
+        (Verdict::Unknown, _) if all == 0 => "nobody took part".to_owned(),
         (Verdict::Unknown, _) => format!(
             "{left} of {all} left and were not asked about the model, which satisfies all others"
         ),

@@ -92,6 +92,9 @@ pub fn verdict(verdict: Verdict, counts: &Counts) -> VerdictWords {
             let text = format!("{left} of {agents} left, and the model fails {failed}; {content}.");
             (Tone::Bad, "Harmful", text)
         }
+        Verdict::Unknown if *agents == 0 => {
+            (Tone::Open, "Unknown", format!("Nobody took part; {content}."))
+        }
         Verdict::Unknown => {
             let text = format!(
                 "{left} of {agents} left; {unasked} could not be asked about the model, which \

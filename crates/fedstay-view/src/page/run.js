@@ -118,7 +118,7 @@ export class RunView {
     set("content", `${delivered.content} of ${delivered.agents}`);
     set("rounds", String(summary.rounds || round || 0));
     this.tiles.left.element.classList.toggle("bad", delivered.left > 0);
-    this.tiles.content.element.classList.toggle("good", delivered.content === delivered.agents);
+    this.tiles.content.element.classList.toggle("good", delivered.agents > 0 && delivered.content === delivered.agents);
     this.tiles.content.element.classList.toggle("warn", delivered.content < delivered.agents);
   }
 

@@ -335,7 +335,8 @@ pub struct Summary {
     /// may be older than this field, [`satisfied`](Self::satisfied) counts again.
     #[serde(default)]
     pub content: u32,
-    /// Whether the delivered weights satisfy every agent, including those that left.
+    /// Whether the delivered weights satisfy every agent, including those that left; not where there
+    /// is none.
     pub everybody_content: bool,
     /// The agents that left, in the order in which they did.
     pub left: Vec<Departure>,
