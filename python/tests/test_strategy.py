@@ -127,6 +127,8 @@ def test_too_few_wait_or_stop_and_never_average_nothing():
     strategy = FedStay("fedavg", step_size=STEP_SIZE, on_few="stop")
     result = start(strategy, grid, timeout=0.05)
     assert result.stop == "too-few" and result.weights.tolist() == START.tolist()
+    assert result.verdict == "unknown" and not result.summary["everybody_content"]
+    assert "nobody took part" in result.warnings[0]
     # Waiting: two of three answer late; an agent that answered before is not asked twice.
     grid = Nodes("abc", bowl_app(epsilon=0.001))
     grid.dead |= {102, 103}

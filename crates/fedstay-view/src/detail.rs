@@ -55,14 +55,18 @@ impl<'a> AgentRow<'a> {
 
 /// Everything about a run except its series.
 pub(crate) fn detail(listing: &Listing, run: &Run) -> Value {
+    let (summary, last) =
+        (run.summary.as_ref(), run.history.as_ref().and_then(|h| h.last.as_ref()));
     let mut told = json!({
         "listing": listing,
         "version": run.version,
         "revision": run.revision,
         "status": run.status(),
         "summary": run.summary,
-        "delivered": run.summary.as_ref().map(Delivered::of),
-        "words": run.summary.as_ref().map(words::of_summary),
+        "delivered": summary.map(Delivered::of),
+        "words": summary.map(words::of_summary),
+        "counters": words::counters(summary.is_some()),
+        "keeping": words::keeping(summary, last.and_then(|line| line.kept)),
         "config": run.config,
         "trouble": run.trouble().take(50).collect::<Vec<_>>(),
         "troubles": run.troubles + run.trouble().filter(|trouble| trouble.line.is_none()).count(),
@@ -72,10 +76,10 @@ pub(crate) fn detail(listing: &Listing, run: &Run) -> Value {
         "agents": [],
     });
     let Some(history) = &run.history else { return told };
-    if run.summary.is_none() {
+    if summary.is_none() {
         told["words"] = json!(words::of_history(history, run.status()));
     }
-    let delivered = run.summary.as_ref().map(to_agents).unwrap_or_default();
+    let delivered = summary.map(to_agents).unwrap_or_default();
     let agents: Vec<AgentRow<'_>> = history
         .agents
         .iter()
@@ -99,12 +103,11 @@ pub(crate) fn detail(listing: &Listing, run: &Run) -> Value {
         run.theory.problem().is_some_and(|instance| instance.dimension() == 2)
             && !history.path.is_empty()
     );
-    let last = history.last.as_ref();
     let landed = last.and_then(|line| line.landed);
-    told["landing"] = json!(words::landing(run.summary.as_ref(), landed));
+    told["landing"] = json!(words::landing(summary, landed));
     told["last"] = json!({
         "case": last.and_then(|line| line.case),
-        "kept": last.and_then(|line| line.kept), "misses": history.ledger.misses(),
+        "misses": history.ledger.misses(),
         "stop": last.and_then(|line| line.stop), "rank": last.and_then(|line| line.rank),
         "step_size": last.map(|line| line.step_size), "step_norm": last.map(|line| line.step_norm),
     });

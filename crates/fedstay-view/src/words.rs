@@ -5,6 +5,7 @@ use crate::delivered::Delivered;
 use crate::history::History;
 use crate::status::Status;
 use fedstay::StopReason;
+use fedstay::record::Guarantee;
 use fedstay::rule::Landing;
 use fedstay::verdict::Verdict;
 use fedstay_draw::words::{self, State, Tone, VerdictWords};
@@ -45,6 +46,36 @@ fn stop_of(value: &Value) -> Option<String> {
 pub(crate) fn landing(summary: Option<&Value>, last: Option<Landing>) -> Option<&'static str> {
     let landed = summary.and_then(|summary| named::<Landing>(&summary["landed"])).or(last);
     landed.map(words::landing)
+}
+
+/// How sure it is that everybody is kept, by the summary or, before there is one, by the last round.
+pub(crate) fn keeping(summary: Option<&Value>, last: Option<bool>) -> &'static str {
+    let sure = summary.and_then(|summary| named::<Guarantee>(&summary["guarantee"]));
+    sure.map_or_else(|| words::keeping(last), words::sureness)
+}
+
+/// One of the numbers at the head of the page.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(crate) struct Counter {
+    key: &'static str,
+    label: &'static str,
+}
+
+/// What is counted at the head of the page while a run is under way, and of what it delivered once
+/// it is over.
+pub(crate) fn counters(over: bool) -> Vec<Counter> {
+    let left = ("left", State::Left.brief());
+    let accuracy = [("mean", "mean accuracy"), ("worst", "worst accuracy")];
+    let (first, last) = match over {
+        true => (vec![left, ("content", "content")], ("rounds", "rounds")),
+        false => {
+            let (near, faults) = (State::InD.brief(), State::Fault.brief());
+            let first = vec![("in", "still in"), ("near", near), left, ("faults", faults)];
+            (first, ("step", "step size η"))
+        }
+    };
+    let all = first.into_iter().chain(accuracy).chain([last]);
+    all.map(|(key, label)| Counter { key, label }).collect()
 }
 
 /// The words for a state on the page.
@@ -159,6 +190,16 @@ mod tests {
         assert_eq!(said, Some(words::landing(Landing::Certified)));
         assert_eq!(landing(None, Some(Landing::No)), Some(words::landing(Landing::No)));
         assert_eq!(landing(Some(&json!({ "landed": null })), None), None);
+    }
+
+    #[test]
+    fn a_summary_says_how_sure_it_is_and_before_it_the_last_round_does() {
+        let over = json!({ "guarantee": "estimated" });
+        let said = keeping(Some(&over), Some(true));
+        assert_eq!(said, words::sureness(Guarantee::Estimated));
+        for unknown in [None, Some(&json!({ "guarantee": "sworn" }))] {
+            assert_eq!(keeping(unknown, Some(false)), words::keeping(Some(false)));
+        }
     }
 
     #[test]

@@ -3,10 +3,13 @@
 mod common;
 
 use common::{Setting, play};
+use fedstay::ledger::{Ended, Ledger};
 use fedstay::problem::{Huber, Instance, Problem};
 use fedstay::record::Summary;
 use fedstay::verdict::Verdict;
-use fedstay::{AdaGd, Behaviour, Mean, Policy, Retain, Rule, Seed, StopReason};
+use fedstay::{
+    About, AdaGd, Assessment, Behaviour, Mean, Policy, Retain, Rule, Seed, Server, StopReason,
+};
 
 fn instance() -> Instance {
     Problem::Huber(Huber::default()).build(Seed(0)).unwrap()
@@ -47,6 +50,17 @@ fn nobody_left_and_nobody_content_has_a_verdict_of_its_own() {
     let averaged = summary(Mean::default(), instance().step_size, 10_000);
     let content = averaged.agents.iter().filter(|agent| agent.loss <= agent.epsilon).count();
     assert_eq!((averaged.content as usize, averaged.satisfied()), (content, content));
+}
+
+#[test]
+fn where_nobody_took_part_nobody_is_called_content() {
+    let server = Server::new(vec![0.0], Mean::default(), 0.1).unwrap();
+    let assessment = Assessment { agents: vec![], population: None };
+    let ended =
+        Ended { server: &server, assessment: &assessment, stop: StopReason::TooFew, proves: false };
+    let summary = Ledger::default().summary(&ended, &About::default());
+    assert_eq!((summary.verdict, summary.everybody_content), (Verdict::Unknown, false));
+    assert!(summary.warnings[0].contains("nobody took part"), "{:?}", summary.warnings);
 }
 
 #[test]

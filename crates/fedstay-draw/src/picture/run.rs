@@ -158,7 +158,7 @@ fn categories() -> Vec<Category> {
         (State::Left, hatched),
         (State::Fault, Fill::tint(Colour::VERMILLION, 1.0)),
     ];
-    fills.map(|(state, fill)| Category { name: state.legend().to_owned(), fill }).to_vec()
+    fills.map(|(state, fill)| Category { name: state.brief().to_owned(), fill }).to_vec()
 }
 
 fn strip(recorded: &Recorded) -> Panel {

@@ -15,12 +15,13 @@ pub use progress::RunProgress;
 pub use state::State;
 pub use story::{better_than_alone, harm, story};
 pub use summary::{content, departures, guarantee, privacy, verdict_sentence};
-pub use verdict::{Counts, Tone, VerdictWords, landing, stop, verdict};
+pub use verdict::{Counts, Tone, VerdictWords, keeping, landing, stop, sureness, verdict};
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use fedstay::StopReason;
+    use fedstay::record::Guarantee;
     use fedstay::rule::Landing;
     use fedstay::verdict::Verdict;
     use std::collections::HashSet;
@@ -35,11 +36,13 @@ mod tests {
     #[test]
     fn everything_has_words_of_its_own() {
         all_differ(&StopReason::ALL.map(stop));
+        let keeping = [Some(true), Some(false), None].map(keeping);
+        let sure = [Guarantee::Certified, Guarantee::Estimated].map(sureness);
+        all_differ(&[&keeping[..], &sure[..]].concat());
         all_differ(&[Landing::Certified, Landing::Estimated, Landing::No].map(landing));
         all_differ(&State::ALL.map(State::name));
         all_differ(&State::ALL.map(State::brief));
         all_differ(&State::ALL.map(State::text));
-        all_differ(&State::ALL.map(State::legend));
     }
 
     #[test]
@@ -53,6 +56,8 @@ mod tests {
             assert!(words.text.contains("1 of 2 content"), "{}", words.text);
             assert!(!words.text.to_lowercase().contains("nobody left"), "{}", words.text);
         }
+        let empty = verdict(Verdict::Unknown, &Counts::default());
+        assert_eq!(empty.text, "Nobody took part; 0 of 0 content.");
         all_differ(&all.each_ref().map(|words| words.text.as_str()));
     }
 }

@@ -25,13 +25,13 @@ impl State {
         match self {
             Self::Absent => "absent",
             Self::Free => "free",
-            Self::InD => "held",
+            Self::InD => "near",
             Self::Fault => "fault",
             Self::Left => "left",
         }
     }
 
-    /// A few words for a cell of a table.
+    /// A few words, for a cell of a table or a legend.
     pub fn brief(self) -> &'static str {
         match self {
             Self::Absent => "not asked",
@@ -46,14 +46,6 @@ impl State {
     pub fn text(self) -> &'static str {
         match self {
             Self::InD => "about to leave (in D)",
-            other => other.brief(),
-        }
-    }
-
-    /// The name it has in a drawing's legend.
-    pub fn legend(self) -> &'static str {
-        match self {
-            Self::InD => "held",
             other => other.brief(),
         }
     }

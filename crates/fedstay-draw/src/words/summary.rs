@@ -1,7 +1,7 @@
 //! A run's summary in sentences, for the terminal and the report.
 
 use super::percent;
-use super::verdict::Counts;
+use super::verdict::{Counts, sureness};
 use fedstay::privacy::Budget;
 use fedstay::record::{Guarantee, Summary};
 use fedstay::verdict::Verdict;
@@ -37,6 +37,7 @@ pub fn verdict_sentence(summary: &Summary) -> String {
         (Verdict::Harmful, _) => {
             format!("{left} of {all} left, and the model fails {}", counts.failed_words())
         }
+        (Verdict::Unknown, _) if all == 0 => "nobody took part".to_owned(),
         (Verdict::Unknown, _) => format!(
             "{left} of {all} left and were not asked about the model, which satisfies all others"
         ),
@@ -57,14 +58,7 @@ pub fn content(summary: &Summary) -> String {
 
 /// How sure it is that the rule keeps everybody, and how often the guard had to act.
 pub fn guarantee(summary: &Summary) -> Option<String> {
-    let sure = match summary.guarantee? {
-        Guarantee::Certified => {
-            "certified: convex losses and exact gradients, so every step was proved to keep everybody"
-        }
-        Guarantee::Estimated => {
-            "estimated: that steps keep everybody is predicted from gradients, not proved"
-        }
-    };
+    let sure = sureness(summary.guarantee?);
     let acted = summary
         .guarded
         .map(|share| format!("; the guard changed the step in {} of the rounds", percent(share)));

@@ -1,7 +1,7 @@
 //! Verdicts, stop reasons and landings.
 
 use fedstay::StopReason;
-use fedstay::record::Summary;
+use fedstay::record::{Guarantee, Summary};
 use fedstay::rule::Landing;
 use fedstay::verdict::Verdict;
 use serde::Serialize;
@@ -92,6 +92,9 @@ pub fn verdict(verdict: Verdict, counts: &Counts) -> VerdictWords {
             let text = format!("{left} of {agents} left, and the model fails {failed}; {content}.");
             (Tone::Bad, "Harmful", text)
         }
+        Verdict::Unknown if *agents == 0 => {
+            (Tone::Open, "Unknown", format!("Nobody took part; {content}."))
+        }
         Verdict::Unknown => {
             let text = format!(
                 "{left} of {agents} left; {unasked} could not be asked about the model, which \
@@ -115,6 +118,27 @@ pub fn stop(reason: StopReason) -> &'static str {
         StopReason::EarlyStop => "it stopped before a predicted departure",
         StopReason::RoundLimit => "it ended after the rounds asked for",
         StopReason::TooFew => "it stopped: fewer agents answered than it was told to continue with",
+    }
+}
+
+/// How sure it is that the rule kept everybody.
+pub fn sureness(guarantee: Guarantee) -> &'static str {
+    match guarantee {
+        Guarantee::Certified => {
+            "certified: convex losses and exact gradients, so every step was proved to keep everybody"
+        }
+        Guarantee::Estimated => {
+            "estimated: that steps keep everybody is predicted from gradients, not proved"
+        }
+    }
+}
+
+/// Whether the last step keeps everybody, where the rule says so.
+pub fn keeping(kept: Option<bool>) -> &'static str {
+    match kept {
+        Some(true) => "the last step keeps everybody, by first-order information",
+        Some(false) => "the last step could not keep everybody",
+        None => "this rule does not try to keep anybody",
     }
 }
 

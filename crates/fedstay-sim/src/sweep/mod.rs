@@ -32,6 +32,7 @@ pub use plan::{Axis, Plan, PlanError, Planned};
 pub use results::columns::{Column, Values};
 pub use results::frame::{Frame, Record, same_value};
 pub use results::outcome::{Finished, Outcome};
+pub use results::query::{Field, QueryTable};
 pub use results::series::{Point, Series};
 pub use results::sketch::sketch;
 pub use results::stats;

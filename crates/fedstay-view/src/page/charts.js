@@ -8,7 +8,7 @@ import { agentName, el, number, percent, several, short } from "./words.js";
 // Up to here every agent has a colour of its own; with more, colour says what they are doing.
 const COLOURED = 12;
 
-const STATE_COLOURS = [null, "free", "held", "fault", "left"];
+const STATE_COLOURS = [null, "free", "near", "fault", "left"];
 // The states by their numbers, in the order in which they are listed; the server has the words for them.
 const LEGEND = [1, 2, 4, 3, 0];
 
@@ -157,7 +157,7 @@ export class Losses {
     if (this.few()) {
       keys(this.legend, [...this.agents.map((agent, index) => ["dash", agentName(agent), agentLook(index)]), ["ring", "enters D"], ["cross", "leaves"], ...this.endKeys()]);
     } else {
-      keys(this.legend, [["line-free", detail.states[1].text], ["line-held", detail.states[2].text], ["line-left", "after it left"], ["ring", "first enters D"], ["cross", "leaves"], ...this.endKeys()]);
+      keys(this.legend, [["line-free", detail.states[1].text], ["line-near", detail.states[2].text], ["line-left", "after it left"], ["ring", "first enters D"], ["cross", "leaves"], ...this.endKeys()]);
     }
     this.plot.setSeries(series, endOf(this.run));
   }
@@ -202,14 +202,14 @@ export class Losses {
   }
 
   drawPrecision(context, plot) {
-    const { held, faint } = colours();
+    const { near, faint } = colours();
     const known = this.agents.map((agent) => agent.epsilon).filter((epsilon) => epsilon !== null);
     const unique = this.margin ? [0] : [...new Set(known)].sort((a, b) => a - b);
     if (!unique.length) return;
     const { left, right, bottom } = plot.area;
     const highest = plot.y(unique[unique.length - 1]);
     const lowest = plot.y(unique[0]);
-    context.fillStyle = held;
+    context.fillStyle = near;
     context.globalAlpha = 0.09;
     context.fillRect(left, highest, right - left, bottom - highest);
     context.globalAlpha = 1;
@@ -264,7 +264,7 @@ export class Losses {
   }
 
   drawMany(context, plot) {
-    const { held, faint, left } = colours();
+    const { near, faint, left } = colours();
     const paths = [new Path2D(), new Path2D(), new Path2D()];
     const { states, count } = this.run.series;
     this.columns.forEach((column, index) => {
@@ -284,7 +284,7 @@ export class Losses {
       }
     });
     const many = this.columns.length > 60;
-    const looks = [[paths[2], left, 0.7, 1], [paths[0], faint, many ? 0.28 : 0.5, 1], [paths[1], held, many ? 0.55 : 0.8, 1.3]];
+    const looks = [[paths[2], left, 0.7, 1], [paths[0], faint, many ? 0.28 : 0.5, 1], [paths[1], near, many ? 0.55 : 0.8, 1.3]];
     for (const [path, colour, alpha, width] of looks) {
       context.strokeStyle = colour;
       context.globalAlpha = alpha;
@@ -317,7 +317,7 @@ export class Losses {
           context.arc(plot.x(agent.first_in_d), plot.y(value), size - 1, 0, 7);
           context.fillStyle = paper;
           context.fill();
-          context.strokeStyle = this.few() ? agentLook(index).colour : colours().held;
+          context.strokeStyle = this.few() ? agentLook(index).colour : colours().near;
           context.lineWidth = 1.6;
           context.stroke();
         }
@@ -640,7 +640,7 @@ export class Accuracy extends Tracks {
   }
 }
 
-const CASES = { 1: ["#e69f00", "some are held"], 2: ["#56b4e9", "nobody is held"], 3: ["#cc79a7", "everybody is within reach"] };
+const CASES = { 1: ["#e69f00", "some are about to leave"], 2: ["#56b4e9", "nobody is about to leave"], 3: ["#cc79a7", "everybody is within reach"] };
 
 export class Steps extends Tracks {
   constructor(run, cursor) {

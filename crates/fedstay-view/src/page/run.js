@@ -6,12 +6,6 @@ import { Map2 } from "./map.js";
 import { AgentTable, Highlight } from "./table.js";
 import { NONE, el, number, percent, sentence, several, title, verdict } from "./words.js";
 
-// What is counted while a run is under way, and of what it delivered once it is over.
-const TILES = {
-  running: [["in", "still in"], ["near", "about to leave"], ["left", "left"], ["faults", "did not answer"], ["mean", "mean accuracy"], ["worst", "worst accuracy"], ["step", "step size η"]],
-  over: [["left", "left"], ["content", "content"], ["mean", "mean accuracy"], ["worst", "worst accuracy"], ["rounds", "rounds"]],
-};
-
 function tile(label) {
   const value = el("dd", {}, NONE);
   return { element: el("div", { class: "tile" }, el("dt", {}, label), value), value };
@@ -31,7 +25,6 @@ export class RunView {
     this.words = el("p", { class: "words" }, " ");
     this.progress = el("p", { class: "faint progress" }, " ");
     this.tileRow = el("dl", { class: "tiles" });
-    this.makeTiles("running");
     this.warnings = el("ul", { class: "warnings", hidden: true });
     this.trouble = el("details", { class: "trouble", hidden: true }, el("summary", {}, ""), el("ul"));
     this.charts = [new Losses(run, this.cursor, this.highlight), new Strip(run, this.cursor, this.highlight), new Accuracy(run, this.cursor), new Steps(run, this.cursor)];
@@ -55,10 +48,12 @@ export class RunView {
       el("details", { class: "card" }, el("summary", {}, "Configuration"), this.config));
   }
 
-  makeTiles(kind) {
-    if (this.tileKind === kind) return;
-    this.tileKind = kind;
-    this.tiles = Object.fromEntries(TILES[kind].map(([key, label]) => [key, tile(label)]));
+  // What is counted while a run is under way, and of what it delivered once it is over.
+  makeTiles(counters) {
+    const wanted = JSON.stringify(counters);
+    if (this.tileRow.dataset.wanted === wanted) return;
+    this.tileRow.dataset.wanted = wanted;
+    this.tiles = Object.fromEntries(counters.map(({ key, label }) => [key, tile(label)]));
     this.tileRow.replaceChildren(...Object.values(this.tiles).map((each) => each.element));
   }
 
@@ -97,7 +92,7 @@ export class RunView {
 
   updateTiles(detail) {
     const { delivered } = detail;
-    this.makeTiles(delivered ? "over" : "running");
+    this.makeTiles(detail.counters);
     const { series } = this.run;
     const last = (name) => {
       const column = series && series.tracks[name];
@@ -123,7 +118,7 @@ export class RunView {
     set("content", `${delivered.content} of ${delivered.agents}`);
     set("rounds", String(summary.rounds || round || 0));
     this.tiles.left.element.classList.toggle("bad", delivered.left > 0);
-    this.tiles.content.element.classList.toggle("good", delivered.content === delivered.agents);
+    this.tiles.content.element.classList.toggle("good", delivered.agents > 0 && delivered.content === delivered.agents);
     this.tiles.content.element.classList.toggle("warn", delivered.content < delivered.agents);
   }
 
@@ -180,9 +175,6 @@ export class RunView {
       : [["step size η at the start", size(first)], [`step size η in round ${detail.round}`, size(now)]];
     const slack = theory.delta !== null;
     const angle = found && found.smallest_angle !== null ? `${number(found.smallest_angle, 2)}° in round ${found.smallest_angle_round} (90° is best)` : null;
-    const kept = detail.last ? detail.last.kept : null;
-    const sure = { certified: "certified: proved for these losses and agents", estimated: "estimated: predicted from gradients" }[detail.summary && detail.summary.guarantee]
-      || (kept === true ? "the last step keeps everybody, by first-order information" : kept === false ? "the last step could not keep everybody" : "this rule does not try to keep anybody");
     const rank = detail.last && detail.last.rank;
     const summed = detail.summary ? detail.summary.misses : null;
     const misses = summed !== null && summed !== undefined ? summed : detail.last ? detail.last.misses : null;
@@ -194,7 +186,7 @@ export class RunView {
       ["smoothness H", constant(theory.smoothness, found && found.smoothness_seen)],
       ["smallest angle between a gradient and the others’ span", angle || "not recorded"],
       ["independent gradients held clear of", rank ? `${rank[0]} of ${rank[1]}` : NONE],
-      ["keeping everybody", sure],
+      ["keeping everybody", detail.keeping],
       ["predictions that missed", misses === null || misses === undefined ? "this rule rests on none" : misses === 0 ? "none" : `${misses}: a loss came out below its prediction by more than the agent’s room`],
       ["landed", detail.landing || "this rule does not try"],
     ];

@@ -44,7 +44,7 @@ let cache = null;
 export function colours() {
   if (!cache) {
     const style = getComputedStyle(document.documentElement);
-    const names = ["ink", "faint", "line", "grid", "paper", "card", "free", "held", "left", "fault", "accent", "good", "warn"];
+    const names = ["ink", "faint", "line", "grid", "paper", "card", "free", "near", "left", "fault", "accent", "good", "warn"];
     cache = Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
   }
   return cache;

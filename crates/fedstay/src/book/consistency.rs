@@ -52,7 +52,7 @@ pub enum Doubt {
 
 impl Doubt {
     /// The doubt in words.
-    pub fn words(self) -> &'static str {
+    pub(crate) fn words(self) -> &'static str {
         match self {
             Self::BelowTangent => "its loss fell below its own tangent",
             Self::AboveTangent => "its loss rose above what its own gradient allows",

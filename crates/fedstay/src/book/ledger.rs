@@ -83,7 +83,7 @@ pub struct Ledger {
 
 impl Ledger {
     /// Why the run ended, if a round said so.
-    pub fn stop(&self) -> Option<StopReason> {
+    pub(crate) fn stop(&self) -> Option<StopReason> {
         self.stop
     }
 

@@ -25,7 +25,7 @@ mod retain;
 pub(crate) mod safety;
 
 /// The types of all rules, with their parameters.
-pub mod rules {
+pub(crate) mod rules {
     pub use super::ada_gd::{AdaGd, OnSettled};
     pub use super::afl::Afl;
     pub use super::fedfv::FedFv;
@@ -41,7 +41,7 @@ pub mod rules {
 
 pub(crate) use crate::server::forecast;
 pub use crate::server::{Decision, Landing, Miss, Shown, Split, StopReason, carries};
-pub use custom::{CloneRule, CustomRule};
+pub use custom::CustomRule;
 pub use facts::{Change, Facts};
 pub use rules::*;
 
@@ -155,7 +155,7 @@ pub enum Losses {
 /// assert_eq!(server.weights(), [-0.2], "the third agent moves nothing");
 /// # Ok::<(), fedstay::Error>(())
 /// ```
-pub trait Aggregator: CloneRule + fmt::Debug + Send + Sync {
+pub trait Aggregator: custom::CloneRule + fmt::Debug + Send + Sync {
     /// Fills `step` (zeros on entry) with the displacement of the weights and says what was
     /// decided. `round.reports` has at least one report. A rule that fails may leave itself and
     /// `step` in any state: the server then drops both.

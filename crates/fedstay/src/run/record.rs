@@ -17,7 +17,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 const SMALL: usize = 16;
 
 /// Weights as a line holds them: only if they are few.
-pub fn few(weights: &[f64]) -> Option<Vec<f64>> {
+pub(crate) fn few(weights: &[f64]) -> Option<Vec<f64>> {
     (weights.len() <= SMALL).then(|| weights.to_vec())
 }
 
@@ -162,7 +162,7 @@ pub struct RoundLine {
 
 impl RoundLine {
     /// The line of a round, without its weights.
-    pub fn new(
+    pub(crate) fn new(
         round: u32,
         reports: &Reports<'_>,
         faults: &[(AgentId, String)],
@@ -340,7 +340,8 @@ pub struct Summary {
     /// may be older than this field, [`satisfied`](Self::satisfied) counts again.
     #[serde(default)]
     pub content: u32,
-    /// Whether the delivered weights satisfy every agent, including those that left.
+    /// Whether the delivered weights satisfy every agent, including those that left; not where there
+    /// is none.
     pub everybody_content: bool,
     /// The agents that left, in the order in which they did.
     pub left: Vec<Departure>,
@@ -414,16 +415,6 @@ pub enum Guarantee {
     Certified,
     /// Predicted from gradients, which nets, samples and other behaviours may belie.
     Estimated,
-}
-
-impl Guarantee {
-    /// Its name in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Certified => "certified",
-            Self::Estimated => "estimated",
-        }
-    }
 }
 
 /// One agent that left.

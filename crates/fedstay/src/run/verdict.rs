@@ -14,7 +14,8 @@ pub enum Verdict {
     Benign,
     /// Somebody left, and the final weights fail somebody.
     Harmful,
-    /// Somebody left and could not be asked about the final weights, which satisfy everybody else.
+    /// Somebody left and could not be asked about the final weights, which satisfy everybody else; or
+    /// nobody took part.
     Unknown,
 }
 

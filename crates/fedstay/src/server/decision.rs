@@ -24,7 +24,7 @@ impl Split {
     }
 
     /// The paper's case: 1 if some agents are about to leave, 2 if nobody is, 3 if everybody is.
-    pub fn case(&self) -> u8 {
+    pub(crate) fn case(&self) -> u8 {
         match (self.d.is_empty(), self.nd.is_empty()) {
             (false, false) => 1,
             (true, _) => 2,

@@ -29,16 +29,11 @@ pub enum Vector<'a> {
 
 impl Vector<'_> {
     /// The number of components.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         match self {
             Self::F32(values) => values.len(),
             Self::F64(values) => values.len(),
         }
-    }
-
-    /// Whether there are no components.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// Whether it is the same memory.
@@ -84,7 +79,7 @@ impl Loss {
     }
 
     /// The loss a careful server plans with: two standard errors below a sampled one.
-    pub fn cautious(self) -> f64 {
+    pub(crate) fn cautious(self) -> f64 {
         match self {
             Self::Exact(value) | Self::AtLeast(value) => value,
             Self::Sampled { mean, standard_error } => mean - 2.0 * standard_error,
@@ -312,7 +307,7 @@ impl<'a> Reports<'a> {
     }
 
     /// The agents that came back in this round, having said goodbye in an earlier one.
-    pub fn returned(&self) -> &[AgentId] {
+    pub(crate) fn returned(&self) -> &[AgentId] {
         &self.returned
     }
 

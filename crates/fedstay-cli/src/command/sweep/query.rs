@@ -5,9 +5,8 @@ use crate::command::Usage;
 use crate::table;
 use anyhow::{Context, Result};
 use fedstay_sim::sweep::stats::Mean;
-use fedstay_sim::sweep::{Frame, Store};
+use fedstay_sim::sweep::{Field, Frame, Store};
 use fedstay_sim::text::printable;
-use rusqlite::types::ValueRef;
 use serde_json::Value;
 use std::io::Write;
 use std::path::Path;
@@ -191,25 +190,24 @@ fn effects(frame: &Frame, by: &[String], of: &[String], against: &str) -> Result
     ))
 }
 
-/// Runs an SQL query.
+/// Asks the store an SQL query.
 fn ask(store: &Store, sql: &str) -> Result<()> {
-    let wrong = |error: rusqlite::Error| Usage(format!("--sql: {error}"));
     store.verify()?;
-    let mut statement = store.connection().prepare(sql).map_err(wrong)?;
-    let headings: Vec<String> = statement.column_names().map(str::to_owned).collect();
-    let mut rows = statement.query([]).map_err(wrong)?;
-    let mut cells = Vec::new();
-    while let Some(row) = rows.next().map_err(wrong)? {
-        let cell = |column: usize| match row.get_ref(column) {
-            Ok(ValueRef::Null) | Err(_) => "–".to_owned(),
-            Ok(ValueRef::Integer(value)) => value.to_string(),
-            Ok(ValueRef::Real(value)) => format!("{value:.6}"),
-            Ok(ValueRef::Text(text)) => String::from_utf8_lossy(text).into_owned(),
-            Ok(ValueRef::Blob(bytes)) => format!("{} bytes", bytes.len()),
-        };
-        cells.push((0..headings.len()).map(cell).collect());
-    }
-    let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
+    let told = store.ask(sql).map_err(|error| Usage(format!("--sql: {}", error.why())))?;
+    let headings: Vec<&str> = told.columns.iter().map(String::as_str).collect();
+    let cells: Vec<Vec<String>> =
+        told.rows.iter().map(|row| row.iter().map(field).collect()).collect();
     let text = printable(&table::table(&headings, &cells));
     Ok(std::io::stdout().lock().write_all(text.as_bytes())?)
+}
+
+/// A value of the store as a cell of a table.
+fn field(value: &Field) -> String {
+    match value {
+        Field::Nothing => "–".to_owned(),
+        Field::Whole(value) => value.to_string(),
+        Field::Real(value) => format!("{value:.6}"),
+        Field::Text(text) => text.clone(),
+        Field::Bytes(bytes) => format!("{} bytes", bytes.len()),
+    }
 }

@@ -3,6 +3,7 @@
 pub(super) mod columns;
 pub(super) mod frame;
 pub(super) mod outcome;
+pub(super) mod query;
 mod seal;
 pub(super) mod series;
 pub(super) mod sketch;

@@ -80,6 +80,13 @@ pub struct StoreError {
     why: String,
 }
 
+impl StoreError {
+    /// What went wrong, without the name of the file.
+    pub fn why(&self) -> &str {
+        &self.why
+    }
+}
+
 /// A store that is open.
 #[derive(Debug)]
 pub struct Store {
@@ -239,11 +246,6 @@ impl Store {
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// The connection, for questions of one's own.
-    pub fn connection(&self) -> &Connection {
-        &self.connection
     }
 
     /// Keeps a finished run. One that is there already stays: it is the same.
@@ -517,7 +519,7 @@ mod tests {
         let path = folder.path().join("a.db");
         Store::open(&path).unwrap().insert(&finished("seed = 1")).unwrap();
         let reader = Store::read(&path).unwrap();
-        assert!(reader.connection().execute_batch("DELETE FROM runs").is_err());
+        assert!(reader.ask("DELETE FROM runs").is_err());
         assert_eq!(reader.keys().unwrap().len(), 1);
     }
 }

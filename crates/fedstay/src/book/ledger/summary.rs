@@ -53,8 +53,10 @@ impl Ledger {
             .collect();
         let asked = agents.iter().filter(|agent| agent.loss_of_round.is_none()).count();
         let content = agents.iter().filter(|agent| agent.is_content()).count();
-        let everybody_content = unasked.is_empty() && content == asked;
+        let nobody = agents.is_empty();
+        let everybody_content = !nobody && unasked.is_empty() && content == asked;
         let verdict = match (self.left.is_empty(), everybody_content) {
+            _ if nobody => Verdict::Unknown,
             (true, false) if content == 0 && unasked.is_empty() => Verdict::Unsatisfied,
             (true, _) => Verdict::Retained,
             (false, true) => Verdict::Benign,
@@ -62,6 +64,9 @@ impl Ledger {
             (false, false) => Verdict::Harmful,
         };
         let mut warnings = Vec::new();
+        if nobody {
+            warnings.push("nobody took part, so the model is the one the run began with".into());
+        }
         warnings.extend(self.hardly_moved(&agents));
         if !unasked.is_empty() {
             let who = unasked.join(", ");

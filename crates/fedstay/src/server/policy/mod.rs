@@ -138,7 +138,7 @@ policies! {
 
 impl Policy {
     /// Checks the parameters, once, before the first round.
-    pub fn check(&self) -> Result<(), Error> {
+    pub(crate) fn check(&self) -> Result<(), Error> {
         self.inner().map_or(Ok(()), Wrap::check)
     }
 
