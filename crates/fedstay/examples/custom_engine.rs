@@ -63,7 +63,7 @@ impl Engine for Equations {
         let (mut reports, mut goodbyes) = (Vec::new(), Vec::new());
         for agent in &mut self.0 {
             let Participant { id, epsilon, .. } = agent.participant;
-            let weights = call.broadcast.to(id);
+            let weights = &*call.broadcast.to(id);
             let loss = agent.loss(weights);
             match agent.participant.answer(call.round, &mut Loss(loss), false) {
                 Answer::Leaves => goodbyes.push(id),
