@@ -66,8 +66,8 @@ pub use run::{
     RoundRecord, Session, SessionState, record, verdict,
 };
 pub use server::{
-    AgentId, Broadcast, Decision, Loss, Personal, Policy, Progress, Report, Reports, Server, ServerState,
-    Split, Standing, StopReason, Vector, policy, tau,
+    AgentId, Broadcast, Decision, Loss, Personal, Policy, Progress, Report, Reports, Server,
+    ServerState, Split, Standing, StopReason, Vector, policy, tau,
 };
 pub use theory::{diagnose, problem};
 

@@ -114,6 +114,12 @@ struct Violation {
     losses: f64,
 }
 
+/// Whether the agent was shown other weights than the server's. What it said is then about those, and
+/// the server's step says nothing about how far they moved.
+fn shown(record: &RoundRecord<'_>, agent: AgentId) -> bool {
+    record.decision.shown.iter().any(|shown| shown.agent == agent)
+}
+
 impl Consistency {
     /// A check for convex losses with exact gradients, or for nets.
     pub fn new(convex: bool) -> Self {
@@ -147,6 +153,9 @@ impl Consistency {
             let (Some(before), Some(loss)) = (self.said.get(&report.agent), report.loss()) else {
                 continue;
             };
+            if shown(record, report.agent) {
+                continue;
+            }
             let unit = ROUNDING.of([report.slope()]);
             let losses = before.loss.abs().max(loss.value().abs());
             let rounding = unit * (losses + (norm + before.norm) * moved);
@@ -215,6 +224,9 @@ impl Consistency {
                 Some(Loss::AtLeast(loss)) => (loss, false),
                 _ => continue,
             };
+            if shown(record, report.agent) {
+                continue;
+            }
             let along = linalg::dot(report.slope(), step);
             self.said.insert(report.agent, Said { loss, exact, along, norm: *norm });
         }

@@ -51,6 +51,12 @@ pub struct AgentEntry {
     /// The first loss it told exactly.
     #[serde(skip_serializing_if = "is_nothing")]
     pub first_loss: Option<f64>,
+    /// In how many rounds it was shown other weights than the server's.
+    #[serde(skip_serializing_if = "is_nothing")]
+    pub previewed: u32,
+    /// Its loss at what it was last shown, if that was not the server's weights.
+    #[serde(skip_serializing_if = "is_nothing")]
+    pub last_shown: Option<f64>,
 }
 
 fn is_nothing<T: Default + PartialEq>(value: &T) -> bool {
@@ -156,6 +162,12 @@ impl Ledger {
             if let (Some(loss), false) = (loss, bounded.contains(agent)) {
                 entry.first_loss.get_or_insert(*loss);
             }
+        }
+        for shown in &line.shown {
+            let entry = agents.entry(shown.agent).or_default();
+            entry.previewed += 1;
+            let place = line.agents.iter().position(|agent| *agent == shown.agent);
+            entry.last_shown = place.and_then(|place| line.loss[place]);
         }
         for agent in in_d.iter() {
             let entry = agents.entry(*agent).or_default();

@@ -45,6 +45,10 @@ pub struct Header {
     /// instead of that of the model they received.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub own: bool,
+    /// Whether agents may be shown other weights than the server's. They report the loss of what they
+    /// were shown.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub previews: bool,
 }
 
 impl Header {
@@ -63,6 +67,7 @@ impl Header {
             agents,
             sketch: false,
             own: about.own,
+            previews: false,
         }
     }
 }

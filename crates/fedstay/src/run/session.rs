@@ -61,14 +61,15 @@ impl<E: Engine> Session<E> {
                 what: "tells every agent how much to work",
             });
         }
-        if matches!(server.policy(), Policy::Preview(_)) && !engine.abilities().personal {
+        let previews = matches!(server.policy(), Policy::Preview(_));
+        if previews && !engine.abilities().personal {
             return Err(Error::NotApplied {
                 rule: server.policy().name().to_owned(),
                 what: "shows every agent a model of its own",
             });
         }
         server.expect(rounds);
-        let header = Header::new(&about, rounds, engine.agents());
+        let header = Header { previews, ..Header::new(&about, rounds, engine.agents()) };
         let (ledger, books) = (Ledger::default(), Vec::new());
         Ok(Self { server, engine, rounds, about, header, ledger, books })
     }

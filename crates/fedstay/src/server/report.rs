@@ -276,10 +276,7 @@ impl<'a> Reports<'a> {
 
     /// These reports, each changed by `change`, which is given its position and the length of its
     /// slope.
-    pub(crate) fn translated(
-        &self,
-        change: impl Fn(usize, &mut Report<'a>, &mut f64),
-    ) -> Self {
+    pub(crate) fn translated(&self, change: impl Fn(usize, &mut Report<'a>, &mut f64)) -> Self {
         let mut translated = self.clone();
         let lines = translated.reports.iter_mut().zip(&mut translated.norms).enumerate();
         lines.for_each(|(index, (report, norm))| change(index, report, norm));

@@ -214,7 +214,14 @@ impl Preview {
     }
 
     /// What the next broadcast shows an agent that was heard, and what is known about it then.
-    fn next(&self, heard: Heard<'_>, round: &Round<'_>, step: &[f64], gap: &Offset, keep: bool) -> Next {
+    fn next(
+        &self,
+        heard: Heard<'_>,
+        round: &Round<'_>,
+        step: &[f64],
+        gap: &Offset,
+        keep: bool,
+    ) -> Next {
         let Heard { report, loss, epsilon, before, shown } = heard;
         let mut missed = before.as_ref().map_or(0.0, |known| known.missed * REMEMBERED);
         let mut miss = None;
@@ -282,7 +289,13 @@ impl Preview {
     }
 
     /// Lets an agent that was not heard keep its last cut while the server moves on.
-    fn drift(&self, mut known: Known, shown: Option<Personal>, round: &Round<'_>, step: &[f64]) -> Next {
+    fn drift(
+        &self,
+        mut known: Known,
+        shown: Option<Personal>,
+        round: &Round<'_>,
+        step: &[f64],
+    ) -> Next {
         let floor = self.floor(known.epsilon, round.number) + known.missed;
         let personal = match shown {
             Some(Personal::Shifted { along, .. }) => {
