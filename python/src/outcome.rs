@@ -2,10 +2,9 @@
 
 use crate::error::error;
 use fedstay::record::{Header, RoundLine, Summary};
-use fedstay_draw::picture::{self, PNG_SCALE};
+use fedstay_draw::picture::{self, LossOf, PNG_SCALE};
 use fedstay_draw::plot::png;
 use fedstay_sim::run::{Recorded, read_rounds};
-use fedstay_sim::simulator::DecidesOn;
 use numpy::{PyArray1, ToPyArray};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -87,7 +86,7 @@ pub(crate) fn draw<'py>(
     // The rounds are drawn even where the summary is of another version.
     let summary: Option<Summary> = summary.and_then(|text| serde_json::from_str(text).ok());
     let header: Header = serde_json::from_str(header).map_err(error)?;
-    let on = if header.own { DecidesOn::Own } else { DecidesOn::Received };
+    let on = LossOf::of(&header);
     let lines: Result<Vec<RoundLine>, _> =
         rounds.iter().map(|line| serde_json::from_str(line)).collect();
     let recorded = Recorded { header, rounds: lines.map_err(error)?, unreadable: Vec::new() };

@@ -98,6 +98,7 @@ pub(crate) fn detail(listing: &Listing, run: &Run) -> Value {
     told["round"] = json!(history.rounds.last());
     told["cut"] = json!(history.cut);
     told["own"] = json!(history.own);
+    told["previews"] = json!(history.header.previews);
     told["sketch"] = json!(history.header.sketch);
     told["map"] = json!(
         run.theory.problem().is_some_and(|instance| instance.dimension() == 2)

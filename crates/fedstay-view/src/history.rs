@@ -135,8 +135,9 @@ pub(crate) struct History {
     index: HashMap<AgentId, usize>,
     /// The numbers of the rounds that were read.
     pub(crate) rounds: Vec<u32>,
-    /// Whether agents decide on their own model, after their local steps. They then report the loss
-    /// of that model, while the loss of the model they received is what is measured.
+    /// Whether agents decide on another model than the server's: their own, after their local steps,
+    /// or a preview. They then report the loss of that model, while the loss of the server's is what
+    /// is measured.
     pub(crate) own: bool,
     /// The loss an agent compares with its ε in each of them; NaN where it is not known exactly.
     pub(crate) losses: Vec<Track>,

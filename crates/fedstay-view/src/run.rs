@@ -125,7 +125,10 @@ impl Run {
             Event::TooLong(number) => self.line("rounds.jsonl", number, "it is too long".into()),
             Event::Line(1, line) => match header(&line) {
                 Ok(header) => {
-                    self.history = Some(History::new(header, self.theory.decides_on_own()));
+                    self.history = Some({
+                        let own = self.theory.decides_on_own() || header.previews;
+                        History::new(header, own)
+                    });
                 }
                 Err(why) => self.line("rounds.jsonl", 1, why),
             },

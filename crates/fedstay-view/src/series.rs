@@ -144,6 +144,7 @@ mod tests {
                 .collect(),
             sketch: false,
             own: false,
+            previews: false,
         };
         let mut history = History::new(header, false);
         for round in 1..=rounds {

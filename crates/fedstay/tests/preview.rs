@@ -182,8 +182,8 @@ fn nobody_leaves_and_it_lands_certified_in_as_many_rounds_as_nobody_leaving_take
         let (free, free_lines) =
             run(&instance, Level::new(DELTA), Policy::None, &never, summary.rounds.max(100));
         assert!(free.left.is_empty());
-        let certified = summary.stop == StopReason::Landed
-            && summary.landed == Some(Landing::Certified);
+        let certified =
+            summary.stop == StopReason::Landed && summary.landed == Some(Landing::Certified);
         if certified {
             landed += 1;
             assert!(summary.everybody_content, "problem {number} landed: {:?}", summary.loss);

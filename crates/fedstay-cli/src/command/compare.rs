@@ -14,20 +14,21 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// The ceiling, averaging with what reviewers would try first, ADA-GD with its control, and retain.
+/// The ceiling, averaging with what reviewers would try first, ADA-GD with its control, and what this
+/// project adds: retain, and averaging under preview.
 const DEFAULT_RULES: &str = "fedavg+never,fedavg,fedavg+early-stop,fedavg+keep-best,\
-                             ada-gd+no-projection,ada-gd,ada-gd+halve,retain";
+                             ada-gd+no-projection,ada-gd,ada-gd+halve,retain,fedavg+preview";
 
 const EXAMPLES: &str = "\
 Examples:
-  fedstay compare                                          real digits, eight rules, a picture
+  fedstay compare                                          real digits, nine rules, a picture
   fedstay compare --rules fedavg,ada-gd+halve --set seed=1
   fedstay compare --set problem.kind=observation-3
   fedstay compare experiment.toml --rules fedavg,ada-gd --json
   fedstay compare --counterfactual                         what the departures cost, rule by rule
 
 A rule may carry what to change about it: +halve and +no-projection (ada-gd), +early-stop,
-+keep-best and +guard (the server's policy), +never (agents that never leave: the ceiling), or
++keep-best, +guard and +preview (the server's policy), +never (agents that never leave: the ceiling), or
 another behaviour, as in retain+foresight (see `fedstay list behaviours`).";
 
 /// Run the same federation under several rules.

@@ -58,11 +58,12 @@ impl Arm {
     }
 
     /// The controls that averaging is compared with in every figure.
-    pub(super) fn averaging_controls() -> [Self; 3] {
+    pub(super) fn averaging_controls() -> [Self; 4] {
         [
             Self::control("nobody may leave", "fedavg+never"),
             Self::control("early stop", "fedavg+early-stop"),
             Self::control("keep best", "fedavg+keep-best"),
+            Self::control("preview", "fedavg+preview"),
         ]
     }
 

@@ -19,7 +19,7 @@ mod played;
 
 pub use compare::Compared;
 pub use files::{PNG_SCALE, PictureError, write_figure};
-pub use subject::Subject;
+pub use subject::{LossOf, Subject};
 
 /// The most points a curve is drawn with; more would not be seen.
 const POINTS: usize = 600;

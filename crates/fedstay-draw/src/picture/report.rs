@@ -149,7 +149,7 @@ fn section(subject: &Subject, among_others: bool) -> String {
         }
     }
     // The page has the title already.
-    let drawing = figure(&subject.recorded, subject.summary.as_ref(), subject.decides_on());
+    let drawing = figure(&subject.recorded, subject.summary.as_ref(), subject.loss_of());
     html.push_str(&Figure { title: String::new(), ..drawing }.to_svg());
     let map = subject
         .config
@@ -223,8 +223,14 @@ fn agents(summary: &Summary) -> String {
         "rounds in D",
         "behaviour",
     ];
+    let previews = summary.agents.iter().any(|agent| agent.entry.previewed > 0);
+    let headings: Vec<&str> =
+        headings.into_iter().chain(previews.then_some("shown at last, in rounds")).collect();
     let row = |agent: &AgentSummary| {
-        vec![
+        let shown = agent.entry.last_shown.map_or("the model".to_owned(), |shown| {
+            format!("loss {}, {}", decimal(shown), agent.entry.previewed)
+        });
+        let row = vec![
             format!("agent {}", agent.id),
             decimal(agent.epsilon),
             decimal(agent.loss),
@@ -234,7 +240,8 @@ fn agents(summary: &Summary) -> String {
             agent.entry.left.map_or("stayed".to_owned(), |round| round.to_string()),
             agent.entry.rounds_in_d.to_string(),
             agent.behaviour.clone().unwrap_or_else(|| summary.behaviour.clone()),
-        ]
+        ];
+        row.into_iter().chain(previews.then_some(shown)).collect()
     };
     let mut html = "<h2>Agents, at the delivered model</h2>\n".to_owned();
     html.push_str(&rows_of(&headings, summary.agents.iter().take(AGENTS).map(row)));
@@ -328,7 +335,7 @@ mod tests {
         std::fs::write(folder.path().join("summary.json"), summary).unwrap();
         let subject = Subject::read(folder.path()).unwrap();
         assert_eq!(subject.unusable, None);
-        let drawn = figure(&subject.recorded, subject.summary.as_ref(), subject.decides_on());
+        let drawn = figure(&subject.recorded, subject.summary.as_ref(), subject.loss_of());
         assert_eq!(crate::picture::delivered::tests::ends(&drawn.panels[0]), [3.4375, 0.4375]);
         let page = page(&[subject]);
         let row = "<td>3.4375</td><td>2.9375</td><td>25.0%</td><td>no</td><td>2</td>";

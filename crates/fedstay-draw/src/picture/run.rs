@@ -2,7 +2,7 @@
 //! how good the model was for everybody.
 
 use super::delivered::with_end;
-use super::{PictureError, Subject, thinned, write_figure};
+use super::{LossOf, PictureError, Subject, thinned, write_figure};
 use crate::plot::{
     Category, Cells, Colour, Figure, Fill, Guide, Line, Marker, Panel, Pattern, Points, Scale,
     Style,
@@ -10,7 +10,6 @@ use crate::plot::{
 use crate::words::State;
 use fedstay::record::{AssessmentLine, Spread, Summary};
 use fedstay_sim::run::Recorded;
-use fedstay_sim::simulator::DecidesOn;
 use std::path::PathBuf;
 
 /// How many agents are drawn one by one; with more, the picture says how many are left out.
@@ -24,12 +23,12 @@ const COLUMNS: usize = 500;
 /// When the picture cannot be written.
 pub fn write(subject: &Subject) -> Result<Vec<PathBuf>, PictureError> {
     let Subject { recorded, summary, folder, .. } = subject;
-    let drawing = figure(recorded, summary.as_ref(), subject.decides_on());
+    let drawing = figure(recorded, summary.as_ref(), subject.loss_of());
     write_figure(&drawing, folder, "run")
 }
 
 /// The picture. Once there is a summary it ends in the delivered model.
-pub fn figure(recorded: &Recorded, summary: Option<&Summary>, on: DecidesOn) -> Figure {
+pub fn figure(recorded: &Recorded, summary: Option<&Summary>, on: LossOf) -> Figure {
     let header = &recorded.header;
     let title = format!("{} on {}, seed {}", header.rule, header.on, header.seed);
     let mut figure = Figure { columns: 1, ..Figure::new(title) };
@@ -47,12 +46,13 @@ pub fn figure(recorded: &Recorded, summary: Option<&Summary>, on: DecidesOn) -> 
 }
 
 /// Every agent's losses, where they are known exactly; `None` where nobody reports any.
-fn losses(recorded: &Recorded, summary: Option<&Summary>, on: DecidesOn) -> Option<Panel> {
+fn losses(recorded: &Recorded, summary: Option<&Summary>, on: LossOf) -> Option<Panel> {
     let title = match on {
-        DecidesOn::Received => "Each agent's loss at the model it received",
-        DecidesOn::Own => {
+        LossOf::Server => "Each agent's loss at the model it received",
+        LossOf::Own => {
             "Each agent's loss at its own model, which it compares with ε; thin: at the one it received"
         }
+        LossOf::Shown => "Each agent's loss at what it was shown; thin: at the server's model",
     };
     let mut panel = Panel { height: Some(280.0), ..Panel::new(title, "round", "loss") };
     let (mut entries, mut departures, mut told) = (Vec::new(), Vec::new(), false);
@@ -106,7 +106,7 @@ struct Way {
     leaves: Vec<f64>,
 }
 
-fn way(recorded: &Recorded, index: usize, on: DecidesOn) -> Way {
+fn way(recorded: &Recorded, index: usize, on: LossOf) -> Way {
     let id = recorded.header.agents[index].id;
     let mut way =
         Way { points: Vec::new(), received: Vec::new(), enters: None, leaves: Vec::new() };
@@ -121,8 +121,8 @@ fn way(recorded: &Recorded, index: usize, on: DecidesOn) -> Way {
         let measured = line.assessment.as_ref().and_then(|all| all.loss.get(index).copied());
         let measured = measured.filter(|loss| loss.is_finite());
         let measured = match on {
-            DecidesOn::Received => measured,
-            DecidesOn::Own => {
+            LossOf::Server => measured,
+            LossOf::Own | LossOf::Shown => {
                 // A loss of another model, so another line, which continues after the agent left.
                 way.received.extend(measured.map(|loss| (round, loss)));
                 None
@@ -302,7 +302,7 @@ mod tests {
                 !summary.left.is_empty(),
                 "the last report and the delivered model must differ"
             );
-            let figure = figure(&recorded, Some(&summary), DecidesOn::Received);
+            let figure = figure(&recorded, Some(&summary), LossOf::Server);
             let losses: Vec<f64> = summary.agents.iter().map(|agent| agent.loss).collect();
             assert_eq!(ends(&figure.panels[0]), losses);
             let overall = match summary.accuracy {
@@ -312,7 +312,7 @@ mod tests {
             assert_eq!(ends(&figure.panels[2])[..2], overall);
         }
         let (recorded, _) = play(problem);
-        let running = figure(&recorded, None, DecidesOn::Received);
+        let running = figure(&recorded, None, LossOf::Server);
         assert!(running.panels.iter().all(|panel| ends(panel).is_empty()), "nothing delivered yet");
     }
 
@@ -323,7 +323,7 @@ mod tests {
              [rule]\nkind = \"fedavg\"\n[data]\nper_agent = 40\n[local]\nsteps = 5\n",
         );
         for index in 0..recorded.header.agents.len() {
-            let way = way(&recorded, index, DecidesOn::Own);
+            let way = way(&recorded, index, LossOf::Own);
             let measured: Vec<f64> = recorded
                 .rounds
                 .iter()
@@ -333,7 +333,7 @@ mod tests {
             assert_eq!(received, measured);
             assert!(way.points.iter().all(|(_, loss)| !measured.contains(loss)), "agent {index}");
         }
-        let panel = losses(&recorded, None, DecidesOn::Own).unwrap();
+        let panel = losses(&recorded, None, LossOf::Own).unwrap();
         let thin = |layer: &&Layer| matches!(layer, Layer::Line(line) if line.width < 1.0);
         assert_eq!(panel.layers.iter().filter(thin).count(), recorded.header.agents.len());
     }

@@ -1,9 +1,30 @@
 //! A run to draw and to write about.
 
-use fedstay::record::{GramLine, Summary};
+use fedstay::record::{GramLine, Header, Summary};
 use fedstay_sim::run::{Recorded, read_gram, read_rounds};
-use fedstay_sim::simulator::DecidesOn;
 use std::path::{Path, PathBuf};
+
+/// The model whose loss an agent compares with its target loss.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LossOf {
+    /// The server's, which it received.
+    Server,
+    /// Its own, after its local work.
+    Own,
+    /// The one it was shown, which may not be the server's.
+    Shown,
+}
+
+impl LossOf {
+    /// As far as a run's header says.
+    pub fn of(header: &Header) -> Self {
+        match (header.own, header.previews) {
+            (true, _) => Self::Own,
+            (false, true) => Self::Shown,
+            (false, false) => Self::Server,
+        }
+    }
+}
 
 /// A run with everything that is known about it.
 #[derive(Debug)]
@@ -57,13 +78,16 @@ impl Subject {
         })
     }
 
-    /// The loss on which its agents decide, by its configuration.
-    pub(super) fn decides_on(&self) -> DecidesOn {
+    /// What its agents compare with their target loss.
+    pub(super) fn loss_of(&self) -> LossOf {
         let table = self.config_table();
         let own = table.is_some_and(|table| {
             table.get("decides_on").and_then(toml::Value::as_str) == Some("own")
         });
-        if own { DecidesOn::Own } else { DecidesOn::Received }
+        match own {
+            true => LossOf::Own,
+            false => LossOf::of(&self.recorded.header),
+        }
     }
 
     /// Its configuration, where it can be read.

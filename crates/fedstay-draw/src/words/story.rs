@@ -37,6 +37,13 @@ fn of(agent: &AgentSummary, summary: &Summary) -> String {
         }
         None => "never about to leave as far as the server saw, ".to_owned(),
     });
+    if agent.entry.previewed > 0 {
+        let shown = agent.entry.last_shown.map_or(String::new(), |shown| {
+            format!(" (at last shown {shown:.3}, real {:.3})", agent.loss)
+        });
+        let rounds = if agent.entry.previewed == 1 { "round" } else { "rounds" };
+        text.push_str(&format!("shown previews in {} {rounds}{shown}, ", agent.entry.previewed));
+    }
     let back = summary.returned.iter().filter(|back| back.agent == agent.id).count();
     if back > 0 {
         text.push_str(&format!("left and came back {back}×, "));

@@ -52,6 +52,7 @@ const OVER = [
   EPSILON,
   MARGIN,
   { name: "accuracy", about: "under the delivered model", value: (agent) => agent.delivered.accuracy, show: (agent) => percent(agent.delivered.accuracy) },
+  { name: "shown", about: "its loss at what it was last shown, if that was not the server’s model, and in how many rounds it was not", value: (agent) => agent.previewed || 0, show: (agent) => (agent.previewed ? `${number(agent.last_shown)} (${agent.previewed} rounds)` : NONE) },
   { name: "left in round", value: (agent) => (agent.left === null ? Infinity : agent.left), show: leftIn },
   { name: "behaviour", text: true, value: behaviour, show: behaviour },
 ];
@@ -113,7 +114,7 @@ export class AgentTable {
     const fewer = detail.agents.length < (detail.agents_all || 0) ? `The first ${detail.agents.length} of ${detail.agents_all} agents. ` : "";
     this.choose(detail.delivered ? OVER : RUNNING);
     const told = detail.delivered ? "Loss and accuracy are those of the delivered model."
-      : `A loss with ≥ is a lower bound: the agent stopped evaluating once its decision was certain.${detail.own ? " Losses are those of each agent’s own model, on which it decides." : ""}`;
+      : `A loss with ≥ is a lower bound: the agent stopped evaluating once its decision was certain.${detail.previews ? " Losses are those of what each agent was shown, on which it decides." : detail.own ? " Losses are those of each agent’s own model, on which it decides." : ""}`;
     this.note.textContent = `${fewer}${told}`;
     const { column, down } = this.sort;
     const order = detail.agents.map((agent, place) => [this.known(agent), place]);
