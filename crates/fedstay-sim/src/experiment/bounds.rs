@@ -20,6 +20,7 @@ pub fn check_threads(threads: usize) -> Result<usize, SpecError> {
             key: "threads".to_owned(),
             value: threads.to_string(),
             must: Allowed::Count(1, MOST_THREADS as u64),
+            instead: None,
         }),
     }
 }

@@ -1,6 +1,7 @@
 //! What can be wrong between an experiment's file and its first round.
 
 use super::keys::Allowed;
+use super::locate;
 use crate::data::DataError;
 use crate::sweep::PlanError;
 use crate::text::one_line;
@@ -20,8 +21,21 @@ pub enum SpecError {
         place: String,
         /// What is wrong there, in one line.
         why: String,
-        /// The parser's error, whose text shows the place with a caret under it.
+        /// The line of the text, with a caret under the place.
+        excerpt: Option<String>,
+        /// The parser's error.
         error: Box<toml::de::Error>,
+    },
+    /// Something is wrong in a line of the text.
+    #[error("line {line}: {error}")]
+    At {
+        /// The line, counted from 1.
+        line: usize,
+        /// The line's text, with carets under the place, where it can be drawn.
+        excerpt: Option<String>,
+        /// What is wrong there.
+        #[source]
+        error: Box<SpecError>,
     },
     /// A value that TOML can express but a key cannot have, found while reading.
     #[error("{why}")]
@@ -75,17 +89,19 @@ pub enum SpecError {
         part: String,
     },
     /// A value where a section belongs.
-    #[error("`{section}` must be a table, [{section}]")]
+    #[error("`{section}` is a section with keys of its own{}", meant(*section, kind.as_deref()))]
     NotASection {
         /// The section.
-        section: String,
+        section: &'static str,
+        /// The kind that was probably meant.
+        kind: Option<String>,
     },
     /// The key does not exist.
-    #[error("there is no key `{key}`{}", nearest(near))]
+    #[error("there is no key `{key}`; {}", guess(near, "`fedstay list keys` has all keys"))]
     UnknownKey {
         /// The key.
         key: String,
-        /// The keys with the most similar names.
+        /// What was probably meant: one key or, for a name that several sections have, all of them.
         near: Vec<&'static str>,
     },
     /// A key with its dot inside the quotes, so that it names nothing.
@@ -95,14 +111,16 @@ pub enum SpecError {
         key: &'static str,
     },
     /// The rule, behaviour, data set or other kind does not exist.
-    #[error("there is no {section} `{kind}`{}", nearest(near))]
+    #[error("there is no {section} `{kind}`; {}", guess(near, &format!("there are {}", listed(all))))]
     UnknownKind {
         /// The section whose `kind` it should be.
         section: &'static str,
         /// The name.
         kind: String,
-        /// The kinds with the most similar names.
-        near: Vec<&'static str>,
+        /// The kind that was probably meant.
+        near: Option<&'static str>,
+        /// Every kind there is.
+        all: Vec<&'static str>,
     },
     /// A key that belongs to another kind.
     #[error(
@@ -144,7 +162,7 @@ pub enum SpecError {
         change: String,
     },
     /// A value of the wrong type, or out of range.
-    #[error("`{key}` is {value}, but must be {must}")]
+    #[error("`{key}` is {value}, but must be {must}{}", write_as(instead.as_deref()))]
     Value {
         /// The key.
         key: String,
@@ -152,6 +170,8 @@ pub enum SpecError {
         value: String,
         /// What it must be.
         must: Allowed,
+        /// What to write instead, where that is clear.
+        instead: Option<String>,
     },
     /// There are both a problem and something to train on.
     #[error(
@@ -256,7 +276,33 @@ impl SpecError {
             format!("line {line}, column {column}: ")
         });
         let why = one_line(&error.message().replace('\n', ", "));
-        Self::Syntax { place: place.unwrap_or_default(), why, error: Box::new(error) }
+        let excerpt = locate::syntax_excerpt(&error, text);
+        Self::Syntax { place: place.unwrap_or_default(), why, excerpt, error: Box::new(error) }
+    }
+
+    /// The line that the error is about, with carets under the place: several lines, to be shown
+    /// under the message.
+    pub fn excerpt(&self) -> Option<String> {
+        match self {
+            Self::Syntax { excerpt, .. } | Self::At { excerpt, .. } => excerpt.clone(),
+            Self::In { error, .. } => error.excerpt(),
+            _ => None,
+        }
+    }
+
+    /// The key that the error is about, as it would be written in a file.
+    pub(super) fn key(&self) -> Option<String> {
+        Some(match self {
+            Self::UnknownKey { key, .. } | Self::Value { key, .. } => key.clone(),
+            Self::NotASection { section, .. } | Self::Missing { section, .. } => {
+                (*section).to_owned()
+            }
+            Self::UnknownKind { section, .. } => format!("{section}.kind"),
+            Self::Quoted { key }
+            | Self::OfAnotherKind { key, .. }
+            | Self::TrainingOnProblem { key } => (*key).to_owned(),
+            _ => return None,
+        })
     }
 
     /// Describes in one line why a table cannot be read.
@@ -265,9 +311,26 @@ impl SpecError {
     }
 }
 
-/// `; the nearest are …`, where there are any.
-fn nearest(names: &[&str]) -> String {
-    if names.is_empty() { String::new() } else { format!("; the nearest are {}", listed(names)) }
+/// What was probably meant, or where to look.
+fn guess<'a>(names: impl IntoIterator<Item = &'a &'static str>, otherwise: &str) -> String {
+    let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
+    match names.is_empty() {
+        true => otherwise.to_owned(),
+        false => format!("did you mean {}?", names.join(" or ")),
+    }
+}
+
+/// How to write what was probably meant by a value in the place of a section.
+fn meant(section: &str, kind: Option<&str>) -> String {
+    match kind {
+        Some(kind) => format!("; did you mean {section}.kind = \"{kind}\"?"),
+        None => format!(": write them under [{section}], or as {section}.KEY"),
+    }
+}
+
+/// `; write 1000`, where it is clear what was meant.
+fn write_as(instead: Option<&str>) -> String {
+    instead.map_or_else(String::new, |instead| format!("; write {instead}"))
 }
 
 /// Names in backticks, with commas between them.
@@ -285,7 +348,8 @@ mod tests {
     fn an_error_keeps_its_cause_and_says_it_once() {
         let error = Experiment::parse("a = 1\nseed = = 4", &[]).unwrap_err();
         let SpecError::Syntax { error: parser, .. } = &error else { panic!("{error:?}") };
-        assert!(parser.to_string().contains('^'), "the caret is kept: {parser}");
+        assert!(parser.message().contains("expected"), "{parser}");
+        assert!(error.excerpt().unwrap().ends_with("   |        ^"), "{:?}", error.excerpt());
         let said = error.to_string();
         let error = error.in_file(Path::new("mine.toml"));
         assert_eq!(error.to_string(), format!("mine.toml: {said}"));

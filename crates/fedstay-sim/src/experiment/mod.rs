@@ -11,6 +11,7 @@ mod epsilon;
 mod error;
 mod keys;
 mod label;
+mod locate;
 pub(crate) mod table;
 mod warnings;
 mod work;
@@ -20,7 +21,7 @@ pub use default::{DEFAULT, default_under, differences};
 pub use epsilon::Epsilon;
 pub use error::SpecError;
 pub(crate) use keys::may_share;
-pub use keys::{Allowed, KEYS, Key, Kinds, On, SECTIONS, Section, page};
+pub use keys::{Allowed, KEYS, Key, Kinds, On, SECTIONS, Section, page, starter};
 pub use label::under;
 pub use table::read_table;
 pub use work::{Training, Work};
@@ -84,7 +85,10 @@ impl Experiment {
         for (key, value) in set {
             table::put(&mut table, key, table::parse_value(value))?;
         }
-        Self::from_table(table)
+        Self::from_table(table).map_err(|error| match error.key() {
+            Some(key) if set.iter().any(|(set, _)| *set == key) => error,
+            _ => locate::locate(error, text),
+        })
     }
 
     /// Completes a table.
@@ -304,6 +308,7 @@ mod tests {
     fn what_is_wrong_with_a_file_is_told_in_one_line_with_the_place() {
         let said = |text: &str| Experiment::parse(text, &[]).unwrap_err().to_string();
         assert!(said("rounds = 3\nseed = = 4").starts_with("line 2, column 8: "));
+        assert!(said("rounds = 3\nsede = 4").starts_with("line 2: there is no key `sede`"));
         for text in ["[", "a = \"\n\"", "seed = 18446744073709551616", "x = {\n", "\u{feff}= 1"] {
             assert!(!said(text).contains('\n'), "{}", said(text));
         }

@@ -5,8 +5,8 @@
 
 use crate::experiment::SpecError;
 use crate::experiment::epsilon::Relative;
+use crate::experiment::locate::written;
 use crate::experiment::table::Tree;
-use crate::text::quoted;
 use serde_json::{Value as Json, json};
 use std::fmt;
 use toml::Value;
@@ -59,7 +59,16 @@ impl Allowed {
         if self.has(value) {
             return Ok(());
         }
-        Err(SpecError::Value { key: key.to_owned(), value: shown(value), must: self })
+        let instead = self.instead(value);
+        Err(SpecError::Value { key: key.to_owned(), value: written(value), must: self, instead })
+    }
+
+    /// What to write instead of a value, where that is clear: a whole number, however it was written.
+    fn instead(self, value: &Value) -> Option<String> {
+        let whole =
+            value.as_float().filter(|number| number.fract() == 0.0 && number.abs() < 1e15)?;
+        let whole = whole as i64;
+        self.has(&Value::from(whole)).then(|| whole.to_string())
     }
 
     fn has(self, value: &Value) -> bool {
@@ -182,16 +191,6 @@ fn short(number: f64) -> String {
     if number.abs() >= 1e15 { format!("{number:e}") } else { number.to_string() }
 }
 
-/// A value as it was typed, cut where it is long. What `--set` could not read as TOML is text
-/// without its quotes: for instance, a whole number beyond 64 bits.
-fn shown(value: &Value) -> String {
-    let text = match value {
-        Value::String(text) => text.clone(),
-        value => value.to_string(),
-    };
-    quoted(&text, 40)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -206,6 +205,10 @@ mod tests {
             "`a.b` is 10, but must be a whole number from 1 to 9"
         );
         assert_eq!(
+            said(Allowed::Count(1, 9), Value::from(3.0)).unwrap_err(),
+            "`a.b` is 3.0, but must be a whole number from 1 to 9; write 3"
+        );
+        assert_eq!(
             said(Allowed::Positive(1e38), Value::from(f64::NAN)).unwrap_err(),
             "`a.b` is nan, but must be a number above zero and at most 1e38"
         );
@@ -213,7 +216,7 @@ mod tests {
             Allowed::Either(&[Allowed::Finite, Allowed::List(&Allowed::Finite), Allowed::Relative]);
         assert_eq!(
             said(EPSILON, Value::from("soon")).unwrap_err(),
-            "`a.b` is soon, but must be a finite number, or a list of finite numbers, or \"1.1 * local\""
+            "`a.b` is \"soon\", but must be a finite number, or a list of finite numbers, or \"1.1 * local\""
         );
         const NUMBERS: Allowed = Allowed::List(&Allowed::NUMBER);
         const WORD: Allowed = Allowed::Word(&["stop", "halve"], &["half"]);

@@ -5,19 +5,19 @@ use crate::experiment::SpecError;
 use crate::text::{one_line, quoted};
 use toml::{Table, Value};
 
-/// How many of the nearest names are shown for one that does not exist.
+/// How many sections with a key of the same name are told.
 const MOST_NEAR: usize = 3;
+/// Names as alike as this are one name with a typing error.
+const SAME: f64 = 0.88;
 /// Names less alike than this are not related.
-const LEAST_LIKENESS: f64 = 0.5;
+const RELATED: f64 = 0.7;
 
 /// Checks every key of a table, its value, and that it belongs to the kind of its section.
 pub(in crate::experiment) fn check_keys(table: &Table) -> Result<(), SpecError> {
     for (name, value) in table {
         match (section(name), value) {
             (Some(section), Value::Table(inner)) => section.check(inner)?,
-            (Some(section), _) => {
-                return Err(SpecError::NotASection { section: section.name.to_owned() });
-            }
+            (Some(section), value) => return Err(section.not_a_table(value)),
             (None, value) => outside(name)?.allowed.check(name, value)?,
         }
     }
@@ -89,6 +89,17 @@ impl Section {
         }
     }
 
+    /// A value where the section belongs; often it is the kind.
+    fn not_a_table(&self, value: &Value) -> SpecError {
+        let named = value.as_str().zip(self.kinds.as_ref());
+        let kind = named.map(|(named, kinds)| match self.kind(kinds, Some(value)) {
+            Ok(kind) => kind.to_owned(),
+            Err(SpecError::UnknownKind { near: Some(near), .. }) => near.to_owned(),
+            Err(_) => quoted(named, 40),
+        });
+        SpecError::NotASection { section: self.name, kind }
+    }
+
     fn key(&self, name: &str) -> Result<&'static Key, SpecError> {
         let key = self.keys.iter().find(|key| key.short_name() == name);
         key.ok_or_else(|| unknown(&format!("{}.{name}", self.name)))
@@ -104,7 +115,8 @@ impl Section {
         known.or_else(|| (kinds.alias)(named)).ok_or_else(|| SpecError::UnknownKind {
             section: self.name,
             kind: quoted(named, 80),
-            near: nearest(named, "", all.into_iter()),
+            near: nearest(named, all.iter().map(|name| (*name, *name))).map(|(_, near)| near),
+            all,
         })
     }
 
@@ -150,29 +162,42 @@ impl Key {
 }
 
 fn unknown(name: &str) -> SpecError {
-    let inside = name.rsplit_once('.').map_or("", |(section, _)| section);
-    let near = nearest(name, inside, KEYS.iter().map(|key| key.name));
-    SpecError::UnknownKey { key: one_line(name), near }
+    SpecError::UnknownKey { key: one_line(name), near: meant(name) }
 }
 
-/// The most similar names; first those of the same section, and those that are the same in another
-/// section.
+/// What was probably meant by a key that does not exist: the key of its section with the most
+/// similar name, else the same name in other sections.
+fn meant(name: &str) -> Vec<&'static str> {
+    let (section, last) = name.rsplit_once('.').unwrap_or(("", name));
+    let of = |key: &&Key| key.name.rsplit_once('.').map_or("", |(section, _)| section) == section;
+    let keys = KEYS.iter().filter(of).map(|key| (key.short_name(), key.name));
+    let sections = SECTIONS.iter().map(|section| (section.name, section.name));
+    let sections = sections.filter(|(name, _)| section.is_empty() && !name.is_empty());
+    let near = nearest(last, keys.chain(sections));
+    if let Some((_, near)) = near.filter(|(likeness, _)| *likeness >= SAME) {
+        return vec![near];
+    }
+    let elsewhere = KEYS.iter().filter(|key| key.short_name() == last).map(|key| key.name);
+    let elsewhere: Vec<&'static str> = elsewhere.take(MOST_NEAR).collect();
+    if !elsewhere.is_empty() {
+        return elsewhere;
+    }
+    // With the section misspelled as well, the whole name may still tell.
+    let whole = || nearest(name, KEYS.iter().map(|key| (key.name, key.name)));
+    let whole = || whole().filter(|(likeness, _)| *likeness >= SAME);
+    near.or_else(whole).map(|(_, near)| near).into_iter().collect()
+}
+
+/// The most similar of some names with what they stand for, and how similar it is; none where none
+/// is related.
 fn nearest(
     name: &str,
-    section: &str,
-    names: impl Iterator<Item = &'static str>,
-) -> Vec<&'static str> {
-    let last = |name: &str| name.rsplit_once('.').map_or(name, |(_, last)| last).to_owned();
-    let likeness = |candidate: &'static str| {
-        let same_section = !section.is_empty() && candidate.starts_with(section);
-        let bonus = if same_section { 0.1 } else { 0.0 };
-        let elsewhere = if last(candidate) == last(name) { 1.0 } else { 0.0 };
-        (strsim::jaro_winkler(name, candidate) + bonus + elsewhere, candidate)
-    };
-    let mut near: Vec<(f64, &str)> = names.map(likeness).collect();
-    near.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let near = near.into_iter().filter(|(likeness, _)| *likeness > LEAST_LIKENESS);
-    near.take(MOST_NEAR).map(|(_, candidate)| candidate).collect()
+    names: impl Iterator<Item = (&'static str, &'static str)>,
+) -> Option<(f64, &'static str)> {
+    names
+        .map(|(candidate, stands_for)| (strsim::jaro_winkler(name, candidate), stands_for))
+        .filter(|(likeness, _)| *likeness >= RELATED)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
 }
 
 #[cfg(test)]
@@ -228,7 +253,34 @@ mod tests {
 
     #[test]
     fn a_value_where_a_table_belongs_is_told() {
-        assert_eq!(said("rule = 3"), "`rule` must be a table, [rule]");
+        assert_eq!(
+            said("rule = 3"),
+            "`rule` is a section with keys of its own: write them under [rule], or as rule.KEY"
+        );
+        for kind in ["fedavg", "fedavgg"] {
+            assert_eq!(
+                said(&format!("rule = '{kind}'")),
+                "`rule` is a section with keys of its own; did you mean rule.kind = \"fedavg\"?"
+            );
+        }
+        assert!(said("local = 'fast'").contains("write them under [local]"));
         assert!(said("[rule]\nkind = 3").contains("`rule.kind` is 3, but must be a name"));
+    }
+
+    #[test]
+    fn a_typing_error_is_answered_with_one_good_name() {
+        for (text, near) in [
+            ("epsilom = 1", "did you mean `epsilon`?"),
+            ("sed = 1", "did you mean `seed`?"),
+            ("[rule]\ndetla = 1", "did you mean `rule.delta`?"),
+            ("[rulee]\ndelta = 1", "did you mean `rule`?"),
+            ("[rule]\nper_agent = 5", "did you mean `data.per_agent`?"),
+            ("steps = 5", "did you mean `behaviour.steps` or `local.steps`?"),
+            ("colour = 'blue'", "`fedstay list keys` has all keys"),
+            ("[rule]\nkind = 'adagd'", "did you mean `ada-gd`?"),
+            ("[rule]\nkind = 'xyz'", "there are `fedavg`"),
+        ] {
+            assert!(said(text).ends_with(near) || said(text).contains(near), "{}", said(text));
+        }
     }
 }

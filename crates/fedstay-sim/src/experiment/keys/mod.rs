@@ -21,12 +21,14 @@ mod privacy;
 mod problem;
 mod rule;
 mod schema;
+mod starter;
 mod training;
 
 pub use allowed::Allowed;
 pub(crate) use check::training_key;
 pub(super) use check::{check_keys, name_kinds};
 pub use page::page;
+pub use starter::starter;
 
 use super::Experiment;
 use super::table::{leaves, look_up, parse_value};

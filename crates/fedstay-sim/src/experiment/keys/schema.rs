@@ -40,6 +40,32 @@ impl Experiment {
     }
 }
 
+impl Experiment {
+    /// The JSON schema of a sweep's file: an experiment with a grid. Whether axes name keys, and
+    /// their values, is checked only by [`Plan::parse`](crate::sweep::Plan::parse).
+    pub fn sweep_schema() -> Value {
+        let mut schema = Self::schema();
+        schema["title"] = "A sweep of fedstay".into();
+        let tables = json!({ "type": "array", "items": { "type": "object" } });
+        for (name, about, mut part) in [
+            (
+                "grid",
+                "the axes: lists of values, or ranges such as \"0..5\"",
+                json!({ "type": "object" }),
+            ),
+            ("when", "what else to set in cells that match", tables.clone()),
+            ("skip", "cells to leave out", tables.clone()),
+            ("only", "cells to keep", tables),
+            ("base", "the file with the experiment", json!({ "type": "string" })),
+        ] {
+            part["description"] = about.into();
+            schema["properties"][name] = part;
+        }
+        schema["required"] = json!(["grid"]);
+        schema
+    }
+}
+
 impl Section {
     fn schema(&self) -> Value {
         match &self.kinds {

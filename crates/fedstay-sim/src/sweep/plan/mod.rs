@@ -115,7 +115,7 @@ impl Plan {
         let mut table = on_base(read_table(text)?, folder)?;
         let grid = match table.remove("grid") {
             Some(grid) if grid.is_table() => grid,
-            Some(_) => return Err(SpecError::NotASection { section: "grid".to_owned() }),
+            Some(_) => return Err(SpecError::NotASection { section: "grid", kind: None }),
             None => return Err(PlanError::NoGrid.into()),
         };
         let mut axes: Vec<Axis> = owned_leaves(&grid)
