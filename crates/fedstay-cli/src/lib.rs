@@ -2,6 +2,8 @@
 
 pub mod command;
 pub mod figure;
+mod interrupt;
 mod progress;
 mod spreadsheet;
-mod table;
+mod summary;
+pub mod terminal;

@@ -1,31 +1,11 @@
 //! The `fedstay` command.
 
-use clap::Parser;
-use fedstay_cli::command::{Command, Usage};
+use clap::{CommandFactory, FromArgMatches};
+use fedstay_cli::command::{Cli, Usage};
+use fedstay_cli::terminal::{Colour, Screen, complain, help_columns};
 use fedstay_sim::experiment::SpecError;
 use fedstay_sim::text::one_line;
 use std::process::ExitCode;
-
-/// Federated learning that keeps its agents.
-///
-/// Agents leave as soon as the model is good enough for them, and take their data with them.
-/// fedstay runs the same federation under rules that let this happen and rules that prevent it, and
-/// reports who left, when, and what it cost.
-#[derive(Parser)]
-#[command(name = "fedstay", version, max_term_width = 100, after_help = EXAMPLES)]
-struct Cli {
-    #[command(subcommand)]
-    command: Command,
-}
-
-const EXAMPLES: &str = "\
-Examples:
-  fedstay compare                                  what averaging loses and what keeps it
-  fedstay run --set problem.kind=observation-3     one run on an example of the paper
-  fedstay run experiment.toml --out runs/first     one run, kept in a folder
-  fedstay run --resume runs/first                  continue after a crash
-  fedstay figure 4                                 draw a figure of the paper
-  fedstay list keys                                everything an experiment can say";
 
 /// An error with its causes, except for those that its message already contains.
 fn told(error: &anyhow::Error) -> String {
@@ -39,8 +19,11 @@ fn told(error: &anyhow::Error) -> String {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    match cli.command.run() {
+    let color = Colour::asked();
+    let command = Cli::command().color(color.for_clap()).term_width(help_columns());
+    let matches = command.get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    match cli.command.run(&Screen::new(&cli.screen)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // A closed pipe (`fedstay list | head`) is what the reader wants, not an error.
@@ -48,8 +31,11 @@ fn main() -> ExitCode {
             if pipe.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe) {
                 return ExitCode::SUCCESS;
             }
-            eprintln!("fedstay: {}", one_line(&told(&error).replace('\n', " ")));
-            ExitCode::from(if error.is::<Usage>() || error.is::<SpecError>() { 2 } else { 1 })
+            let spec = error.downcast_ref::<SpecError>();
+            let excerpt = spec.and_then(SpecError::excerpt);
+            let message = one_line(&told(&error).replace('\n', " "));
+            complain(color, &message, excerpt.as_deref());
+            ExitCode::from(if error.is::<Usage>() || spec.is_some() { 2 } else { 1 })
         }
     }
 }

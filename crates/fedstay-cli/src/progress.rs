@@ -1,11 +1,12 @@
 //! Progress bars: for a run, with the last measured loss, who is about to leave and who left, and
 //! for a sweep. They are silent when standard error is not a terminal.
 
+use crate::terminal::Screen;
 use fedstay::{Book, Error, RoundRecord};
 use fedstay_draw::words::{RunProgress, duration};
 use fedstay_sim::run::Trial;
 use fedstay_sim::sweep;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -22,18 +23,26 @@ pub(crate) struct Progress {
 
 impl Progress {
     /// The bar of a trial.
-    pub(crate) fn new(trial: &Trial) -> Self {
-        Self::named(trial, "")
+    pub(crate) fn new(trial: &Trial, screen: &Screen) -> Self {
+        Self::named(trial, "", screen)
     }
 
     /// A bar with a name in front, for one of several runs.
-    pub(crate) fn named(trial: &Trial, name: &str) -> Self {
+    pub(crate) fn named(trial: &Trial, name: &str, screen: &Screen) -> Self {
+        Self::shown(trial, name, screen.shows_progress())
+    }
+
+    /// The same, where it is known whether it is shown.
+    pub(crate) fn shown(trial: &Trial, name: &str, shown: bool) -> Self {
         let bar = ProgressBar::new(u64::from(trial.experiment().rounds));
-        let template = "{prefix} round {pos}/{len} {bar:24} {eta:>4}  {msg}";
+        // The message takes what is left of the line and is cut there: a bar that needs a second
+        // line is drawn again and again below itself.
+        let template = "{prefix}round {pos}/{len} {bar:12} {eta} left  {wide_msg}";
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
-        bar.set_prefix(name.to_owned());
+        hide(&bar, shown);
+        bar.set_prefix(if name.is_empty() { String::new() } else { format!("{name}: ") });
         bar.set_position(u64::from(trial.server().round()));
         Self { bar, since: Instant::now(), last: None, seen: RunProgress::default() }
     }
@@ -58,20 +67,31 @@ impl Book for Progress {
     }
 }
 
+/// Hides a bar that is not to be shown.
+pub(crate) fn hide(bar: &ProgressBar, shown: bool) {
+    if !shown {
+        bar.set_draw_target(ProgressDrawTarget::hidden());
+    }
+}
+
 /// The progress bar of a sweep: runs, throughput, time left. It is silent where there is no
 /// terminal.
 pub(crate) struct SweepProgress(ProgressBar, Instant);
+
+/// Seconds before a sweep's bar says how fast it is.
+const WARMING: f64 = 5.0;
 
 /// The number of positions of the bar: finer than anybody can see.
 const FINE: f64 = 10_000.0;
 
 impl SweepProgress {
     /// The bar of a sweep that starts now.
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(screen: &Screen) -> Self {
         let bar = ProgressBar::new(FINE as u64);
-        if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent:>3}%  {msg}") {
+        if let Ok(style) = ProgressStyle::with_template("{bar:16} {percent:>3}%  {wide_msg}") {
             bar.set_style(style);
         }
+        hide(&bar, screen.shows_progress());
         Self(bar, Instant::now())
     }
 
@@ -88,12 +108,15 @@ impl sweep::SweepWatch for SweepProgress {
         }
         let elapsed = self.1.elapsed().as_secs_f64();
         let left = elapsed * (1.0 - tally.share) / tally.share.max(1e-9);
-        let left =
-            if elapsed > 2.0 { format!("about {} left", duration(left)) } else { String::new() };
         let runs = tally.there + tally.elsewhere + tally.computed;
-        let pace = 60.0 * tally.computed as f64 / elapsed.max(1e-3);
+        let mut message = format!("{runs}/{} runs", tally.planned);
+        // Before there is something to measure, a pace and a time left would be guesses.
+        if elapsed > WARMING && tally.computed > 0 {
+            let pace = 60.0 * tally.computed as f64 / elapsed;
+            message = format!("{message} · {pace:.1} per minute · about {} left", duration(left));
+        }
         self.0.set_position((FINE * tally.share) as u64);
-        self.0.set_message(format!("{runs}/{} runs · {pace:.1}/min · {left}", tally.planned));
+        self.0.set_message(message);
     }
 
     fn finished(&self, run: &sweep::Finished) {

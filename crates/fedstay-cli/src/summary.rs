@@ -1,121 +1,115 @@
-//! Results as text for a terminal.
+//! A run's summary as text for a terminal.
 
+use crate::terminal::{Column, Screen, Table};
 use fedstay::record::Summary;
-use fedstay_draw::words::{guarantee, harm, percent, privacy, verdict_sentence};
+use fedstay_draw::words::{
+    Counts, Tone, count, guarantee, harm, percent, privacy, verdict, verdict_sentence,
+};
 
-/// Rows under headings; the first column is aligned left, the others right.
-pub(crate) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
-    let width = |text: &str| text.chars().count();
-    let widths: Vec<usize> = headings
-        .iter()
-        .enumerate()
-        .map(|(column, heading)| {
-            let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| width(cell));
-            cells.max().unwrap_or(0).max(width(heading))
-        })
-        .collect();
-    let line = |cells: Vec<&str>| {
-        let mut line = String::new();
-        for (column, (cell, width_wanted)) in cells.iter().zip(&widths).enumerate() {
-            let padding = " ".repeat(width_wanted.saturating_sub(width(cell)));
-            match column {
-                0 => line.push_str(&format!("{cell}{padding}")),
-                _ => line.push_str(&format!("  {padding}{cell}")),
-            }
-        }
-        format!("{}\n", line.trim_end())
-    };
-    let mut text = line(headings.to_vec());
-    text.push_str(&line(widths.iter().map(|width| &RULER[..*width.min(&RULER.len())]).collect()));
-    for row in rows {
-        text.push_str(&line(row.iter().map(String::as_str).collect()));
-    }
-    text
-}
+/// The most agents that are listed.
+const MOST_AGENTS: usize = 30;
 
-const RULER: &str = "------------------------------------------------------------------------";
-
-/// The agents' table, with how each behaves if they differ.
-fn with_behaviours(summary: &Summary, headings: &[&str], mut rows: Vec<Vec<String>>) -> String {
-    let mut headings = headings.to_vec();
-    if summary.behaviour == "mixed" {
-        headings.push("behaviour");
-        for (row, agent) in rows.iter_mut().zip(&summary.agents) {
-            row.push(agent.behaviour.clone().unwrap_or_default());
-        }
-    }
-    table(&headings, &rows)
+/// The colour of a run's verdict.
+pub(crate) fn tone(summary: &Summary) -> Tone {
+    verdict(summary.verdict, &Counts::of(summary)).tone
 }
 
 /// A run's summary.
-pub(crate) fn summary(summary: &Summary) -> String {
-    let mut text = format!(
-        "{} on {}, seed {}: {} after {} rounds\n{}\n\n",
+pub(crate) fn summary(summary: &Summary, screen: &Screen) -> String {
+    let head = format!(
+        "{} on {}, seed {}: {} after {}",
         summary.rule,
         summary.on,
         summary.seed,
         summary.stop.name(),
-        summary.rounds,
-        verdict_sentence(summary)
+        count(summary.rounds, "round")
     );
-    let rows: Vec<Vec<String>> = summary
-        .agents
-        .iter()
-        .take(30)
-        .map(|agent| {
-            vec![
-                agent.id.to_string(),
-                format!("{:.4}", agent.epsilon),
-                format!("{:.4}", agent.loss),
-                percent(agent.accuracy),
-                agent.entry.left.map_or("–".to_owned(), |round| round.to_string()),
-                agent.entry.rounds_in_d.to_string(),
-            ]
-        })
-        .collect();
-    let headings = ["agent", "epsilon", "loss", "accuracy", "left in round", "rounds in D"];
-    text.push_str(&with_behaviours(summary, &headings, rows));
-    if summary.agents.len() > 30 {
-        text.push_str(&format!("… and {} more agents\n", summary.agents.len() - 30));
+    let sentence = screen.prose(&verdict_sentence(summary));
+    // The colour is added after the lines were broken: it takes no room.
+    let word = summary.verdict.name();
+    let sentence = match sentence.strip_prefix(word) {
+        Some(rest) => format!("{}{rest}", screen.toned(tone(summary), word)),
+        None => sentence,
+    };
+    let mut text = format!("{}\n{sentence}\n\n{}", screen.prose(&head), agents(summary, screen));
+    let more = summary.agents.len().saturating_sub(MOST_AGENTS);
+    if more > 0 {
+        text.push_str(&format!("… and {} more\n", count(more, "agent")));
     }
+    text.push('\n');
+    for (label, what) in lines(summary) {
+        text.push_str(&screen.labelled(&format!("{label:10}  "), &what));
+        text.push('\n');
+    }
+    if let Some(harm) = harm(summary) {
+        text.push_str(&format!("\n{}\n", screen.prose(&harm)));
+    }
+    for warning in &summary.warnings {
+        let warning = screen.labelled("WARNING  ", warning);
+        let coloured = warning.replacen("WARNING", &screen.toned(Tone::Warn, "WARNING"), 1);
+        text.push_str(&format!("\n{coloured}\n"));
+    }
+    text
+}
+
+/// The agents, with how each behaves if they differ.
+fn agents(summary: &Summary, screen: &Screen) -> String {
+    let mixed = summary.behaviour == "mixed";
+    let mut columns = vec![
+        Column::kept("agent"),
+        Column::dispensable("epsilon", 2),
+        Column::kept("loss"),
+        Column::dispensable("accuracy", 1),
+        Column::kept("left in round"),
+        Column::dispensable("rounds in D", 3),
+    ];
+    if mixed {
+        columns.push(Column::dispensable("behaviour", 1));
+    }
+    let mut table = Table::new(columns);
+    for agent in summary.agents.iter().take(MOST_AGENTS) {
+        let mut row = vec![
+            agent.id.to_string(),
+            format!("{:.4}", agent.epsilon),
+            format!("{:.4}", agent.loss),
+            percent(agent.accuracy),
+            agent.entry.left.map_or("–".to_owned(), |round| round.to_string()),
+            agent.entry.rounds_in_d.to_string(),
+        ];
+        if mixed {
+            row.push(agent.behaviour.clone().unwrap_or_default());
+        }
+        table.row(row);
+    }
+    screen.table(&table)
+}
+
+/// What there is to say about all agents together, each under its label.
+fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
+    let spread = |values: [String; 3]| {
+        let [min, mean, max] = values;
+        format!("min {min}  mean {mean}  max {max}")
+    };
     let loss = &summary.loss;
-    text.push_str(&format!(
-        "\nloss      min {:.4}  mean {:.4}  max {:.4}\n",
-        loss.min, loss.mean, loss.max
-    ));
+    let losses = [loss.min, loss.mean, loss.max].map(|loss| format!("{loss:.4}"));
+    let mut lines = vec![("loss", spread(losses))];
     if let Some(accuracy) = &summary.accuracy {
-        text.push_str(&format!(
-            "accuracy  min {}  mean {}  max {}\n",
-            percent(accuracy.min),
-            percent(accuracy.mean),
-            percent(accuracy.max)
-        ));
+        lines.push(("accuracy", spread([accuracy.min, accuracy.mean, accuracy.max].map(percent))));
     }
     if let Some(population) = &summary.population {
         let accuracy = percent(population.accuracy);
-        text.push_str(&format!("population  loss {:.4}  accuracy {accuracy}\n", population.loss));
+        lines.push(("population", format!("loss {:.4}  accuracy {accuracy}", population.loss)));
     }
     let prediction = &summary.prediction;
     if prediction.in_d > 0 || prediction.left > 0 {
-        text.push_str(&format!(
-            "prediction  of {} who left, {} were in D the round before; of {} ever in D, {} left\n",
+        let told = format!(
+            "of {} that left, {} were in D the round before; of {} ever in D, {} left",
             prediction.left, prediction.left_foreseen, prediction.in_d, prediction.in_d_left
-        ));
+        );
+        lines.push(("prediction", told));
     }
-    if let Some(sure) = guarantee(summary) {
-        text.push_str(&format!("guarantee  {sure}\n"));
-    }
-    if let Some(harm) = harm(summary) {
-        text.push_str(&format!("\n{harm}\n"));
-    }
-    if let Some(budget) = &summary.privacy {
-        text.push_str(&format!("privacy  {}\n", privacy(budget)));
-    }
-    for note in &summary.notes {
-        text.push_str(&format!("data  {note}\n"));
-    }
-    for warning in &summary.warnings {
-        text.push_str(&format!("\nWARNING  {warning}\n"));
-    }
-    text
+    lines.extend(guarantee(summary).map(|sure| ("guarantee", sure)));
+    lines.extend(summary.privacy.as_ref().map(|budget| ("privacy", privacy(budget))));
+    lines.extend(summary.notes.iter().map(|note| ("data", note.clone())));
+    lines
 }

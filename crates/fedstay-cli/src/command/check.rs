@@ -2,20 +2,23 @@
 
 use super::{Source, Usage};
 use crate::progress::Progress;
+use crate::terminal::Screen;
 use anyhow::Result;
 use fedstay::Seed;
 use fedstay::diagnose::{Diagnosis, Findings, Known};
+use fedstay_draw::words::count;
 use fedstay_sim::experiment::Experiment;
 use fedstay_sim::run::{Trial, read_gram, read_rounds};
-use std::io::Write;
 use std::path::Path;
 
 const EXAMPLES: &str = "\
 Examples:
-  fedstay check --set problem.kind=observation-1     runs the problem and looks at its gradients
+  # runs the problem and looks at its gradients
+  fedstay check --set problem.kind=observation-1
   fedstay check experiment.toml
-  fedstay run --set record_gram=true --out runs/a    keeps the Gram matrices …
-  fedstay check runs/a                               … and looks at them";
+  # keeps the Gram matrices of a run, and looks at them
+  fedstay run --set record_gram=true --out runs/a
+  fedstay check runs/a";
 
 /// How near a problem or a recorded run comes to breaking the theorem's assumptions.
 #[derive(Debug, clap::Args)]
@@ -29,23 +32,22 @@ pub struct Check {
 }
 
 impl Check {
-    pub(super) fn run(self) -> Result<()> {
+    pub(super) fn run(self, screen: &Screen) -> Result<()> {
         let findings = match &self.source.file {
             Some(path) if path.is_dir() => recorded(path)?,
             _ => {
                 let mut trial = Trial::new(self.source.experiment()?)?;
                 let mut diagnosis = Diagnosis::default();
-                let mut progress = Progress::new(&trial);
+                let mut progress = Progress::new(&trial, screen);
                 trial.run(&mut [&mut diagnosis, &mut progress])?;
                 progress.finish();
                 diagnosis.findings(known(trial.experiment()))
             }
         };
-        let mut out = std::io::stdout().lock();
-        if self.json {
-            return Ok(writeln!(out, "{}", serde_json::to_string_pretty(&findings)?)?);
+        match self.json {
+            true => screen.print(&format!("{}\n", serde_json::to_string_pretty(&findings)?)),
+            false => screen.print(&words(&findings, screen)),
         }
-        Ok(write!(out, "{}", words(&findings))?)
     }
 }
 
@@ -75,13 +77,17 @@ fn known(experiment: &Experiment) -> Known {
     }
 }
 
-fn words(findings: &Findings) -> String {
+fn words(findings: &Findings, screen: &Screen) -> String {
     let constant = |known: Option<f64>, seen: f64| match known {
         Some(known) => format!("{known:.4} (known; {seen:.4} was seen)"),
         None => format!("at least {seen:.4} (seen; the true one may be larger)"),
     };
-    let mut text = format!("{} agents, {} rounds\n", findings.agents, findings.rounds);
-    let mut line = |name: &str, value: String| text.push_str(&format!("  {name:28} {value}\n"));
+    let (agents, rounds) = (count(findings.agents, "agent"), count(findings.rounds, "round"));
+    let mut text = format!("{agents}, {rounds}\n");
+    let mut line = |name: &str, value: String| {
+        text.push_str(&screen.labelled(&format!("  {name:24} "), &value));
+        text.push('\n');
+    };
     line("Lipschitz constant L", constant(findings.lipschitz, findings.lipschitz_seen));
     line("smoothness H", constant(findings.smoothness, findings.smoothness_seen));
     line("step size in use", format!("{}", findings.step_size));
@@ -96,9 +102,10 @@ fn words(findings: &Findings) -> String {
         findings.content_at_start.iter().map(|agent| format!("agent {agent}")).collect();
     let content = if content.is_empty() { "nobody".to_owned() } else { content.join(", ") };
     line("content with the start", content);
-    text.push_str("\nWhat to change\n");
+    text.push_str(&format!("\n{}\n", screen.bold("What to change")));
     for advice in &findings.advice {
-        text.push_str(&format!("  - {advice}\n"));
+        text.push_str(&screen.prose(&format!("  - {advice}")));
+        text.push('\n');
     }
     text
 }

@@ -1,17 +1,16 @@
 //! `fedstay compare`: the same federation under several rules.
 
-use super::{INTERRUPTED, Source, Threads};
+use super::{Guarded, INTERRUPTED, Threads};
 use crate::progress::Progress;
-use crate::table;
+use crate::summary::tone;
+use crate::terminal::{Cell, Column, Screen, Table};
 use anyhow::{Context, Result};
 use fedstay::record::{RoundLine, Summary};
 use fedstay_draw::picture::{self, Compared};
-use fedstay_draw::words::{departures, harm, percent};
+use fedstay_draw::words::{count, harm, leavers, moments, percent};
 use fedstay_sim::experiment::{DEFAULT, Experiment, read_table, under};
 use fedstay_sim::run::{Recorded, Trial};
-use fedstay_sim::text::printable;
 use std::collections::BTreeSet;
-use std::io::Write;
 use std::path::PathBuf;
 
 /// The ceiling, averaging with what reviewers would try first, ADA-GD with its control, and what this
@@ -21,22 +20,26 @@ const DEFAULT_RULES: &str = "fedavg+never,fedavg,fedavg+early-stop,fedavg+keep-b
 
 const EXAMPLES: &str = "\
 Examples:
-  fedstay compare                                          real digits, nine rules, a picture
+  # real digits, nine rules, a picture
+  fedstay compare
+  # two rules, another seed
   fedstay compare --rules fedavg,ada-gd+halve --set seed=1
+  # an example of the paper; a federation of your own
   fedstay compare --set problem.kind=observation-3
-  fedstay compare experiment.toml --rules fedavg,ada-gd --json
-  fedstay compare --counterfactual                         what the departures cost, rule by rule
+  fedstay compare experiment.toml --rules fedavg,retain --json
+  # what the departures cost, rule by rule
+  fedstay compare --counterfactual
 
-A rule may carry what to change about it: +halve and +no-projection (ada-gd), +early-stop,
-+keep-best, +guard and +preview (the server's policy), +never (agents that never leave: the ceiling), or
-another behaviour, as in retain+foresight (see `fedstay list behaviours`).";
+A rule may carry what to change about it: +halve and +no-projection (ada-gd), +early-stop, +keep-best, \
++guard and +preview (the server's policy), +never (agents that never leave: the ceiling), or another \
+behaviour, as in retain+foresight (see `fedstay list behaviours`).";
 
 /// Run the same federation under several rules.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Compare {
     #[command(flatten)]
-    source: Source,
+    source: Guarded,
     /// The rules, separated by commas
     #[arg(long, default_value = DEFAULT_RULES, value_delimiter = ',')]
     rules: Vec<String>,
@@ -54,109 +57,114 @@ pub struct Compare {
 }
 
 impl Compare {
-    pub(super) fn run(self) -> Result<()> {
+    pub(super) fn run(self, screen: &Screen) -> Result<()> {
         self.threads.start()?;
-        let (text, set) = self.source.read(DEFAULT)?;
+        let source = self.source.source();
+        let (text, set) = source.read(DEFAULT)?;
         let mut experiments = Vec::new();
         for label in &self.rules {
-            let table = read_table(&text).map_err(|error| self.source.locate(error))?;
+            let table = read_table(&text).map_err(|error| source.locate(error))?;
             let table = under(table, label.trim())?;
             let text = toml::to_string(&table)?;
             let experiment =
-                Experiment::parse(&text, &set).map_err(|error| self.source.locate(error))?;
+                Experiment::parse(&text, &set).map_err(|error| source.locate(error))?;
             experiments.push((label.trim().to_owned(), experiment));
         }
         let mut compared = Vec::new();
         for (label, experiment) in experiments {
             let mut trial = Trial::new(experiment.clone())?;
-            let mut progress = Progress::named(&trial, &label);
+            let mut progress = Progress::named(&trial, &label, screen);
             let mut rounds: Vec<RoundLine> = Vec::new();
             let summary = trial.run(&mut [&mut progress, &mut rounds])?;
             let mut summary = summary.context(INTERRUPTED)?;
             progress.finish();
             if self.counterfactual && !summary.left.is_empty() {
-                summary.counterfactual = Some(super::run::counterfactual(experiment)?);
+                summary.counterfactual = Some(super::run::counterfactual(experiment, screen)?);
             }
             let header = trial.header().clone();
             let recorded = Recorded { header, rounds, unreadable: Vec::new() };
             compared.push(Compared { label, recorded, summary });
         }
-        self.print(&compared)
+        self.print(&compared, screen)
     }
 
-    fn print(&self, compared: &[Compared]) -> Result<()> {
-        let mut out = std::io::stdout().lock();
+    fn print(&self, compared: &[Compared], screen: &Screen) -> Result<()> {
         if self.json {
             let summaries: Vec<&Summary> = compared.iter().map(|run| &run.summary).collect();
-            return Ok(writeln!(out, "{}", serde_json::to_string_pretty(&summaries)?)?);
+            return screen.print(&format!("{}\n", serde_json::to_string_pretty(&summaries)?));
         }
-        if let Some(first) = compared.first() {
-            let agents = first.summary.agents.len();
-            writeln!(
-                out,
-                "{}, {agents} agents, seed {}: each leaves for good once the model is good enough for it\n",
-                first.summary.on, first.summary.seed
-            )?;
-            for note in &first.summary.notes {
-                writeln!(out, "{}\n", printable(note))?;
-            }
+        if let Some(Compared { summary, .. }) = compared.first() {
+            let agents = count(summary.agents.len(), "agent");
+            screen.say(&format!(
+                "{}, {agents}, seed {}: each leaves for good once the model is good enough for it\n",
+                summary.on, summary.seed
+            ))?;
+            summary.notes.iter().try_for_each(|note| screen.say(&format!("{note}\n")))?;
         }
-        write!(out, "{}", comparison(compared))?;
+        screen.print(&screen.table(&comparison(compared)))?;
         let mut told = BTreeSet::new();
         for Compared { label, summary, .. } in compared {
             for warning in summary.warnings.iter().filter(|warning| told.insert(warning.as_str())) {
-                writeln!(out, "\nWARNING  {label}: {}", printable(warning))?;
+                screen.say(&format!("\nWARNING  {label}: {warning}"))?;
             }
         }
         let files = picture::compare::write(compared, &self.out)?;
         for sentence in picture::compare::sentences(compared) {
-            writeln!(out, "\n{sentence}")?;
+            screen.say(&format!("\n{sentence}"))?;
         }
         for run in compared {
             if let Some(harm) = harm(&run.summary) {
-                writeln!(out, "\n{}. {harm}", run.label)?;
+                screen.say(&format!("\n{}. {harm}", run.label))?;
             }
         }
-        for file in files {
-            writeln!(out, "picture {}", file.display())?;
-        }
-        Ok(())
+        screen.mention("")?;
+        files.iter().try_for_each(|file| screen.written(file))
     }
 }
 
-fn comparison(compared: &[Compared]) -> String {
+fn comparison(compared: &[Compared]) -> Table {
     let accuracy = compared.iter().any(|run| run.summary.accuracy.is_some());
     let population = compared.iter().any(|run| run.summary.population.is_some());
-    let mut headings =
-        vec!["rule", "left", "verdict", "content", "stopped", "rounds", "loss mean", "worst"];
+    let mut columns = vec![
+        Column::kept("rule"),
+        Column::kept("left"),
+        Column::kept("verdict"),
+        Column::dispensable("who left when", 8),
+        Column::dispensable("content", 3),
+        Column::dispensable("stopped", 6),
+        Column::dispensable("rounds", 1),
+        // Beside accuracies, losses are what can be spared.
+        Column::dispensable("mean loss", if accuracy { 5 } else { 1 }),
+        Column::dispensable("worst loss", if accuracy { 7 } else { 1 }),
+    ];
     if accuracy {
-        headings.extend(["accuracy mean", "worst"]);
+        columns.extend([Column::dispensable("mean", 1), Column::kept("worst")]);
     }
     if population {
-        headings.push("population");
+        columns.push(Column::dispensable("population", 4));
     }
-    let rows: Vec<Vec<String>> = compared
-        .iter()
-        .map(|Compared { label, summary, .. }| {
-            let mut row = vec![
-                label.clone(),
-                departures(summary),
-                summary.verdict.name().to_owned(),
-                format!("{} of {}", summary.satisfied(), summary.agents.len()),
-                summary.stop.name().to_owned(),
-                summary.rounds.to_string(),
-                format!("{:.3}", summary.loss.mean),
-                format!("{:.3}", summary.loss.max),
-            ];
-            if accuracy {
-                row.push(percent(summary.accuracy.map(|accuracy| accuracy.mean)));
-                row.push(percent(summary.accuracy.map(|accuracy| accuracy.min)));
-            }
-            if population {
-                row.push(percent(summary.population.and_then(|score| score.accuracy)));
-            }
-            row
-        })
-        .collect();
-    table::table(&headings, &rows)
+    let mut table = Table::new(columns);
+    for Compared { label, summary, .. } in compared {
+        let agents = summary.agents.len();
+        let mut row = vec![
+            Cell::from(label.clone()),
+            leavers(summary).into(),
+            Cell::toned(summary.verdict.name(), tone(summary)),
+            moments(summary).into(),
+            format!("{} of {agents}", summary.satisfied()).into(),
+            summary.stop.name().into(),
+            summary.rounds.to_string().into(),
+            format!("{:.3}", summary.loss.mean).into(),
+            format!("{:.3}", summary.loss.max).into(),
+        ];
+        if accuracy {
+            row.push(percent(summary.accuracy.map(|accuracy| accuracy.mean)).into());
+            row.push(percent(summary.accuracy.map(|accuracy| accuracy.min)).into());
+        }
+        if population {
+            row.push(percent(summary.population.and_then(|score| score.accuracy)).into());
+        }
+        table.row(row);
+    }
+    table
 }

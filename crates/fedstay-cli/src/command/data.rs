@@ -1,23 +1,42 @@
 //! `fedstay data`: fetch data sets, and look at how they are dealt out.
 
 use super::{Source, Usage};
+use crate::progress::hide;
+use crate::terminal::{Column, Screen, Table};
 use anyhow::Result;
+use fedstay_draw::words::count;
 use fedstay_sim::data::cache_dir;
 use fedstay_sim::data::fetch::{Fetchable, fetch};
+use fedstay_sim::partition::Histogram;
 use fedstay_sim::simulator::Simulator;
-use fedstay_sim::text::printable;
 use indicatif::{ProgressBar, ProgressStyle};
-use std::io::Write;
+use serde_json::json;
 use std::path::PathBuf;
 use std::time::Duration;
+
+const FETCH_EXAMPLES: &str = "\
+Examples:
+  fedstay data fetch cifar10
+  fedstay data fetch mnist --into /data/fedstay
+
+The cache is $FEDSTAY_DATA, else $XDG_CACHE_HOME/fedstay, else ~/.cache/fedstay. Files that are already \
+complete are not fetched again.";
+
+const SHOW_EXAMPLES: &str = "\
+Examples:
+  fedstay data show
+  # ten agents that share half of their data
+  fedstay data show --set partition.q=0.5
+  # unequal shares
+  fedstay data show --set partition.kind=dirichlet --set partition.alpha=0.3
+  # a table of your own
+  fedstay data show --set data.kind=csv --set data.path=table.csv";
 
 /// Fetch data sets, and show how they are dealt to agents.
 #[derive(Debug, clap::Subcommand)]
 pub enum Data {
     /// Fetch a data set into the cache, check it, and say where it is
-    #[command(
-        after_help = "Examples:\n  fedstay data fetch cifar10\n  fedstay data fetch mnist --into /data/fedstay\n\nThe cache is $FEDSTAY_DATA, else $XDG_CACHE_HOME/fedstay, else ~/.cache/fedstay. Files that are\nalready complete are not fetched again."
-    )]
+    #[command(after_help = FETCH_EXAMPLES)]
     Fetch {
         /// cifar10, mnist or fashion-mnist
         kind: String,
@@ -26,14 +45,19 @@ pub enum Data {
         into: Option<PathBuf>,
     },
     /// Show how many samples of each class every agent holds
-    #[command(
-        after_help = "Examples:\n  fedstay data show\n  fedstay data show --set partition.q=0.5\n  fedstay data show --set partition.kind=dirichlet --set partition.alpha=0.3"
-    )]
+    #[command(after_help = SHOW_EXAMPLES)]
     Show {
         #[command(flatten)]
         source: ShowSource,
     },
 }
+
+/// More classes than this are shown as a list of the largest.
+const MOST_CLASSES: usize = 12;
+/// How many classes such a list has.
+const LARGEST: usize = 5;
+/// A class's name is cut to this above its column.
+const SHORT: usize = 6;
 
 /// Which experiment to show.
 #[derive(Debug, clap::Args)]
@@ -43,18 +67,21 @@ pub struct ShowSource {
     /// Show at most this many agents
     #[arg(long, default_value_t = 20)]
     most: usize,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 impl Data {
-    pub(super) fn run(self) -> Result<()> {
+    pub(super) fn run(self, screen: &Screen) -> Result<()> {
         match self {
-            Self::Fetch { kind, into } => fetch_kind(&kind, into),
-            Self::Show { source } => show(&source),
+            Self::Fetch { kind, into } => fetch_kind(&kind, into, screen),
+            Self::Show { source } => show(&source, screen),
         }
     }
 }
 
-fn fetch_kind(kind: &str, into: Option<PathBuf>) -> Result<()> {
+fn fetch_kind(kind: &str, into: Option<PathBuf>, screen: &Screen) -> Result<()> {
     let Some(what) = Fetchable::from_kind(kind) else {
         let kinds: Vec<&str> = Fetchable::ALL.iter().map(|what| what.kind()).collect();
         return Err(Usage(format!(
@@ -68,9 +95,11 @@ fn fetch_kind(kind: &str, into: Option<PathBuf>) -> Result<()> {
         None => cache_dir()?,
     };
     let bar = ProgressBar::new_spinner();
+    hide(&bar, screen.shows_progress());
     bar.enable_steady_tick(Duration::from_millis(120));
-    let known = ProgressStyle::with_template("{msg:40} {bar:30} {bytes}/{total_bytes} {eta}")?;
-    let unknown = ProgressStyle::with_template("{spinner} {msg} {elapsed}")?;
+    let known =
+        ProgressStyle::with_template("{bar:16} {bytes}/{total_bytes}, {eta} left  {wide_msg}")?;
+    let unknown = ProgressStyle::with_template("{spinner} {elapsed}  {wide_msg}")?;
     let fetched = fetch(what, &cache, &mut |progress| {
         match progress.total {
             Some(total) => {
@@ -84,26 +113,106 @@ fn fetch_kind(kind: &str, into: Option<PathBuf>) -> Result<()> {
     });
     bar.finish_and_clear();
     let fetched = fetched?;
-    let mut out = std::io::stdout().lock();
     match fetched.new.len() {
-        0 => writeln!(out, "{kind} is already there and complete")?,
-        files => writeln!(out, "{kind}: {files} files from {}, checksums match", fetched.from)?,
+        0 => screen.mention(&format!("{kind} is already there and complete"))?,
+        files => {
+            let files = count(files, "file");
+            screen.mention(&format!("{kind}: {files} from {}, checksums match", fetched.from))?;
+        }
     }
-    writeln!(out, "in {}", fetched.folder.display())?;
-    Ok(())
+    screen.written(&fetched.folder)
 }
 
-fn show(source: &ShowSource) -> Result<()> {
+fn show(source: &ShowSource, screen: &Screen) -> Result<()> {
     let experiment = source.source.experiment()?;
     let simulator = Simulator::new(&experiment)?;
-    let mut out = std::io::stdout().lock();
+    let histogram = simulator.population().histogram();
+    if source.json {
+        let told = json!({ "classes": histogram.classes, "rows": histogram.counts });
+        return screen.print(&format!("{}\n", serde_json::to_string_pretty(&told)?));
+    }
     if let Some(training) = experiment.training() {
         let population = simulator.population();
-        let (agents, rows) = (population.agents(), population.per_agent());
-        writeln!(out, "{}: {agents} agents with {rows} samples each", experiment.on())?;
-        writeln!(out, "{}\n", printable(&training.partition.describe()))?;
+        let (agents, rows) =
+            (count(population.agents(), "agent"), count(population.per_agent(), "sample"));
+        screen.say(&format!("{}: {agents} with {rows} each", experiment.on()))?;
+        screen.say(&format!("{}\n", training.partition.describe()))?;
     }
-    // Class names come from the data's file and may hold anything.
-    write!(out, "{}", printable(&simulator.population().histogram().render(source.most)))?;
-    Ok(())
+    let in_columns = columns(&histogram, source.most);
+    let fits = histogram.classes.len() <= MOST_CLASSES && screen.fits(&in_columns);
+    let table = if fits { in_columns } else { lists(&histogram, source.most) };
+    screen.print(&screen.table(&table))?;
+    match histogram.counts.len().saturating_sub(source.most) {
+        0 => Ok(()),
+        more => screen.say(&format!("… and {} more (--most)", count(more, "agent"))),
+    }
+}
+
+/// Each of the first agents with a bar for every class.
+fn columns(histogram: &Histogram, most: usize) -> Table {
+    let Histogram { classes, counts } = histogram;
+    let peak = counts.iter().flatten().copied().max().unwrap_or(0);
+    let short = |class: &String| Column::kept(class.chars().take(SHORT).collect::<String>());
+    let columns = [Column::kept("agent"), Column::kept("rows")];
+    let mut table = Table::new(columns.into_iter().chain(classes.iter().map(short)));
+    for (agent, counts) in counts.iter().enumerate().take(most) {
+        let cell = |rows: &usize| match rows {
+            0 => "·".to_owned(),
+            rows => format!("{}{rows}", bar(*rows, peak)),
+        };
+        let row = [agent.to_string(), counts.iter().sum::<usize>().to_string()];
+        table.row(row.into_iter().chain(counts.iter().map(cell)));
+    }
+    table
+}
+
+/// Each of the first agents with a list of its largest classes.
+fn lists(histogram: &Histogram, most: usize) -> Table {
+    let columns = [Column::kept("agent"), Column::kept("rows"), Column::kept("largest classes")];
+    let mut table = Table::new(columns);
+    for (agent, counts) in histogram.counts.iter().enumerate().take(most) {
+        let rows = counts.iter().sum::<usize>();
+        table.row([agent.to_string(), rows.to_string(), largest(&histogram.classes, counts)]);
+    }
+    table
+}
+
+/// A block as high as `count` is of `peak`; anything above 0 shows.
+fn bar(count: usize, peak: usize) -> char {
+    const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    BARS[(count * 8).div_ceil(peak.max(1)).min(8)]
+}
+
+/// An agent's largest classes, with their numbers of rows.
+fn largest(classes: &[String], counts: &[usize]) -> String {
+    let mut largest: Vec<usize> = (0..counts.len()).filter(|&class| counts[class] > 0).collect();
+    largest.sort_by_key(|&class| (std::cmp::Reverse(counts[class]), class));
+    let named =
+        largest.iter().take(LARGEST).map(|&class| format!("{} {}", classes[class], counts[class]));
+    let mut named: Vec<String> = named.collect();
+    if largest.len() > LARGEST {
+        named.push(format!("and {} more", largest.len() - LARGEST));
+    }
+    named.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::terminal::tests::screen;
+
+    #[test]
+    fn few_classes_stand_in_columns_and_many_are_listed_by_size() {
+        let classes = ["bird".to_owned(), "automobile".to_owned()];
+        let histogram =
+            Histogram::new(&classes, &[0, 1, 1, 1, 0, 0], [vec![0, 4], vec![1, 2, 3, 5]]);
+        let expected = "agent  rows  bird  automo\n-----  ----  ----  ------\n\
+                        0         2    ▆2       ·\n1         4    ▃1      █3\n";
+        assert_eq!(screen(None).table(&columns(&histogram, 10)), expected);
+        let classes: Vec<String> = (0..20).map(|class| format!("c{class}")).collect();
+        let labels: Vec<u16> = (0..20).chain([7; 20]).collect();
+        let many = Histogram::new(&classes, &labels, [Vec::from_iter(0..40)]);
+        let text = screen(None).table(&lists(&many, 5));
+        assert!(text.contains("c7 21, c0 1, c1 1, c2 1, c3 1, and 15 more"), "{text}");
+    }
 }

@@ -2,25 +2,30 @@
 
 use super::{Threads, Usage};
 use crate::figure::{self, Asked};
+use crate::terminal::Screen;
 use anyhow::Result;
-use std::io::Write;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
   fedstay figure 4
   fedstay figure bad-problem --out docs/img
-  fedstay data fetch cifar10 && fedstay figure 2
-  fedstay figure 5a --seeds 10                     seeds 0 to 9
+  # figures with training need the data
+  fedstay data fetch cifar10
+  fedstay figure 2
+  # seeds 0 to 9; seeds 3, 4 and 5 with another target loss
+  fedstay figure 5a --seeds 10
   fedstay figure 5a --seeds 3..6 --set epsilon=0.3
+  # a quick look
   fedstay figure 2 --rounds 50 --set data.kind=digits --set data.per_agent=100
-  fedstay sweep experiments/fig3-reduced.toml && fedstay figure 3 --from experiments/fig3-reduced.toml
+  # from a sweep
+  fedstay sweep experiments/fig3-reduced.toml
+  fedstay figure 3 --from experiments/fig3-reduced.toml
   fedstay list figures
 
-Figures 2, 5a, 5b, appendix and tuning train on CIFAR-10. On two free cores they take about 2, 1, 4,
-4 and 3 minutes, and 5b as long again to search for a step size; with --full two to three times as
-long, tuning six times. Figures 3, 3a, 3b and 3c draw what `fedstay sweep` has computed. The others are
-instant.";
+Figures 2, 5a, 5b, appendix and tuning train on CIFAR-10. On two free cores they take about 2, 1, 4, 4 and \
+3 minutes, and 5b as long again to search for a step size; with --full two to three times as long, tuning \
+six times. Figures 3, 3a, 3b and 3c draw what `fedstay sweep` has computed. The others are instant.";
 
 /// Draw a figure of the paper.
 #[derive(Debug, clap::Args)]
@@ -87,8 +92,9 @@ fn seeds(text: &str) -> Result<Seeds, String> {
 }
 
 impl Figure {
-    pub(super) fn run(self) -> Result<()> {
-        let asked = self.asked()?;
+    pub(super) fn run(self, screen: &Screen) -> Result<()> {
+        let mut asked = self.asked()?;
+        asked.quiet = !screen.shows_progress();
         self.threads.start()?;
         let Some(drawing) = figure::make(&self.name, &asked) else {
             let names: Vec<&str> = figure::LIST.iter().map(|entry| entry.name).collect();
@@ -97,14 +103,8 @@ impl Figure {
         };
         let drawing = drawing?;
         let files = drawing.write(&self.out)?;
-        let mut out = std::io::stdout().lock();
-        for note in &drawing.notes {
-            writeln!(out, "{note}")?;
-        }
-        for file in files {
-            writeln!(out, "wrote {}", file.display())?;
-        }
-        Ok(())
+        drawing.notes.iter().try_for_each(|note| screen.say(note))?;
+        files.iter().try_for_each(|file| screen.written(file))
     }
 
     fn asked(&self) -> Result<Asked, Usage> {
@@ -127,6 +127,7 @@ impl Figure {
             full: self.full,
             from: self.from.clone(),
             store: self.store.clone(),
+            quiet: false,
         };
         let known = figure::LIST.iter().any(|entry| entry.name == self.name);
         let swept = figure::is_swept(&self.name);

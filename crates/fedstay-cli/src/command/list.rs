@@ -2,6 +2,7 @@
 
 use super::Usage;
 use crate::figure;
+use crate::terminal::Screen;
 use anyhow::Result;
 use fedstay::list::Entry;
 use fedstay::problem::Problem;
@@ -11,7 +12,6 @@ use fedstay_sim::experiment::{KEYS, Key, page};
 use fedstay_sim::model::Model;
 use fedstay_sim::partition::Partition;
 use serde_json::{Map, Value, json};
-use std::io::Write;
 
 /// List what there is.
 #[derive(Debug, clap::Args)]
@@ -137,14 +137,13 @@ impl Listed {
 }
 
 impl List {
-    pub(super) fn run(self) -> Result<()> {
-        let mut out = std::io::stdout().lock();
+    pub(super) fn run(self, screen: &Screen) -> Result<()> {
         if self.markdown {
             if self.what != Some(What::Keys) {
                 let why = "only the keys have a page: fedstay list keys --markdown";
                 return Err(Usage(why.into()).into());
             }
-            return Ok(write!(out, "{}", page())?);
+            return screen.print(&page());
         }
         let which: Vec<What> = self.what.map_or(ALL.to_vec(), |what| vec![what]);
         if self.json {
@@ -158,21 +157,23 @@ impl List {
                 (Some(_), Some(only)) => only.clone(),
                 _ => Value::Object(lists),
             };
-            return Ok(writeln!(out, "{}", serde_json::to_string_pretty(&value)?)?);
+            return screen.print(&format!("{}\n", serde_json::to_string_pretty(&value)?));
         }
         for (index, what) in which.iter().enumerate() {
             if self.what.is_none() {
                 let gap = if index == 0 { "" } else { "\n" };
-                writeln!(out, "{gap}{}", what.name().to_uppercase())?;
+                screen.print(&format!("{gap}{}\n", screen.bold(&what.name().to_uppercase())))?;
             }
             let entries = what.entries();
             let width = entries.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
             for entry in entries {
-                writeln!(out, "  {:width$}  {}", entry.name, entry.about)?;
+                let name = format!("  {:width$}  ", entry.name);
+                screen.print(&format!("{}\n", screen.labelled(&name, entry.about)))?;
                 // Where everything is listed, names and descriptions must do.
                 if self.what.is_some() {
                     for line in entry.lines() {
-                        writeln!(out, "  {:width$}  {line}", "")?;
+                        let name = format!("  {:width$}  ", "");
+                        screen.print(&format!("{}\n", screen.labelled(&name, &line)))?;
                     }
                 }
             }

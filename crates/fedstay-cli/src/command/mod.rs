@@ -2,9 +2,13 @@
 
 mod check;
 mod compare;
+mod completions;
 mod data;
 mod figure;
 mod list;
+mod ls;
+mod man;
+mod new;
 mod report;
 mod run;
 mod schema;
@@ -14,14 +18,51 @@ pub(crate) mod sweep;
 mod tournament;
 mod view;
 
+use crate::terminal::{Screen, ScreenOptions};
 use anyhow::{Context, Result};
 use fedstay_sim::experiment::{DEFAULT, Experiment, SpecError, check_threads, default_under};
 use fedstay_sim::run::made_in_python;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+
+/// Federated learning that keeps its agents.
+///
+/// Agents leave as soon as the model is good enough for them, and take their data with them.
+/// fedstay runs the same federation under rules that let this happen and rules that prevent it, and
+/// reports who left, when, and what it cost.
+#[derive(Debug, clap::Parser)]
+#[command(name = "fedstay", version, after_help = EXAMPLES)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// How to print it.
+    #[command(flatten)]
+    pub screen: ScreenOptions,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  # what averaging loses, and what keeps it
+  fedstay compare
+  # one run on an example of the paper
+  fedstay run --set problem.kind=observation-3
+  # a commented experiment to start from, and a run of it in a folder
+  fedstay new experiment.toml
+  fedstay run experiment.toml --out runs/first
+  # continue after a crash
+  fedstay run --resume runs/first
+  # watch runs, or pass them on
+  fedstay view runs
+  fedstay report runs/first
+  # everything an experiment can say
+  fedstay list keys";
 
 /// The subcommands.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
+    /// Write a commented experiment to start from
+    New(new::New),
     /// Run an experiment: a named problem or training on data
     Run(run::Run),
     /// Run the same federation under several rules: who left, and what it cost
@@ -30,6 +71,8 @@ pub enum Command {
     Tournament(tournament::Tournament),
     /// What became of every agent of a run, in plain words
     Story(story::Story),
+    /// List runs: verdict, who left, how good the model is
+    Ls(ls::Ls),
     /// Watch runs on a live page, while they train or afterwards
     View(view::View),
     /// Write runs to one self-contained page that can be passed on
@@ -49,6 +92,10 @@ pub enum Command {
     /// Fetch data sets, and show how they are dealt to agents
     #[command(subcommand)]
     Data(data::Data),
+    /// Print the completions of a shell
+    Completions(completions::Completions),
+    /// Print the manual page, or write one for every command
+    Man(man::Man),
 }
 
 impl Command {
@@ -56,21 +103,25 @@ impl Command {
     ///
     /// # Errors
     /// With a message for the person at the terminal.
-    pub fn run(self) -> Result<()> {
+    pub fn run(self, screen: &Screen) -> Result<()> {
         match self {
-            Self::Run(command) => command.run(),
-            Self::Compare(command) => command.run(),
-            Self::Tournament(command) => command.run(),
-            Self::Story(command) => command.run(),
-            Self::View(command) => command.run(),
-            Self::Report(command) => command.run(),
+            Self::New(command) => command.run(screen),
+            Self::Ls(command) => command.run(screen),
+            Self::Completions(command) => command.run(),
+            Self::Man(command) => command.run(screen),
+            Self::Run(command) => command.run(screen),
+            Self::Compare(command) => command.run(screen),
+            Self::Tournament(command) => command.run(screen),
+            Self::Story(command) => command.run(screen),
+            Self::View(command) => command.run(screen),
+            Self::Report(command) => command.run(screen),
             Self::Step(command) => command.run(),
-            Self::Check(command) => command.run(),
-            Self::List(command) => command.run(),
+            Self::Check(command) => command.run(screen),
+            Self::List(command) => command.run(screen),
             Self::Schema(command) => command.run(),
-            Self::Sweep(command) => command.run(),
-            Self::Figure(command) => command.run(),
-            Self::Data(command) => command.run(),
+            Self::Sweep(command) => command.run(screen),
+            Self::Figure(command) => command.run(screen),
+            Self::Data(command) => command.run(screen),
         }
     }
 }
@@ -89,21 +140,36 @@ struct Source {
     /// The experiment, a TOML file; by default, ten agents with the images of one digit each
     file: Option<PathBuf>,
     /// Set a key, as in the file: `--set rule.kind=ada-gd --set epsilon=0.1`
-    #[arg(long = "set", value_name = "KEY=VALUE")]
+    #[arg(short, long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
+}
+
+/// Which experiment, for what runs it: the guard can be put around its rule.
+#[derive(Debug, Clone, Default, clap::Args)]
+struct Guarded {
+    #[command(flatten)]
+    source: Source,
     /// Move every step to the nearest one that keeps everybody: `--set policy.kind=guard`
     #[arg(long)]
     guard: bool,
+}
+
+impl Guarded {
+    /// The experiment, with what the options add to it.
+    fn source(&self) -> Source {
+        let mut source = self.source.clone();
+        if self.guard {
+            source.set.push("policy.kind=guard".to_owned());
+        }
+        source
+    }
 }
 
 impl Source {
     /// The text of the file, or of the default, and the keys set on top.
     fn read(&self, default: &str) -> Result<(String, Vec<(String, String)>)> {
         let set = self.set.iter().map(|pair| pair_of("--set", pair));
-        let mut set: Vec<(String, String)> = set.collect::<Result<_, _>>()?;
-        if self.guard {
-            set.push(("policy.kind".to_owned(), "guard".to_owned()));
-        }
+        let set: Vec<(String, String)> = set.collect::<Result<_, _>>()?;
         let text = match &self.file {
             Some(path) => read_experiment(path)?,
             None => default_under(default, &set)?,
@@ -134,8 +200,15 @@ fn pair_of(option: &str, pair: &str) -> Result<(String, String), Usage> {
 }
 
 fn read_experiment(path: &Path) -> Result<String> {
-    std::fs::read_to_string(path)
-        .map_err(|error| Usage(format!("{}: {error}", path.display())).into())
+    let file = path.display();
+    let told = |error: std::io::Error| match error.kind() {
+        ErrorKind::InvalidData => format!("{file} is not text; an experiment is a TOML file"),
+        ErrorKind::NotFound => {
+            format!("{file}: {error}; `fedstay new {file}` writes an experiment to start from")
+        }
+        _ => format!("{file}: {error}"),
+    };
+    Ok(std::fs::read_to_string(path).map_err(|error| Usage(told(error)))?)
 }
 
 /// The experiment in the folder of a run, to be computed again.

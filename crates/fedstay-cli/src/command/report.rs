@@ -1,21 +1,24 @@
 //! `fedstay report`: runs as one page that can be passed on.
 
 use super::Usage;
+use crate::terminal::Screen;
 use anyhow::Result;
 use fedstay_draw::picture::Subject;
 use fedstay_draw::picture::report::page;
+use fedstay_draw::words;
 use fedstay_sim::run::write_whole;
-use std::io::Write;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  fedstay report runs/a                                 writes report.html
-  fedstay report runs/a runs/b -o comparison.html       several runs, compared
+  # report.html
+  fedstay report runs/a
+  # several runs, compared
+  fedstay report runs/a runs/b -o comparison.html
   chromium --headless --print-to-pdf=report.pdf report.html
 
-The page holds drawings, verdict, configuration and the commands to repeat it; it has no scripts
-and loads nothing from elsewhere.";
+The page holds drawings, verdict, configuration and the commands to repeat it; it has no scripts and \
+loads nothing from elsewhere.";
 
 /// Write runs to one self-contained page.
 #[derive(Debug, clap::Args)]
@@ -30,7 +33,7 @@ pub struct Report {
 }
 
 impl Report {
-    pub(super) fn run(self) -> Result<()> {
+    pub(super) fn run(self, screen: &Screen) -> Result<()> {
         let mut subjects = Vec::new();
         for folder in &self.folders {
             let read = Subject::read(folder);
@@ -39,14 +42,14 @@ impl Report {
             })?);
         }
         write_whole(&self.out, page(&subjects).as_bytes())?;
-        let mut out = std::io::stdout().lock();
         for subject in &subjects {
             let count = subject.recorded.unreadable.len();
             if count > 0 {
-                let (folder, lines) = (subject.folder.display(), "lines could not be read");
-                writeln!(out, "{folder}: {count} {lines}; the report names them")?;
+                let (folder, lines) = (subject.folder.display(), words::count(count, "line"));
+                screen
+                    .say(&format!("{folder}: {lines} could not be read; the report names them"))?;
             }
         }
-        Ok(writeln!(out, "report {}", self.out.display())?)
+        screen.written(&self.out)
     }
 }

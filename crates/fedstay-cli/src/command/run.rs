@@ -1,8 +1,10 @@
 //! `fedstay run`: one experiment, followed and kept.
 
-use super::{INTERRUPTED, Source, Threads, Usage};
+use super::{Guarded, INTERRUPTED, Threads, Usage};
+use crate::interrupt::Interrupt;
 use crate::progress::Progress;
-use crate::table;
+use crate::summary;
+use crate::terminal::Screen;
 use anyhow::{Context, Result};
 use fedstay::Book;
 use fedstay::record::{Counterfactual, Summary};
@@ -10,35 +12,44 @@ use fedstay_draw::picture::{self, Subject};
 use fedstay_draw::words;
 use fedstay_sim::experiment::Experiment;
 use fedstay_sim::run::{Asked, Folder, FolderError, Parting, TensorBoard, Trial, read_rounds};
-use fedstay_sim::text::printable;
-use std::io::Write;
+use fedstay_sim::text::one_line;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 const EXAMPLES: &str = "\
 Examples:
-  fedstay run                                                    retain on real digits
-  fedstay run --set rule.kind=fedavg                             the same, and everybody leaves
+  # retain on real digits; then averaging, under which everybody leaves
+  fedstay run
+  fedstay run --set rule.kind=fedavg
+  # an example of the paper
   fedstay run --set problem.kind=observation-3 --set rule.kind=fedavg
+  # a file, with a key changed, in a folder of your choice
   fedstay run experiments/fig5a.toml --set seed=3 --out runs/fig5a-3
-  fedstay run --resume runs/fig5a-3                              continue after a crash
+  # continue after a crash
+  fedstay run --resume runs/fig5a-3
+  # what departures cost, and whom
+  fedstay run --set rule.kind=fedavg --counterfactual --story
+  # for other programs
   fedstay run --set problem.kind=red-blue --json | jq .verdict
-  fedstay run --set rule.kind=fedavg --counterfactual --story    what departures cost, and whom
-  fedstay run --out runs/a --tensorboard boards/a                scalars for TensorBoard as well
+  fedstay run --out runs/a --tensorboard boards/a
 
-Without --out the run is kept in a new folder under runs/; with --json alone nothing is written.";
+Without --out the run is written to a new folder under runs/; with --json alone nothing is written.";
 
 /// Run an experiment.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Run {
     #[command(flatten)]
-    source: Source,
+    source: Guarded,
     /// Keep the run in this folder
-    #[arg(long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Continue a run that was cut off, with the --story and --counterfactual it was begun with
     #[arg(long, value_name = "DIR", conflicts_with_all = ["file", "set", "out"])]
     resume: Option<PathBuf>,
+    /// Check the experiment and print it with every key, as a file; run nothing
+    #[arg(long, conflicts_with = "resume")]
+    dry_run: bool,
     /// Run again with nobody leaving, and say what the departures cost
     #[arg(long)]
     counterfactual: bool,
@@ -57,20 +68,34 @@ pub struct Run {
 }
 
 impl Run {
-    pub(super) fn run(self) -> Result<()> {
+    pub(super) fn run(self, screen: &Screen) -> Result<()> {
         self.threads.start()?;
+        if self.dry_run {
+            let trial = Trial::new(self.source.source().experiment()?)?;
+            return screen.print(&trial.experiment().to_toml()?);
+        }
+        let begun = Instant::now();
         let (mut trial, mut folder) = self.open()?;
-        let mut progress = Progress::new(&trial);
+        screen.detail(&trial.experiment().to_toml()?);
+        let mut progress = Progress::new(&trial, screen);
         let mut parting = Parting::default();
         let mut board = self.board(&trial)?;
+        let mut interrupt = Interrupt::watch(match &folder {
+            Some(folder) => {
+                format!("continue with: fedstay run --resume {}", quoted(folder.path()))
+            }
+            None => "nothing was written".to_owned(),
+        });
         // The folder comes first: what it keeps does not depend on anything else.
         let books: &mut [&mut dyn Book] =
-            &mut [&mut folder, &mut progress, &mut parting, &mut board];
+            &mut [&mut folder, &mut progress, &mut parting, &mut board, &mut interrupt];
         let mut summary = trial.run(books)?.context(INTERRUPTED)?;
         progress.finish();
+        let (took, rounds) = (begun.elapsed().as_secs_f64(), words::count(summary.rounds, "round"));
+        screen.detail(&format!("{rounds} in {}", words::duration(took)));
         let asked = folder.as_ref().map_or(self.asked(), Folder::asked);
         if asked.counterfactual {
-            summary.counterfactual = Some(counterfactual(trial.experiment().clone())?);
+            summary.counterfactual = Some(counterfactual(trial.experiment().clone(), screen)?);
         }
         if asked.story {
             trial.compare_with_alone(&mut summary, &parting, None)?;
@@ -80,7 +105,7 @@ impl Run {
             pictures = draw(folder.path(), &summary)?;
             trial.close(folder, &summary)?;
         }
-        self.print(&summary, asked, folder.as_ref().map(Folder::path), &pictures)
+        self.print(&summary, asked, folder.as_ref().map(Folder::path), &pictures, screen)
     }
 
     fn board(&self, trial: &Trial) -> Result<Option<TensorBoard>> {
@@ -103,13 +128,38 @@ impl Run {
             folder.ask(self.asked());
             return Ok((trial, Some(folder)));
         }
-        let trial = Trial::new(self.source.experiment()?)?;
+        let trial = Trial::new(self.source.source().experiment()?)?;
         let folder = match &self.out {
             Some(path) => trial.keep_in(path, self.asked()),
             None if self.json => return Ok((trial, None)),
-            None => in_unused_folder(&trial, self.asked()),
+            None => in_unused_folder(&trial, &self.name(&trial), self.asked()),
         };
         Ok((trial, Some(folder.map_err(told)?)))
+    }
+
+    /// What the run's folder is called: what it trains on or its file, its rule, what was set, its
+    /// seed, as in `digits-fedavg-epsilon0.2-s0`.
+    fn name(&self, trial: &Trial) -> String {
+        let experiment = trial.experiment();
+        let file = self.source.source.file.as_deref();
+        let stem = file.and_then(Path::file_stem).map(|stem| stem.to_string_lossy().into_owned());
+        // A run's own configuration is called alike everywhere.
+        let stem = stem.filter(|stem| stem != "config");
+        let mut name = stem.unwrap_or_else(|| experiment.on().to_owned());
+        name.push_str(&format!("-{}", experiment.rule_label()));
+        for pair in &self.source.source.set {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let (key, value) = (key.trim(), value.trim());
+            if !(NAMED.contains(&key) || key == "seed") {
+                name.push_str(&format!("-{}{value}", key.rsplit('.').next().unwrap_or(key)));
+            }
+        }
+        let plain = |sign: char| match sign.is_ascii_alphanumeric() || "._+-".contains(sign) {
+            true => sign,
+            false => '_',
+        };
+        let name: String = name.chars().take(LONGEST_NAME).map(plain).collect();
+        format!("{name}-s{}", experiment.seed)
     }
 
     fn print(
@@ -118,23 +168,20 @@ impl Run {
         asked: Asked,
         folder: Option<&Path>,
         pictures: &[PathBuf],
+        screen: &Screen,
     ) -> Result<()> {
-        let mut out = std::io::stdout().lock();
         if self.json {
-            writeln!(out, "{}", serde_json::to_string_pretty(summary)?)?;
-            return Ok(());
+            return screen.print(&format!("{}\n", serde_json::to_string_pretty(summary)?));
         }
-        write!(out, "{}", printable(&table::summary(summary)))?;
+        screen.print(&summary::summary(summary, screen))?;
         if asked.story {
-            write!(out, "\n{}", printable(&words::story(summary)))?;
+            screen.say(&format!("\n{}", words::story(summary).trim_end()))?;
         }
         if let Some(folder) = folder {
-            writeln!(out, "\nkept in {}", folder.display())?;
+            screen.mention("")?;
+            screen.written(folder)?;
         }
-        for picture in pictures {
-            writeln!(out, "picture {}", picture.display())?;
-        }
-        Ok(())
+        pictures.iter().try_for_each(|picture| screen.written(picture))
     }
 }
 
@@ -149,20 +196,38 @@ pub(super) fn draw(folder: &Path, summary: &Summary) -> Result<Vec<PathBuf>> {
 }
 
 /// The outcome of an experiment if nobody had left.
-pub(super) fn counterfactual(experiment: Experiment) -> Result<Counterfactual> {
+pub(super) fn counterfactual(experiment: Experiment, screen: &Screen) -> Result<Counterfactual> {
     let trial = Trial::nobody_leaves(experiment)?;
-    let mut progress = Progress::named(&trial, "nobody leaves");
+    let mut progress = Progress::named(&trial, "nobody leaves", screen);
     let found = trial.counterfactual(&mut [&mut progress])?;
     progress.finish();
     found.context(INTERRUPTED)
 }
 
-/// `runs/digits-ada-gd-s0`, or the next free number, even where another process is looking for one
-/// at the same time.
-fn in_unused_folder(trial: &Trial, asked: Asked) -> Result<Folder, FolderError> {
-    let experiment = trial.experiment();
-    let name = format!("{}-{}-s{}", experiment.on(), experiment.rule_label(), experiment.seed);
-    let mut path = Path::new("runs").join(&name);
+/// Keys that the name of a folder tells already, with what is trained and the rule's label.
+const NAMED: [&str; 7] = [
+    "rule.kind",
+    "rule.on_settled",
+    "rule.projection",
+    "policy.kind",
+    "behaviour.kind",
+    "data.kind",
+    "problem.kind",
+];
+/// A folder's name is cut to this, before its seed.
+const LONGEST_NAME: usize = 80;
+
+/// A path as a shell takes it.
+fn quoted(path: &Path) -> String {
+    let path = one_line(&path.display().to_string());
+    let plain = |sign: char| sign.is_alphanumeric() || "/._+-".contains(sign);
+    if path.chars().all(plain) { path } else { format!("'{}'", path.replace('\'', "'\\''")) }
+}
+
+/// `runs/NAME`, or the next free number, even where another process is looking for one at the same
+/// time.
+fn in_unused_folder(trial: &Trial, name: &str, asked: Asked) -> Result<Folder, FolderError> {
+    let mut path = Path::new("runs").join(name);
     let mut number = 1u32;
     loop {
         if !path.exists() {

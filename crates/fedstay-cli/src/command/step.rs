@@ -11,14 +11,11 @@ use std::io::{Read, Write};
 
 const EXAMPLES: &str = r#"Example:
   echo '{"rule": {"kind": "ada-gd", "delta": 0.05}, "step_size": 0.1, "reports": [
-          {"agent": 0, "loss": 0.2, "epsilon": 0.1, "direction": [1, 0]},
-          {"agent": 1, "loss": 3.0, "epsilon": 0.1, "direction": [1, 1]}]}' | fedstay step
+    {"agent": 0, "loss": 0.2, "epsilon": 0.1, "direction": [1, 0]},
+    {"agent": 1, "loss": 3.0, "epsilon": 0.1, "direction": [1, 1]}]}' |
+  fedstay step
 
-Reads {rule, policy?, step_size, reports: [{agent, loss, direction, epsilon, reach?, samples?,
-gradient?, standard_error?}], state?} and writes {split: {d, nd}, case, stop, step, state}. `step` is
-what to add to the weights; pass `state` back with the next round's reports. `policy` is what the
-server does around the rule, as in {"kind": "guard"}. An agent in privacy mode sends `tau` instead of
-`loss` and `epsilon`. Bad input: exit code 2 and one line."#;
+Reads {rule, policy?, step_size, reports: [{agent, loss, direction, epsilon, reach?, samples?, gradient?, standard_error?}], state?} and writes {split: {d, nd}, case, stop, step, state}. `step` is what to add to the weights; pass `state` back with the next round's reports. `policy` is what the server does around the rule, as in {"kind": "guard"}. An agent in privacy mode sends `tau` instead of `loss` and `epsilon`. Bad input: exit code 2 and one line."#;
 
 /// One server step.
 #[derive(Debug, clap::Args)]

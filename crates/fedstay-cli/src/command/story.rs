@@ -2,21 +2,21 @@
 
 use super::{INTERRUPTED, Threads};
 use crate::progress::Progress;
+use crate::terminal::Screen;
 use anyhow::{Context, Result};
 use fedstay_draw::words::{harm, story};
 use fedstay_sim::run::{Parting, Trial};
-use fedstay_sim::text::printable;
-use std::io::Write;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  fedstay story runs/digits-fedavg-s0          when each agent was first about to leave, how
-                                               long it waited, what it gained over training alone
-  fedstay story runs/digits-fedavg-s0 --json   the same as data
+  # when each agent was first about to leave, how long it waited, what it gained
+  fedstay story runs/digits-fedavg-s0
+  # the same as data
+  fedstay story runs/digits-fedavg-s0 --json
 
-The run is computed again from its config.toml (same configuration and seed, same run), once with the
-agents as they are, once with nobody leaving, and once with every agent alone.";
+The run is computed again from its config.toml (same configuration and seed, same run), once with the agents \
+as they are, once with nobody leaving, and once with every agent alone.";
 
 /// What became of every agent of a run.
 #[derive(Debug, clap::Args)]
@@ -32,24 +32,20 @@ pub struct Story {
 }
 
 impl Story {
-    pub(super) fn run(self) -> Result<()> {
+    pub(super) fn run(self, screen: &Screen) -> Result<()> {
         self.threads.start()?;
         let experiment = super::recorded_experiment(&self.folder)?;
         let mut trial = Trial::new(experiment.clone())?;
-        let mut progress = Progress::named(&trial, "as it was");
+        let mut progress = Progress::named(&trial, "as it was", screen);
         let mut parting = Parting::default();
         let mut summary = trial.run(&mut [&mut progress, &mut parting])?.context(INTERRUPTED)?;
         progress.finish();
         trial.compare_with_alone(&mut summary, &parting, None)?;
-        summary.counterfactual = Some(super::run::counterfactual(experiment)?);
-        let mut out = std::io::stdout().lock();
+        summary.counterfactual = Some(super::run::counterfactual(experiment, screen)?);
         if self.json {
-            return Ok(writeln!(out, "{}", serde_json::to_string_pretty(&summary)?)?);
+            return screen.print(&format!("{}\n", serde_json::to_string_pretty(&summary)?));
         }
-        write!(out, "{}", printable(&story(&summary)))?;
-        if let Some(harm) = harm(&summary) {
-            writeln!(out, "\n{harm}")?;
-        }
-        out.flush().context("cannot print")
+        screen.say(story(&summary).trim_end())?;
+        harm(&summary).map_or(Ok(()), |harm| screen.say(&format!("\n{harm}")))
     }
 }

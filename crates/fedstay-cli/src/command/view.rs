@@ -2,6 +2,7 @@
 
 use super::Usage;
 use super::sweep::Study;
+use crate::terminal::Screen;
 use anyhow::{Context, Result};
 use fedstay_sim::sweep::{Plan, Store, StoreError, sketch};
 use fedstay_view::ViewError;
@@ -17,13 +18,18 @@ use tempfile::TempDir;
 
 const EXAMPLES: &str = "\
 Examples:
-  fedstay view runs                    every run in runs/, including those to come
-  fedstay view runs/a runs/b           two runs, side by side
-  fedstay view study.toml              the runs of a sweep, as they are finished
-  fedstay view runs --port 0           any free port
-  fedstay view runs --host 0.0.0.0     for other machines too: the address then carries a token
+  # every run in runs/, including those to come
+  fedstay view runs
+  # two runs, side by side
+  fedstay view runs/a runs/b
+  # the runs of a sweep, as they are finished
+  fedstay view study.toml
+  # any free port
+  fedstay view runs --port 0
+  # for other machines too: the address then carries a token
+  fedstay view runs --host 0.0.0.0
 
-Of a sweep's runs the page shows what its store keeps: who left when, and how good the model was in the
+Of a sweep's runs the page shows what its store keeps: who left when, and how good the model was in the \
 rounds that were measured. `fedstay sweep extract` has every round.
 
 Nothing is sent anywhere: the page asks this program only, and works offline.";
@@ -53,7 +59,7 @@ pub struct View {
 }
 
 impl View {
-    pub(super) fn run(self) -> Result<()> {
+    pub(super) fn run(self, screen: &Screen) -> Result<()> {
         let Self { places, port, host, store, set } = self;
         // Kept until the page is closed: dropping them removes the folders.
         let mut sweeps = Vec::new();
@@ -78,9 +84,11 @@ impl View {
         }
         let view = fedstay_view::View { folders, host, port };
         let served = view.serve(|url| {
-            let mut out = std::io::stdout().lock();
             // The page works even if standard output was closed.
-            let _ = writeln!(out, "open {url}\n(Ctrl-C ends it)").and_then(|()| out.flush());
+            let _ = screen.print(&format!("open {url}\n")).and_then(|()| {
+                screen.mention("(Ctrl-C ends it)")?;
+                Ok(std::io::stdout().flush()?)
+            });
         });
         served.map_err(|error| match error {
             ViewError::Folder(_) | ViewError::Address { .. } => Usage(error.to_string()).into(),

@@ -131,7 +131,7 @@ mod tests {
             let arm = Arm::main("", "fedavg").with("step_size", step_size);
             let of = |seed| {
                 let experiment = arm.experiment(TEXT, &asked, seed).unwrap();
-                run(experiment, "").unwrap().unwrap().left.len()
+                run(experiment, "", true).unwrap().unwrap().left.len()
             };
             of(0) + of(1)
         };

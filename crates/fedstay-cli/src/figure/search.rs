@@ -110,7 +110,7 @@ pub(super) fn largest_safe_step(
     let start = experiments.first().map_or(1.0, |experiment| experiment.step_size);
     largest_safe(start, |step_size| {
         for experiment in &experiments {
-            if somebody_leaves(Experiment { step_size, ..experiment.clone() })? {
+            if somebody_leaves(Experiment { step_size, ..experiment.clone() }, asked.quiet)? {
                 return Ok(true);
             }
         }
@@ -120,11 +120,11 @@ pub(super) fn largest_safe_step(
 
 /// Whether a run loses somebody; it is not continued after that. One that leaves the floating-point
 /// range keeps nobody either.
-fn somebody_leaves(experiment: Experiment) -> Result<bool> {
+fn somebody_leaves(experiment: Experiment, quiet: bool) -> Result<bool> {
     let name =
-        format!("looking for a safe step: {:e}, seed {},", experiment.step_size, experiment.seed);
+        format!("looking for a safe step: {:e}, seed {}", experiment.step_size, experiment.seed);
     let mut trial = Trial::new(experiment)?;
-    let mut progress = Progress::named(&trial, &name);
+    let mut progress = Progress::shown(&trial, &name, !quiet);
     let ended = trial.run(&mut [&mut UntilSomebodyLeaves, &mut progress]);
     progress.finish();
     Ok(!matches!(ended, Ok(Some(_))))

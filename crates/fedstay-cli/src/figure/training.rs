@@ -24,6 +24,8 @@ pub struct Asked {
     pub from: Option<PathBuf>,
     /// Its store, if not the default one.
     pub store: Option<PathBuf>,
+    /// Whether progress is not to be shown.
+    pub quiet: bool,
 }
 
 impl Asked {
@@ -129,8 +131,8 @@ pub(super) fn study(text: &str, arms: Vec<Arm>, asked: &Asked, seeds: &[u64]) ->
         let experiment = experiments.first().cloned().context("a figure needs a seed")?;
         for experiment in experiments {
             number += 1;
-            let bar = format!("{number}/{all} {}, seed {},", arm.name, experiment.seed);
-            runs.push(run(experiment, &bar)?.with_context(|| bar.clone())?);
+            let bar = format!("{number}/{all} {}, seed {}", arm.name, experiment.seed);
+            runs.push(run(experiment, &bar, asked.quiet)?.with_context(|| bar.clone())?);
         }
         done.push(Done { arm, experiment, runs });
     }
@@ -139,9 +141,13 @@ pub(super) fn study(text: &str, arms: Vec<Arm>, asked: &Asked, seeds: &[u64]) ->
 
 /// One run. The outer error is about the experiment or its data; the inner one arose during
 /// training, as when a step size is so large that the weights leave the floating-point range.
-pub(super) fn run(experiment: Experiment, bar: &str) -> Result<Result<MeasuredRun, Error>> {
+pub(super) fn run(
+    experiment: Experiment,
+    bar: &str,
+    quiet: bool,
+) -> Result<Result<MeasuredRun, Error>> {
     let mut trial = Trial::new(experiment)?;
-    let mut progress = Progress::named(&trial, bar);
+    let mut progress = Progress::shown(&trial, bar, !quiet);
     let mut keep = Keep::default();
     let summary = trial.run(&mut [&mut progress, &mut keep]);
     progress.finish();

@@ -72,7 +72,7 @@ fn curves(asked: &Asked, seeds: &[u64]) -> Result<Vec<TuningCurve>> {
                 for &seed in seeds {
                     number += 1;
                     let bar = format!("{number}/{all} q = {q}, K = {steps}, η = {eta},");
-                    let run = run(experiment(q, steps, eta, seed, asked)?, &bar)?;
+                    let run = run(experiment(q, steps, eta, seed, asked)?, &bar, asked.quiet)?;
                     ends.push(run.ok().map(|run| run.end.agents.mean));
                 }
                 let sum: Option<f64> = ends.iter().copied().sum();

@@ -10,6 +10,12 @@ pub fn whole_percent(share: f64) -> String {
     format!("{:.0}%", 100.0 * share)
 }
 
+/// A number of things: `1 round`, `3 rounds`.
+pub fn count(number: impl std::fmt::Display + PartialEq + From<u8>, noun: &str) -> String {
+    let ending = if number == 1.into() { "" } else { "s" };
+    format!("{number} {noun}{ending}")
+}
+
 /// A list as `a`, `a and b`, `a, b and c`.
 pub fn list(items: &[String]) -> String {
     match items {
@@ -46,6 +52,8 @@ mod tests {
     fn numbers_and_clauses_are_short() {
         assert_eq!((percent(0.4612), percent(None)), ("46.1%".to_owned(), "–".to_owned()));
         assert_eq!(whole_percent(0.466), "47%");
+        let counted = [count(0_u32, "round"), count(1_u64, "round"), count(2_usize, "round")];
+        assert_eq!(counted, ["0 rounds", "1 round", "2 rounds"]);
         assert_eq!(sentence("it ended."), "It ended.");
         assert_eq!(
             [4.2, 80.0, 200.0, 4320.0, 7320.0].map(duration).join(", "),

@@ -10,11 +10,11 @@ mod story;
 mod summary;
 mod verdict;
 
-pub use format::{duration, list, percent, sentence, whole_percent};
+pub use format::{count, duration, list, percent, sentence, whole_percent};
 pub use progress::RunProgress;
 pub use state::State;
 pub use story::{better_than_alone, harm, story};
-pub use summary::{content, departures, guarantee, privacy, verdict_sentence};
+pub use summary::{content, departures, guarantee, leavers, moments, privacy, verdict_sentence};
 pub use verdict::{Counts, Tone, VerdictWords, keeping, landing, stop, sureness, verdict};
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! A run in plain words: every agent's story, and what the departures cost.
 
+use super::count;
 use fedstay::record::{AgentSummary, Counterfactual, Score, Summary};
 
 /// One or two sentences for every agent.
@@ -32,8 +33,8 @@ fn of(agent: &AgentSummary, summary: &Summary) -> String {
     text.push_str(&match agent.entry.first_in_d {
         Some(first) => {
             let waited = end.saturating_sub(first);
-            let rounds = if waited == 1 { "round" } else { "rounds" };
-            format!("about to leave from round {first} on, waited {waited} {rounds}, ")
+            let waited = count(waited, "round");
+            format!("about to leave from round {first} on, waited {waited}, ")
         }
         None => "never about to leave as far as the server saw, ".to_owned(),
     });
@@ -41,8 +42,8 @@ fn of(agent: &AgentSummary, summary: &Summary) -> String {
         let shown = agent.entry.last_shown.map_or(String::new(), |shown| {
             format!(" (at last shown {shown:.3}, real {:.3})", agent.loss)
         });
-        let rounds = if agent.entry.previewed == 1 { "round" } else { "rounds" };
-        text.push_str(&format!("shown previews in {} {rounds}{shown}, ", agent.entry.previewed));
+        let rounds = count(agent.entry.previewed, "round");
+        text.push_str(&format!("shown previews in {rounds}{shown}, "));
     }
     let back = summary.returned.iter().filter(|back| back.agent == agent.id).count();
     if back > 0 {
@@ -50,7 +51,7 @@ fn of(agent: &AgentSummary, summary: &Summary) -> String {
     }
     text.push_str(&match agent.entry.left {
         Some(round) => format!("left in round {round}"),
-        None => format!("stayed to the end ({} reports)", agent.entry.reports),
+        None => format!("stayed to the end ({})", count(agent.entry.reports, "report")),
     });
     if let (Some(ends), Some(alone)) = (agent.ends_with, agent.alone) {
         text.push_str(&format!(". It ends with {}", words(&ends)));
@@ -107,7 +108,8 @@ pub fn harm(summary: &Summary) -> Option<String> {
         parts.push(points("the population", now, then));
     }
     Some(format!(
-        "What the departures cost, against the same run with nobody leaving ({rounds} rounds): {}.",
+        "What the departures cost, against the same run with nobody leaving ({}): {}.",
+        count(*rounds, "round"),
         parts.join("; ")
     ))
 }

@@ -1,16 +1,33 @@
 //! A run's summary in sentences, for the terminal and the report.
 
-use super::percent;
 use super::verdict::{Counts, sureness};
+use super::{count, percent};
 use fedstay::privacy::Budget;
 use fedstay::record::{Guarantee, Summary};
 use fedstay::verdict::Verdict;
 
 /// Who left in which round, as `3 of 10 (2@41, 7@55, 0@60)`, and how many came back.
 pub fn departures(summary: &Summary) -> String {
+    match summary.left.is_empty() {
+        true => leavers(summary),
+        false => format!("{} ({})", leavers(summary), moments(summary)),
+    }
+}
+
+/// How many left, as `3 of 10`.
+pub fn leavers(summary: &Summary) -> String {
+    match summary.leavers() {
+        0 => "nobody".to_owned(),
+        left => format!("{left} of {}", summary.agents.len()),
+    }
+}
+
+/// The first departures, as `2@41, 7@55, …` (agent 2 in round 41), and how many came back; a dash
+/// where there are none.
+pub fn moments(summary: &Summary) -> String {
     let left = &summary.left;
     if left.is_empty() {
-        return "nobody".to_owned();
+        return "–".to_owned();
     }
     let named: Vec<String> =
         left.iter().take(3).map(|left| format!("{}@{}", left.agent, left.round)).collect();
@@ -19,8 +36,7 @@ pub fn departures(summary: &Summary) -> String {
         0 => String::new(),
         times => format!(", came back {times}×"),
     };
-    let (leavers, agents) = (summary.leavers(), summary.agents.len());
-    format!("{leavers} of {agents} ({}{more}){back}", named.join(", "))
+    format!("{}{more}{back}", named.join(", "))
 }
 
 /// What a verdict means, in a sentence.
@@ -77,8 +93,10 @@ pub fn privacy(budget: &Budget) -> String {
     let Budget { reports, delta, .. } = budget;
     match budget.epsilon {
         Some(epsilon) => format!(
-            "what {reports} reports say is ({epsilon:.3}, {delta})-differentially private for an \
-             agent's whole data; when it leaves is not covered"
+            "what {} say{} is ({epsilon:.3}, {delta})-differentially private for an \
+             agent's whole data; when it leaves is not covered",
+            count(*reports, "report"),
+            if *reports == 1 { "s" } else { "" },
         ),
         None => "clipped, but without noise: nothing is protected".to_owned(),
     }

@@ -4,10 +4,11 @@ use super::Study;
 use super::parquet;
 use crate::command::Usage;
 use crate::spreadsheet::cell;
+use crate::terminal::Screen;
 use anyhow::Result;
+use fedstay_draw::words::count;
 use fedstay_sim::run::write_whole;
 use fedstay_sim::sweep::{Column, Frame};
-use std::io::Write;
 use std::path::PathBuf;
 
 /// Results as CSV or Parquet.
@@ -24,7 +25,7 @@ pub(super) struct Export {
 }
 
 impl Export {
-    pub(super) fn run(self) -> Result<()> {
+    pub(super) fn run(self, screen: &Screen) -> Result<()> {
         let plan = self.study.plan()?;
         let frame = Frame::of_plan(&plan, &self.study.read()?)?;
         let columns = match self.series {
@@ -42,9 +43,9 @@ impl Export {
         };
         write_whole(&self.out, &bytes)?;
         let rows = columns.first().map_or(0, |column| column.values.len());
-        let out = self.out.display();
-        writeln!(std::io::stdout().lock(), "{rows} rows, {} columns in {out}", columns.len())?;
-        Ok(())
+        let (rows, columns) = (count(rows, "row"), count(columns.len(), "column"));
+        screen.mention(&format!("{rows}, {columns}"))?;
+        screen.written(&self.out)
     }
 }
 

@@ -6,11 +6,10 @@
 use super::{Study, wheres};
 use crate::command::Usage;
 use crate::progress::Progress;
+use crate::terminal::Screen;
 use anyhow::{Context, Result};
 use fedstay_sim::run::{Asked, Trial};
 use fedstay_sim::sweep::{Outcome, Plan, Planned, Store, same_value};
-use fedstay_sim::text::printable;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Turn stored runs into run folders, with every round.
@@ -30,30 +29,32 @@ pub(super) struct Extract {
 }
 
 impl Extract {
-    pub(super) fn run(self) -> Result<()> {
+    pub(super) fn run(self, screen: &Screen) -> Result<()> {
         let plan = self.study.plan()?;
         let store = self.study.read()?;
         let found = self.find(&plan)?;
         if !self.all {
-            return extract(found[0], &store, &self.out);
+            return extract(found[0], &store, &self.out, screen);
         }
         // What cannot be extracted is reported before anything is computed.
         let mut stored = Vec::new();
         for run in found {
             match store.get(&run.key)? {
                 Some(finished) if finished.summary().is_some() => stored.push(run),
-                Some(_) => say(&format!("{}: left out, it diverged", plan.label(run)))?,
-                None => say(&format!("{}: left out, not computed yet", plan.label(run)))?,
+                Some(_) => screen.say(&format!("{}: left out, it diverged", plan.label(run)))?,
+                None => {
+                    screen.say(&format!("{}: left out, not computed yet", plan.label(run)))?;
+                }
             }
         }
         for run in stored {
             let out = self.out.join(plan.label(run));
             match out.join("summary.json").exists() {
-                true => say(&format!("{} is already there", out.display()))?,
-                false => extract(run, &store, &out)?,
+                true => screen.mention(&format!("{} is already there", out.display()))?,
+                false => extract(run, &store, &out, screen)?,
             }
         }
-        say(&format!("view them: fedstay view {}", self.out.display()))
+        screen.mention(&format!("\nNext:\n  fedstay view {}", self.out.display()))
     }
 
     fn find<'a>(&self, plan: &'a Plan) -> Result<Vec<&'a Planned>> {
@@ -82,14 +83,14 @@ impl Extract {
 }
 
 /// Runs it again, which must give the stored result.
-fn extract(run: &Planned, store: &Store, out: &Path) -> Result<()> {
+fn extract(run: &Planned, store: &Store, out: &Path, screen: &Screen) -> Result<()> {
     let stored = store.get(&run.key)?.ok_or_else(|| {
         Usage(format!("run {} is not computed yet; `fedstay sweep` does it", run.key))
     })?;
     let mut trial = Trial::new(run.experiment.clone())?;
     let folder = trial.keep_in(out, Asked::default());
     let mut folder = folder.map_err(|error| Usage(error.to_string()))?;
-    let mut progress = Progress::new(&trial);
+    let mut progress = Progress::new(&trial, screen);
     let summary = trial.run(&mut [&mut progress, &mut folder]);
     progress.finish();
     let summary = match (summary, &stored.outcome) {
@@ -106,9 +107,6 @@ fn extract(run: &Planned, store: &Store, out: &Path) -> Result<()> {
     };
     crate::command::run::draw(folder.path(), &summary)?;
     trial.close(&mut folder, &summary)?;
-    say(&format!("run {}, the same as stored, in {}", run.key, out.display()))
-}
-
-fn say(what: &str) -> Result<()> {
-    Ok(writeln!(std::io::stdout().lock(), "{}", printable(what))?)
+    screen.mention(&format!("run {}, the same as stored", run.key))?;
+    screen.written(out)
 }

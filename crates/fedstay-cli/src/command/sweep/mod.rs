@@ -12,25 +12,31 @@ mod status;
 pub(crate) use run::compute;
 
 use super::{Threads, Usage, pair_of};
+use crate::terminal::Screen;
 use anyhow::Result;
 use fedstay_sim::sweep::{Plan, Store, StoreError, usual_store};
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
-  fedstay sweep new study.toml                     a commented starter file
-  fedstay sweep study.toml --dry-run               how many runs, how long
-  fedstay sweep study.toml                         compute what is missing; if killed, type it again
-  fedstay sweep study.toml --set seed=0..20        ten more seeds: only they are computed
+  # a commented file to start from; how many runs it has, and how long they take
+  fedstay sweep new study.toml
+  fedstay sweep study.toml --dry-run
+  # compute what is missing; safe to interrupt: type it again to continue
+  fedstay sweep study.toml
+  # more seeds: only the new ones are computed
+  fedstay sweep study.toml --set seed=0..20
+  # results
   fedstay sweep status study.toml
   fedstay sweep query study.toml --by epsilon --of accuracy.mean,left
   fedstay sweep query study.toml --by epsilon --against epsilon=0.2
   fedstay sweep export study.toml --out study.parquet
-  fedstay sweep extract study.toml --where epsilon=0.2 --where seed=0 --out runs/one
-  fedstay sweep extract study.toml --where seed=0 --all --out runs/all && fedstay view runs/all
+  # runs with every round, to look at
+  fedstay sweep extract study.toml --where seed=0 --all --out runs/all
+  fedstay view runs/all
 
-Results are kept in sweeps/NAME.db, an SQLite file; --store names another. Several processes may
-work on one store at the same time.";
+Results are written to sweeps/NAME.db, an SQLite file; --store names another. Several processes may work on \
+one store at the same time.";
 
 /// Run a study: a grid of experiments, resumable, with no work done twice
 #[derive(Debug, clap::Args)]
@@ -57,14 +63,14 @@ enum Action {
 }
 
 impl Sweep {
-    pub(super) fn run(self) -> Result<()> {
+    pub(super) fn run(self, screen: &Screen) -> Result<()> {
         match self.action {
-            None => self.run.run(),
-            Some(Action::New(command)) => command.run(),
-            Some(Action::Status(command)) => command.run(),
-            Some(Action::Query(command)) => command.run(),
-            Some(Action::Export(command)) => command.run(),
-            Some(Action::Extract(command)) => command.run(),
+            None => self.run.run(screen),
+            Some(Action::New(command)) => command.run(screen),
+            Some(Action::Status(command)) => command.run(screen),
+            Some(Action::Query(command)) => command.run(screen),
+            Some(Action::Export(command)) => command.run(screen),
+            Some(Action::Extract(command)) => command.run(screen),
         }
     }
 }

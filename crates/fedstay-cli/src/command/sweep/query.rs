@@ -2,23 +2,24 @@
 
 use super::{Study, told, wheres};
 use crate::command::Usage;
-use crate::table;
+use crate::terminal::{Column, Screen, Table};
 use anyhow::{Context, Result};
 use fedstay_sim::sweep::stats::Mean;
 use fedstay_sim::sweep::{Field, Frame, Store};
-use fedstay_sim::text::printable;
-use serde_json::Value;
-use std::io::Write;
+use serde_json::{Map, Value, json};
 use std::path::Path;
 
 const EXAMPLES: &str = "\
 Examples:
-  fedstay sweep query study.toml                                       every cell
+  # every cell; then some settings and some results
+  fedstay sweep query study.toml
   fedstay sweep query study.toml --by epsilon --of accuracy.mean,left
-  fedstay sweep query study.toml --where local.steps=5 --by epsilon --against epsilon=0.2
-  fedstay sweep query study.toml --sql \"SELECT rule, avg(accuracy_mean) FROM runs GROUP BY rule\"
+  # differences, paired by seed
+  fedstay sweep query study.toml --where local.steps=5 --against epsilon=0.2
+  # a question of your own
+  fedstay sweep query study.toml --sql \"SELECT rule, count(*) FROM runs GROUP BY 1\"
 
-Results: accuracy.mean, accuracy.min, accuracy.max, accuracy.spread, population.accuracy, loss.mean,
+Results: accuracy.mean, accuracy.min, accuracy.max, accuracy.spread, population.accuracy, loss.mean, \
 loss.max, population.loss, left, first_departure, rounds, or any other number of a run's summary.";
 
 /// Results as a table in the terminal.
@@ -47,12 +48,15 @@ pub(super) struct Query {
     /// An SQL query of your own on the store's tables runs, series and work
     #[arg(long, conflicts_with_all = ["by", "wheres", "against"])]
     sql: Option<String>,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 impl Query {
-    pub(super) fn run(self) -> Result<()> {
+    pub(super) fn run(self, screen: &Screen) -> Result<()> {
         if let Some(sql) = &self.sql {
-            return ask(&self.store()?, sql);
+            return self.ask(&self.store()?, sql, screen);
         }
         let plan = self.study.plan()?;
         let frame = Frame::of_plan(&plan, &self.study.read()?)?.with(&wheres(&self.wheres)?);
@@ -80,17 +84,127 @@ impl Query {
                 return Err(Usage(why).into());
             }
         }
-        let text = match &self.against {
+        let rows = match &self.against {
             None => means(&frame, &by, &self.of),
-            Some(pair) => effects(&frame, &by, &self.of, pair)?,
+            Some(pair) => effects(&frame, by, &self.of, pair)?,
         };
-        Ok(std::io::stdout().lock().write_all(printable(&text).as_bytes())?)
+        if self.json {
+            let rows: Vec<Value> = rows.iter().map(Row::json).collect();
+            return screen.print(&format!("{}\n", serde_json::to_string_pretty(&rows)?));
+        }
+        screen.print(&screen.table(&table(&rows, &self.of, self.against.is_some())))?;
+        screen.mention(&match &self.against {
+            None => "\nmean ± half of the 95% interval (Student's t) over the runs of a row".to_owned(),
+            Some(against) => format!(
+                "\ndifferences to {against}, paired by seed: mean ± half of the 95% interval (Student's t); \
+                 effect: the mean in units of its standard deviation"
+            ),
+        })
     }
 
     fn store(&self) -> Result<Store> {
         let path = self.study.store_path()?;
         Store::read(Path::new(&path)).map_err(told)
     }
+
+    /// Asks the store an SQL query.
+    fn ask(&self, store: &Store, sql: &str, screen: &Screen) -> Result<()> {
+        store.verify()?;
+        let told = store.ask(sql).map_err(|error| Usage(format!("--sql: {}", error.why())))?;
+        if self.json {
+            let row = |row: &Vec<Field>| {
+                let values = told.columns.iter().cloned().zip(row.iter().map(value));
+                Value::Object(values.collect())
+            };
+            let rows: Vec<Value> = told.rows.iter().map(row).collect();
+            return screen.print(&format!("{}\n", serde_json::to_string_pretty(&rows)?));
+        }
+        let mut table = Table::new(told.columns.iter().enumerate().map(|(place, name)| {
+            // What was asked for last can be spared first.
+            match place {
+                0 => Column::kept(name.clone()),
+                place => Column::dispensable(name.clone(), place.min(255) as u8),
+            }
+        }));
+        told.rows.iter().for_each(|row| table.row(row.iter().map(field)));
+        screen.print(&screen.table(&table))
+    }
+}
+
+/// A row of the answer: settings, and results over the runs that have them.
+struct Row {
+    settings: Vec<(String, Value)>,
+    results: Vec<Measured>,
+    runs: usize,
+}
+
+/// One result of a row.
+struct Measured {
+    name: String,
+    mean: Option<Mean>,
+    /// Effect and p, for differences.
+    test: Option<(f64, f64)>,
+}
+
+impl Row {
+    fn json(&self) -> Value {
+        let number = |value: f64| if value.is_finite() { json!(value) } else { Value::Null };
+        let result = |result: &Measured| {
+            let mut told = json!({
+                "mean": result.mean.map_or(Value::Null, |mean| number(mean.mean)),
+                "half_width": result.mean.map_or(Value::Null, |mean| number(mean.half_width)),
+                "n": result.mean.map_or(0, |mean| mean.n),
+            });
+            if let Some((effect, p)) = result.test {
+                told["effect"] = number(effect);
+                told["p"] = number(p);
+            }
+            (result.name.clone(), told)
+        };
+        let settings: Map<String, Value> = self.settings.iter().cloned().collect();
+        let results: Map<String, Value> = self.results.iter().map(result).collect();
+        json!({ "settings": settings, "runs": self.runs, "results": results })
+    }
+}
+
+/// The answer as a table: one line per row, or one per difference.
+fn table(rows: &[Row], of: &[String], differences: bool) -> Table {
+    let keys = rows.first().map_or(&[][..], |row| &row.settings);
+    let mut columns: Vec<Column> = keys.iter().map(|(key, _)| Column::kept(key.clone())).collect();
+    if differences {
+        columns.extend(["result", "difference"].map(Column::kept));
+        columns.push(Column::kept("p"));
+        columns.extend([Column::dispensable("effect", 1), Column::dispensable("pairs", 2)]);
+    } else {
+        columns.push(Column::dispensable("runs", 1));
+        // The first result is always shown, the last can be spared first.
+        columns.extend(of.iter().enumerate().map(|(place, name)| match place {
+            0 => Column::kept(heading(name)),
+            place => Column::dispensable(heading(name), (1 + place).min(255) as u8),
+        }));
+    }
+    let mut table = Table::new(columns);
+    for row in rows {
+        let settings = row.settings.iter().map(|(_, value)| shown(value));
+        if !differences {
+            let results = row.results.iter().map(|result| result.interval());
+            table.row(settings.chain([row.runs.to_string()]).chain(results));
+            continue;
+        }
+        for result in &row.results {
+            let (effect, p) = result.test.unwrap_or((f64::NAN, f64::NAN));
+            let pairs = result.mean.map_or(0, |mean| mean.n);
+            let told = [
+                heading(&result.name),
+                result.interval(),
+                probability(p),
+                number(effect, scale(&result.name).1.max(2)),
+                pairs.to_string(),
+            ];
+            table.row(settings.clone().chain(told));
+        }
+    }
+    table
 }
 
 /// A setting as a cell of a table.
@@ -103,14 +217,28 @@ fn scale(name: &str) -> (f64, usize) {
     if name.contains("accuracy") { (100.0, 1) } else { (1.0, 3) }
 }
 
-fn with_interval(name: &str, mean: &Mean) -> String {
-    let (factor, digits) = scale(name);
-    let (middle, half) = (factor * mean.mean, factor * mean.half_width);
-    if half.is_nan() {
-        format!("{middle:.digits$}")
-    } else {
-        format!("{middle:.digits$} ± {half:.digits$}")
+impl Measured {
+    fn interval(&self) -> String {
+        let Some(mean) = &self.mean else { return "–".to_owned() };
+        let (factor, digits) = scale(&self.name);
+        let (middle, half) = (factor * mean.mean, factor * mean.half_width);
+        // Where all runs agree on a whole number, its decimals say nothing.
+        let digits = if half == 0.0 && middle.fract() == 0.0 { 0 } else { digits };
+        if half.is_nan() {
+            format!("{middle:.digits$}")
+        } else {
+            format!("{middle:.digits$} ± {half:.digits$}")
+        }
     }
+}
+
+fn number(value: f64, digits: usize) -> String {
+    if value.is_finite() { format!("{value:.digits$}") } else { "–".to_owned() }
+}
+
+/// A probability; what is rounded to nothing is not nothing.
+fn probability(p: f64) -> String {
+    if p < 0.00005 { "<0.0001".to_owned() } else { number(p, 4) }
 }
 
 fn heading(name: &str) -> String {
@@ -118,29 +246,20 @@ fn heading(name: &str) -> String {
 }
 
 /// Means over the seeds with Student's 95% intervals.
-fn means(frame: &Frame, by: &[String], of: &[String]) -> String {
-    let headings = by.iter().cloned().chain(["runs".to_owned()]);
-    let headings: Vec<String> = headings.chain(of.iter().map(|name| heading(name))).collect();
-    let rows: Vec<Vec<String>> = frame
-        .by(by)
-        .into_iter()
-        .map(|(settings, cell)| {
-            let mut row: Vec<String> = settings.iter().map(|(_, value)| shown(value)).collect();
-            row.push(cell.records.len().to_string());
-            for name in of {
-                let mean = cell.mean(name);
-                row.push(mean.map_or("–".to_owned(), |mean| with_interval(name, &mean)));
-            }
-            row
-        })
-        .collect();
-    let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
-    let note = "mean ± half of the 95% interval (Student's t) over the runs of a row";
-    format!("{}\n{note}\n", table::table(&headings, &rows))
+fn means(frame: &Frame, by: &[String], of: &[String]) -> Vec<Row> {
+    let row = |(settings, cell): (Vec<(String, Value)>, Frame)| Row {
+        settings,
+        runs: cell.records.len(),
+        results: of
+            .iter()
+            .map(|name| Measured { name: name.clone(), mean: cell.mean(name), test: None })
+            .collect(),
+    };
+    frame.by(by).into_iter().map(row).collect()
 }
 
 /// Differences to a baseline, paired by seed.
-fn effects(frame: &Frame, by: &[String], of: &[String], against: &str) -> Result<String> {
+fn effects(frame: &Frame, mut by: Vec<String>, of: &[String], against: &str) -> Result<Vec<Row>> {
     let wanted = wheres(&[against.to_owned()])?;
     let (key, base) = wanted.first().context("--against needs KEY=VALUE")?;
     if frame.with(&wanted).records.is_empty() {
@@ -148,7 +267,6 @@ fn effects(frame: &Frame, by: &[String], of: &[String], against: &str) -> Result
         let why = format!("--against {against}: no run has it; there are {}", values.join(", "));
         return Err(Usage(why).into());
     }
-    let mut by = by.to_vec();
     if !by.contains(key) {
         by.push(key.clone());
     }
@@ -162,43 +280,15 @@ fn effects(frame: &Frame, by: &[String], of: &[String], against: &str) -> Result
             .map(|(k, value)| (k.clone(), if k == key { base.clone() } else { value.clone() }))
             .collect();
         let partner = frame.with(&partner);
-        for name in of {
-            let Some(difference) = cell.difference(&partner, name) else { continue };
-            let (_, digits) = scale(name);
-            let number = |value: f64, digits: usize| match value.is_finite() {
-                true => format!("{value:.digits$}"),
-                false => "–".to_owned(),
-            };
-            let mut row: Vec<String> = settings.iter().map(|(_, value)| shown(value)).collect();
-            row.extend([
-                heading(name),
-                difference.mean.n.to_string(),
-                with_interval(name, &difference.mean),
-                number(difference.effect, digits.max(2)),
-                number(difference.p, 4),
-            ]);
-            rows.push(row);
-        }
+        let result = |name: &String| {
+            let difference = cell.difference(&partner, name)?;
+            let test = Some((difference.effect, difference.p));
+            Some(Measured { name: name.clone(), mean: Some(difference.mean), test })
+        };
+        let results = of.iter().filter_map(result).collect();
+        rows.push(Row { settings, results, runs: cell.records.len() });
     }
-    let headings = by.iter().map(String::as_str);
-    let headings: Vec<&str> =
-        headings.chain(["result", "pairs", "difference", "effect", "p"]).collect();
-    Ok(format!(
-        "{}\ndifferences to {against}, paired by seed: mean ± half of the 95% interval (Student's t); \
-         effect: the mean in units of its standard deviation\n",
-        table::table(&headings, &rows)
-    ))
-}
-
-/// Asks the store an SQL query.
-fn ask(store: &Store, sql: &str) -> Result<()> {
-    store.verify()?;
-    let told = store.ask(sql).map_err(|error| Usage(format!("--sql: {}", error.why())))?;
-    let headings: Vec<&str> = told.columns.iter().map(String::as_str).collect();
-    let cells: Vec<Vec<String>> =
-        told.rows.iter().map(|row| row.iter().map(field).collect()).collect();
-    let text = printable(&table::table(&headings, &cells));
-    Ok(std::io::stdout().lock().write_all(text.as_bytes())?)
+    Ok(rows)
 }
 
 /// A value of the store as a cell of a table.
@@ -209,5 +299,16 @@ fn field(value: &Field) -> String {
         Field::Real(value) => format!("{value:.6}"),
         Field::Text(text) => text.clone(),
         Field::Bytes(bytes) => format!("{} bytes", bytes.len()),
+    }
+}
+
+/// A value of the store as JSON.
+fn value(field: &Field) -> Value {
+    match field {
+        Field::Nothing => Value::Null,
+        Field::Whole(value) => json!(value),
+        Field::Real(value) => json!(value),
+        Field::Text(text) => json!(text),
+        Field::Bytes(bytes) => json!(bytes),
     }
 }

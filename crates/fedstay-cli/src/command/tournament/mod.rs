@@ -5,41 +5,46 @@ mod plan;
 mod standings;
 
 use super::sweep::compute;
-use super::{Source, Threads, Usage};
+use super::{Guarded, Threads, Usage};
+use crate::terminal::Screen;
 use anyhow::{Context, Result};
 use fedstay_draw::picture;
+use fedstay_draw::words::count;
 use fedstay_sim::experiment::{DEFAULT, Experiment, SpecError, differences};
 use fedstay_sim::run::write_whole;
 use fedstay_sim::sweep::{Frame, Options, Plan, Store};
-use fedstay_sim::text::printable;
 use outcome::{HEADER, Outcome};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use toml::Value;
 
 const EXAMPLES: &str = "\
 Examples:
-  fedstay tournament                                   all rules, all behaviours, three seeds: minutes
-  fedstay tournament --rules fedavg,retain --behaviours threshold,foresight --seeds 0
-  fedstay tournament experiment.toml --out results     your own federation
-  fedstay tournament --set epsilon=0.1                 keys go to every run
+  # all rules, all behaviours, three seeds: minutes
+  fedstay tournament
+  # some of them
+  fedstay tournament --rules fedavg,retain --behaviours foresight --seeds 0
+  # your own federation
+  fedstay tournament experiment.toml --out results
+  # keys go to every run
+  fedstay tournament --set epsilon=0.1
 
-Without a file it is experiments/tournament.toml: `fedstay run`'s default experiment made smaller (16
-hidden units, 250 rounds) and milder (q = 0.9, epsilon = 0.2); the first line of the output says so. A
-file may be an experiment, or a sweep with a [grid] of label, behaviour.kind and seed.
+Without a file it is experiments/tournament.toml: `fedstay run`'s default experiment made smaller (16 hidden \
+units, 250 rounds) and milder (q = 0.9, epsilon = 0.2); the first line of the output says so. A file may be \
+an experiment, or a sweep with a [grid] of label, behaviour.kind and seed.
 
-A tournament is a sweep, kept in DIR/tournament.sqlite: interrupt it, and the same command goes on;
+A tournament is a sweep, written to DIR/tournament.sqlite: interrupt it, and the same command continues; \
 `fedstay sweep query|export|extract` and `fedstay view` take the sweep's file with --store.
-The table: departures; verdict; rounds; accuracy of the delivered model, mean over agents and worst;
-welfare, the sum over agents of value minus cost (see docs/tournament.md); the share of agents that
-end with a better model than they would have made alone. All are means over the seeds.";
+
+The table: departures; verdict; rounds; accuracy of the delivered model, mean over agents and worst; welfare, \
+the sum over agents of value minus cost (see docs/tournament.md); the share of agents that end with a better \
+model than they would have made alone. All are means over the seeds.";
 
 /// Rules against behaviours.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Tournament {
     #[command(flatten)]
-    source: Source,
+    source: Guarded,
     /// The rules, separated by commas, with what is changed about them: `fedavg+guard`; sixteen if not
     /// given
     #[arg(long, value_delimiter = ',')]
@@ -61,7 +66,7 @@ pub struct Tournament {
 }
 
 impl Tournament {
-    pub(super) fn run(self) -> Result<()> {
+    pub(super) fn run(self, screen: &Screen) -> Result<()> {
         let options = Options { threads: self.threads.count()?, share: true, full_losses: false };
         let plan = self.plan(&self.asked()?)?;
         std::fs::create_dir_all(&self.out)
@@ -69,15 +74,14 @@ impl Tournament {
         let table = self.out.join("tournament.csv");
         check_ours(&table)?;
         let store = self.out.join("tournament.sqlite");
-        compute(&plan, &store, &options)?;
+        compute(&plan, &store, &options, screen)?;
         let frame = Frame::of_plan(&plan, &Store::read(&store)?)?;
         let outcomes: Vec<Outcome> = frame.records.iter().map(Outcome::of).collect();
         write_whole(&table, &outcome::csv_bytes(&outcomes)?)
             .with_context(|| format!("cannot write {}", table.display()))?;
-        let mut out = std::io::stdout().lock();
         match self.json {
-            true => Ok(writeln!(out, "{}", serde_json::to_string_pretty(&outcomes)?)?),
-            false => self.print(&plan, &outcomes, &table, &mut out),
+            true => screen.print(&format!("{}\n", serde_json::to_string_pretty(&outcomes)?)),
+            false => self.print(&plan, &outcomes, &table, screen),
         }
     }
 
@@ -104,12 +108,13 @@ impl Tournament {
 
     /// The runs, with these axes.
     fn plan(&self, axes: &[(String, String)]) -> Result<Plan> {
-        let (text, mut set) = self.source.read(plan::TOURNAMENT)?;
+        let source = self.source.source();
+        let (text, mut set) = source.read(plan::TOURNAMENT)?;
         set.extend_from_slice(axes);
-        let folder = self.source.file.as_deref().and_then(Path::parent);
+        let folder = source.file.as_deref().and_then(Path::parent);
         plan::plan(&text, folder.unwrap_or(Path::new(".")), &set).map_err(|error| {
             match error.downcast::<SpecError>() {
-                Ok(error) => self.source.locate(error).into(),
+                Ok(error) => source.locate(error).into(),
                 Err(error) => error,
             }
         })
@@ -135,27 +140,27 @@ impl Tournament {
         plan: &Plan,
         outcomes: &[Outcome],
         table: &Path,
-        out: &mut impl Write,
+        screen: &Screen,
     ) -> Result<()> {
         let lines = standings::averaged(outcomes);
         // A file's own filters may leave out the run that is held against the default.
         if let Ok(differs) = self.differs() {
-            writeln!(out, "{differs}\n")?;
+            screen.say(&format!("{differs}\n"))?;
         }
-        write!(out, "{}", standings::table(&lines))?;
+        screen.print(&screen.table(&standings::table(&lines)))?;
         for sentence in standings::sentences(&lines) {
-            writeln!(out, "\n{sentence}")?;
+            screen.say(&format!("\n{sentence}"))?;
         }
         for sentence in twins(plan).into_iter().chain(diverged(outcomes)) {
-            writeln!(out, "\n{}", printable(&sentence))?;
+            screen.say(&format!("\n{sentence}"))?;
         }
         let markdown = self.out.join("tournament.md");
         write_whole(&markdown, standings::markdown(&lines).as_bytes())?;
-        writeln!(out, "\ntable {} and {}", table.display(), markdown.display())?;
-        for file in picture::tournament::write(&standings::drawn(&lines), &self.out)? {
-            writeln!(out, "picture {}", file.display())?;
-        }
-        Ok(())
+        screen.mention("")?;
+        screen.written(table)?;
+        screen.written(&markdown)?;
+        let pictures = picture::tournament::write(&standings::drawn(&lines), &self.out)?;
+        pictures.iter().try_for_each(|file| screen.written(file))
     }
 }
 
@@ -193,8 +198,8 @@ fn diverged(outcomes: &[Outcome]) -> Vec<String> {
         }
     }
     let told = |(Outcome { rule, behaviour, seed, .. }, why, times): (&Outcome, &String, usize)| {
-        let runs = if times == 1 { "run" } else { "runs" };
-        format!("{rule}: {times} {runs} diverged; the first ({behaviour}, seed {seed}): {why}")
+        let runs = count(times, "run");
+        format!("{rule}: {runs} diverged; the first ({behaviour}, seed {seed}): {why}")
     };
     rules.into_iter().map(told).collect()
 }

@@ -1,7 +1,7 @@
 //! A tournament's table: every rule against every behaviour, as means over the seeds.
 
 use super::outcome::Outcome;
-use crate::table;
+use crate::terminal::{Column, Table};
 use fedstay_draw::picture::tournament as picture;
 use fedstay_draw::words::{percent, whole_percent};
 use fedstay_sim::sweep::stats::Mean;
@@ -75,16 +75,17 @@ fn average(group: &[Outcome]) -> Averaged {
     }
 }
 
-const HEADINGS: [&str; 9] = [
-    "behaviour",
-    "rule",
-    "left",
-    "verdict",
-    "rounds",
-    "accuracy",
-    "worst",
-    "welfare",
-    "better than alone",
+/// The headings, and how soon each column is left out.
+const HEADINGS: [(&str, u8); 9] = [
+    ("behaviour", 0),
+    ("rule", 0),
+    ("left", 0),
+    ("verdict", 1),
+    ("rounds", 4),
+    ("accuracy", 3),
+    ("worst", 0),
+    ("welfare", 2),
+    ("better than alone", 5),
 ];
 
 fn cells(line: &Averaged) -> Vec<String> {
@@ -106,14 +107,17 @@ fn cells(line: &Averaged) -> Vec<String> {
 }
 
 /// The table for a terminal.
-pub(super) fn table(lines: &[Averaged]) -> String {
-    table::table(&HEADINGS, &lines.iter().map(cells).collect::<Vec<_>>())
+pub(super) fn table(lines: &[Averaged]) -> Table {
+    let columns = HEADINGS.map(|(heading, spare)| Column::dispensable(heading, spare));
+    let mut table = Table::new(columns);
+    lines.iter().for_each(|line| table.row(cells(line)));
+    table
 }
 
 /// The same for a page.
 pub(super) fn markdown(lines: &[Averaged]) -> String {
     let row = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
-    let mut text = row(&HEADINGS.map(str::to_owned));
+    let mut text = row(&HEADINGS.map(|(heading, _)| heading.to_owned()));
     text.push_str(&row(&HEADINGS.map(|_| "---".to_owned())));
     lines.iter().for_each(|line| text.push_str(&row(&cells(line))));
     text

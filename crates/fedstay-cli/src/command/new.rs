@@ -1,0 +1,87 @@
+//! `fedstay new`: a commented experiment to start from.
+
+use super::Usage;
+use crate::terminal::Screen;
+use anyhow::Result;
+use fedstay_sim::experiment::{DEFAULT, Experiment, read_table, starter};
+use fedstay_sim::run::write_whole;
+use serde_json::Value as Json;
+use std::path::{Path, PathBuf};
+use toml::Value;
+
+const EXAMPLES: &str = "\
+Examples:
+  # experiment.toml, with every key there is and what it means
+  fedstay new
+  # the same for a table of your own; its last column is the label
+  fedstay new hospitals.toml --csv hospitals.csv
+  # what it says, checked, before it is run
+  fedstay run hospitals.toml --dry-run
+
+Beside it goes the JSON schema that its first line names: with it an editor completes keys and marks \
+mistakes while you type.";
+
+/// Write a commented experiment to start from
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct New {
+    /// Where to write it
+    #[arg(default_value = "experiment.toml")]
+    file: PathBuf,
+    /// Train on this table instead of the built-in digits
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+}
+
+impl New {
+    pub(super) fn run(self, screen: &Screen) -> Result<()> {
+        let file = self.file.display();
+        if self.file.exists() {
+            return Err(Usage(format!("{file} already exists; choose another name")).into());
+        }
+        let mut table = read_table(DEFAULT)?;
+        if let Some(csv) = &self.csv {
+            let mut data = toml::Table::new();
+            data.insert("kind".to_owned(), Value::from("csv"));
+            data.insert("path".to_owned(), Value::from(csv.display().to_string()));
+            table.insert("data".to_owned(), Value::Table(data));
+        }
+        let text = format!("{}{}", head(&self.file.display().to_string()), starter(&table)?);
+        write_whole(&self.file, text.as_bytes())?;
+        screen.written(&self.file)?;
+        write_schema(&self.file, EXPERIMENT_SCHEMA, &Experiment::schema(), screen)?;
+        screen.mention(&format!(
+            "\nNext:\n  fedstay run {file} --dry-run\n  fedstay compare {file} --rules fedavg,retain"
+        ))
+    }
+}
+
+/// The name of the schema beside an experiment.
+const EXPERIMENT_SCHEMA: &str = "experiment.schema.json";
+
+fn head(file: &str) -> String {
+    format!(
+        "#:schema ./{EXPERIMENT_SCHEMA}\n\
+         # An experiment. Every key there is stands here once: those in force as they are, all others\n\
+         # behind a `# `, with the value they have anyway or an example. Remove the `# ` to set one; a\n\
+         # file need not say more than what differs from the defaults.\n\
+         #\n\
+         #   fedstay run {file} --dry-run     what it comes to, without running it\n\
+         #   fedstay run {file}               run it\n\
+         #   fedstay compare {file}           the same federation under several rules\n"
+    )
+}
+
+/// Writes a schema beside a file, unless something else has its name.
+pub(super) fn write_schema(file: &Path, name: &str, schema: &Json, screen: &Screen) -> Result<()> {
+    let path = file.with_file_name(name);
+    let ours = |text: &str| {
+        let known = serde_json::from_str::<Json>(text).ok();
+        known.is_some_and(|known| known.get("title") == schema.get("title"))
+    };
+    if path.exists() && !std::fs::read_to_string(&path).is_ok_and(|text| ours(&text)) {
+        return screen.mention(&format!("{} is something else and was left alone", path.display()));
+    }
+    write_whole(&path, format!("{}\n", serde_json::to_string_pretty(schema)?).as_bytes())?;
+    screen.written(&path)
+}

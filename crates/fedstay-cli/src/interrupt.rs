@@ -1,0 +1,49 @@
+//! Ctrl-C: says how to continue, then ends the program as the signal would have.
+
+use fedstay::{Book, Error, RoundRecord};
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The exit code of a program that Ctrl-C ended: 128 and the number of the signal.
+const INTERRUPTED: i32 = 130;
+
+/// Watches for Ctrl-C, and for how far a run has come. It is a [`Book`].
+///
+/// What is on disk needs no farewell: a run's folder and a sweep's store can be continued after any
+/// end, even one without warning.
+pub(crate) struct Interrupt {
+    round: Arc<AtomicU32>,
+}
+
+impl Interrupt {
+    /// From now on Ctrl-C says `hint`, after the round it came in if a run is watched.
+    pub(crate) fn watch(hint: String) -> Self {
+        let round = Arc::new(AtomicU32::new(0));
+        let reached = Arc::clone(&round);
+        // Where no signal can be waited for, Ctrl-C ends the program as it always does.
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        std::thread::spawn(move || {
+            let Ok(runtime) = runtime else { return };
+            if runtime.block_on(tokio::signal::ctrl_c()).is_err() {
+                return;
+            }
+            let when = match reached.load(Ordering::Relaxed) {
+                0 => "stopped".to_owned(),
+                round => format!("stopped after round {round}"),
+            };
+            // The line may hold a progress bar.
+            let _ = write!(std::io::stderr(), "\r\u{1b}[2K{when}; {hint}\n");
+            std::process::exit(INTERRUPTED);
+        });
+        Self { round }
+    }
+}
+
+impl Book for Interrupt {
+    fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
+        self.round.store(record.line.round, Ordering::Relaxed);
+        Ok(ControlFlow::Continue(()))
+    }
+}
