@@ -171,6 +171,11 @@ class Retain(Rule):
     margin: added to every agent's target loss for its floor, against agents that leave early.
     horizon: also adds horizon times the squared length of the agent's gradient.
     smoothness: a constant H such that every loss is H-smooth, which certifies the landing.
+    convex: whether every loss is convex, so that reports that contradict each other prove that no
+        model satisfies everybody.
+    on_unrealizable: once that is proved, "stop" or go to the "least" level that is possible.
+    bench: whether one agent may be left out of all constraints when nobody else can be served
+        because of it. It may then leave.
 
     Reference: this project.
     """
@@ -184,6 +189,9 @@ class Retain(Rule):
     margin: float = 0.0
     horizon: float = 0.0
     smoothness: float | None = None
+    convex: bool | None = None
+    on_unrealizable: Literal["stop", "least"] = "stop"
+    bench: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -279,6 +279,7 @@ mod tests {
             let rule = Table::try_from(set(&pairs).unwrap().rule).unwrap();
             let facts = Rule::named(entry.name).unwrap().facts();
             assert_eq!(rule.contains_key("smoothness"), facts.takes_smoothness, "{}", entry.name);
+            assert_eq!(rule.contains_key("convex"), facts.takes_convexity, "{}", entry.name);
             let given = rule["delta"].as_float() == Some(0.02);
             assert_eq!(given, facts.slack.is_some(), "{}", entry.name);
         }

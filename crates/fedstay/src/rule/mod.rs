@@ -36,11 +36,13 @@ pub(crate) mod rules {
     pub use super::mw_fed::{MwFed, Variant};
     pub use super::pcgrad::PcGrad;
     pub use super::q_fedavg::QFedAvg;
-    pub use super::retain::{Base, Retain, Trust};
+    pub use super::retain::{Base, OnUnrealizable, Retain, Trust};
 }
 
 pub(crate) use crate::server::forecast;
-pub use crate::server::{Decision, Landing, Miss, Shown, Split, StopReason, carries};
+pub use crate::server::{
+    Decision, Doubted, Landing, Miss, Shown, Split, StopReason, Why, carries, stays,
+};
 pub use custom::CustomRule;
 pub use facts::{Change, Facts};
 pub use rules::*;

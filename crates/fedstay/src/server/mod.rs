@@ -7,7 +7,9 @@ mod report;
 
 pub use broadcast::{Broadcast, Personal};
 pub(crate) use decision::forecast;
-pub use decision::{Decision, Landing, Miss, Shown, Split, StopReason, carries};
+pub use decision::{
+    Decision, Doubted, Landing, Miss, Shown, Split, StopReason, Why, carries, stays,
+};
 pub use policy::Policy;
 pub use report::{AgentId, Loss, Report, Reports, Standing, Vector, tau};
 
@@ -176,6 +178,12 @@ impl Server {
             return Err(Error::StepOverflow { index, value, step_size: self.clock.step_size });
         }
         self.policy.apply(&told, &mut self.step, &mut decision)?;
+        if decision.kept.is_none() {
+            let lands = decision.stop == Some(StopReason::Landed);
+            let slack = self.rule.slack().unwrap_or(0.0);
+            let kept = || decision::kept(reports, &self.step, slack);
+            decision.kept = if lands { Some(true) } else { kept() };
+        }
 
         linalg::add_scaled(&mut self.weights, 1.0, Vector::F64(&self.step));
         self.rule = rule;
@@ -236,6 +244,11 @@ impl Server {
             return Losses::Exact;
         }
         self.rule.losses(self.clock.step_size, self.clock.last_step)
+    }
+
+    /// Whether the rule or the policy sees to it that nobody reaches its target loss.
+    pub(crate) fn sees_to_keeping(&self) -> bool {
+        self.rule.facts().keeps || self.policy.keeps()
     }
 
     /// Each agent's share of the usual work in the next round, if the rule sets loads.

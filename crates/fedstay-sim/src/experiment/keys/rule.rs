@@ -91,6 +91,28 @@ pub(super) static SECTION: Section = Section {
         .of(&["retain"])
         .otherwise("the problem's own on a problem, unknown elsewhere"),
         Key::new(
+            "rule.convex",
+            "true",
+            Allowed::Switch,
+            "whether every loss is convex, so that contradicting reports prove that no model satisfies all",
+        )
+        .of(&["retain"])
+        .otherwise("the problem's own on a problem, unknown elsewhere"),
+        Key::new(
+            "rule.on_unrealizable",
+            "\"least\"",
+            Allowed::Word(&["stop", "least"], &[]),
+            "once that is proved: `stop`, or go to the `least` level that is possible",
+        )
+        .of(&["retain"]),
+        Key::new(
+            "rule.bench",
+            "false",
+            Allowed::Switch,
+            "whether one agent may be left out when nobody else can be served because of it",
+        )
+        .of(&["retain"]),
+        Key::new(
             "rule.c",
             "4.0",
             Allowed::NUMBER,

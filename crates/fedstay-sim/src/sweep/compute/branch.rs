@@ -16,7 +16,7 @@ use crate::sweep::{Finished, Outcome, Planned};
 use fedstay::ledger::{Ended, Ledger};
 use fedstay::linalg::dot;
 use fedstay::record::RoundLine;
-use fedstay::rule::carries;
+use fedstay::rule::{carries, stays};
 use fedstay::{
     AgentId, Answer, Call, Engine, Error, Evidence, Gathered, Loss, Losses, Participant, Report,
     Reports, Server, Split, Standing, StopReason, Vector,
@@ -285,6 +285,7 @@ impl Seen<'_> {
         let mut line = RoundLine { loss: Vec::new(), at_least: Vec::new(), ..line.clone() };
         let margin = crate::sweep::plan::family::margin(&self.experiment.rule).unwrap_or(0.0);
         let mut split = Split::default();
+        let (mut crossed, mut unknown) = (false, false);
         for (place, (report, norm)) in slopes.staying.iter().enumerate() {
             let epsilon = lane.epsilon[report.agent.0 as usize];
             let loss = self.loss(report, *norm, epsilon);
@@ -295,8 +296,13 @@ impl Seen<'_> {
             if carries(loss, || slopes.of(place), epsilon, margin) {
                 split.d.push(report.agent);
             }
+            match stays(loss, || slopes.of(place), epsilon) {
+                Some(stays) => crossed |= !stays,
+                None => unknown = true,
+            }
         }
         line.d = split.d;
+        line.kept = (crossed || !unknown).then_some(!crossed);
         line
     }
 }

@@ -105,10 +105,13 @@ impl Ledger {
             accuracy: Spread::of(agents.iter().filter_map(|agent| agent.accuracy)),
             population: assessment.population,
             landed: self.landed,
-            guarantee: self.kept.map(|kept| match kept && proves {
-                true => Guarantee::Certified,
-                false => Guarantee::Estimated,
+            guarantee: self.kept.filter(|_| server.sees_to_keeping()).map(|kept| {
+                match kept && proves {
+                    true => Guarantee::Certified,
+                    false => Guarantee::Estimated,
+                }
             }),
+            least: self.least,
             guarded: matches!(server.policy(), Policy::Guard(_))
                 .then(|| f64::from(self.guarded) / f64::from(self.rounds.max(1))),
             misses: self.misses,

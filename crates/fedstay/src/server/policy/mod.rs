@@ -147,6 +147,11 @@ impl Policy {
         self.inner().is_some()
     }
 
+    /// Whether it sees to it that nobody reaches its target loss.
+    pub(crate) fn keeps(&self) -> bool {
+        matches!(self, Self::EarlyStop(_) | Self::Guard(_) | Self::Preview(_))
+    }
+
     /// Acts after the rule. It changes its own memory only if it succeeds.
     pub(crate) fn apply(
         &mut self,
