@@ -4,17 +4,22 @@ use crate::convert::described;
 use crate::error::{Raised, error, from_core};
 use crate::participant::Sight;
 use fedstay::list::Entry;
-use fedstay::{AgentId, Aggregator, Choice, Decide, Policy, Rule, View};
+use fedstay::{AgentId, Aggregator, Choice, Decide, Optimiser, Policy, Rule, View};
 use pyo3::prelude::*;
 
-/// The list of "rules", "policies" or "behaviours": name, one sentence, reference.
+/// The list of "rules", "optimisers", "policies" or "behaviours": name, one sentence, reference.
 #[pyfunction]
 pub(crate) fn listed(what: &str) -> PyResult<Vec<(&'static str, &'static str, &'static str)>> {
     let list: &[Entry] = match what {
         "rules" => Rule::LIST,
+        "optimisers" => Optimiser::LIST,
         "policies" => Policy::LIST,
         "behaviours" => fedstay::Behaviour::LIST,
-        _ => return Err(error(format!("no list `{what}`: rules, policies, behaviours"))),
+        _ => {
+            return Err(error(format!(
+                "no list `{what}`: rules, optimisers, policies, behaviours"
+            )));
+        }
     };
     Ok(list.iter().map(|entry| (entry.name, entry.about, entry.reference)).collect())
 }

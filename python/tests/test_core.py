@@ -154,7 +154,7 @@ def test_privacy_mode_decides_the_same():
 
 
 def test_a_list_is_what_the_core_lists():
-    for what in ("rules", "policies", "behaviours"):
+    for what in ("rules", "optimisers", "policies", "behaviours"):
         assert all(name and about for name, about, _ in _core.listed(what))
     for name, _, _ in _core.listed("policies"):
         fedstay.Server([0.0], "fedavg", 0.1, policy=name)

@@ -340,6 +340,9 @@ pub struct Summary {
     pub version: String,
     /// The rule's name.
     pub rule: String,
+    /// The server optimiser's name, where it changes the rule's steps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub optimiser: Option<String>,
     /// The policy's name.
     pub policy: String,
     /// The behaviour's name.

@@ -2,6 +2,7 @@
 
 mod broadcast;
 mod decision;
+pub mod optimiser;
 pub mod policy;
 mod report;
 
@@ -10,6 +11,7 @@ pub(crate) use decision::forecast;
 pub use decision::{
     Decision, Doubted, Landing, Miss, Shown, Split, StopReason, Why, carries, stays,
 };
+pub use optimiser::Optimiser;
 pub use policy::Policy;
 pub use report::{AgentId, Loss, Report, Reports, Standing, Vector, tau};
 
@@ -30,6 +32,7 @@ pub struct Server {
     weights: Vec<f64>,
     step: Vec<f64>,
     rule: Rule,
+    optimiser: Optimiser,
     policy: Policy,
     clock: Clock,
 }
@@ -52,6 +55,8 @@ pub struct ServerState {
     schema: u32,
     #[serde(flatten)]
     rule: SavedRule,
+    #[serde(default, skip_serializing_if = "Optimiser::is_plain")]
+    optimiser: Optimiser,
     policy: Policy,
     #[serde(flatten)]
     clock: Clock,
@@ -75,14 +80,16 @@ fn saved<S: Serializer>(memory: &Option<String>, serializer: S) -> Result<S::Ok,
     serializer.serialize_str(memory)
 }
 
-/// How far a server has come and what it remembers, without its weights, rule and policy, for a
-/// caller that keeps those itself.
+/// How far a server has come and what it remembers, without its weights, rule, optimiser and policy,
+/// for a caller that keeps those itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
     #[serde(flatten)]
     clock: Clock,
     #[serde(default)]
     rule_memory: Value,
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    optimiser_memory: Value,
     #[serde(default)]
     policy_memory: Value,
 }
@@ -121,9 +128,18 @@ impl Server {
             step: vec![0.0; weights.len()],
             weights,
             rule,
+            optimiser: Optimiser::default(),
             policy: Policy::None,
             clock: Clock { round: 0, step_size, initial_step_size: step_size, last_step: 0.0 },
         })
+    }
+
+    /// This server with an optimiser between its rule and its policy.
+    pub fn with_optimiser(mut self, optimiser: Optimiser) -> Result<Self, Error> {
+        optimiser.check()?;
+        inside::check_fresh("server", &optimiser)?;
+        self.optimiser = optimiser;
+        Ok(self)
     }
 
     /// This server under a policy.
@@ -172,6 +188,8 @@ impl Server {
         // The rule works on a copy of its memory, so that a failure further down costs nothing.
         let mut rule = self.rule.clone();
         let mut decision = rule.aggregate(&round, &mut self.step)?;
+        let mut optimiser = self.optimiser.clone();
+        optimiser.apply(&round, &rule.facts(), &mut self.step, &mut decision)?;
         let overflow = self.weights.iter().zip(&self.step).position(|(w, s)| !(w + s).is_finite());
         if let Some(index) = overflow {
             let value = self.weights[index] + self.step[index];
@@ -186,7 +204,7 @@ impl Server {
         }
 
         linalg::add_scaled(&mut self.weights, 1.0, Vector::F64(&self.step));
-        self.rule = rule;
+        (self.rule, self.optimiser) = (rule, optimiser);
         self.clock.step_size = decision.step_size;
         self.clock.last_step = linalg::norm(Vector::F64(&self.step));
         self.clock.round += 1;
@@ -233,6 +251,11 @@ impl Server {
         &self.rule
     }
 
+    /// The optimiser between the rule and the policy.
+    pub fn optimiser(&self) -> &Optimiser {
+        &self.optimiser
+    }
+
     /// The policy around the rule.
     pub fn policy(&self) -> &Policy {
         &self.policy
@@ -240,7 +263,9 @@ impl Server {
 
     /// The losses that the rule and the policy compute with in the next round.
     pub fn losses(&self) -> Losses {
-        if self.policy.needs_exact_losses() {
+        // A rule that keeps agents knows how far its own step reaches, not how far an optimiser's.
+        let farther = !self.optimiser.is_plain() && self.rule.slack().is_some();
+        if farther || self.policy.needs_exact_losses() {
             return Losses::Exact;
         }
         self.rule.losses(self.clock.step_size, self.clock.last_step)
@@ -265,6 +290,7 @@ impl Server {
         ServerState {
             schema: SCHEMA,
             rule,
+            optimiser: self.optimiser.clone(),
             policy: self.policy.clone(),
             clock: self.clock,
             weights: self.weights.clone(),
@@ -314,10 +340,13 @@ impl Server {
             return Err(Error::BadState { why });
         }
         state.clock.check()?;
+        state.optimiser.check()?;
+        state.optimiser.check_dimension(state.weights.len())?;
         state.policy.check()?;
         fits(&state.policy, state.weights.len())?;
         let server = Self::begin(state.weights, rule, state.clock.step_size)?;
-        Ok(Self { policy: state.policy, clock: state.clock, ..server })
+        let ServerState { optimiser, policy, clock, .. } = state;
+        Ok(Self { optimiser, policy, clock, ..server })
     }
 
     /// How far this server has come and what it remembers, without the weights.
@@ -328,6 +357,7 @@ impl Server {
         Ok(Progress {
             clock: self.clock,
             rule_memory: self.rule.memory()?,
+            optimiser_memory: inside::of(&self.optimiser)?,
             policy_memory: inside::of(&self.policy)?,
         })
     }
@@ -336,10 +366,14 @@ impl Server {
     pub fn resume(&mut self, progress: Progress) -> Result<(), Error> {
         progress.clock.check()?;
         let (mut rule, mut policy) = (self.rule.clone(), self.policy.clone());
+        let mut optimiser = self.optimiser.clone();
         rule.recall(progress.rule_memory)?;
+        inside::put(&mut optimiser, progress.optimiser_memory)?;
+        optimiser.check_dimension(self.weights.len())?;
         inside::put(&mut policy, progress.policy_memory)?;
         fits(&policy, self.weights.len())?;
-        (self.rule, self.policy, self.clock) = (rule, policy, progress.clock);
+        (self.rule, self.optimiser, self.policy) = (rule, optimiser, policy);
+        self.clock = progress.clock;
         Ok(())
     }
 }

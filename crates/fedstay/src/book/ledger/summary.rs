@@ -90,6 +90,9 @@ impl Ledger {
             schema: Summary::SCHEMA.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             rule: server.rule().name().to_owned(),
+            optimiser: Some(server.optimiser())
+                .filter(|optimiser| !optimiser.is_plain())
+                .map(|optimiser| optimiser.name().to_owned()),
             policy: server.policy().name().to_owned(),
             behaviour: about.behaviour.clone(),
             on: about.on.clone(),
