@@ -21,7 +21,7 @@ pub use linear::{Momentum, Sgd};
 
 use crate::Error;
 use crate::list::{Entry, Origin};
-use crate::rule::{Decision, Facts, Round, forecast, safety};
+use crate::rule::{Decision, Facts, Round, forecast};
 use serde::{Deserialize, Serialize};
 
 /// What an optimiser does with a rule's step.
@@ -138,8 +138,8 @@ impl Optimiser {
 
     /// Replaces the rule's step, and what the decision says about it.
     ///
-    /// What a rule promises, it promises about its own step: whether everybody is kept is asked
-    /// again of the new one. Predictions of losses after a step that was not taken are no misses.
+    /// What a rule promises, it promises about its own step: the server asks the new one whether
+    /// everybody is kept. Predictions of losses after a step that was not taken are no misses.
     pub(super) fn apply(
         &mut self,
         round: &Round<'_>,
@@ -157,10 +157,7 @@ impl Optimiser {
                 return Err(Error::StepOverflow { index, value, step_size });
             }
         }
-        if decision.kept.is_some() {
-            let slack = facts.slack.unwrap_or(0.0);
-            decision.kept = Some(safety::keeps_everybody(round.reports, step, slack));
-        }
+        decision.kept = None;
         if facts.slack.is_none() {
             decision.split = forecast(round.reports, step, facts.margin);
         }
