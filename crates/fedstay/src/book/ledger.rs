@@ -60,6 +60,10 @@ pub struct AgentEntry {
     /// Its loss at what it was last shown, if that was not the server's weights.
     #[serde(skip_serializing_if = "is_nothing")]
     pub last_shown: Option<f64>,
+    /// In how many of these rounds it was shown the same as before because the nearest preview was
+    /// farther away than `policy.cap` allows.
+    #[serde(skip_serializing_if = "is_nothing")]
+    pub capped: u32,
 }
 
 fn is_nothing<T: Default + PartialEq>(value: &T) -> bool {
@@ -173,6 +177,7 @@ impl Ledger {
         for shown in &line.shown {
             let entry = agents.entry(shown.agent).or_default();
             entry.previewed += 1;
+            entry.capped += u32::from(shown.capped);
             let place = line.agents.iter().position(|agent| *agent == shown.agent);
             entry.last_shown = place.and_then(|place| line.loss[place]);
         }

@@ -186,6 +186,9 @@ pub struct Shown {
     /// For how many rounds in a row it has been shown the same.
     #[serde(default, skip_serializing_if = "crate::memory::inside::is_default")]
     pub stood: u32,
+    /// Whether that is because the nearest preview was farther away than `policy.cap` allows.
+    #[serde(default, skip_serializing_if = "crate::memory::inside::is_default")]
+    pub capped: bool,
 }
 
 /// Whether everybody was brought to their target loss in one broadcast.

@@ -223,7 +223,9 @@ impl Server {
 
     /// What the next round's agents receive.
     pub fn broadcast(&self) -> Broadcast<'_> {
-        Broadcast::new(&self.weights).with_personal(self.policy.personal())
+        Broadcast::new(&self.weights)
+            .with_personal(self.policy.personal())
+            .with_newcomers(self.policy.newcomers())
     }
 
     /// Is told how many rounds the run has at most, for a policy that plans ahead.
@@ -380,14 +382,16 @@ impl Server {
 
 /// Rejects a policy that remembers vectors of another length than the weights have.
 fn fits(policy: &Policy, dimension: usize) -> Result<(), Error> {
-    match policy.personal().iter().find(|(_, personal)| personal.len() != dimension) {
-        None => Ok(()),
-        Some((agent, personal)) => {
-            let got = personal.len();
-            let why = format!("agent {agent} is shown {got} numbers, the weights have {dimension}");
-            Err(Error::BadState { why })
+    let named =
+        policy.personal().iter().map(|(agent, personal)| (format!("agent {agent}"), personal));
+    let newcomers = policy.newcomers().map(|first| ("a newcomer".to_owned(), first));
+    for (who, personal) in named.chain(newcomers) {
+        if let Some(got) = personal.len().filter(|length| *length != dimension) {
+            let why = format!("{who} is shown {got} numbers, the weights have {dimension}");
+            return Err(Error::BadState { why });
         }
     }
+    Ok(())
 }
 
 impl Clock {

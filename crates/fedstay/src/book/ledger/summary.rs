@@ -84,6 +84,15 @@ impl Ledger {
                  an agent that is content from the start, so choose another start or a smaller epsilon"
             ));
         }
+        let capped: Vec<String> =
+            self.those(|entry| entry.capped > 0).map(|agent| agent.to_string()).collect();
+        if !capped.is_empty() {
+            let who = capped.join(", ");
+            warnings.push(format!(
+                "shown the same model again in some rounds, because the nearest that would keep it was \
+                 farther away than policy.cap allows: agent {who}; raise policy.cap if that happens often"
+            ));
+        }
         warnings.extend(about.warnings.iter().cloned());
         let nothing = Spread { min: 0.0, mean: 0.0, max: 0.0 };
         Summary {
