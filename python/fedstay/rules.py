@@ -21,6 +21,7 @@ __all__ = [
     "FedAvg",
     "FedFv",
     "FedMgdaPlus",
+    "Level",
     "MaxFl",
     "Mean",
     "MinibatchSgd",
@@ -290,6 +291,22 @@ class FedFv(Rule):
     alpha: float = 0.1
     tau: int = 1
     delta: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Level(Rule):
+    """The shortest step after which everybody is predicted to be below their target loss.
+
+    For servers whose agents do not leave, or are held by the policy `Preview`: on its own it loses
+    everybody, as averaging does.
+
+    delta: it aims 2δ below every target loss.
+
+    Reference: Polyak, USSR Comput. Math. 9, 1969.
+    """
+
+    kind: ClassVar[str] = "level"
+    delta: float = 0.02
 
 
 @dataclass(frozen=True, kw_only=True)

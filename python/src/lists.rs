@@ -38,6 +38,13 @@ pub(crate) fn complete_rule(rule: &Bound<'_, PyAny>) -> PyResult<String> {
     serde_json::to_string(&rule).map_err(error)
 }
 
+/// A policy with all its parameters, as JSON; raises for one that does not exist.
+#[pyfunction]
+pub(crate) fn complete_policy(policy: &Bound<'_, PyAny>) -> PyResult<String> {
+    let policy = crate::server::policy(Some(policy))?;
+    serde_json::to_string(&policy).map_err(error)
+}
+
 /// Refuses a rule that sets loads where nobody applies them: the run would follow another rule.
 #[pyfunction]
 pub(crate) fn refuse_loads(rule: &Bound<'_, PyAny>, place: &str) -> PyResult<()> {

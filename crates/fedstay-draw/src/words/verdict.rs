@@ -115,7 +115,9 @@ pub fn stop(reason: StopReason) -> &'static str {
             "it stalled: no direction helps somebody and leaves those about to leave alone"
         }
         StopReason::EveryoneLeft => "it ended because everyone had left",
-        StopReason::EarlyStop => "it stopped before a predicted departure",
+        StopReason::EarlyStop => {
+            "it was stopped early, before a predicted departure or by a callback"
+        }
         StopReason::RoundLimit => "it ended after the rounds asked for",
         StopReason::Unrealizable => {
             "it stopped: no model brings everybody under their target loss, provably"

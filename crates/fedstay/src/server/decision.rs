@@ -46,7 +46,7 @@ pub enum StopReason {
     /// Every agent has left.
     #[serde(alias = "nobody-left")]
     EveryoneLeft,
-    /// The policy stopped before a predicted departure.
+    /// The policy stopped before a predicted departure, or a program that watches the run ended it.
     EarlyStop,
     /// The requested number of rounds is over.
     RoundLimit,
