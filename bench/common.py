@@ -5,6 +5,8 @@ import os
 import subprocess
 import sys
 
+import history
+
 # Before NumPy and PyTorch are imported, or they would start threads of their own.
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "1"
@@ -70,16 +72,20 @@ def quartiles(values):
 
 
 class Targets:
-    """Collects what must hold; exits with 1 and names what does not."""
+    """Collects what must hold; exits with 1 and names what does not. What was measured is appended to
+    bench/history.jsonl."""
 
     def __init__(self):
         self.missed = []
+        self.measured = {}
 
     def check(self, name, value, least):
         mark = "ok    " if value >= least else "MISSED"
         print(f"{mark} {name}: {value:.2f} (target {least:g})")
+        self.measured[name] = {"value": round(float(value), 4), "target": least}
         if value < least:
             self.missed.append(name)
 
     def finish(self):
+        history.append(os.path.basename(sys.argv[0]), self.measured)
         sys.exit(1 if self.missed else 0)

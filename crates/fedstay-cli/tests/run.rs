@@ -82,7 +82,7 @@ fn the_observations_through_the_command() {
 fn a_run_is_kept_in_a_folder_with_everything_in_it() {
     let folder = tempfile::tempdir().unwrap();
     let said = ok(folder.path(), &["run", "--set", "rounds=12", "--out", "a"]);
-    assert!(said.contains("kept in a"));
+    assert!(said.contains("written to a\n"));
     let files = [
         "config.toml",
         "rounds.jsonl",

@@ -120,7 +120,7 @@ fn from_the_starter_file_to_tables_and_a_run_in_a_folder() {
     assert!(refused(folder, &["sweep", "status", "s.toml"]).contains("fedstay sweep FILE.toml"));
     let run = with(&["sweep", "s.toml"], &[]);
     assert!(run.contains("36 computed now") && run.contains("shared between runs"), "{run}");
-    assert!(with(&["sweep", "s.toml"], &[]).contains("36 were there, 0 computed"));
+    assert!(with(&["sweep", "s.toml"], &[]).contains("36 already there, 0 computed"));
     assert!(with(&["sweep", "status", "s.toml"], &[]).contains("36 of 36 runs done"));
 
     let table = with(&["sweep", "query", "s.toml"], &["--by", "epsilon", "--of", "left,loss.mean"]);

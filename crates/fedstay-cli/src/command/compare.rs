@@ -40,8 +40,8 @@ behaviour, as in retain+foresight (see `fedstay list behaviours`).";
 pub struct Compare {
     #[command(flatten)]
     source: Guarded,
-    /// The rules, separated by commas
-    #[arg(long, default_value = DEFAULT_RULES, value_delimiter = ',')]
+    /// The rules, separated by commas; nine by default, the ceiling and the controls among them
+    #[arg(long, default_value = DEFAULT_RULES, hide_default_value = true, value_delimiter = ',')]
     rules: Vec<String>,
     /// The folder for the picture
     #[arg(long, value_name = "DIR", default_value = "figures")]

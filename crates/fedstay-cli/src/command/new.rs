@@ -1,9 +1,9 @@
 //! `fedstay new`: a commented experiment to start from.
 
-use super::Usage;
+use super::{Usage, pair_of};
 use crate::terminal::Screen;
 use anyhow::Result;
-use fedstay_sim::experiment::{DEFAULT, Experiment, read_table, starter};
+use fedstay_sim::experiment::{DEFAULT, Experiment, default_under, read_table, set_keys, starter};
 use fedstay_sim::run::write_whole;
 use serde_json::Value as Json;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ Examples:
   # experiment.toml, with every key there is and what it means
   fedstay new
   # the same for a table of your own; its last column is the label
-  fedstay new hospitals.toml --csv hospitals.csv
+  fedstay new hospitals.toml --csv hospitals.csv --set agents=3
   # what it says, checked, before it is run
   fedstay run hospitals.toml --dry-run
 
@@ -31,6 +31,9 @@ pub struct New {
     /// Train on this table instead of the built-in digits
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
+    /// Set a key: `--set agents=4 --set epsilon=0.3`
+    #[arg(short, long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
 }
 
 impl New {
@@ -46,6 +49,12 @@ impl New {
             data.insert("path".to_owned(), Value::from(csv.display().to_string()));
             table.insert("data".to_owned(), Value::Table(data));
         }
+        let set = self.set.iter().map(|pair| pair_of("--set", pair));
+        let set = set.collect::<Result<Vec<_>, _>>()?;
+        // What the default says about its own kind of something does not belong to another.
+        let mut table = read_table(&default_under(&toml::to_string(&table)?, &set)?)?;
+        set_keys(&mut table, &set)?;
+        Experiment::from_table(table.clone())?;
         let text = format!("{}{}", head(&self.file.display().to_string()), starter(&table)?);
         write_whole(&self.file, text.as_bytes())?;
         screen.written(&self.file)?;

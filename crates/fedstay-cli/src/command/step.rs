@@ -5,8 +5,11 @@ use anyhow::Result;
 use fedstay::{
     AgentId, Loss, Policy, Progress, Report, Reports, Rule, Server, Split, Standing, Vector,
 };
+use fedstay_sim::experiment::check_section;
 use fedstay_sim::text::one_line;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::io::{Read, Write};
 
 const EXAMPLES: &str = r#"Example:
@@ -25,9 +28,9 @@ pub struct Step {}
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    rule: Rule,
+    rule: Value,
     #[serde(default)]
-    policy: Policy,
+    policy: Option<Value>,
     step_size: f64,
     reports: Vec<InputReport>,
     #[serde(default)]
@@ -88,8 +91,11 @@ fn decide(text: &[u8]) -> Result<Output, Usage> {
         .map_err(|error| Usage(format!("standard input is not a valid step: {error}")))?;
     let refused = |error: fedstay::Error| Usage(error.to_string());
     let dimension = input.reports.first().map_or(0, |report| report.direction.len());
-    let mut server = Server::new(vec![0.0; dimension], input.rule, input.step_size)
-        .and_then(|server| server.with_policy(input.policy))
+    let rule: Rule = section("rule", "ada-gd", input.rule)?;
+    let policy: Option<Policy> =
+        input.policy.map(|policy| section("policy", "guard", policy)).transpose()?;
+    let mut server = Server::new(vec![0.0; dimension], rule, input.step_size)
+        .and_then(|server| server.with_policy(policy.unwrap_or_default()))
         .map_err(refused)?;
     if let Some(state) = &input.state {
         let progress: Progress = serde_json::from_str(state).map_err(|error| {
@@ -110,6 +116,15 @@ fn decide(text: &[u8]) -> Result<Output, Usage> {
         step: server.displacement().to_vec(),
         state,
     })
+}
+
+/// A rule or a policy, checked as in an experiment's file.
+fn section<T: DeserializeOwned>(name: &str, kind: &str, value: Value) -> Result<T, Usage> {
+    if !value.is_object() {
+        return Err(Usage(format!("`{name}` must be an object, as in {{\"kind\": \"{kind}\"}}")));
+    }
+    check_section(name, &value).map_err(|error| Usage(error.to_string()))?;
+    serde_json::from_value(value).map_err(|error| Usage(format!("`{name}`: {error}")))
 }
 
 impl InputReport {

@@ -22,7 +22,10 @@ fn find(text: &str, key: &str) -> Option<Range<usize>> {
     let mut table: &DeTable<'_> = table.get_ref();
     // A name with a dot in quotes is one name, and is itself what is wrong.
     if let Some((name, value)) = entry(table, key) {
-        return Some(whole(name, value));
+        return Some(match value.get_ref() {
+            DeValue::Table(_) => name.span(),
+            _ => whole(name, value),
+        });
     }
     let mut names = key.split('.').peekable();
     loop {

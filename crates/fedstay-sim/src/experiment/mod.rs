@@ -21,7 +21,7 @@ pub use default::{DEFAULT, default_under, differences};
 pub use epsilon::Epsilon;
 pub use error::SpecError;
 pub(crate) use keys::may_share;
-pub use keys::{Allowed, KEYS, Key, Kinds, On, SECTIONS, Section, page, starter};
+pub use keys::{Allowed, KEYS, Key, Kinds, On, SECTIONS, Section, check_section, page, starter};
 pub use label::under;
 pub use table::read_table;
 pub use work::{Training, Work};
@@ -85,9 +85,7 @@ impl Experiment {
     /// With a message that names the key and the nearest valid ones.
     pub fn parse(text: &str, set: &[(String, String)]) -> Result<Self, SpecError> {
         let mut table = read_table(text)?;
-        for (key, value) in set {
-            table::put(&mut table, key, table::parse_value(value))?;
-        }
+        set_keys(&mut table, set)?;
         Self::from_table(table).map_err(|error| match error.key() {
             Some(key) if set.iter().any(|(set, _)| *set == key) => error,
             _ => locate::locate(error, text),
@@ -189,6 +187,14 @@ impl Experiment {
         }
         Ok(())
     }
+}
+
+/// Sets keys in a table, as `--set` does.
+///
+/// # Errors
+/// For a name that no key can have.
+pub fn set_keys(table: &mut Table, set: &[(String, String)]) -> Result<(), SpecError> {
+    set.iter().try_for_each(|(key, value)| table::put(table, key, table::parse_value(value)))
 }
 
 /// A rule with what was added to it: `fedavg+early-stop`, `ada-gd+halve`.

@@ -24,6 +24,18 @@ pub(in crate::experiment) fn check_keys(table: &Table) -> Result<(), SpecError> 
     Ok(())
 }
 
+/// Checks a section that was given by itself, as JSON, such as a rule in a request. What TOML cannot
+/// express is left to the reader.
+///
+/// # Errors
+/// As for a file.
+pub fn check_section(name: &str, value: &serde_json::Value) -> Result<(), SpecError> {
+    match Value::try_from(value) {
+        Ok(value) => check_keys(&Table::from_iter([(name.to_owned(), value)])),
+        Err(_) => Ok(()),
+    }
+}
+
 /// Names the default kind in every section that names none.
 pub(in crate::experiment) fn name_kinds(table: &mut Table) {
     for section in SECTIONS {
@@ -115,7 +127,7 @@ impl Section {
         known.or_else(|| (kinds.alias)(named)).ok_or_else(|| SpecError::UnknownKind {
             section: self.name,
             kind: quoted(named, 80),
-            near: nearest(named, all.iter().map(|name| (*name, *name))).map(|(_, near)| near),
+            near: nearest(named, RELATED, all.iter().map(|name| (*name, *name))),
             all,
         })
     }
@@ -165,39 +177,35 @@ fn unknown(name: &str) -> SpecError {
     SpecError::UnknownKey { key: one_line(name), near: meant(name) }
 }
 
-/// What was probably meant by a key that does not exist: the key of its section with the most
-/// similar name, else the same name in other sections.
+/// What was probably meant by a key that does not exist: the same name in other sections, else the
+/// key of its section with the most similar name.
 fn meant(name: &str) -> Vec<&'static str> {
     let (section, last) = name.rsplit_once('.').unwrap_or(("", name));
-    let of = |key: &&Key| key.name.rsplit_once('.').map_or("", |(section, _)| section) == section;
-    let keys = KEYS.iter().filter(of).map(|key| (key.short_name(), key.name));
-    let sections = SECTIONS.iter().map(|section| (section.name, section.name));
-    let sections = sections.filter(|(name, _)| section.is_empty() && !name.is_empty());
-    let near = nearest(last, keys.chain(sections));
-    if let Some((_, near)) = near.filter(|(likeness, _)| *likeness >= SAME) {
-        return vec![near];
-    }
     let elsewhere = KEYS.iter().filter(|key| key.short_name() == last).map(|key| key.name);
     let elsewhere: Vec<&'static str> = elsewhere.take(MOST_NEAR).collect();
     if !elsewhere.is_empty() {
         return elsewhere;
     }
+    let of = |key: &&Key| key.name.rsplit_once('.').map_or("", |(section, _)| section) == section;
+    let keys = KEYS.iter().filter(of).map(|key| (key.short_name(), key.name));
+    let sections = SECTIONS.iter().map(|section| (section.name, section.name));
+    let sections = sections.filter(|(name, _)| section.is_empty() && !name.is_empty());
+    let near = nearest(last, RELATED, keys.chain(sections));
     // With the section misspelled as well, the whole name may still tell.
-    let whole = || nearest(name, KEYS.iter().map(|key| (key.name, key.name)));
-    let whole = || whole().filter(|(likeness, _)| *likeness >= SAME);
-    near.or_else(whole).map(|(_, near)| near).into_iter().collect()
+    let whole = || nearest(name, SAME, KEYS.iter().map(|key| (key.name, key.name)));
+    near.or_else(whole).into_iter().collect()
 }
 
-/// The most similar of some names with what they stand for, and how similar it is; none where none
-/// is related.
+/// What the most similar of some names stands for; none where none is as alike as that.
 fn nearest(
     name: &str,
+    least: f64,
     names: impl Iterator<Item = (&'static str, &'static str)>,
-) -> Option<(f64, &'static str)> {
-    names
+) -> Option<&'static str> {
+    let near = names
         .map(|(candidate, stands_for)| (strsim::jaro_winkler(name, candidate), stands_for))
-        .filter(|(likeness, _)| *likeness >= RELATED)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .filter(|(likeness, _)| *likeness >= least);
+    near.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, stands_for)| stands_for)
 }
 
 #[cfg(test)]
@@ -265,6 +273,19 @@ mod tests {
         }
         assert!(said("local = 'fast'").contains("write them under [local]"));
         assert!(said("[rule]\nkind = 3").contains("`rule.kind` is 3, but must be a name"));
+    }
+
+    #[test]
+    fn a_section_as_json_is_checked_like_one_in_a_file() {
+        let said =
+            |json: serde_json::Value| check_section("rule", &json).map_err(|e| e.to_string());
+        assert_eq!(said(serde_json::json!({ "kind": "ada-gd", "delta": 0.05 })), Ok(()));
+        let wrong = said(serde_json::json!({ "kind": "adagd" })).unwrap_err();
+        assert_eq!(wrong, "there is no rule `adagd`; did you mean `ada-gd`?");
+        let wrong = said(serde_json::json!({ "kind": "fedavg", "on_settled": "halve" }));
+        assert!(wrong.unwrap_err().starts_with("`rule.on_settled` belongs to `ada-gd`"));
+        // There is nothing like it in TOML.
+        assert_eq!(said(serde_json::json!({ "kind": null })), Ok(()));
     }
 
     #[test]

@@ -26,6 +26,7 @@ mod starter;
 mod training;
 
 pub use allowed::Allowed;
+pub use check::check_section;
 pub(crate) use check::training_key;
 pub(super) use check::{check_keys, name_kinds};
 pub use page::page;
