@@ -5,17 +5,16 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { after, before, test } from "node:test";
-import { browser, digits, fedstay, folder, header, open, stopServers, until, view, writeRun } from "./common.mjs";
+import { before, test } from "node:test";
+import { digits, fedstay, folder, header, open, until, useBrowser, view, writeRun } from "./common.mjs";
 
 const require = createRequire(join(process.env.TOOLS, "node_modules/"));
 const AXE = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 
-let chrome;
+const chrome = useBrowser();
 let runs;
 let server;
 before(async () => {
-  chrome = await browser();
   runs = folder();
   fedstay(...digits(join(runs, "averaging"), "rule.kind=fedavg"), "--counterfactual");
   fedstay(...digits(join(runs, "retain"), "rule.kind=retain"));
@@ -23,10 +22,6 @@ before(async () => {
   const line = (round) => ({ round, agents: [0, 1], loss: [1 / round, 2 / round], d: round > 10 ? [0] : [], case: 1, left: [], step_size: 0.1, step_norm: 0.1, stop: null });
   writeRun(join(runs, "live"), header(2, 200), Array.from({ length: 20 }, (_, i) => line(i + 1)));
   server = await view(runs);
-});
-after(async () => {
-  stopServers();
-  await chrome.close();
 });
 
 // axe-core runs beside the page, by the browser's debugger: the page's own policy forbids other scripts.

@@ -4,22 +4,17 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { appendFileSync, readFileSync, utimesSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
-import { browser, digits, drawing, fedstay, folder, header, open, stopServers, until, view, writeRun } from "./common.mjs";
+import { before, test } from "node:test";
+import { digits, drawing, fedstay, folder, header, open, until, useBrowser, view, writeRun } from "./common.mjs";
 
-let chrome;
+const chrome = useBrowser();
 let runs;
 let server;
 before(async () => {
-  chrome = await browser();
   runs = folder();
   fedstay(...digits(join(runs, "averaging"), "rule.kind=fedavg"), "--counterfactual");
   fedstay(...digits(join(runs, "preview"), "policy.kind=preview", "rule.kind=fedavg"));
   server = await view(runs);
-});
-after(async () => {
-  stopServers();
-  await chrome.close();
 });
 
 const LOSSES = '[aria-label="Every agent’s loss against its target loss"]';

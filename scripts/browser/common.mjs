@@ -5,6 +5,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { after, before } from "node:test";
 
 const require = createRequire(join(process.env.TOOLS, "node_modules/"));
 const { chromium } = require("playwright-core");
@@ -66,6 +67,17 @@ export async function browser() {
       rmSync(profile, { recursive: true, force: true });
     },
   };
+}
+
+// The browser of a file of tests, there once they begin.
+export function useBrowser() {
+  const held = {};
+  before(async () => Object.assign(held, await browser()));
+  after(async () => {
+    stopServers();
+    await held.close();
+  });
+  return held;
 }
 
 // With PAGE=crates/fedstay-view/src/page its files are read from there: no build to see a change.

@@ -4,17 +4,10 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
-import { FEDSTAY, browser, digits, drawing, fedstay, folder, header, open, stopServers, until, view, writeRun } from "./common.mjs";
+import { test } from "node:test";
+import { FEDSTAY, digits, drawing, fedstay, folder, header, open, until, useBrowser, view, writeRun } from "./common.mjs";
 
-let chrome;
-before(async () => {
-  chrome = await browser();
-});
-after(async () => {
-  stopServers();
-  await chrome.close();
-});
+const chrome = useBrowser();
 
 const LOSSES = '[aria-label="Every agent’s loss against its target loss"]';
 

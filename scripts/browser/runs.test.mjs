@@ -2,17 +2,10 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
-import { browser, folder, open, stopServers, until, view, writeFinished } from "./common.mjs";
+import { test } from "node:test";
+import { folder, open, until, useBrowser, view, writeFinished } from "./common.mjs";
 
-let chrome;
-before(async () => {
-  chrome = await browser();
-});
-after(async () => {
-  stopServers();
-  await chrome.close();
-});
+const chrome = useBrowser();
 
 const names = (page) => page.locator("#runs .name").allTextContents();
 const results = (page) => page.getByRole("region", { name: "Table: Results" });

@@ -74,5 +74,9 @@ mod tests {
             !page.contains("<style") && !page.contains(" style=") && !page.contains(" onclick")
         );
         assert!(!page.contains("<script>"));
+        // Scripts are asked for at once, not one after the other as they name each other.
+        for (name, ..) in FILES.iter().filter(|(_, kind, _)| *kind == SCRIPT) {
+            assert!(page.contains(&format!("\"/page/{name}\"")), "{name}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! What the agents are, by the configuration: how each behaves, and which classes it holds.
 
-use fedstay::Seed;
+use fedstay::{Behaviour, Seed};
 use fedstay_sim::data::Source;
 use fedstay_sim::experiment::Experiment;
 use fedstay_sim::partition::{Histogram, Partition};
@@ -26,11 +26,8 @@ impl Cast {
         let Some(experiment) = config.and_then(|text| Experiment::parse(text, &[]).ok()) else {
             return Self::default();
         };
-        let agents = experiment.training().map_or(MOST_AGENTS, |training| training.agents);
-        let assigned = experiment.behaviour.assign(agents.min(MOST_AGENTS), Seed(experiment.seed));
-        let behaviours = assigned.map(|all| all.iter().map(|one| one.name().to_owned()).collect());
         Self {
-            behaviours: behaviours.unwrap_or_default(),
+            behaviours: behaviours(&experiment).unwrap_or_default(),
             classes: classes(&experiment).unwrap_or_default(),
             command: true,
         }
@@ -45,6 +42,19 @@ impl Cast {
     pub(crate) fn classes(&self, place: usize) -> Option<&str> {
         self.classes.get(place).map(String::as_str)
     }
+}
+
+/// How every agent behaves. How many agents a problem brings is not known here, so a mixed
+/// population is told apart only where agents train.
+fn behaviours(experiment: &Experiment) -> Option<Vec<String>> {
+    let behaviour = &experiment.behaviour;
+    let agents = match (experiment.training(), behaviour) {
+        (Some(training), _) if training.agents <= MOST_AGENTS => training.agents,
+        (_, Behaviour::Mixed(_)) => return None,
+        _ => MOST_AGENTS,
+    };
+    let assigned = behaviour.assign(agents, Seed(experiment.seed)).ok()?;
+    Some(assigned.iter().map(|one| one.name().to_owned()).collect())
 }
 
 /// The classes of every agent. No file outside the run's folder is read for it, so only the data

@@ -27,7 +27,7 @@ export class CompareView {
     this.runs = runs;
     this.cursor = new Cursor();
     this.cursor.zoomed = () => this.draw();
-    this.hidden = new Set((read("hide") || "").split(",").filter(Boolean));
+    this.hidden = new Set((read("hide") || "").split(",").filter(Boolean).map(decodeURIComponent));
     this.solo = read("solo");
     this.near = null;
     this.heading = el("h1", { tabindex: "-1" }, "Comparing runs");
@@ -96,7 +96,8 @@ export class CompareView {
   }
 
   noteShown() {
-    write("hide", [...this.hidden].join(","));
+    // Names of groups may have commas in them.
+    write("hide", [...this.hidden].map(encodeURIComponent).join(","));
     write("solo", this.solo);
   }
 

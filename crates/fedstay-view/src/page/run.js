@@ -135,8 +135,10 @@ export class RunView {
     this.resume.replaceChildren("Nothing has been written for a while. To continue it: ", el("code", {}, command));
   }
 
-  updateSettings({ settings }) {
-    const known = SETTINGS.filter(([key]) => settings && settings[key] !== undefined && settings[key] !== USUAL[key]);
+  updateSettings({ settings, theory }) {
+    // Other rules have a δ in their file too, but keep nobody by it.
+    const applies = (key) => key !== "rule.delta" || theory.delta !== null;
+    const known = SETTINGS.filter(([key]) => settings && settings[key] !== undefined && settings[key] !== USUAL[key] && applies(key));
     const wanted = JSON.stringify(known.map(([key]) => settings[key]));
     this.settings.hidden = !known.length;
     if (this.settings.dataset.wanted === wanted) return;
