@@ -19,11 +19,13 @@ __all__ = [
     "Afl",
     "CustomRule",
     "FedAvg",
+    "FedCe",
     "FedFv",
     "FedMgdaPlus",
     "Level",
     "MaxFl",
     "Mean",
+    "Mifa",
     "MinibatchSgd",
     "MwFed",
     "PcGrad",
@@ -31,6 +33,7 @@ __all__ = [
     "Retain",
     "Rule",
     "Step",
+    "Uniform",
 ]
 
 
@@ -321,6 +324,52 @@ class PcGrad(Rule):
 
     kind: ClassVar[str] = "pcgrad"
     seed: int = 0
+    delta: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mifa(Rule):
+    """The mean of everybody's latest update, also of those who are silent or have left.
+
+    delta: widens the forecast of departures and changes no step.
+
+    Reference: Gu, Huang, Zhang, Huang, NeurIPS 2021.
+    """
+
+    kind: ClassVar[str] = "mifa"
+    delta: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Uniform(Rule):
+    """Along the mean of all directions, by a length that the whole federation decides.
+
+    nu: what the mean is multiplied by: "one", "unit" (1/‖ḡ‖), "clipped" (min(1, 1/‖ḡ‖)) or "polyak".
+    level: the mean loss that "polyak" aims at, the smallest there can be.
+    delta: widens the forecast of departures and changes no step.
+
+    Reference: arXiv 2311.16459, Observation 3.
+    """
+
+    kind: ClassVar[str] = "uniform"
+    nu: Literal["one", "unit", "clipped", "polyak"] = "clipped"
+    level: float = 0.0
+    delta: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class FedCe(Rule):
+    """Agents count by what they contribute that the others do not.
+
+    mode: how much an agent differs, "times" or "plus" how badly it would be served without itself, or
+        only the former ("gradient").
+    delta: widens the forecast of departures and changes no step.
+
+    Reference: Jiang, Roth, Li, Yang, Zhao, Nath, Xu, Dou, Xu, CVPR 2023.
+    """
+
+    kind: ClassVar[str] = "fedce"
+    mode: Literal["times", "plus", "gradient"] = "times"
     delta: float = 0.0
 
 

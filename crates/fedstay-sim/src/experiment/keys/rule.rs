@@ -177,6 +177,31 @@ pub(super) static SECTION: Section = Section {
         .of(&["fedfv"])
         .shares(),
         Key::new(
+            "rule.nu",
+            "\"unit\"",
+            Allowed::Word(&["one", "unit", "clipped", "polyak"], &[]),
+            "what the mean is multiplied by: 1, 1/‖ḡ‖, min(1, 1/‖ḡ‖), or Polyak's step",
+        )
+        .of(&["uniform"])
+        .shares(),
+        Key::new(
+            "rule.level",
+            "0.1",
+            Allowed::NUMBER,
+            "the mean loss that `polyak` aims at: the smallest there can be",
+        )
+        .of(&["uniform"])
+        .shares(),
+        Key::new(
+            "rule.mode",
+            "\"plus\"",
+            Allowed::Word(&["times", "plus", "gradient"], &[]),
+            "how much an agent differs, times or plus how badly it would be served without itself, or \
+             only the former",
+        )
+        .of(&["fedce"])
+        .shares(),
+        Key::new(
             "rule.seed",
             "0",
             Allowed::Count(0, LARGEST),
