@@ -28,15 +28,18 @@ class Bowl:
 
 
 class Unlucky(Bowl):
-    """Fails at the second model that it is sent, and is fine again."""
+    """Fails at the second model that it is sent, is fine again, and ends its script at the sixth."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.seen: list[bytes] = []
 
     def loss_and_grad(self, weights):
-        if self.models(weights) == 2:
+        models = self.models(weights)
+        if models == 2:
             raise ZeroDivisionError("no data today")
+        if models == 6:
+            raise SystemExit
         return super().loss_and_grad(weights)
 
     def models(self, weights) -> int:

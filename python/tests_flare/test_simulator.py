@@ -83,35 +83,34 @@ def test_the_folder_is_that_of_any_run(whole):
     assert "[flare]" in (whole / "fedavg" / "config.toml").read_text()
 
 
+def test_a_job_names_the_controller_and_has_no_copy_of_it(whole):
+    app = whole / "job" / "bowls" / "app"
+    first = json.loads((app / "config" / "config_fed_server.json").read_text())["workflows"][0]
+    assert first["path"] == "fedstay.flare.controller.FedStay"
+    assert first["args"]["weights"] == {"a": [START[:2]], "b": START[2:]}
+    assert {path.name for path in (app / "custom").iterdir()} == {"bowls.py", "client.py"}
+
+
 def test_a_failing_site_and_a_killed_one_are_faults_and_not_departures(tmp_path):
     # Nobody leaves in these rounds by itself.
     out = tmp_path / "run"
-    settings = {"min_agents": 2, "grace": 6, "max_silent": 2, "retry_every": 9}
-    job = controller(out, fedstay.AdaGd(delta=0.1), rounds=6, **settings)
+    settings = {"min_agents": 2, "grace": 6, "max_silent": 2, "retry_every": 9, "on_few": "stop"}
+    job = controller(out, fedstay.AdaGd(delta=0.1), rounds=9, **settings)
     simulate(export(tmp_path / "job", [job], "client_faulty.py"), tmp_path / "workspace")
     found = fedstay.read(out)
     assert found.left == []
-    assert [(round, who) for round, who, _ in found.faults] == [
-        (2, "site-2"),
-        (3, "site-3"),
-        (4, "site-3"),
+    assert found.faults == [
+        (2, "site-2", "it says: ZeroDivisionError: no data today"),
+        (3, "site-3", "no answer 6 s after 2 others"),
+        (4, "site-3", "no answer 6 s after 2 others; set aside after 2 silent rounds"),
+        (6, "site-2", "its task failed: EXECUTION_EXCEPTION"),
     ]
-    why = [why for _, _, why in found.faults]
-    assert why[0] == "it says: ZeroDivisionError: no data today"
-    assert why[1] == "no answer 6 s after 2 others"
-    assert why[2] == "no answer 6 s after 2 others; set aside after 2 silent rounds"
-    assert [line["agents"] for line in found.lines] == [
-        [0, 1, 2],
-        [0, 2],
-        [0, 1],
-        [0, 1],
-        [0, 1],
-        [0, 1],
-    ]
-    # The silent site could not be asked about the last model, and the summary says so.
-    losses = {agent["id"]: agent for agent in found.summary["agents"]}
-    assert losses[2]["loss_of_round"] == 2
-    assert losses[0].get("loss_of_round") is None
+    assert [line["agents"] for line in found.lines] == [[0, 1, 2], [0, 2], *[[0, 1]] * 3, []]
+    # One site alone is less than the two that a round needs.
+    assert found.stop == "too-few"
+    # The silent sites could not be asked about the last model, and the summary says so.
+    told = {agent["id"]: agent.get("loss_of_round") for agent in found.summary["agents"]}
+    assert told == {0: None, 1: 5, 2: 2}
 
 
 def test_a_killed_server_resumes_to_the_same_bytes(whole, tmp_path):
