@@ -7,7 +7,7 @@ import copy
 import fedstay
 import numpy as np
 import pytest
-from bowls import CENTRES, START, STEP_SIZE, bowls
+from bowls import CENTRES, START, STEP_SIZE, Bowl, bowls
 from fedstay.flare import FedStay
 from inside import Inside, engine_of, run
 from nvflare.app_common.abstract.fl_model import FLModel
@@ -158,6 +158,26 @@ def test_trained_weights_are_read_against_what_the_site_was_sent():
         assert np.allclose(report.direction, 0.5) and report.reach == 0.5
     assert np.array_equal(gathered.reports[1].gradient, [3.0] * 3)
     assert not np.array_equal(gathered.reports[0].gradient, [3.0] * 3)
+
+
+class Trains(Bowl):
+    """Takes three steps of its own, from wherever it is."""
+
+    def work(self, weights, *, seed):
+        for _ in range(3):
+            weights = weights - 0.1 * self.loss_and_grad(weights)[1]
+        return weights
+
+
+def test_an_agent_that_trains_reports_its_work_and_its_gradient():
+    courier = Inside({name: Trains(name) for name in CENTRES})
+    engine = engine_of(controller("fedavg"), courier)
+    start = np.array(START)
+    gathered = engine.gather(round=1, weights=start, step_size=STEP_SIZE, exact=True)
+    for report, agent in zip(gathered.reports, courier.agents.values(), strict=True):
+        assert np.array_equal(report.gradient, agent.loss_and_grad(start)[1])
+        assert np.array_equal(report.direction, (start - agent.work(start, seed=0)) / STEP_SIZE)
+        assert not np.array_equal(report.direction, report.gradient)
 
 
 def words(**said):

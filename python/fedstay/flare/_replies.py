@@ -122,9 +122,13 @@ class Reader:
                 "params_transfer_type to FULL"
             )
         direction = self.layout.unpack(work)
+        exact = self.layout.unpack(slope) if slope else None
         if said.get("kind") == "weights":
             direction = self._moved(answer, direction, sent, reach)
-        elif said.get("kind") != "direction":
+        elif said.get("kind") == "direction":
+            # It is the gradient at what the site was sent, and previews may be made from it.
+            exact = direction
+        else:
             raise Error(f"its report is of kind {shown(repr(said.get('kind')), 60)}")
         numbers: dict[str, Any] = {
             name: number(said, name)
@@ -136,7 +140,7 @@ class Reader:
         made = Report(
             member.id,
             direction,
-            gradient=self.layout.unpack(slope) if slope else None,
+            gradient=exact,
             reach=reach,
             samples=max(int(number(said, "samples")), 1) if "samples" in said else 1,
             **numbers,

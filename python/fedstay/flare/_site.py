@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from nvflare.app_common.abstract.fl_model import FLModel, ParamsType
+from nvflare.app_common.abstract.fl_model import FLModel, MetaKey, ParamsType
 
 from .. import _core
 from .._core import Error
@@ -157,7 +158,8 @@ class Site:
 
     def answer(self, model: FLModel, agent: Any) -> FLModel:
         """The whole answer of anything with `loss_and_grad(weights)`, as `fedstay.simulate` takes it:
-        one vector in, the loss and one vector out."""
+        one vector in, the loss and one vector out. If it also has `work(weights, seed=…)`, which
+        returns the weights that it trained, it reports those beside its gradient."""
         received = {name: _numpy(array) for name, array in model.params.items()}
         layout = Layout(received)
         weights = layout.unpack(received)
@@ -179,8 +181,15 @@ class Site:
             raise Error(
                 f"its gradient has {flat.size} numbers where the model has {layout.length} weights"
             )
-        samples = int(getattr(agent, "samples", 1))
-        return self.report(model, loss=float(value), gradient=layout.pack(flat), samples=samples)
+        work = getattr(agent, "work", None)
+        trained = work(weights.copy(), seed=_seed(model)) if callable(work) else None
+        return self.report(
+            model,
+            loss=float(value),
+            gradient=layout.pack(flat),
+            weights=layout.pack(np.asarray(trained).reshape(-1)) if trained is not None else None,
+            samples=int(getattr(agent, "samples", 1)),
+        )
 
     # -- inside -----------------------------------------------------------------------------------
 
@@ -224,6 +233,12 @@ class Site:
 def _words(model: FLModel, said: Mapping[str, Any], metrics: Mapping[str, float]) -> FLModel:
     """An answer without arrays; FLARE wants metrics instead."""
     return FLModel(metrics=dict(metrics), current_round=model.current_round, meta={KEY: dict(said)})
+
+
+def _seed(model: FLModel) -> int:
+    """What an agent's own training may draw from: the same for the same site and round."""
+    place = f"{model.meta.get(MetaKey.SITE_NAME, '')}/{model.meta[KEY]['round']}"
+    return int.from_bytes(hashlib.sha256(place.encode()).digest()[:4])
 
 
 def _numpy(array: Any) -> NDArray[Any]:
