@@ -233,16 +233,15 @@ impl Retain {
     /// What every line should come down to: its level, or part of the way there.
     fn aims(&self, floors: &Floors<'_>, trusting: bool) -> Vec<f64> {
         let above = LEVEL * self.slack() + self.memory.least.unwrap_or(0.0);
-        let lines = floors.loss.iter().zip(&floors.epsilon);
-        lines
-            .map(|(loss, epsilon)| {
-                let level = epsilon + above;
-                match trusting && *loss > level {
-                    true => loss - SHARE_OF_WAY * (loss - level),
-                    false => level,
-                }
-            })
-            .collect()
+        let aim = |line: usize| {
+            let (loss, level) = (floors.loss[line], floors.epsilon[line] + above);
+            let share = match trusting {
+                true => SHARE_OF_WAY,
+                false => self.memory.doubt.heed(floors.agent[line]),
+            };
+            if loss > level { loss - share * (loss - level) } else { level }
+        };
+        (0..floors.loss.len()).map(aim).collect()
     }
 
     /// Which lines of agents that are still in are far from their target loss.
@@ -287,6 +286,14 @@ impl Retain {
         let capped = self.memory.doubt.cap(&mut floors);
         let trusting = self.trusts_a_region(round);
         let slack = self.slack();
+        if !trusting {
+            for (agent, before, promised) in self.memory.region.predicted() {
+                let line = floors.agent[..reports.len()].binary_search(agent);
+                if let Some(line) = line.ok().filter(|_| promised < before) {
+                    self.memory.doubt.learn(*agent, *before, *promised, floors.loss[line]);
+                }
+            }
+        }
         let missed = self.memory.region.learn(round, &floors, slack, self.base);
 
         let everybody = Split::by(round.reports, |_| true);
@@ -361,9 +368,11 @@ impl Retain {
         }
         if linalg::norm(Vector::F64(step)) <= 1e-12 * self.shortest_way(&floors, &is_far) {
             step.fill(0.0);
-            // While somebody may still say something new, standing still is not the end.
-            decision.stop = (present && decision.doubted.iter().all(|d| d.why == Why::Capped))
-                .then_some(StopReason::Stalled);
+            // Standing still is not the end while somebody may still say something new, somebody was
+            // benched, or the level was just raised to where everybody is.
+            let benched = decision.doubted.iter().any(|doubted| doubted.why == Why::Benched);
+            let far = self.far(&floors).contains(&true);
+            decision.stop = (present && !benched && far).then_some(StopReason::Stalled);
         }
         self.memory.region.predict(reports, &floors, step);
         decision.split = Split::by(round.reports, |index| aimed.pulls[index] > 0.0);

@@ -113,6 +113,11 @@ impl Region {
         missed
     }
 
+    /// Every agent's loss before the last step, and what it was predicted to be after.
+    pub(super) fn predicted(&self) -> &[(AgentId, f64, f64)] {
+        &self.predicted
+    }
+
     /// Shortens the base step to the radius, which is `usual` at first.
     pub(super) fn shorten(&mut self, step: &mut [f64], usual: f64, base: Base) {
         let wanted = linalg::norm(Vector::F64(step));
