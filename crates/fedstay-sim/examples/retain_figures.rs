@@ -65,7 +65,10 @@ fn main() {
             summary.loss.mean,
             summary.loss.max,
             summary.accuracy.map_or(String::new(), |a| format!("{:.3}/{:.3}", a.min, a.mean)),
-            summary.population.and_then(|p| p.accuracy).map_or(String::new(), |a| format!("{a:.3}")),
+            summary
+                .population
+                .and_then(|p| p.accuracy)
+                .map_or(String::new(), |a| format!("{a:.3}")),
             took * 1e3,
         );
     }

@@ -70,7 +70,12 @@ fn projecting_twice_takes_ever_more_rounds_at_small_angles() {
         }
         panic!("never at {angle}")
     };
-    assert!(rounds(0.1) > 100 && rounds(0.05) > 3 * rounds(0.1), "{} {}", rounds(0.1), rounds(0.05));
+    assert!(
+        rounds(0.1) > 100 && rounds(0.05) > 3 * rounds(0.1),
+        "{} {}",
+        rounds(0.1),
+        rounds(0.05)
+    );
 }
 
 #[test]
@@ -89,10 +94,8 @@ fn no_landing_is_certified_that_the_step_does_not_prove() {
         let reports = Reports::new(2, each.collect()).unwrap();
         let mut server = Server::new(vec![0.0; 2], rule, 0.1).unwrap();
         let decision = server.step(&reports).unwrap();
-        let after: Vec<f64> = told
-            .iter()
-            .map(|(_, loss, g)| loss.value() + dot(g, server.displacement()))
-            .collect();
+        let after: Vec<f64> =
+            told.iter().map(|(_, loss, g)| loss.value() + dot(g, server.displacement())).collect();
         (decision.stop, decision.landed.unwrap(), after)
     };
     let exact = |loss: f64| Loss::Exact(loss);
@@ -270,7 +273,8 @@ fn the_damped_step_keeps_everybody_within_its_bound() {
                     if pass == 1 {
                         let m = (agents as f64).sqrt();
                         let loglog = (2.0 * sigma * sigma / (m * smooth * delta)).max(4.0).log2();
-                        let bound = 2.0 * m * smooth * start / (sigma * sigma) + loglog.log2() + 2.0;
+                        let bound =
+                            2.0 * m * smooth * start / (sigma * sigma) + loglog.log2() + 2.0;
                         assert!(f64::from(rounds) <= bound, "seed {seed}: {rounds} of {bound}");
                         ratios.push(f64::from(rounds) / bound);
                     }
