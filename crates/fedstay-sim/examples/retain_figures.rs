@@ -44,8 +44,12 @@ fn main() {
     for seed in 0..seeds {
         let mut sets = sets.clone();
         sets.push(("seed".to_owned(), seed.to_string()));
-        let text = include_str!("../../../experiments/default.toml");
-        let experiment = Experiment::parse(text, &sets).unwrap_or_else(|error| panic!("{error}"));
+        let mut text = include_str!("../../../experiments/default.toml").to_owned();
+        if sets.iter().any(|(key, _)| key == "partition.kind") {
+            // The other partitions have no q.
+            text = text.replace("q = 1.0\n", "");
+        }
+        let experiment = Experiment::parse(&text, &sets).unwrap_or_else(|error| panic!("{error}"));
         let epsilon = sets.iter().find(|(key, _)| key == "epsilon");
         let epsilon: f64 = epsilon.map_or(0.1, |(_, value)| value.parse().expect("a number"));
         let mut trial = Trial::new(experiment).unwrap_or_else(|error| panic!("{error}"));

@@ -237,7 +237,9 @@ fn what_no_model_can_do_is_proved_and_the_least_is_found() {
         assert!(losses.iter().all(|loss| *loss <= 0.5 + 2.0 * 0.02 + 1e-6), "{losses:?}");
         // The converse: agents that agree are not called that, nor is anything without convexity.
         let near = [at(0.2), at(-0.2)];
-        let (stop, ..) = play(rule.clone(), &near, start.clone(), all, 400);
+        let mut away = start.clone();
+        away[0] = 3.0;
+        let (stop, ..) = play(rule.clone(), &near, away, all, 400);
         assert_ne!(stop, Some(StopReason::Unrealizable));
         rule.convex = None;
         let (stop, ..) = play(rule, &opposite, start, all, 60);

@@ -35,8 +35,9 @@
 //! covered by that.
 //!
 //! **Landing.** Above the floor nobody is content yet. When everybody is within 2δ of their target
-//! loss the slack is halved, though never below what predictions have just missed by, and as soon as
-//! one step can bring everybody to it, that step is taken:
+//! loss the slack is halved, though never below what predictions have just missed by, nor at all where
+//! losses or gradients are sampled; and as soon as one step can bring everybody to it, that step is
+//! taken:
 //!
 //! ```text
 //! minimise ‖s‖²  subject to  F_m + ⟨g_m, s⟩ + ½H‖s‖² ≤ ε_m  for every agent m still in
@@ -73,7 +74,7 @@ use super::{
     safety,
 };
 use crate::memory::inside::is_default;
-use crate::{Error, Vector, linalg};
+use crate::{Error, Loss, Vector, linalg};
 use cuts::Cuts;
 use doubt::Doubt;
 use region::Region;
@@ -311,20 +312,30 @@ impl Retain {
         // Whether everybody who is still in was heard, now or earlier; and at these weights.
         let known = silent.len() >= round.reports.absent();
         let present = known && silent.iter().all(|line| floors.since[*line] == 0.0);
+        // Samples miss however short the step is, so with them the slack is not halved.
+        let sampled = reports.iter().any(|report| {
+            report.gradient.is_none() || matches!(report.loss(), Some(Loss::Sampled { .. }))
+        });
+        let smallest = (self.delta * SMALLEST_SLACK).max(self.memory.region.short);
         let mut is_far = self.far(&floors);
         let near = !is_far.contains(&true);
         if self.landing && self.memory.least.is_none() && (near || self.memory.delta.is_some()) {
             if known && self.land(&mut floors, trusting, step, &mut decision) {
                 return Ok(decision);
             }
-            let smallest = (self.delta * SMALLEST_SLACK).max(self.memory.region.short);
-            while present && !is_far.contains(&true) && self.slack() > smallest {
+            while present && !sampled && !is_far.contains(&true) && self.slack() > smallest {
                 self.memory.delta = Some((self.slack() / 2.0).max(smallest));
                 is_far = self.far(&floors);
             }
         }
         if !is_far.contains(&true) {
-            if present {
+            // A slack that only the last misses keep from shrinking may shrink after a round in which
+            // nothing moves, and so nothing misses.
+            let waits = self.landing
+                && !sampled
+                && self.memory.least.is_none()
+                && smallest > self.delta * SMALLEST_SLACK;
+            if present && !waits {
                 decision.stop = Some(match self.memory.least {
                     None => StopReason::Settled,
                     Some(_) => StopReason::Unrealizable,
