@@ -16,8 +16,9 @@
 use crate::numerics::slabs::{Bundle, Slab};
 use crate::{AgentId, Error, Report, Reports, Standing, Vector, linalg};
 
-/// Softening of aims that cannot be met together.
-const RIDGE: f64 = 1e-6;
+/// Softening of aims that cannot be met together. With much less, the compromise may be very far
+/// away; with much more, it hardly moves.
+const RIDGE: f64 = 0.1;
 /// Which shares of what was asked are tried before the aims are softened.
 const SHARES: [f64; 4] = [1.0, 0.5, 0.25, 0.1];
 /// An aim is met well enough within this share of what it asks for, or of the slack.

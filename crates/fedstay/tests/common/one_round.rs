@@ -1,4 +1,5 @@
 //! A server that takes made-up reports: losses and gradients as numbers.
+#![allow(dead_code)]
 
 use fedstay::{AgentId, Report, Reports, Rule, Server, Vector};
 

@@ -1,8 +1,11 @@
 //! A bounded answer to one agent that lies.
 //!
-//! * **A cap.** For aims and floors a loss counts as at most ten times the agent's first loss and ten
-//!   times the median: both now and at the beginning. A smaller loss still is a valid cut, so nothing
-//!   that is proved is lost; an honest agent with a larger loss is only asked for less at a time.
+//! * **A cap.** For aims and floors a loss counts as at most ten times the median of everybody's
+//!   first loss, whatever its own first loss was. A smaller loss still is a valid cut, so nothing that
+//!   is proved is lost; an honest agent with a larger loss is only asked for less at a time.
+//! * **Heed.** An agent whose loss does not fall, though the last step promised it, is asked for half
+//!   as much of its way the next time, and for twice as much when it does. (Where there is a trust
+//!   region, that does the same for all.)
 //! * **A bench.** Where aims and floors cannot be met together, and for some rounds the median agent
 //!   has not come nearer to its target, each agent of the contradiction is left out in turn. If the
 //!   others can then be served, the one without which the step is shortest is benched: it is no
@@ -19,6 +22,10 @@ use std::collections::BTreeMap;
 
 /// A loss counts as at most this many times what is usual.
 const MOST: f64 = 10.0;
+/// Below this share of what was promised, an agent is asked for less …
+const POOR: f64 = 0.1;
+/// … but not for less than this share of its way.
+const LEAST_HEED: f64 = 1e-3;
 /// The fewest agents of whom one can be called unusual.
 const FEWEST_TO_CAP: usize = 3;
 /// The fewest agents of whom one may be benched.
@@ -41,6 +48,9 @@ pub(super) struct Doubt {
     idle: u32,
     #[serde(default, skip_serializing_if = "is_default")]
     benched: Option<AgentId>,
+    /// What share of its way an agent is asked for, where that is less than all of it.
+    #[serde(default, with = "pairs", skip_serializing_if = "BTreeMap::is_empty")]
+    heed: BTreeMap<AgentId, f64>,
 }
 
 impl Doubt {
@@ -58,21 +68,38 @@ impl Doubt {
         if heard < FEWEST_TO_CAP {
             return Vec::new();
         }
-        let usual_first = median(self.first.values().copied().collect());
-        let usual = usual_first.max(median(floors.loss[..heard].to_vec()));
-        if !(usual > 0.0) {
+        let usual = median(self.first.values().copied().collect());
+        if usual.is_nan() || usual <= 0.0 {
             return Vec::new();
         }
+        let most = MOST * usual;
         let mut capped = Vec::new();
         for line in 0..heard {
-            let own = self.first[&floors.agent[line]].max(usual_first);
-            let most = MOST * own.min(usual);
             if floors.loss[line] > most {
                 floors.loss[line] = most;
                 capped.push(floors.agent[line]);
             }
         }
         capped
+    }
+
+    /// What share of its way an agent is asked for.
+    pub(super) fn heed(&self, agent: AgentId) -> f64 {
+        self.heed.get(&agent).copied().unwrap_or(1.0)
+    }
+
+    /// Compares an agent's loss with what the last step promised it.
+    pub(super) fn learn(&mut self, agent: AgentId, before: f64, promised: f64, loss: f64) {
+        let heed = self.heed(agent);
+        let heed = match before - loss >= POOR * (before - promised) {
+            true => (2.0 * heed).min(1.0),
+            false => (0.5 * heed).max(LEAST_HEED),
+        };
+        if heed < 1.0 {
+            self.heed.insert(agent, heed);
+        } else {
+            self.heed.remove(&agent);
+        }
     }
 
     /// Takes note of a round's progress, and says whether it is time to doubt somebody.

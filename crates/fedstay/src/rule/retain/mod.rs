@@ -35,8 +35,9 @@
 //! covered by that.
 //!
 //! **Landing.** Above the floor nobody is content yet. When everybody is within 2δ of their target
-//! loss the slack is halved, though never below what predictions have just missed by, and as soon as
-//! one step can bring everybody to it, that step is taken:
+//! loss the slack is halved, though never below what predictions have just missed by, nor at all where
+//! losses or gradients are sampled; and as soon as one step can bring everybody to it, that step is
+//! taken:
 //!
 //! ```text
 //! minimise ‖s‖²  subject to  F_m + ⟨g_m, s⟩ + ½H‖s‖² ≤ ε_m  for every agent m still in
@@ -73,7 +74,7 @@ use super::{
     safety,
 };
 use crate::memory::inside::is_default;
-use crate::{Error, Vector, linalg};
+use crate::{Error, Loss, Vector, linalg};
 use cuts::Cuts;
 use doubt::Doubt;
 use region::Region;
@@ -233,16 +234,15 @@ impl Retain {
     /// What every line should come down to: its level, or part of the way there.
     fn aims(&self, floors: &Floors<'_>, trusting: bool) -> Vec<f64> {
         let above = LEVEL * self.slack() + self.memory.least.unwrap_or(0.0);
-        let lines = floors.loss.iter().zip(&floors.epsilon);
-        lines
-            .map(|(loss, epsilon)| {
-                let level = epsilon + above;
-                match trusting && *loss > level {
-                    true => loss - SHARE_OF_WAY * (loss - level),
-                    false => level,
-                }
-            })
-            .collect()
+        let aim = |line: usize| {
+            let (loss, level) = (floors.loss[line], floors.epsilon[line] + above);
+            let share = match trusting {
+                true => SHARE_OF_WAY,
+                false => self.memory.doubt.heed(floors.agent[line]),
+            };
+            if loss > level { loss - share * (loss - level) } else { level }
+        };
+        (0..floors.loss.len()).map(aim).collect()
     }
 
     /// Which lines of agents that are still in are far from their target loss.
@@ -287,6 +287,14 @@ impl Retain {
         let capped = self.memory.doubt.cap(&mut floors);
         let trusting = self.trusts_a_region(round);
         let slack = self.slack();
+        if !trusting {
+            for (agent, before, promised) in self.memory.region.predicted() {
+                let line = floors.agent[..reports.len()].binary_search(agent);
+                if let Some(line) = line.ok().filter(|_| promised < before) {
+                    self.memory.doubt.learn(*agent, *before, *promised, floors.loss[line]);
+                }
+            }
+        }
         let missed = self.memory.region.learn(round, &floors, slack, self.base);
 
         let everybody = Split::by(round.reports, |_| true);
@@ -304,20 +312,30 @@ impl Retain {
         // Whether everybody who is still in was heard, now or earlier; and at these weights.
         let known = silent.len() >= round.reports.absent();
         let present = known && silent.iter().all(|line| floors.since[*line] == 0.0);
+        // Samples miss however short the step is, so with them the slack is not halved.
+        let sampled = reports.iter().any(|report| {
+            report.gradient.is_none() || matches!(report.loss(), Some(Loss::Sampled { .. }))
+        });
+        let smallest = (self.delta * SMALLEST_SLACK).max(self.memory.region.short);
         let mut is_far = self.far(&floors);
         let near = !is_far.contains(&true);
         if self.landing && self.memory.least.is_none() && (near || self.memory.delta.is_some()) {
             if known && self.land(&mut floors, trusting, step, &mut decision) {
                 return Ok(decision);
             }
-            let smallest = (self.delta * SMALLEST_SLACK).max(self.memory.region.short);
-            while present && !is_far.contains(&true) && self.slack() > smallest {
+            while present && !sampled && !is_far.contains(&true) && self.slack() > smallest {
                 self.memory.delta = Some((self.slack() / 2.0).max(smallest));
                 is_far = self.far(&floors);
             }
         }
         if !is_far.contains(&true) {
-            if present {
+            // A slack that only the last misses keep from shrinking may shrink after a round in which
+            // nothing moves, and so nothing misses.
+            let waits = self.landing
+                && !sampled
+                && self.memory.least.is_none()
+                && smallest > self.delta * SMALLEST_SLACK;
+            if present && !waits {
                 decision.stop = Some(match self.memory.least {
                     None => StopReason::Settled,
                     Some(_) => StopReason::Unrealizable,
@@ -361,9 +379,11 @@ impl Retain {
         }
         if linalg::norm(Vector::F64(step)) <= 1e-12 * self.shortest_way(&floors, &is_far) {
             step.fill(0.0);
-            // While somebody may still say something new, standing still is not the end.
-            decision.stop = (present && decision.doubted.iter().all(|d| d.why == Why::Capped))
-                .then_some(StopReason::Stalled);
+            // Standing still is not the end while somebody may still say something new, somebody was
+            // benched, or the level was just raised to where everybody is.
+            let benched = decision.doubted.iter().any(|doubted| doubted.why == Why::Benched);
+            let far = self.far(&floors).contains(&true);
+            decision.stop = (present && !benched && far).then_some(StopReason::Stalled);
         }
         self.memory.region.predict(reports, &floors, step);
         decision.split = Split::by(round.reports, |index| aimed.pulls[index] > 0.0);

@@ -21,9 +21,6 @@ const SHRINK_AT_MOST: f64 = 0.3;
 /// The share of the radius that is left after a step that brought too little.
 const SHRINK: f64 = 0.7;
 
-/// How much of the largest miss is still reckoned with one round later.
-const REMEMBERED: f64 = 0.9;
-
 /// How the radius follows what a step brought, as a share of what it promised.
 struct Pace {
     /// Below this share it shrinks.
@@ -63,7 +60,7 @@ pub(super) struct Region {
     predicted: Vec<(AgentId, f64, f64)>,
     /// The strongest curvature seen along the steps so far.
     pub(super) curvature: f64,
-    /// How far below their predictions losses have been lately.
+    /// How far below their predictions losses were in the last round.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) short: f64,
 }
@@ -80,7 +77,7 @@ impl Region {
         let mut missed = Vec::new();
         let (mut danger, mut above) = (0.0f64, 0.0f64);
         let (mut descended, mut promised) = (0.0, 0.0);
-        self.short *= REMEMBERED;
+        self.short = 0.0;
         for (index, report) in round.reports.iter().enumerate() {
             let known = self.predicted.iter().find(|(agent, ..)| *agent == report.agent);
             let Some((_, before, predicted)) = known else { continue };
@@ -111,6 +108,11 @@ impl Region {
             *radius *= pace.grow;
         }
         missed
+    }
+
+    /// Every agent's loss before the last step, and what it was predicted to be after.
+    pub(super) fn predicted(&self) -> &[(AgentId, f64, f64)] {
+        &self.predicted
     }
 
     /// Shortens the base step to the radius, which is `usual` at first.

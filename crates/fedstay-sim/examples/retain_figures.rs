@@ -1,0 +1,79 @@
+//! Runs experiments on digits and prints one line for each: the figures of docs/retain.md.
+//!
+//! ```text
+//! cargo run --release -p fedstay-sim --example retain_figures -- SEEDS KEY=VALUE …
+//! ```
+//!
+//! `SEEDS` is a number of seeds, from 0. The default experiment is that of `fedstay run`. Beside what
+//! a summary says, a line has the first round at whose weights everybody was within ε + δ, for the
+//! slack δ = 0.02 of that experiment.
+
+use fedstay::{Book, Error, RoundRecord};
+use fedstay_sim::experiment::Experiment;
+use fedstay_sim::run::Trial;
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+/// The first round whose losses were all within the slack of the target.
+struct Near {
+    agents: usize,
+    within: f64,
+    first: Option<u32>,
+}
+
+impl Book for Near {
+    fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
+        let losses = &record.line.loss;
+        let all = losses.iter().all(|loss| loss.is_some_and(|loss| loss <= self.within));
+        if self.first.is_none() && losses.len() == self.agents && all {
+            self.first = Some(record.line.round);
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let seeds: u64 = arguments.next().and_then(|seeds| seeds.parse().ok()).unwrap_or(1);
+    let sets: Vec<(String, String)> = arguments
+        .map(|set| match set.split_once('=') {
+            Some((key, value)) => (key.to_owned(), value.to_owned()),
+            None => panic!("{set} is not KEY=VALUE"),
+        })
+        .collect();
+    for seed in 0..seeds {
+        let mut sets = sets.clone();
+        sets.push(("seed".to_owned(), seed.to_string()));
+        let mut text = include_str!("../../../experiments/default.toml").to_owned();
+        if sets.iter().any(|(key, _)| key == "partition.kind") {
+            // The other partitions have no q.
+            text = text.replace("q = 1.0\n", "");
+        }
+        let experiment = Experiment::parse(&text, &sets).unwrap_or_else(|error| panic!("{error}"));
+        let epsilon = sets.iter().find(|(key, _)| key == "epsilon");
+        let epsilon: f64 = epsilon.map_or(0.1, |(_, value)| value.parse().expect("a number"));
+        let mut trial = Trial::new(experiment).unwrap_or_else(|error| panic!("{error}"));
+        let begun = Instant::now();
+        let agents = trial.header().agents.len();
+        let mut near = Near { agents, within: epsilon + 0.02, first: None };
+        let summary = trial.run(&mut [&mut near]).expect("a run").expect("nobody ends it");
+        let took = begun.elapsed().as_secs_f64() / f64::from(summary.rounds.max(1));
+        let left: Vec<u32> = summary.left.iter().map(|left| left.round).collect();
+        println!(
+            "seed {seed} left {left:?} rounds {} {} {:?} near {:?} mean {:.4} worst {:.4} accuracy {} \
+             population {} {:.1} ms/round",
+            summary.rounds,
+            summary.stop.name(),
+            summary.landed,
+            near.first,
+            summary.loss.mean,
+            summary.loss.max,
+            summary.accuracy.map_or(String::new(), |a| format!("{:.3}/{:.3}", a.min, a.mean)),
+            summary
+                .population
+                .and_then(|p| p.accuracy)
+                .map_or(String::new(), |a| format!("{a:.3}")),
+            took * 1e3,
+        );
+    }
+}
