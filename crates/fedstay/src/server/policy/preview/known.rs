@@ -58,6 +58,8 @@ pub(super) struct Known {
     /// Whether that is because the nearest preview was farther away than the cap allows.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) capped: bool,
+    /// Whether for convex losses what it is shown proves that it stays.
+    pub(super) certain: bool,
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) rewind: Rewind,
 }

@@ -37,6 +37,13 @@ pub(super) struct Stage<'a> {
     pub(super) keep: bool,
 }
 
+impl Stage<'_> {
+    /// Whether an offset of this length is not sent. One that is not a number is not, either.
+    fn too_far(&self, length: f64) -> bool {
+        length.is_nan() || length > self.longest
+    }
+}
+
 /// What an agent is shown next.
 pub(super) struct Next {
     pub(super) known: Known,
@@ -80,6 +87,7 @@ impl Preview {
             height,
             stood: 0,
             capped: false,
+            certain: false,
             rewind,
         };
         let exact = matches!(report.loss(), Some(Loss::Exact(_)));
@@ -100,11 +108,11 @@ impl Preview {
             let along = along / slope.times;
             let seen = Seen { loss, epsilon, floor, norm: bare, along, way };
             let Some(going) = next.known.rewind.aim(&seen) else { return stand(next, false) };
-            if !(going.lift * bare <= stage.longest) {
+            if stage.too_far(going.lift * bare) {
                 return stand(next, true);
             }
             next.known.promised = going.promised;
-            if !going.to_server() {
+            if !going.arrives() {
                 next.personal = Some(moved(&going, report.direction, stage, gap));
             }
             return next;
@@ -112,7 +120,7 @@ impl Preview {
         let floor = floor + missed;
         if at_server < floor {
             let times = (floor - at_server) / (norm * norm);
-            let too_far = !(times * norm <= stage.longest);
+            let too_far = stage.too_far(times * norm);
             if self.by == By::Stale || too_far {
                 return stand(next, too_far && self.by != By::Stale);
             }
@@ -143,7 +151,7 @@ impl Preview {
                 let after =
                     known.at_server + linalg::dot(Vector::F64(&along), Vector::F64(stage.step));
                 let times = ((floor - after) / (known.norm * known.norm)).max(0.0);
-                if times * known.norm <= stage.longest {
+                if !stage.too_far(times * known.norm) {
                     known.at_server = after;
                     known.promised = after.max(floor);
                     Some(Personal::Shifted { times, along })
@@ -170,7 +178,7 @@ impl Preview {
                 }
             }
         };
-        let certain = self.by != By::Noise && known.promised > known.epsilon;
+        let certain = known.certain && known.promised > known.epsilon;
         Next { known, personal, certain, miss: None }
     }
 
