@@ -8,7 +8,6 @@
 //! floor_m = ε_m + δ + margin + pace·(1 − round/rounds) + what predictions about m have missed by
 //! ```
 //!
-//! (the pace's part is never more than what m has been shown already, so that it always sees progress)
 //! and what it reports about the preview is translated to `w` before the rule sees it. At the end,
 //! everyone who stayed is given `w`. Agents know this: it is a rule of the federation.
 //!
@@ -146,24 +145,11 @@ impl Preview {
         self.memory.delta.unwrap_or(self.delta)
     }
 
-    /// What every agent is kept above at last, apart from its own misses.
-    fn lowest_floor(&self, epsilon: f64) -> f64 {
-        epsilon + self.slack() + self.margin
-    }
-
-    /// The share of the pace that is left after a round.
-    fn pace_left(&self, round: u32) -> f64 {
+    /// What an agent is kept above in the round after `round`, apart from its own misses.
+    fn floor(&self, epsilon: f64, round: u32) -> f64 {
         let over = self.over.or(self.memory.rounds).unwrap_or(USUAL_ROUNDS);
-        (1.0 - f64::from(round) / f64::from(over.max(1))).max(0.0)
-    }
-
-    /// How far above its lowest floor an agent is kept in the round after `round`: as far as before or
-    /// as far as it has just been, whichever is less, and a little less than that.
-    fn height(&self, before: Option<&Known>, above: f64, round: u32) -> f64 {
-        let (now, next) = (self.pace_left(round.saturating_sub(1)), self.pace_left(round));
-        let height = before.map_or(self.pace * now, |known| known.height);
-        let height = height.min(above.max(0.0));
-        if now > 0.0 { height * next / now } else { 0.0 }
+        let left = (1.0 - f64::from(round) / f64::from(over.max(1))).max(0.0);
+        epsilon + self.slack() + self.margin + self.pace * left
     }
 
     /// Forgets agents that left.

@@ -66,9 +66,7 @@ impl Preview {
             }
             missed = missed.max(by);
         }
-        let lowest = self.lowest_floor(epsilon);
-        let height = self.height(before.as_ref(), loss - lowest, stage.round.number);
-        let floor = lowest + height;
+        let floor = self.floor(epsilon, stage.round.number);
         let (stood, mut rewind) =
             before.map(|known| (known.stood, known.rewind)).unwrap_or_default();
         let by_cut = self.cuts(report);
@@ -84,7 +82,6 @@ impl Preview {
             promised: at_server,
             norm,
             missed,
-            height,
             stood: 0,
             capped: false,
             certain: false,
@@ -143,8 +140,7 @@ impl Preview {
         shown: Option<Personal>,
         stage: &Stage<'_>,
     ) -> Next {
-        known.height = self.height(Some(&known), known.height, stage.round.number);
-        let floor = self.lowest_floor(known.epsilon) + known.height + known.missed;
+        let floor = self.floor(known.epsilon, stage.round.number) + known.missed;
         let weights = stage.round.weights;
         let personal = match shown {
             Some(Personal::Shifted { times: before, along }) => {
