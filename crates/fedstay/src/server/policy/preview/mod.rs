@@ -55,7 +55,7 @@ use crate::memory::inside::is_default;
 use crate::rule::{Decision, Facts, Round};
 use crate::server::Personal;
 use crate::{AgentId, Error, Report, Reports};
-use known::{Known, PreviewMemory, Slope};
+use known::{PreviewMemory, Slope};
 use rewind::Rewind;
 use serde::{Deserialize, Serialize};
 
