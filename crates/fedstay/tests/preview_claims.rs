@@ -179,7 +179,7 @@ fn every_round_with_a_cut_above_its_level_comes_nearer_by_the_slack_over_the_slo
         assert_eq!(short, 0, "problem {seed}: the level step always comes that much nearer");
         assert!(f64::from(above) <= bound, "problem {seed}: {above} rounds, {bound} promised");
         rounds_above += above;
-        slow += count(Mean::default().into(), 1e-3).1;
+        slow += count(Mean::default().into(), 1e-9).1;
     }
     assert!(rounds_above >= 60, "{rounds_above}");
     assert!(slow > 1000, "small averaging steps do not come that much nearer: {slow}");
