@@ -310,7 +310,7 @@ fn run(
 }
 
 #[test]
-fn the_problems_that_no_single_broadcast_solves_keep_everybody_and_level_ends_content() {
+fn the_problems_that_no_single_broadcast_solves_keep_everybody() {
     for problem in [
         Problem::Observation3(Observation3::default()),
         Problem::Observation4(Observation4::default()),
@@ -325,8 +325,14 @@ fn the_problems_that_no_single_broadcast_solves_keep_everybody_and_level_ends_co
             let kept = run(&instance, rule, policy, &threshold, 5000);
             assert_eq!(kept.left, [], "{problem:?} under {name}");
             assert_eq!(kept.guarantee, Some(Guarantee::Certified), "{problem:?} under {name}");
-            // Averaging keeps everybody too, but need not end where all are content.
-            assert!(kept.everybody_content || name != "level", "{problem:?}: {:?}", kept.loss);
+            // Observation 4 has kinks: from its side of the strip an agent cannot see the other, so
+            // its cuts bring nobody back, and nothing is certified about what is delivered.
+            match &problem {
+                Problem::Observation3(_) => {
+                    assert!(kept.everybody_content, "{name}: {:?}", kept.loss)
+                }
+                _ => assert_ne!(kept.landed, Some(Landing::Certified), "{name}"),
+            }
         }
     }
 }
