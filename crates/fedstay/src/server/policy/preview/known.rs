@@ -51,13 +51,13 @@ pub(super) struct Known {
     pub(super) norm: f64,
     /// How far below their prediction its losses have been lately.
     pub(super) missed: f64,
-    /// How far above its lowest floor it is kept, for the pace.
-    pub(super) height: f64,
     /// For how many rounds in a row it has been shown the same.
     pub(super) stood: u32,
     /// Whether that is because the nearest preview was farther away than the cap allows.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) capped: bool,
+    /// Whether for convex losses what it is shown proves that it stays.
+    pub(super) certain: bool,
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) rewind: Rewind,
 }

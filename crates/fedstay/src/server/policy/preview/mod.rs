@@ -8,7 +8,6 @@
 //! floor_m = ε_m + δ + margin + pace·(1 − round/rounds) + what predictions about m have missed by
 //! ```
 //!
-//! (the pace's part is never more than what m has been shown already, so that it always sees progress)
 //! and what it reports about the preview is translated to `w` before the rule sees it. At the end,
 //! everyone who stayed is given `w`. Agents know this: it is a rule of the federation.
 //!
@@ -44,6 +43,7 @@ mod landing;
 mod offset;
 mod path;
 mod rewind;
+mod round;
 mod showing;
 mod translation;
 
@@ -52,24 +52,18 @@ pub(crate) use translation::Translation;
 use super::Wrap;
 use crate::list::Origin;
 use crate::memory::inside::is_default;
-use crate::rule::{Decision, Facts, Landing, Round, Split, StopReason};
-use crate::server::{Personal, Shown};
-use crate::{AgentId, Error, Report, Reports, Standing, Vector, linalg};
-use arrival::Arrival;
-use known::{Known, PreviewMemory, Slope};
-use offset::Offset;
+use crate::rule::{Decision, Facts, Round};
+use crate::server::Personal;
+use crate::{AgentId, Error, Report, Reports};
+use known::{PreviewMemory, Slope};
 use rewind::Rewind;
 use serde::{Deserialize, Serialize};
-use showing::{Heard, Stage};
-use std::collections::BTreeMap;
 
 pub(super) const ORIGIN: Origin = Origin {
     about: "let the model move freely; show those about to be content the nearest model they are not content with",
     reference: "this project, after Karimireddy et al., arXiv 2207.04557",
 };
 
-/// While landing the slack may fall to this share of δ.
-const SMALLEST_SLACK: f64 = 1e-9;
 /// The rounds over which `pace` falls, if nobody says how many there are.
 const USUAL_ROUNDS: u32 = 1000;
 
@@ -151,24 +145,11 @@ impl Preview {
         self.memory.delta.unwrap_or(self.delta)
     }
 
-    /// What every agent is kept above at last, apart from its own misses.
-    fn lowest_floor(&self, epsilon: f64) -> f64 {
-        epsilon + self.slack() + self.margin
-    }
-
-    /// The share of the pace that is left after a round.
-    fn pace_left(&self, round: u32) -> f64 {
+    /// What an agent is kept above in the round after `round`, apart from its own misses.
+    fn floor(&self, epsilon: f64, round: u32) -> f64 {
         let over = self.over.or(self.memory.rounds).unwrap_or(USUAL_ROUNDS);
-        (1.0 - f64::from(round) / f64::from(over.max(1))).max(0.0)
-    }
-
-    /// How far above its lowest floor an agent is kept in the round after `round`: as far as before or
-    /// as far as it has just been, whichever is less, and a little less than that.
-    fn height(&self, before: Option<&Known>, above: f64, round: u32) -> f64 {
-        let (now, next) = (self.pace_left(round.saturating_sub(1)), self.pace_left(round));
-        let height = before.map_or(self.pace * now, |known| known.height);
-        let height = height.min(above.max(0.0));
-        if now > 0.0 { height * next / now } else { 0.0 }
+        let left = (1.0 - f64::from(round) / f64::from(over.max(1))).max(0.0);
+        epsilon + self.slack() + self.margin + self.pace * left
     }
 
     /// Forgets agents that left.
@@ -197,15 +178,6 @@ impl Preview {
         let known = self.memory.agents.get(&report.agent);
         let rewind = known.map_or(&fresh, |known| &known.rewind);
         Slope::new(report, (!self.cuts(report)).then_some(rewind))
-    }
-}
-
-/// The loss that a careful server plans with, and the target loss.
-fn open(report: &Report<'_>) -> Result<(f64, f64), Error> {
-    report.exact_loss("preview")?;
-    match report.standing {
-        Standing::Open { loss, epsilon } => Ok((loss.cautious(), epsilon)),
-        Standing::Private { .. } => unreachable!("it has an exact loss"),
     }
 }
 
@@ -255,94 +227,7 @@ impl Wrap for Preview {
         step: &mut [f64],
         decision: &mut Decision,
     ) -> Result<(), Error> {
-        let mut heard = Vec::with_capacity(round.reports.len());
-        for report in round.reports.iter() {
-            heard.push((report, open(report)?));
-        }
-        let mut arrival = Arrival::new(self.smoothness, self.slack());
-        let mut gap = Offset::new(step);
-        for (report, standing) in &heard {
-            gap.from(round.weights, step, self.memory.personal_of(report.agent));
-            arrival.look(report, self.slope(report), *standing, &gap.way);
-        }
-        let some_silent = round.reports.absent() > 0;
-        if some_silent {
-            arrival.unheard();
-        }
-        if self.until == Until::Content && decision.stop.is_none() {
-            arrival.come_down(step);
-        }
-        let mut gap = Offset::new(step);
-        self.memory.travelled += gap.step;
-        let stage = Stage {
-            round,
-            step,
-            longest: self.cap * self.memory.travelled,
-            // Whoever may be silent next needs its gradient kept.
-            keep: some_silent,
-        };
-        self.forget(round.reports.goodbyes());
-        let mut own: BTreeMap<AgentId, Personal> =
-            std::mem::take(&mut self.memory.personal).into_iter().collect();
-        let mut agents = std::mem::take(&mut self.memory.agents);
-        let (mut next, mut shown, mut missed) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut certain, mut held) = (true, Vec::new());
-        for (report, (loss, epsilon)) in heard {
-            let before = agents.remove(&report.agent);
-            let own = own.remove(&report.agent).or_else(|| match before {
-                None => self.memory.first.clone(),
-                Some(_) => None,
-            });
-            gap.from(round.weights, step, own.as_ref());
-            if let Some(own) = own.as_ref().filter(|own| own.differs()) {
-                let rewind = before.as_ref().map(|known| &known.rewind);
-                let fresh = Rewind::default();
-                let rewind = (!self.cuts(report)).then(|| rewind.unwrap_or(&fresh));
-                let slope = Slope::new(report, rewind);
-                let offset = offset::of(own, round.weights);
-                shown.push(line(report.agent, (loss, slope), before.as_ref(), &offset));
-            }
-            let heard = Heard { report, loss, epsilon, before, shown: own };
-            let coming = self.after(heard, &stage, &gap);
-            missed.extend(coming.miss);
-            held.push(coming.personal.as_ref().is_some_and(Personal::differs));
-            next.push((report.agent, coming));
-        }
-        let strangers = round.reports.absent() > agents.len();
-        for (agent, known) in agents {
-            next.push((agent, self.unheard(known, own.remove(&agent), &stage)));
-        }
-        next.sort_by_key(|(agent, _)| *agent);
-        self.await_newcomers(strangers, round);
-        // Nothing is known about agents that are shown the server's weights before they were heard.
-        certain &= !strangers || self.memory.first.is_some();
-        for (agent, coming) in next {
-            certain &= coming.certain;
-            self.memory.agents.insert(agent, coming.known);
-            let same = self.memory.first.is_some().then_some(Personal::Same);
-            let personal = coming.personal.or(same);
-            self.memory.personal.extend(personal.map(|personal| (agent, personal)));
-        }
-        // Only a proof needs less slack than was asked for.
-        let finer = self.smoothness.is_some() && self.slack() > self.delta * SMALLEST_SLACK;
-        if arrival.below && finer {
-            self.memory.delta = Some(self.slack() / 2.0);
-        }
-        decision.kept = Some(certain);
-        decision.shown = shown;
-        decision.missed = Some(missed);
-        decision.split = Split::by(round.reports, |index| held[index]);
-        let arrived = arrival.verdict();
-        let enough = match self.smoothness {
-            Some(_) => arrived == Landing::Certified,
-            None => arrived != Landing::No,
-        };
-        if decision.stop.is_none() && self.until == Until::Content && enough {
-            decision.stop = Some(StopReason::Landed);
-        }
-        let last = self.memory.rounds == Some(round.number) || decision.stop.is_some();
-        decision.landed = Some(if last { arrived } else { Landing::No });
-        Ok(())
+        self.take_round(round, step, decision)
     }
 
     fn heard_nobody(&mut self, round: &Round<'_>) -> Result<(), Error> {
@@ -350,21 +235,5 @@ impl Wrap for Preview {
         let strangers = round.reports.absent() > self.memory.agents.len();
         self.await_newcomers(strangers, round);
         Ok(())
-    }
-}
-
-/// What an agent was shown in this round, for the record.
-fn line(
-    agent: AgentId,
-    (loss, slope): (f64, Slope<'_>),
-    before: Option<&Known>,
-    offset: &[f64],
-) -> Shown {
-    Shown {
-        agent,
-        distance: linalg::norm(Vector::F64(offset)),
-        real: translation::estimate(loss, slope.along(offset)),
-        stood: before.map_or(0, |known| known.stood),
-        capped: before.is_some_and(|known| known.capped),
     }
 }

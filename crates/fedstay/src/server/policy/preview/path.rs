@@ -23,7 +23,8 @@ const LEAST_KEPT: f64 = 1e-3;
 /// By how much a path's mean direction shrinks if its first loss is `scale` times as large, where it
 /// keeps the share `kept` of the gradient at its start.
 pub(super) fn shrink(kept: f64, scale: f64) -> f64 {
-    if !(kept < STRAIGHT) || scale >= 1.0 {
+    let bends = kept < STRAIGHT;
+    if !bends || scale >= 1.0 {
         return scale;
     }
     let x = steepness(kept.max(LEAST_KEPT));

@@ -97,7 +97,7 @@ pub(super) struct Move {
 
 impl Move {
     /// Whether it leads to the server's weights themselves.
-    pub(super) fn to_server(&self) -> bool {
+    pub(super) fn arrives(&self) -> bool {
         self.share >= 1.0 && self.lift == 0.0
     }
 }
@@ -126,7 +126,7 @@ impl Rewind {
     pub(super) fn aim(&mut self, seen: &Seen) -> Option<Move> {
         let Seen { loss, epsilon, floor, norm, along, way } = *seen;
         let square = norm * norm;
-        if !(square > 0.0) {
+        if square.is_nan() || square <= 0.0 {
             self.last = None;
             return None;
         }
@@ -169,9 +169,9 @@ mod tests {
     #[test]
     fn far_from_its_floor_an_agent_is_shown_the_servers_weights() {
         let next = Rewind::default().aim(&seen(3.0, -0.1, 0.1)).unwrap();
-        assert!(next.to_server(), "{next:?}");
+        assert!(next.arrives(), "{next:?}");
         let next = Rewind::default().aim(&seen(0.31, -0.1, 0.1)).unwrap();
-        assert!(!next.to_server() && next.share < 1.0 && next.lift > 0.0, "{next:?}");
+        assert!(!next.arrives() && next.share < 1.0 && next.lift > 0.0, "{next:?}");
         assert!((0.25..=0.31).contains(&next.promised), "{next:?}");
     }
 
@@ -200,7 +200,7 @@ mod tests {
         let (mut rewind, mut loss) = (Rewind::default(), 8.0);
         for _ in 0..40 {
             let next = rewind.aim(&seen(loss, -0.02, 0.02)).unwrap();
-            assert!(next.to_server());
+            assert!(next.arrives());
             loss -= 7.0 * 0.02;
             rewind.learn(loss);
         }

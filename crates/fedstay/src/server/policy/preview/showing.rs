@@ -37,6 +37,13 @@ pub(super) struct Stage<'a> {
     pub(super) keep: bool,
 }
 
+impl Stage<'_> {
+    /// Whether an offset of this length is not sent. One that is not a number is not, either.
+    fn too_far(&self, length: f64) -> bool {
+        length.is_nan() || length > self.longest
+    }
+}
+
 /// What an agent is shown next.
 pub(super) struct Next {
     pub(super) known: Known,
@@ -59,9 +66,7 @@ impl Preview {
             }
             missed = missed.max(by);
         }
-        let lowest = self.lowest_floor(epsilon);
-        let height = self.height(before.as_ref(), loss - lowest, stage.round.number);
-        let floor = lowest + height;
+        let floor = self.floor(epsilon, stage.round.number);
         let (stood, mut rewind) =
             before.map(|known| (known.stood, known.rewind)).unwrap_or_default();
         let by_cut = self.cuts(report);
@@ -77,9 +82,9 @@ impl Preview {
             promised: at_server,
             norm,
             missed,
-            height,
             stood: 0,
             capped: false,
+            certain: false,
             rewind,
         };
         let exact = matches!(report.loss(), Some(Loss::Exact(_)));
@@ -100,11 +105,11 @@ impl Preview {
             let along = along / slope.times;
             let seen = Seen { loss, epsilon, floor, norm: bare, along, way };
             let Some(going) = next.known.rewind.aim(&seen) else { return stand(next, false) };
-            if !(going.lift * bare <= stage.longest) {
+            if stage.too_far(going.lift * bare) {
                 return stand(next, true);
             }
             next.known.promised = going.promised;
-            if !going.to_server() {
+            if !going.arrives() {
                 next.personal = Some(moved(&going, report.direction, stage, gap));
             }
             return next;
@@ -112,7 +117,7 @@ impl Preview {
         let floor = floor + missed;
         if at_server < floor {
             let times = (floor - at_server) / (norm * norm);
-            let too_far = !(times * norm <= stage.longest);
+            let too_far = stage.too_far(times * norm);
             if self.by == By::Stale || too_far {
                 return stand(next, too_far && self.by != By::Stale);
             }
@@ -135,15 +140,14 @@ impl Preview {
         shown: Option<Personal>,
         stage: &Stage<'_>,
     ) -> Next {
-        known.height = self.height(Some(&known), known.height, stage.round.number);
-        let floor = self.lowest_floor(known.epsilon) + known.height + known.missed;
+        let floor = self.floor(known.epsilon, stage.round.number) + known.missed;
         let weights = stage.round.weights;
         let personal = match shown {
             Some(Personal::Shifted { times: before, along }) => {
                 let after =
                     known.at_server + linalg::dot(Vector::F64(&along), Vector::F64(stage.step));
                 let times = ((floor - after) / (known.norm * known.norm)).max(0.0);
-                if times * known.norm <= stage.longest {
+                if !stage.too_far(times * known.norm) {
                     known.at_server = after;
                     known.promised = after.max(floor);
                     Some(Personal::Shifted { times, along })
@@ -170,7 +174,7 @@ impl Preview {
                 }
             }
         };
-        let certain = self.by != By::Noise && known.promised > known.epsilon;
+        let certain = known.certain && known.promised > known.epsilon;
         Next { known, personal, certain, miss: None }
     }
 
