@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core
+from .buffers import averaged, packed, unpacked
 from .callbacks import Callback, Progress, describe, tell
 from .engine import Assessed, Gathered, Member
 from .policies import PolicyLike
@@ -252,30 +252,6 @@ class LocalAgents:
         }
         self.buffers = {name: unpacked(text) for name, text in state.get("buffers", {}).items()}
         self.scale.recall(state)
-
-
-def packed(array: NDArray[Any]) -> list[Any]:
-    """An array on its way into a checkpoint, bit for bit."""
-    return [str(array.dtype), list(array.shape), b64encode(array.tobytes()).decode()]
-
-
-def unpacked(packed: Sequence[Any]) -> NDArray[Any]:
-    """An array from a checkpoint."""
-    dtype, shape, text = packed
-    return np.frombuffer(b64decode(text), dtype).reshape(shape).copy()
-
-
-def averaged(buffers: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
-    """What agents' models keep beside their weights, made one: the mean of numbers, and the median
-    of counters, which no single agent can carry away."""
-    made = {}
-    for name, first in buffers[0].items():
-        every = np.stack([own[name] for own in buffers])
-        if first.dtype.kind == "f":
-            made[name] = np.asarray(every.mean(axis=0, dtype=np.float64), first.dtype)
-        else:
-            made[name] = np.asarray(np.sort(every, axis=0)[(len(every) - 1) // 2])
-    return made
 
 
 def descended(agent: Agent, weights: NDArray[Any], steps: int, rate: float) -> float:
