@@ -168,12 +168,13 @@ def main():
     parser.add_argument("--out", type=Path, required=True, help="where finished runs are kept")
     parser.add_argument("--seeds", type=int, nargs="+", default=list(range(5)))
     parser.add_argument("--rounds", type=int, default=45)
+    parser.add_argument("--rows", nargs="+", choices=list(ROWS), default=list(ROWS))
     given = parser.parse_args()
     torch.set_num_threads(1)
     given.out.mkdir(parents=True, exist_ok=True)
     done = {}
     for seed in given.seeds:
-        for row in ROWS:
+        for row in given.rows:
             for column in COLUMNS:
                 name = f"{row}-{column}-{seed}-{given.rounds}".replace(" ", "_").replace(",", "")
                 path = given.out / f"{name}.json"

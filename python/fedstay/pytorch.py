@@ -156,7 +156,9 @@ class TorchAgent:
         total, count = 0.0, 0
         self.model.eval()
         self.model.zero_grad()
-        with torch.set_grad_enabled(gradient):
+        # A loader that shuffles must not change in which order numbers are added up.
+        with torch.random.fork_rng(), torch.set_grad_enabled(gradient):
+            torch.manual_seed(0)
             for batch in self.data:
                 value, size = self._value(batch), len(labels(batch))
                 if gradient:
@@ -184,7 +186,7 @@ class TorchAgent:
 
         right, count = 0, 0
         self.model.eval()
-        with torch.no_grad():
+        with torch.random.fork_rng(), torch.no_grad():
             for batch in self.data if self.test is None else self.test:
                 inputs, wanted = pair(batch, self._device())
                 right += int((self.model(inputs).argmax(1) == wanted).sum())
@@ -214,7 +216,8 @@ class TorchAgent:
         if not any(value.is_floating_point() for value in self.model.buffers()):
             return
         self.model.train()
-        with torch.no_grad():
+        with torch.random.fork_rng(), torch.no_grad():
+            torch.manual_seed(0)
             for batch in self.data:
                 self._value(batch)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core
+from .buffers import averaged, packed, unpacked
 from .callbacks import Callback, Progress, describe, tell
 from .engine import Assessed, Gathered, Member
 from .policies import PolicyLike
@@ -168,8 +168,9 @@ class LocalAgents:
         seed = int.from_bytes(hashlib.sha256(f"{self._seed}/{round}/{index}".encode()).digest()[:4])
         trained = work(sent, seed=seed) if callable(work) else None
         if self.buffers:
-            if trained is None:
-                agent.follow()  # type: ignore[attr-defined]
+            follow = getattr(agent, "follow", None)
+            if trained is None and callable(follow):
+                follow()
             kept.append(agent.buffers())  # type: ignore[attr-defined]
         if trained is None:
             return None
@@ -253,30 +254,6 @@ class LocalAgents:
         self.scale.recall(state)
 
 
-def packed(array: NDArray[Any]) -> list[Any]:
-    """An array on its way into a checkpoint, bit for bit."""
-    return [str(array.dtype), list(array.shape), b64encode(array.tobytes()).decode()]
-
-
-def unpacked(packed: Sequence[Any]) -> NDArray[Any]:
-    """An array from a checkpoint."""
-    dtype, shape, text = packed
-    return np.frombuffer(b64decode(text), dtype).reshape(shape).copy()
-
-
-def averaged(buffers: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
-    """What agents' models keep beside their weights, made one: the mean of numbers, and the median
-    of counters, which no single agent can carry away."""
-    made = {}
-    for name, first in buffers[0].items():
-        every = np.stack([own[name] for own in buffers])
-        if first.dtype.kind == "f":
-            made[name] = np.asarray(every.mean(axis=0, dtype=np.float64), first.dtype)
-        else:
-            made[name] = np.asarray(np.sort(every, axis=0)[(len(every) - 1) // 2])
-    return made
-
-
 def descended(agent: Agent, weights: NDArray[Any], steps: int, rate: float) -> float:
     """An agent's loss after this many gradient steps of its own."""
     weights = weights.copy()
@@ -290,7 +267,7 @@ def simulate(
     rule: RuleLike,
     *,
     weights: Any = None,
-    step_size: float = 1.0,
+    step_size: float | None = None,
     rounds: int = 300,
     epsilon: float | Sequence[float] | None = None,
     behaviour: Any = "threshold",
@@ -314,8 +291,8 @@ def simulate(
         Where training starts. Agents receive the weights in its dtype; the server keeps float64.
         Not needed for `fedstay.TorchAgent`s: they start from the first one's module.
     step_size : float
-        The server's step size. For agents that train by themselves the mean of their models is
-        1.0; it then is how far the server follows them.
+        The server's step size. Agents that all train by themselves need none: under averaging their
+        models are averaged as they are, whatever it is.
     epsilon : float or list
         The loss at which an agent leaves, unless it has its own `epsilon`; the rule's if not given.
     behaviour : str or dict
@@ -355,6 +332,12 @@ def simulate(
         if not callable(begin):
             raise _core.Error("`weights` is missing: where training starts")
         weights = begin()
+    if step_size is None:
+        if not all(getattr(agent, "trains", False) for agent in listed):
+            raise _core.Error(
+                "`step_size` is missing: how far the server follows the agents' gradients"
+            )
+        step_size = 1.0
     start = np.asarray(weights)
     dtype = start.dtype if start.dtype == np.float32 else np.dtype(np.float64)
     usual = epsilon if epsilon is not None else usual_epsilon(rule)

@@ -10,7 +10,7 @@ import fedstay
 import pytest
 from fedstay import _core
 
-GUIDE = Path(__file__).parents[2] / "docs" / "python.md"
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 def documented():
@@ -48,8 +48,9 @@ def test_there_are_examples():
     }
 
 
-def test_the_guide():
-    run("docs/python.md", GUIDE.read_text())
+@pytest.mark.parametrize("guide", ["python.md", "flower.md"])
+def test_the_guide(guide):
+    run(f"docs/{guide}", (DOCS / guide).read_text())
 
 
 def run(name, text):

@@ -66,6 +66,31 @@ def test_a_run_is_the_simulation_bit_for_bit(federation, simulated, tmp_path):
     federation.undisturbed = out
 
 
+def test_nodes_are_sent_previews_of_their_own(federation, tmp_path):
+    """Four rounds, with the server app killed once, after it has sent somebody a preview."""
+    out = tmp_path / "preview"
+    options = {"out": out, "rounds": ROUNDS, "timeout": 300.0, "policy": "preview"}
+    federation.start_run(**options)
+    wait_until(lambda: rounds_in(out) >= 3, 300, "the third round")
+    assert federation.kill_server_app()
+    wait_until(lambda: not federation.ours("flwr-serverapp"), 60, "its death")
+    run = federation.start_run(**options)
+    assert federation.finish(run, out, 900) == "finished:completed", federation.log("superlink")
+    kept = fedstay.read(out)
+    here = fedstay.simulate(
+        agents(),
+        "fedavg",
+        weights=START,
+        step_size=STEP_SIZE,
+        rounds=ROUNDS,
+        policy="preview",
+        on="bowls",
+    )
+    assert kept.left == [] and any(line.get("shown") for line in kept.lines)
+    assert kept.lines == here.lines
+    assert np.load(out / "weights.npy").tobytes() == here.weights.tobytes()
+
+
 def test_a_server_app_killed_at_random_moments_goes_on_to_the_same_bytes(federation, tmp_path):
     """SIGKILL at any moment of the app's life: while it starts, between rounds, inside one, at the
     end. A run is killed until it gets through, at most eight times."""

@@ -126,7 +126,7 @@ def test_a_node_that_comes_back_under_another_number_does_not_see_the_model_itse
 
 
 @pytest.mark.parametrize("exact", [True, False])
-def test_a_mod_reports_the_gradient_at_what_was_received(exact):
+def test_a_mod_reports_the_gradient_at_what_was_received(exact, tmp_path):
     """Local training by five steps; with the gradient previews are made by cut, else by rewind."""
 
     def mine(message, context):
@@ -151,7 +151,7 @@ def test_a_mod_reports_the_gradient_at_what_was_received(exact):
     grid = Nodes("abc", app)
     for context in grid.contexts.values():
         context.node_config["epsilon"] = agents()[agent_name(context)].epsilon
-    strategy = FedStay(evaluate_at_end=False)
+    strategy = FedStay(evaluate_at_end=False, out=tmp_path / "run")
     result = start(strategy, grid, rounds=8)
     assert result.left == []
     shown = [one for line in result.lines for one in line.get("shown", [])]
@@ -159,6 +159,16 @@ def test_a_mod_reports_the_gradient_at_what_was_received(exact):
     held = {one["agent"] for one in shown}
     assert held == {1} if exact else 1 in held
     assert strategy.kept.rounds["train"][8]["a"] == {"num-examples": 7.0, "train_loss": 0.5}
+    kept = (tmp_path / "run" / "client-metrics.jsonl").read_text().splitlines()
+    assert len(kept) == 8 and '"train_loss": 0.5' in kept[0]
+
+
+def test_a_step_size_is_chosen_by_somebody(caplog):
+    with pytest.raises(fedstay.Error, match="`step_size` is missing"):
+        fedstay.simulate(agents(), "fedavg", weights=START)
+    with caplog.at_level("WARNING", "flwr"):
+        start(FedStay(), Nodes("abc", bowl_app()), rounds=2)
+    assert caplog.text.count("was not given a `step_size`") == 1
 
 
 def test_a_policy_needs_an_engine_that_can_send_personal_weights():

@@ -10,7 +10,7 @@ from flwr.app import Array, ArrayRecord
 from numpy.typing import NDArray
 
 from .._core import Error
-from ..simulation import averaged, packed, unpacked
+from ..buffers import averaged, packed, unpacked
 
 #: The record in which server and agents talk to each other.
 RECORD = "fedstay"

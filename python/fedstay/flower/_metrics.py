@@ -58,6 +58,7 @@ class Kept:
             "train": {},
             "evaluate": {},
         }
+        self.folder: Path | None = None
         self.path: Path | None = None
 
     def open(self, folder: Path | None, last: int) -> None:
@@ -86,6 +87,8 @@ class Kept:
         """Keeps what clients sent in a round."""
         if not told:
             return
+        if self.path is None:
+            self.open(self.folder, round - 1)
         self.rounds[kind][round] = told
         if self.path is not None:
             with self.path.open("a") as file:

@@ -106,6 +106,8 @@ class Reader:
     max_reach: float
     max_ratio: float
     layout: Layout | None = None
+    #: Whether a step size was chosen, for agents that report gradients instead of training.
+    expects_gradients: bool = True
 
     def read(
         self,
@@ -228,6 +230,10 @@ class Reader:
                 moved = sent - direction.astype(np.float64)
                 moved /= self.step_size if reach is None else reach
                 direction = moved.astype(self.layout.dtype)
+        elif not self.expects_gradients:
+            self.expects_gradients = True
+            log(WARNING, "fedstay: agent %s reports a gradient and no trained weights, and FedStay was not "
+                "given a `step_size`: the server follows gradients with step size 1", who)  # fmt: skip
         gradient = content.array_records.get("gradient")
         slope = self.layout.unpack(gradient, who) if gradient is not None else None
         if slope is None and said.get("exact") is True and said.get("kind") != "weights":

@@ -17,7 +17,6 @@ from flwr.common.logger import log
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Result as FlowerResult
 from flwr.serverapp.strategy import Strategy
-from flwr.supercore.task_identity import TaskIdentity
 from numpy.typing import NDArray
 
 from .. import _core
@@ -43,8 +42,8 @@ class FedStay(Strategy):
         How reports become a step: "fedavg", `fedstay.Retain()`, anything with `aggregate(round)` …
         Without one it is averaging with previews, which keeps agents however they train.
     step_size : float
-        The server's step size. Under averaging, trained weights are averaged as they are whatever it
-        is, so that 1 will do. Where agents report gradients it is how far the server follows them. For a
+        The server's step size, 1 unless given. Under averaging, trained weights are averaged as they
+        are whatever it is. Where agents report gradients it is how far the server follows them. For a
         rule that takes trained weights for gradients (ada-gd, retain), the sum of the local step sizes.
     epsilon : float, optional
         The loss at which an agent leaves, sent to agents that have no `epsilon` of their own; the
@@ -98,7 +97,7 @@ class FedStay(Strategy):
         self,
         rule: RuleLike | None = None,
         *,
-        step_size: float = 1.0,
+        step_size: float | None = None,
         epsilon: float | None = None,
         policy: PolicyLike | None = None,
         out: str | Path | None = None,
@@ -137,6 +136,7 @@ class FedStay(Strategy):
                             ("fraction_evaluate", fraction_evaluate)):  # fmt: skip
             if not 0.0 <= share <= 1.0:
                 raise Error(f"`{name}` is {share}, but must be from 0 to 1")
+        given, step_size = step_size is not None, 1.0 if step_size is None else step_size
         self.rule: RuleLike = rule if rule is not None else FedAvg()
         if rule is None and policy is None:
             policy = Preview()
@@ -162,6 +162,7 @@ class FedStay(Strategy):
         #: The run as `fedstay.Result`, once it is over.
         self.result: Result | None = None
         self.reader = Reader(self.roll, step_size, self.epsilon, max_reach, max_ratio)
+        self.reader.expects_gradients = given
         self._server: _core.Server | None = None
         self._configured: list[Message] = []
         # Refuses wrong settings now, not after the first round.
@@ -182,7 +183,7 @@ class FedStay(Strategy):
     ) -> FlowerResult:
         """Runs until the rule stops, nobody is left, or the rounds are over; resumes if there is
         something to resume in `out`. An agent has `timeout` seconds to answer."""
-        self.folder = self._choose_folder(grid)
+        self.folder = self.kept.folder = self._choose_folder(grid)
         self.summary()
         if not self.roll.only_known_nodes():
             log(WARNING, "fedstay: names are not bound to nodes: while an agent's node is away, another "
@@ -266,7 +267,8 @@ class FedStay(Strategy):
             known = sorted(nodes, key=lambda node: getattr(self.roll.of_node(node), "id", node))
             draw = random.Random(f"{self.seed}/evaluate/{server_round}")
             count = int(len(nodes) * self.fraction_evaluate)
-            nodes = draw.sample(known, max(count, 1) if self.fraction_evaluate > 0.0 else 0)
+            least = min(1, len(nodes)) if self.fraction_evaluate > 0.0 else 0
+            nodes = draw.sample(known, max(count, least))
         return self._messages(nodes, server_round, arrays, config, MessageType.EVALUATE)
 
     def aggregate_evaluate(
@@ -309,10 +311,11 @@ class FedStay(Strategy):
         """Where the run is kept: in `out`, unless a run that is over is there already."""
         if self.out is None:
             return None
-        run = getattr(getattr(grid, "run", None), "run_id", None) or TaskIdentity.run_id
-        folder = Path(str(self.out).replace("{run}", str(run)))
+        folder = self.out
+        if "{run}" in str(folder):
+            folder = Path(str(folder).replace("{run}", str(_run_id(grid))))
         if (folder / "summary.json").exists():
-            beside = folder.with_name(f"{folder.name}-{run}")
+            beside = folder.with_name(f"{folder.name}-{_run_id(grid)}")
             log(INFO, "fedstay: the run in %s is over; this one is kept in %s", folder, beside)
             return beside
         return folder
@@ -461,3 +464,13 @@ class FedStay(Strategy):
         log(INFO if result.is_good else WARNING, "fedstay: %r", result)
         for warning in result.warnings:
             log(WARNING, "fedstay: %s", warning)
+
+
+def _run_id(grid: Grid) -> int:
+    """The id of Flower's run: the grid knows it, or else the process that it is in."""
+    run = getattr(grid, "run", None)
+    if run is not None:
+        return int(run.run_id)
+    from flwr.supercore.task_identity import TaskIdentity
+
+    return int(TaskIdentity.run_id)

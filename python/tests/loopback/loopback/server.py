@@ -19,6 +19,7 @@ def main(grid, context):
     strategy = FedStay(
         json.loads(rule) if rule.startswith("{") else rule,
         step_size=STEP_SIZE,
+        policy=config["policy"] or None,
         out=config["out"],
         min_available_nodes=int(config["nodes"]),
         max_silent=int(config["max-silent"]),
