@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// A step that takes longer than this counts as hanging.
 pub const SLOWEST: Duration = Duration::from_secs(5);
 
-const RULES: [&str; 11] = [
+const RULES: [&str; 14] = [
     "ada-gd",
     "retain",
     "fedavg",
@@ -23,6 +23,9 @@ const RULES: [&str; 11] = [
     "fedmgda-plus",
     "fedfv",
     "pcgrad",
+    "mifa",
+    "uniform",
+    "fedce",
 ];
 
 /// What is wrong with an answer, and the input that led to it.
@@ -245,6 +248,11 @@ fn rule(draw: &mut Draw<'_>) -> Value {
         "fedmgda-plus" => vec![("e", draw.share().into())],
         "fedfv" => vec![("alpha", draw.share().into()), ("tau", draw.below(4).into())],
         "pcgrad" => vec![("seed", draw.below(1000).into())],
+        "uniform" => vec![
+            ("nu", draw.of(&["one", "unit", "clipped", "polyak"]).into()),
+            ("level", small(draw).into()),
+        ],
+        "fedce" => vec![("mode", draw.of(&["times", "plus", "gradient"]).into())],
         _ => Vec::new(),
     };
     for (key, value) in set {

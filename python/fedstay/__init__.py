@@ -4,7 +4,7 @@
 many runs of it, and `fedstay.flower` real machines. See docs/python.md in the repository.
 """
 
-from . import rules
+from . import callbacks, policies, rules
 from ._core import (
     Behaviour,
     Decision,
@@ -17,6 +17,8 @@ from ._core import (
     __version__,
     tau,
 )
+from .policies import *  # noqa: F403  (likewise)
+from .pytorch import TorchAgent
 from .result import Departure, Picture, Result, read
 from .rules import *  # noqa: F403  (a rule's class is listed once, in `rules.__all__`)
 from .simulation import Agent, run, simulate
@@ -36,11 +38,13 @@ __all__ = [
     "RuleError",
     "Server",
     "Sweep",
+    "TorchAgent",
     "__version__",
+    "callbacks",
     "read",
     "run",
     "simulate",
     "sweep",
     "tau",
 ]
-__all__ += rules.__all__
+__all__ += rules.__all__ + policies.__all__

@@ -58,8 +58,16 @@ class Gathered(NamedTuple):
 class Engine(Protocol):
     """Whatever reaches the agents.
 
-    An engine whose agents are strangers also has `dropped(agent, why)`: it hears that a report could
-    not be used, and the round continues without it. Without that method such a report ends the run.
+    An engine may also have
+
+    personal : True, if it can send every agent weights of its own. `gather` then has one more keyword,
+        `personal`: the weights of those agents, by number, that are to receive others than `weights`.
+        Without it the policy "preview" is refused.
+    dropped(agent, why) : its agents are strangers. It hears that a report could not be used, and the
+        round continues without it. Without that method such a report ends the run.
+    closed(line, promised) : hears of every finished round, as the line of rounds.jsonl, and by how much
+        the step was to change every agent's loss, to first order; returns whether the run should end.
+    warnings() : sentences that the summary's warnings are to end with.
     """
 
     def agents(self) -> list[Member]:

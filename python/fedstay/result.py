@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +14,7 @@ from numpy.typing import NDArray
 
 from . import _core
 from .table import frame
+from .tensors import named, read_tensors, write_tensors
 
 __all__ = ["Departure", "Picture", "Result", "read"]
 
@@ -49,6 +52,7 @@ class Result:
         summary: str | None,
         weights: NDArray[np.float64] | None,
         folder: Path | None = None,
+        tensors: dict[str, NDArray[Any]] | None = None,
     ) -> None:
         self._header, self._rounds, self._summary = header, rounds, summary
         self._lines: list[dict[str, Any]] = [json.loads(line) for line in rounds]
@@ -60,6 +64,7 @@ class Result:
         self.weights = weights
         #: Where the run is kept, if it is.
         self.folder = folder
+        self._tensors = tensors
         agents = self.header["agents"]
         self._names: dict[int, int | str] = {a["id"]: a.get("name", a["id"]) for a in agents}
 
@@ -167,6 +172,43 @@ class Result:
             Path(path).write_bytes(_core.draw(*run, form, self._summary))
         return picture
 
+    def state_dict(self) -> dict[str, Any]:
+        """The delivered model by the names of its tensors, buffers included, for
+        `model.load_state_dict`: PyTorch's tensors where PyTorch is installed, else arrays."""
+        tensors, kept = self._tensors, self.folder and self.folder / "model.safetensors"
+        if tensors is None and kept and kept.exists():
+            tensors = read_tensors(kept)
+        if not tensors:
+            raise _core.Error(
+                "this run has no named tensors: it is not over, or its agents are not modules; "
+                "`.weights` has the delivered weights as one vector"
+            )
+        try:
+            import torch
+        except ImportError:
+            return dict(tensors)
+        return {name: torch.from_numpy(array.copy()) for name, array in tensors.items()}
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: how it ended, every agent, and the picture."""
+        rows = []
+        for agent in (self.summary or {"agents": []})["agents"]:
+            cells = [
+                self._names.get(agent["id"], agent["id"]),
+                _short(agent.get("epsilon")),
+                _short(agent.get("loss")),
+                _short(agent.get("accuracy")),
+                agent["left"] if agent.get("left") is not None else "stayed",
+            ]
+            rows.append("".join(f"<td>{html.escape(str(cell))}</td>" for cell in cells))
+        titles = ("agent", "ε", "loss", "accuracy", "left in round")
+        head = "".join(f"<th>{title}</th>" for title in titles)
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
+        warned = "".join(f"<li>{html.escape(warning)}</li>" for warning in self.warnings)
+        table = f"<table><tr>{head}</tr>{body}</table>" if rows else ""
+        picture = self.plot().svg if self._lines else ""
+        return f"<p><b>{html.escape(repr(self))}</b></p><ul>{warned}</ul>{table}{picture}"
+
     def __repr__(self) -> str:
         rule, on = self.header["rule"], self.header["on"]
         left = f"{len(self.left)} of {len(self._names)} left"
@@ -179,10 +221,26 @@ class Result:
         return f"Result({rule} on {on}: {self.verdict}, {left}, {content}, {end}{warned})"
 
 
-def from_outcome(outcome: _core.Outcome, folder: str | Path | None) -> Result:
-    """The result of a run that has just ended."""
+def _short(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"
+
+
+def from_outcome(
+    outcome: _core.Outcome,
+    folder: str | Path | None,
+    layout: Sequence[tuple[str, list[int]]] = (),
+    buffers: Mapping[str, NDArray[Any]] | None = None,
+) -> Result:
+    """The result of a run that has just ended; `layout` names its tensors, and `buffers` is what the
+    model has beside its weights."""
     kept = Path(folder) if folder is not None else None
-    return Result(outcome.header, outcome.rounds, outcome.summary, outcome.weights, kept)
+    tensors = named(outcome.weights, list(layout)) if layout else None
+    if tensors is not None and buffers:
+        tensors |= buffers
+        if kept is not None:
+            # What the core has written has the weights alone.
+            write_tensors(kept / "model.safetensors", tensors)
+    return Result(outcome.header, outcome.rounds, outcome.summary, outcome.weights, kept, tensors)
 
 
 def read(folder: str | Path) -> Result:

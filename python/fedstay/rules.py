@@ -19,10 +19,13 @@ __all__ = [
     "Afl",
     "CustomRule",
     "FedAvg",
+    "FedCe",
     "FedFv",
     "FedMgdaPlus",
+    "Level",
     "MaxFl",
     "Mean",
+    "Mifa",
     "MinibatchSgd",
     "MwFed",
     "PcGrad",
@@ -30,6 +33,7 @@ __all__ = [
     "Retain",
     "Rule",
     "Step",
+    "Uniform",
 ]
 
 
@@ -171,6 +175,11 @@ class Retain(Rule):
     margin: added to every agent's target loss for its floor, against agents that leave early.
     horizon: also adds horizon times the squared length of the agent's gradient.
     smoothness: a constant H such that every loss is H-smooth, which certifies the landing.
+    convex: whether every loss is convex, so that reports that contradict each other prove that no
+        model satisfies everybody.
+    on_unrealizable: once that is proved, "stop" or go to the "least" level that is possible.
+    bench: whether one agent may be left out of all constraints when nobody else can be served
+        because of it. It may then leave.
 
     Reference: this project.
     """
@@ -184,6 +193,9 @@ class Retain(Rule):
     margin: float = 0.0
     horizon: float = 0.0
     smoothness: float | None = None
+    convex: bool | None = None
+    on_unrealizable: Literal["stop", "least"] = "stop"
+    bench: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -285,6 +297,22 @@ class FedFv(Rule):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Level(Rule):
+    """The shortest step after which everybody is predicted to be below their target loss.
+
+    For servers whose agents do not leave, or are held by the policy `Preview`: on its own it loses
+    everybody, as averaging does.
+
+    delta: it aims 2δ below every target loss.
+
+    Reference: Polyak, USSR Comput. Math. 9, 1969.
+    """
+
+    kind: ClassVar[str] = "level"
+    delta: float = 0.02
+
+
+@dataclass(frozen=True, kw_only=True)
 class PcGrad(Rule):
     """Each gradient is projected off those it conflicts with, in random order.
 
@@ -296,6 +324,52 @@ class PcGrad(Rule):
 
     kind: ClassVar[str] = "pcgrad"
     seed: int = 0
+    delta: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mifa(Rule):
+    """The mean of everybody's latest update, also of those who are silent or have left.
+
+    delta: widens the forecast of departures and changes no step.
+
+    Reference: Gu, Huang, Zhang, Huang, NeurIPS 2021.
+    """
+
+    kind: ClassVar[str] = "mifa"
+    delta: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Uniform(Rule):
+    """Along the mean of all directions, by a length that the whole federation decides.
+
+    nu: what the mean is multiplied by: "one", "unit" (1/‖ḡ‖), "clipped" (min(1, 1/‖ḡ‖)) or "polyak".
+    level: the mean loss that "polyak" aims at, the smallest there can be.
+    delta: widens the forecast of departures and changes no step.
+
+    Reference: arXiv 2311.16459, Observation 3.
+    """
+
+    kind: ClassVar[str] = "uniform"
+    nu: Literal["one", "unit", "clipped", "polyak"] = "clipped"
+    level: float = 0.0
+    delta: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class FedCe(Rule):
+    """Agents count by what they contribute that the others do not.
+
+    mode: how much an agent differs, "times" or "plus" how badly it would be served without itself, or
+        only the former ("gradient").
+    delta: widens the forecast of departures and changes no step.
+
+    Reference: Jiang, Roth, Li, Yang, Zhao, Nath, Xu, Dou, Xu, CVPR 2023.
+    """
+
+    kind: ClassVar[str] = "fedce"
+    mode: Literal["times", "plus", "gradient"] = "times"
     delta: float = 0.0
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ._core import Error
+from .policies import Policy
 from .rules import Rule
 
 __all__ = ["flat"]
@@ -22,6 +23,8 @@ def flat(keys: Mapping[str, Any], inside: str = "") -> list[tuple[str, str]]:
         if isinstance(value, Rule):
             if value.epsilon is not None and "epsilon" not in keys:
                 pairs.append(("epsilon", json.dumps(value.epsilon)))
+            value = value.to_dict()
+        if isinstance(value, Policy):
             value = value.to_dict()
         if hasattr(value, "aggregate"):
             raise Error(

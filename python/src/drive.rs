@@ -3,10 +3,11 @@
 use crate::convert::Numbers;
 use crate::engine::PyEngine;
 use crate::error::{Raised, error, from_core, with_sources};
+use crate::listener::Listener;
 use crate::lists::Behaviour;
 use crate::outcome::Outcome;
 use fedstay::record::{Header, RoundLine};
-use fedstay::{About, Rule, Server, Session};
+use fedstay::{About, Rule, Server, Session, StopReason};
 use fedstay_draw::picture::{self, Subject};
 use fedstay_sim::experiment::rule_label;
 use fedstay_sim::run::{Asked, Driver, Folder, Recorded, Start, read_rounds};
@@ -62,6 +63,7 @@ pub(crate) fn drive(
     let server = Server::new(weights, rule, step_size)
         .and_then(|server| server.with_policy(policy))
         .map_err(from_core)?;
+    let mut listener = Listener::new(engine.clone(), raised.clone());
     let engine = PyEngine::new(engine, server.weights().len(), raised.clone())?;
     let mut session = Session::new(server, engine, rounds, about).map_err(from_core)?;
     let mut lines: Vec<RoundLine> = Vec::new();
@@ -73,9 +75,15 @@ pub(crate) fn drive(
         let opened = opened.map_err(|why| raised.take().unwrap_or(why))?;
         folder = Some(opened.with_pause(pause));
     }
-    let ended = session.run(&mut [&mut lines, &mut folder]);
-    let summary = ended.map_err(|why| raised.behind(why))?;
-    let summary = summary.ok_or_else(|| error("interrupted"))?;
+    let ended = session.run(&mut [&mut lines, &mut folder, &mut listener]);
+    let mut summary = match ended.map_err(|why| raised.behind(why))? {
+        Some(summary) => summary,
+        None if listener.stopped => {
+            session.conclude(StopReason::EarlyStop).map_err(|why| raised.behind(why))?
+        }
+        None => return Err(error("interrupted")),
+    };
+    summary.warnings.extend(listener.warnings()?);
     if let Some(folder) = &mut folder {
         let (header, rounds) = (session.header().clone(), std::mem::take(&mut lines));
         let recorded = Recorded { header, rounds, unreadable: Vec::new() };

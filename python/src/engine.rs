@@ -83,6 +83,15 @@ impl<'py> PyEngine<'py> {
         arguments.set_item("weights", call.broadcast.shared().to_pyarray(py))?;
         arguments.set_item("step_size", call.step_size)?;
         arguments.set_item("exact", call.losses == Losses::Exact)?;
+        if self.abilities().personal {
+            let personal = PyDict::new(py);
+            for member in &self.roll {
+                if let Some(weights) = call.broadcast.personal(AgentId(member.id)) {
+                    personal.set_item(member.id, weights.to_pyarray(py))?;
+                }
+            }
+            arguments.set_item("personal", personal)?;
+        }
         let answers = self.object.call_method("gather", (), Some(&arguments))?.extract()?;
         Ok((answers, self.call_the_roll()?))
     }
@@ -164,10 +173,12 @@ impl Engine for PyEngine<'_> {
         Ok(())
     }
 
-    /// An engine that can be told of dropped reports has agents that are strangers.
+    /// An engine that can be told of dropped reports has agents that are strangers, and one that
+    /// says `personal = True` sends every agent weights of its own.
     fn abilities(&self) -> Abilities {
         let strangers = self.object.hasattr("dropped").unwrap_or(false);
-        Abilities { strangers, ..Abilities::default() }
+        let personal = self.object.getattr("personal").and_then(|said| said.is_truthy());
+        Abilities { strangers, personal: personal.unwrap_or(false), ..Abilities::default() }
     }
 
     fn dropped(&mut self, agent: AgentId, why: &str) {

@@ -7,6 +7,7 @@ mod convert;
 mod drive;
 mod engine;
 mod error;
+mod listener;
 mod lists;
 mod native;
 mod outcome;
@@ -37,6 +38,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(lists::listed, module)?)?;
     module.add_function(wrap_pyfunction!(lists::keys, module)?)?;
     module.add_function(wrap_pyfunction!(lists::complete_rule, module)?)?;
+    module.add_function(wrap_pyfunction!(lists::complete_policy, module)?)?;
     module.add_function(wrap_pyfunction!(lists::refuse_loads, module)?)?;
     module.add_function(wrap_pyfunction!(lists::tau, module)?)?;
     module.add_function(wrap_pyfunction!(drive::drive, module)?)?;

@@ -4,17 +4,22 @@ use crate::convert::described;
 use crate::error::{Raised, error, from_core};
 use crate::participant::Sight;
 use fedstay::list::Entry;
-use fedstay::{AgentId, Aggregator, Choice, Decide, Policy, Rule, View};
+use fedstay::{AgentId, Aggregator, Choice, Decide, Optimiser, Policy, Rule, View};
 use pyo3::prelude::*;
 
-/// The list of "rules", "policies" or "behaviours": name, one sentence, reference.
+/// The list of "rules", "optimisers", "policies" or "behaviours": name, one sentence, reference.
 #[pyfunction]
 pub(crate) fn listed(what: &str) -> PyResult<Vec<(&'static str, &'static str, &'static str)>> {
     let list: &[Entry] = match what {
         "rules" => Rule::LIST,
+        "optimisers" => Optimiser::LIST,
         "policies" => Policy::LIST,
         "behaviours" => fedstay::Behaviour::LIST,
-        _ => return Err(error(format!("no list `{what}`: rules, policies, behaviours"))),
+        _ => {
+            return Err(error(format!(
+                "no list `{what}`: rules, optimisers, policies, behaviours"
+            )));
+        }
     };
     Ok(list.iter().map(|entry| (entry.name, entry.about, entry.reference)).collect())
 }
@@ -31,6 +36,13 @@ pub(crate) fn complete_rule(rule: &Bound<'_, PyAny>) -> PyResult<String> {
     let rule = crate::rule::read(rule, &Raised::default())?;
     rule.check().map_err(from_core)?;
     serde_json::to_string(&rule).map_err(error)
+}
+
+/// A policy with all its parameters, as JSON; raises for one that does not exist.
+#[pyfunction]
+pub(crate) fn complete_policy(policy: &Bound<'_, PyAny>) -> PyResult<String> {
+    let policy = crate::server::policy(Some(policy))?;
+    serde_json::to_string(&policy).map_err(error)
 }
 
 /// Refuses a rule that sets loads where nobody applies them: the run would follow another rule.

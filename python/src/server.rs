@@ -22,7 +22,10 @@ use std::collections::BTreeMap;
 /// step_size : float
 ///     The step size η.
 /// policy : str or dict, optional
-///     What to do around the rule: "early-stop", "keep-best", "guard".
+///     What to do around the rule: "early-stop", "keep-best", "guard", or "preview", under which
+///     every agent receives `weights_for` it.
+/// rounds : int, optional
+///     How many rounds there will be at most, for a policy that plans ahead.
 ///
 /// >>> import fedstay
 /// >>> server = fedstay.Server([0.0, 0.0], fedstay.AdaGd(delta=0.05), 0.1)
@@ -61,12 +64,13 @@ pub(crate) fn policy(value: Option<&Bound<'_, PyAny>>) -> PyResult<Policy> {
 #[pymethods]
 impl Server {
     #[new]
-    #[pyo3(signature = (weights, rule, step_size, *, policy=None))]
+    #[pyo3(signature = (weights, rule, step_size, *, policy=None, rounds=None))]
     fn new(
         weights: &Bound<'_, PyAny>,
         rule: &Bound<'_, PyAny>,
         step_size: f64,
         policy: Option<&Bound<'_, PyAny>>,
+        rounds: Option<u32>,
     ) -> PyResult<Self> {
         let weights = Numbers::new(weights, "`weights`", None)?.widened(rule.py())?;
         let policy = self::policy(policy)?;
@@ -77,7 +81,11 @@ impl Server {
             Some(epsilon) => epsilon.extract()?,
             None => None,
         };
-        Ok(Self { inner: inner.map_err(from_core)?, epsilon, raised })
+        let mut inner = inner.map_err(from_core)?;
+        if let Some(rounds) = rounds {
+            inner.expect(rounds);
+        }
+        Ok(Self { inner, epsilon, raised })
     }
 
     /// One round: reports in, weights moved, decision out.
@@ -109,6 +117,12 @@ impl Server {
     #[getter]
     fn weights<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         self.inner.weights().to_pyarray(py)
+    }
+
+    /// The weights to send to an agent: the current ones, or those that the policy shows it
+    /// instead.
+    fn weights_for<'py>(&self, py: Python<'py>, agent: u64) -> Bound<'py, PyArray1<f64>> {
+        self.inner.broadcast().to(AgentId(agent)).to_pyarray(py)
     }
 
     /// The weights to deliver: the current ones, or those that the policy kept.
@@ -213,6 +227,9 @@ pub(crate) struct Decision {
     rank: Option<usize>,
     /// Whether everybody is brought under their target loss: "certified", "estimated", "no".
     landed: Option<String>,
+    /// The agents that had received weights of their own: number, distance from the server's
+    /// weights, and loss there as far as its report tells.
+    shown: Vec<(u64, f64, f64)>,
 }
 
 impl From<fedstay::Decision> for Decision {
@@ -227,6 +244,7 @@ impl From<fedstay::Decision> for Decision {
             step_size: decision.step_size,
             rank: decision.projection.map(|projection| projection.rank),
             landed: landed.and_then(|landed| landed.as_str().map(str::to_owned)),
+            shown: decision.shown.iter().map(|s| (s.agent.0, s.distance, s.real)).collect(),
         }
     }
 }

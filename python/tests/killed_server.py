@@ -2,7 +2,8 @@
 
 Every server is a process of its own, with Flower's messages on a grid inside it, and dies by SIGKILL.
 Then another continues in its folder, until one gets through; the folder must equal that of a server
-that was left alone, byte for byte. They share nothing but the folder.
+that was left alone, byte for byte. They share nothing but the folder. Every second run shows agents
+previews, which belong to what must survive.
 """
 
 import os
@@ -21,6 +22,7 @@ from loopback.bowls import START, STEP_SIZE  # noqa: E402
 from nodes import Nodes, bowl_app  # noqa: E402
 
 ROUNDS = 60
+POLICIES = (None, "preview")
 SAME = (
     "rounds.jsonl",
     "summary.json",
@@ -31,14 +33,15 @@ SAME = (
 )
 
 
-def serve(out):
+def serve(out, policy=None):
     """A server in a process of its own."""
     child = os.fork()
     if child:
         return child
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # The log.
-        strategy = FedStay("fedavg", step_size=STEP_SIZE / 8, out=out, evaluate_every=3, wait=0.01)
+        options = {"evaluate_every": 3, "wait": 0.01, "policy": policy}
+        strategy = FedStay("fedavg", step_size=STEP_SIZE / 8, out=out, **options)
         arrays = ArrayRecord({"w": Array(START)})
         strategy.start(Nodes("abc", bowl_app()), arrays, num_rounds=ROUNDS, timeout=5)
     except BaseException as error:  # noqa: BLE001
@@ -50,14 +53,15 @@ def serve(out):
 def main(folder, kills, seed):
     draw = random.Random(seed)
     began = time.monotonic()
-    assert os.waitpid(serve(folder / "alone"), 0)[1] == 0
-    usual = time.monotonic() - began
-    wanted = {name: (folder / "alone" / name).read_bytes() for name in SAME}
+    for policy in POLICIES:
+        assert os.waitpid(serve(folder / f"alone-{policy}", policy), 0)[1] == 0
+    usual = (time.monotonic() - began) / len(POLICIES)
+    assert b'"shown"' in (folder / "alone-preview" / "rounds.jsonl").read_bytes()
     killed, runs = 0, 0
     while killed < kills:
-        out = folder / f"killed-{runs}"
+        out, policy = folder / f"killed-{runs}", POLICIES[runs % len(POLICIES)]
         while not (out / "summary.json").exists():
-            child = serve(out)
+            child = serve(out, policy)
             if killed < kills:
                 time.sleep(draw.uniform(0.0, 1.1 * usual))
                 os.kill(child, signal.SIGKILL)  # Not reaped yet, so the number is still its own.
@@ -66,8 +70,9 @@ def main(folder, kills, seed):
                 killed += 1
             else:
                 assert os.WEXITSTATUS(status) == 0, f"{out} could not be resumed"
-        for name, bytes_ in wanted.items():
-            assert (out / name).read_bytes() == bytes_, f"{out}/{name}"
+        for name in SAME:
+            wanted = (folder / f"alone-{policy}" / name).read_bytes()
+            assert (out / name).read_bytes() == wanted, f"{out}/{name}"
         runs += 1
     print(f"{killed} kills, {runs} runs resumed to the same bytes")
 

@@ -8,7 +8,7 @@ import time
 import fedstay
 import numpy as np
 import pytest
-from fedstay import _core, rules
+from fedstay import _core, policies, rules
 
 
 def two(dtype=np.float64):
@@ -153,8 +153,34 @@ def test_privacy_mode_decides_the_same():
     assert open_.weights.tobytes() == private.weights.tobytes()
 
 
+def test_every_policy_of_the_core_has_a_class_with_its_parameters_and_defaults():
+    listed = [name for name, _, _ in _core.listed("policies") if name != "none"]
+    assert sorted(policies.classes()) == sorted(listed)
+    for kind, policy in policies.classes().items():
+        assert policy.__name__ in fedstay.__all__ and policy.__doc__
+        made = policy()
+        assert json.loads(_core.complete_policy(made)) == made.to_dict()
+        assert json.loads(_core.complete_policy(kind)) == made.to_dict()
+        taken = set()
+        for name, example, _ in _core.keys():
+            short = name.removeprefix("policy.")
+            if name == f"policy.{short}" and short != "kind":
+                try:
+                    _core.complete_policy({"kind": kind, short: json.loads(example)})
+                    taken.add(short)
+                except fedstay.Error as error:
+                    assert "unknown field" in str(error)
+        assert taken == {field.name for field in dataclasses.fields(made)}
+        for name in taken:
+            assert f"{name}:" in policy.__doc__, f"{kind}.{name} is not documented"
+    native = fedstay.run(
+        set={"problem.kind": "observation-3", "policy": fedstay.Preview(), "rounds": 9}
+    )
+    assert native.header["rule"].endswith("+preview")
+
+
 def test_a_list_is_what_the_core_lists():
-    for what in ("rules", "policies", "behaviours"):
+    for what in ("rules", "optimisers", "policies", "behaviours"):
         assert all(name and about for name, about, _ in _core.listed(what))
     for name, _, _ in _core.listed("policies"):
         fedstay.Server([0.0], "fedavg", 0.1, policy=name)

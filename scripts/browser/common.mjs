@@ -1,10 +1,11 @@
 // A server on runs, and a browser that notes every complaint and every request to somebody else.
 
 import { spawn, spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { after, before } from "node:test";
 
 const require = createRequire(join(process.env.TOOLS, "node_modules/"));
 const { chromium } = require("playwright-core");
@@ -68,6 +69,27 @@ export async function browser() {
   };
 }
 
+// The browser of a file of tests, there once they begin.
+export function useBrowser() {
+  const held = {};
+  before(async () => Object.assign(held, await browser()));
+  after(async () => {
+    stopServers();
+    await held.close();
+  });
+  return held;
+}
+
+// With PAGE=crates/fedstay-view/src/page its files are read from there: no build to see a change.
+const { PAGE } = process.env;
+
+async function fromFolder(route) {
+  const name = new URL(route.request().url()).pathname.replace("/page/", "").replace(/^\//, "") || "index.html";
+  const answer = await route.fetch();
+  await route.fulfill({ response: answer, status: 200, body: readFileSync(join(PAGE, name)), contentType: KINDS[name.split(".").pop()] });
+}
+const KINDS = { html: "text/html; charset=utf-8", css: "text/css; charset=utf-8", js: "text/javascript; charset=utf-8", svg: "image/svg+xml" };
+
 // A page that remembers what it complained about and whom it asked.
 export async function open(context, url, options = {}) {
   const page = await context.newPage();
@@ -80,7 +102,8 @@ export async function open(context, url, options = {}) {
   page.on("request", (request) => {
     if (!request.url().startsWith(own)) trouble.push(`asked ${request.url()}`);
   });
-  await page.emulateMedia({ colorScheme: options.scheme || "light" });
+  if (PAGE) await page.route(/\/(page\/[^/?]+)?(\?.*)?$/, (route) => fromFolder(route));
+  await page.emulateMedia({ colorScheme: options.scheme || "light", forcedColors: options.forced ? "active" : "none" });
   if (options.size) await page.setViewportSize(options.size);
   await page.goto(url);
   if (options.empty) return { page, trouble };
@@ -94,6 +117,20 @@ export function writeRun(path, header, lines, config) {
   const text = [header, ...lines].map((line) => (typeof line === "string" ? line : JSON.stringify(line))).join("\n");
   writeFileSync(join(path, "rounds.jsonl"), `${text}\n`);
   if (config) writeFileSync(join(path, "config.toml"), config);
+}
+
+// A finished run of another engine: a loss that falls, and the summary it ends in.
+export function writeFinished(path, { rule, seed = 0, q = 1, rounds = 20, verdict = "retained", mean = 0.9, config }) {
+  const lines = Array.from({ length: rounds }, (_, i) => {
+    const accuracy = [mean * (i + 1) / rounds, (mean - 0.1) * (i + 1) / rounds];
+    const loss = accuracy.map((value) => 1 - value);
+    return { round: i + 1, agents: [0, 1], loss, d: [], case: null, left: [], step_size: 0.1, step_norm: 0.1, stop: null, assessment: { loss, accuracy, population: null } };
+  });
+  const agents = [0, 1].map((id) => ({ id, epsilon: 0.2, loss: 0.1 + id / 10, accuracy: mean - id / 10, left: null }));
+  writeRun(path, header(2, rounds, { rule, seed, on: "digits" }), lines, config || `seed = ${seed}\nepsilon = 0.2\n[rule]\nkind = "${rule}"\n[partition]\nkind = "by-class"\nq = ${q}\n`);
+  const summary = { verdict, stop: "settled", rounds, content: 2, agents, left: [], loss: { min: 0.1, mean: 0.15, max: 0.2 }, accuracy: { min: mean - 0.1, mean: mean - 0.05, max: mean }, population: { accuracy: mean - 0.02 }, warnings: [] };
+  writeFileSync(join(path, "summary.json"), JSON.stringify(summary));
+  return summary;
 }
 
 export function header(agents, rounds, more = {}) {

@@ -4,17 +4,10 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
-import { FEDSTAY, browser, digits, drawing, fedstay, folder, header, open, stopServers, until, view, writeRun } from "./common.mjs";
+import { test } from "node:test";
+import { FEDSTAY, digits, drawing, fedstay, folder, header, open, until, useBrowser, view, writeRun } from "./common.mjs";
 
-let chrome;
-before(async () => {
-  chrome = await browser();
-});
-after(async () => {
-  stopServers();
-  await chrome.close();
-});
+const chrome = useBrowser();
 
 const LOSSES = '[aria-label="Every agent’s loss against its target loss"]';
 
@@ -65,7 +58,7 @@ test("runs are compared over each other, in the dark, by keyboard", async () => 
   // By keyboard alone: to the list, choose both runs, press the button.
   await page.keyboard.press("Tab");
   assert.equal(await page.evaluate(() => document.activeElement.textContent), "Skip to the run");
-  await page.locator("#find").focus();
+  await page.locator("#sort").focus();
   for (let chosen = 0; chosen < 2; chosen += 1) {
     await page.keyboard.press("Tab");
     await page.keyboard.press("Space");
@@ -74,16 +67,17 @@ test("runs are compared over each other, in the dark, by keyboard", async () => 
   await page.keyboard.press("Tab");
   assert.equal(await page.evaluate(() => document.activeElement.textContent), "Compare 2 runs");
   await page.keyboard.press("Enter");
-  await page.getByRole("heading", { name: "Comparing runs" }).waitFor();
-  await page.locator("tbody tr", { hasText: "retain" }).waitFor();
+  await page.getByRole("heading", { name: "Comparing 2 runs" }).waitFor();
+  const results = page.getByRole("region", { name: "Table: Results" });
+  await results.locator("tbody tr", { hasText: "retain" }).waitFor();
   assert.equal(await page.evaluate(() => document.activeElement.tagName), "H1", "the focus follows");
-  const rows = await page.locator("tbody tr").allTextContents();
-  assert.ok(rows.some((row) => row.includes("fedavg") && row.includes("10 of 10") && row.includes("Harmful")), rows.join());
+  const rows = await results.locator("tbody tr").allTextContents();
+  assert.ok(rows.some((row) => row.includes("averaging") && row.includes("10 of 10") && row.includes("Harmful")), rows.join());
   // Table and readouts are those of the delivered models, which no round has.
-  for (const [run, name] of [["averaging", "fedavg"], ["retain", "retain"]]) {
-    const { accuracy, loss, rounds } = summaryOf(join(runs, run));
-    const cells = await page.locator("tbody tr", { hasText: name }).locator("td").allTextContents();
-    assert.deepEqual(cells.slice(4, 8), [loss.mean, loss.max].map((value) => value.toFixed(4)).concat([accuracy.mean, accuracy.min].map(percent)), name);
+  for (const name of ["averaging", "retain"]) {
+    const { accuracy, loss, rounds } = summaryOf(join(runs, name));
+    const cells = await results.locator("tbody tr", { hasText: name }).locator("td").allTextContents();
+    assert.deepEqual(cells.slice(5, 9), [loss.mean, loss.max].map((value) => value.toFixed(4)).concat([accuracy.mean, accuracy.min].map(percent)), name);
     for (const [slider, value] of [["Mean over", accuracy.mean], ["The worst", accuracy.min]]) {
       const chart = page.getByRole("slider", { name: slider });
       await chart.focus();
@@ -97,9 +91,9 @@ test("runs are compared over each other, in the dark, by keyboard", async () => 
   const plot = page.getByRole("slider", { name: "Agents still in" });
   await plot.focus();
   await page.keyboard.press("Home");
-  assert.match(await plot.getAttribute("aria-valuetext"), /^round 1 · .*fedavg 10.*retain 10/);
+  assert.match(await plot.getAttribute("aria-valuetext"), /^round 1 · .*averaging 10.*retain 10/);
   await page.keyboard.press("End");
-  assert.match(await plot.getAttribute("aria-valuetext"), /fedavg: ended in \d+ with 0 .*retain: ended in \d+ with 10/);
+  assert.match(await plot.getAttribute("aria-valuetext"), /averaging: ended in \d+ with 0 .*retain: ended in \d+ with 10/);
 
   await page.locator("#theme").click();
   assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "light");
@@ -355,6 +349,16 @@ test("200 agents × 5,000 rounds stay smooth", async () => {
     return times.sort((a, b) => a - b)[2];
   });
   console.log(`200 agents x 5,000 rounds: series ${(series / 1e3).toFixed(0)} kB, all ${(all / 1e3).toFixed(0)} kB; first paint ${first.paint.toFixed(0)} ms, drawn ${first.drawn.toFixed(0)} ms; frame while pointing: median ${at(0.5).toFixed(1)} ms, 95% ${at(0.95).toFixed(1)} ms; everything drawn anew ${redraw.toFixed(0)} ms`);
+  // Of a part of the rounds every single one is there.
+  const chart = page.getByRole("slider", { name: "chart of losses" });
+  await page.mouse.move(5, 5);
+  await chart.focus();
+  await page.keyboard.press("Home");
+  assert.match(await chart.getAttribute("aria-valuetext"), /^rounds 1–\d+/);
+  for (let i = 0; i < 6; i += 1) await page.keyboard.press("+");
+  await until(async () => { await page.keyboard.press("ArrowRight"); return /^round \d+ /.test(await chart.getAttribute("aria-valuetext")); }, "single rounds");
+  await page.keyboard.press("End");
+  await until(async () => /^round 5000 /.test(await chart.getAttribute("aria-valuetext")), "the last round, in detail");
   assert.ok(series > 0 && series < 800_000, `${series} bytes`);
   assert.ok(at(0.5) < 50, `median frame ${at(0.5)} ms`);
   assert.deepEqual(trouble, []);

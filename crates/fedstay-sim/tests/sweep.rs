@@ -56,6 +56,9 @@ proptest! {
         rule in prop::sample::select(vec![
             "fedavg", "minibatch-sgd", "q-fedavg", "afl", "fedmgda-plus", "fedfv", "pcgrad",
         ]),
+        server in prop::sample::select(vec![
+            "sgd", "momentum", "adagrad", "adam", "yogi",
+        ]),
         delta in prop::sample::select(vec![0.0, 0.05]),
         steps in 1usize..5,
         batch in prop::sample::select(vec!["8", "\"full\""]),
@@ -75,6 +78,7 @@ proptest! {
                 "seed = {seed}\nagents = {agents}\ndecides_on = \"{decides_on}\"\n\
                  last_stays = {last_stays}\nparticipation = {participation}\n\
                  eval_every = {eval_every}\n[behaviour]\nkind = \"{behaviour}\"\n\
+                 [server]\noptimiser = \"{server}\"\n\
                  [rule]\nkind = \"{rule}\"\ndelta = {delta}\n\
                  [local]\nsteps = {steps}\nbatch = {batch}\nexact_gradient = {exact}"
             ),

@@ -17,16 +17,31 @@ const FILES: &[(&str, &str, &str)] = files! {
     "index.html": HTML,
     "style.css": CSS,
     "icon.svg": "image/svg+xml",
+    "all.js": SCRIPT,
     "app.js": SCRIPT,
     "axes.js": SCRIPT,
-    "charts.js": SCRIPT,
+    "card.js": SCRIPT,
     "compare.js": SCRIPT,
+    "cursor.js": SCRIPT,
     "data.js": SCRIPT,
     "delivered.js": SCRIPT,
+    "diff.js": SCRIPT,
+    "lines.js": SCRIPT,
+    "list.js": SCRIPT,
+    "looks.js": SCRIPT,
+    "losses.js": SCRIPT,
     "map.js": SCRIPT,
+    "query.js": SCRIPT,
+    "results.js": SCRIPT,
     "run.js": SCRIPT,
+    "save.js": SCRIPT,
+    "state.js": SCRIPT,
+    "strip.js": SCRIPT,
+    "svg.js": SCRIPT,
     "table.js": SCRIPT,
     "theme.js": SCRIPT,
+    "tracks.js": SCRIPT,
+    "values.js": SCRIPT,
     "words.js": SCRIPT,
 };
 
@@ -59,5 +74,9 @@ mod tests {
             !page.contains("<style") && !page.contains(" style=") && !page.contains(" onclick")
         );
         assert!(!page.contains("<script>"));
+        // Scripts are asked for at once, not one after the other as they name each other.
+        for (name, ..) in FILES.iter().filter(|(_, kind, _)| *kind == SCRIPT) {
+            assert!(page.contains(&format!("\"/page/{name}\"")), "{name}");
+        }
     }
 }

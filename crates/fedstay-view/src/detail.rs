@@ -1,9 +1,11 @@
 //! What the page is told about one run, except its series.
 
+use crate::cast::Cast;
 use crate::delivered::{Delivered, DeliveredTo, to_agents};
 use crate::history::{Agent, History, Source};
 use crate::library::Listing;
 use crate::run::Run;
+use crate::settings;
 use crate::words;
 use fedstay::AgentId;
 use fedstay::ledger::AgentEntry;
@@ -22,12 +24,17 @@ struct AgentRow<'a> {
     epsilon: Option<f64>,
     /// Its last known loss, and where that comes from.
     loss: Option<f64>,
+    /// Its last measured accuracy.
+    accuracy: Option<f64>,
     source: Option<Source>,
     /// The number of its state in the last round.
     state: u8,
     /// The round in which it leaves if its loss keeps its pace, and that pace.
     predicted: Option<u32>,
     pace: Option<f64>,
+    /// How it behaves and which classes it holds, where the configuration says so.
+    behaviour: Option<&'a str>,
+    classes: Option<&'a str>,
     /// What is counted about it, under the names of `summary.json`.
     #[serde(flatten)]
     entry: AgentEntry,
@@ -36,17 +43,24 @@ struct AgentRow<'a> {
 }
 
 impl<'a> AgentRow<'a> {
-    fn new(agent: &'a Agent, history: &History, delivered: Option<&'a DeliveredTo>) -> Self {
+    fn new(
+        (place, agent): (usize, &'a Agent),
+        (history, cast): (&History, &'a Cast),
+        delivered: Option<&'a DeliveredTo>,
+    ) -> Self {
         let loss = agent.loss.filter(|(loss, ..)| loss.is_finite());
         Self {
             id: agent.id,
             name: agent.name.as_deref(),
             epsilon: agent.epsilon,
             loss: loss.map(|(loss, ..)| loss),
+            accuracy: agent.accuracy,
             source: loss.map(|(_, source, _)| source),
             state: agent.state as u8,
             predicted: agent.predicted(),
             pace: agent.pace(),
+            behaviour: cast.behaviour(place),
+            classes: cast.classes(place),
             entry: history.entry(agent.id),
             delivered,
         }
@@ -68,6 +82,8 @@ pub(crate) fn detail(listing: &Listing, run: &Run) -> Value {
         "counters": words::counters(summary.is_some()),
         "keeping": words::keeping(summary, last.and_then(|line| line.kept)),
         "config": run.config,
+        "settings": run.config.as_deref().map(settings::read),
+        "harm": summary.and_then(words::harm),
         "trouble": run.trouble().take(50).collect::<Vec<_>>(),
         "troubles": run.troubles + run.trouble().filter(|trouble| trouble.line.is_none()).count(),
         "theory": run.theory.told(),
@@ -83,8 +99,9 @@ pub(crate) fn detail(listing: &Listing, run: &Run) -> Value {
     let agents: Vec<AgentRow<'_>> = history
         .agents
         .iter()
+        .enumerate()
         .take(MOST_ROWS)
-        .map(|agent| AgentRow::new(agent, history, delivered.get(&agent.id.0)))
+        .map(|agent| AgentRow::new(agent, (history, &run.cast), delivered.get(&agent.1.id.0)))
         .collect();
     let count = |wanted: State| history.agents.iter().filter(|agent| agent.state == wanted).count();
     told["agents"] = json!(agents);
@@ -100,6 +117,9 @@ pub(crate) fn detail(listing: &Listing, run: &Run) -> Value {
     told["own"] = json!(history.own);
     told["previews"] = json!(history.header.previews);
     told["sketch"] = json!(history.header.sketch);
+    // The folder of a sweep's run is made when somebody looks, so its times say nothing.
+    let times = run.times(history.header.rounds).filter(|_| !history.header.sketch);
+    told["times"] = json!(times);
     told["map"] = json!(
         run.theory.problem().is_some_and(|instance| instance.dimension() == 2)
             && !history.path.is_empty()

@@ -37,6 +37,8 @@ pub(crate) struct Agent {
     pub(crate) epsilon: Option<f64>,
     /// Its last known loss, where that comes from, and its round.
     pub(crate) loss: Option<(f64, Source, u32)>,
+    /// Its last measured accuracy.
+    pub(crate) accuracy: Option<f64>,
     /// Its state in the last round.
     pub(crate) state: State,
     /// The last exact losses, for its pace.
@@ -50,6 +52,7 @@ impl Agent {
             name: None,
             epsilon: Some(epsilon).filter(|epsilon| epsilon.is_finite()),
             loss: None,
+            accuracy: None,
             state: State::Absent,
             recent: VecDeque::new(),
         }
@@ -123,6 +126,8 @@ pub(crate) struct Tracks {
     pub(crate) case: Track,
     pub(crate) still_in: Track,
     pub(crate) in_d: Track,
+    /// How many agents the received model satisfies, where every one of them is known.
+    pub(crate) content: Track,
 }
 
 /// What happened so far.
@@ -259,6 +264,9 @@ impl History {
         }
         let Some(assessment) = &line.assessment else { return };
         let header: Vec<AgentId> = self.header.agents.iter().map(|agent| agent.id).collect();
+        for (id, accuracy) in header.iter().zip(&assessment.accuracy) {
+            self.agents[self.index[id]].accuracy = Some(*accuracy).filter(|a| a.is_finite());
+        }
         for (id, loss) in header.iter().zip(&assessment.loss) {
             let place = self.index[id];
             if let Some(received) = self.received.get_mut(place) {
@@ -303,6 +311,7 @@ impl History {
         let number = |value: Option<f64>| value.map_or(f32::NAN, |value| value as f32);
         let population = looked.population.and_then(|population| population.accuracy);
         let gone = self.agents.iter().filter(|agent| agent.state == State::Left).count();
+        let content = self.content(line).map(|content| content as f64);
         let tracks = &mut self.tracks;
         tracks.accuracy_mean.push(number(accuracy.map(|spread| spread.mean)));
         tracks.accuracy_worst.push(number(accuracy.map(|spread| spread.min)));
@@ -316,6 +325,26 @@ impl History {
         tracks.case.push(number(line.case.map(f64::from)));
         tracks.still_in.push((self.agents.len() - gone) as f32);
         tracks.in_d.push(line.d.len() as f32);
+        tracks.content.push(number(content));
+    }
+
+    /// How many agents are at their target loss with the model that was sent out; `None` unless that
+    /// is known of each, whether it is still in or has left.
+    fn content(&self, line: &RoundLine) -> Option<usize> {
+        let measured = line.assessment.as_ref().map_or(&[][..], |looked| &looked.loss);
+        let at_target =
+            |id: &AgentId, loss: f64| Some(loss <= self.agents[self.index[id]].epsilon?);
+        let each: Option<Vec<bool>> = if measured.len() == self.agents.len() {
+            let all = self.header.agents.iter().zip(measured);
+            all.map(|(agent, loss)| at_target(&agent.id, *loss)).collect()
+        } else if self.own || !line.at_least.is_empty() || line.agents.len() < self.agents.len() {
+            // Agents that decide on another model report that one's loss.
+            None
+        } else {
+            let told = line.agents.iter().zip(&line.loss);
+            told.map(|(id, loss)| at_target(id, (*loss)?)).collect()
+        };
+        each.filter(|all| !all.is_empty()).map(|all| all.into_iter().filter(|one| *one).count())
     }
 }
 
@@ -354,6 +383,33 @@ mod tests {
         assert_eq!(history.agents[2].loss, Some((0.8, Source::AtLeast, 4)));
         assert!(history.losses[2][2].is_nan(), "a bound is not drawn");
         assert_eq!(history.tracks.still_in, [2.0, 2.0, 2.0]);
+    }
+
+    #[test]
+    fn content_is_counted_where_everybody_is_known() {
+        let header = r#"{"schema":"fedstay.rounds/1","version":"0","rule":"fedavg","on":"x","seed":0,
+            "rounds":9,"agents":[{"id":3,"epsilon":0.5},{"id":7,"epsilon":0.2}]}"#;
+        let mut history = History::new(serde_json::from_str(header).unwrap(), false);
+        let lines = [
+            // Both tell their losses; one is at its target.
+            r#"{"round":1,"agents":[3,7],"loss":[0.5,0.3],"case":null,"step_size":0.1,"step_norm":1}"#,
+            // A bound is not a loss.
+            r#"{"round":2,"agents":[3,7],"loss":[0.4,0.3],"at_least":[7],"case":null,"step_size":0.1,"step_norm":1}"#,
+            // Nobody knows how the model is for the one that left.
+            r#"{"round":3,"agents":[7],"loss":[0.1],"left":[3],"case":null,"step_size":0.1,"step_norm":1}"#,
+            // Unless it is measured.
+            r#"{"round":4,"agents":[7],"loss":[0.1],"case":null,"step_size":0.1,"step_norm":1,
+                "assessment":{"loss":[0.9,0.1],"accuracy":[0.2,0.8],"population":null}}"#,
+        ];
+        for text in lines {
+            history.add(line(text)).unwrap();
+        }
+        let known = history.tracks.content.iter().map(|count| (!count.is_nan()).then_some(*count));
+        assert_eq!(known.collect::<Vec<_>>(), [Some(1.0), None, None, Some(1.0)]);
+        assert_eq!(history.agents[0].accuracy, Some(0.2));
+        history.own = true;
+        history.add(line(&lines[0].replace("\"round\":1", "\"round\":5"))).unwrap();
+        assert!(history.tracks.content[4].is_nan(), "reports are of another model");
     }
 
     #[test]

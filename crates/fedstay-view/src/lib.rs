@@ -6,6 +6,7 @@
 //! names a file.
 
 mod assets;
+mod cast;
 mod connections;
 mod delivered;
 mod detail;
@@ -19,8 +20,10 @@ mod map;
 mod run;
 mod series;
 mod server;
+mod settings;
 mod status;
 mod theory;
+mod times;
 mod words;
 
 pub use server::View;

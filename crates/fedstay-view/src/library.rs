@@ -1,12 +1,15 @@
 //! The runs under the folders given: found, listed, and followed while somebody looks.
 
+use crate::delivered::Delivered;
 use crate::detail::detail;
 use crate::inside::{Place, Stamp};
 use crate::look::Look;
 use crate::map::Map;
 use crate::run::{Run, header};
 use crate::series::{self, Have};
+use crate::settings::{self, Settings};
 use crate::status::Status;
+use crate::times;
 use crate::words::{self, Brief};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -22,12 +25,17 @@ const MOST_FOLDERS: usize = 20_000;
 const DEEPEST: usize = 6;
 /// The most runs that are kept in memory, those asked for last.
 const MOST_LOADED: usize = 16;
+/// The files that a listing is made from.
+const FILES: [&str; 3] = ["rounds.jsonl", "summary.json", "config.toml"];
+const MOST_CONFIG: u64 = 1 << 20;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(150);
 const BETWEEN_SCANS: Duration = Duration::from_millis(1000);
 
 /// All runs under the folders given.
 pub(crate) struct Library {
     roots: Vec<PathBuf>,
+    /// The same folders as they were given.
+    given: Vec<PathBuf>,
     found: Mutex<BTreeMap<String, Found>>,
     events: broadcast::Sender<String>,
 }
@@ -35,8 +43,8 @@ pub(crate) struct Library {
 struct Found {
     place: Place,
     listing: Listing,
-    /// The stamps of the two files that a listing is made from.
-    stamps: [Option<Stamp>; 2],
+    /// The stamps of the files that a listing is made from.
+    stamps: [Option<Stamp>; FILES.len()],
     run: Option<Arc<Mutex<Run>>>,
     asked: Instant,
 }
@@ -57,6 +65,13 @@ pub(crate) struct Listing {
     /// How far it is, or what came of it.
     brief: Brief,
     look: Look,
+    /// When it began, in milliseconds since 1970.
+    began: Option<u64>,
+    /// What it delivered, and the verdict on it, once it is over.
+    delivered: Option<Delivered>,
+    verdict: Option<String>,
+    /// The keys of its configuration.
+    settings: Settings,
     /// Why it cannot be opened.
     why: Option<String>,
 }
@@ -70,15 +85,15 @@ impl Library {
     ///
     /// # Errors
     /// When one of them is not a folder.
-    pub(crate) fn new(roots: &[PathBuf]) -> Result<Self, String> {
+    pub(crate) fn new(given: &[PathBuf]) -> Result<Self, String> {
         let folder = |root: &PathBuf| match root.canonicalize() {
             Ok(whole) if whole.is_dir() => Ok(whole),
             Ok(_) => Err(format!("{} is not a folder; give the folder of a run", root.display())),
             Err(error) => Err(format!("{}: {error}", root.display())),
         };
-        let roots = roots.iter().map(folder).collect::<Result<_, _>>()?;
+        let roots = given.iter().map(folder).collect::<Result<_, _>>()?;
         let (events, _) = broadcast::channel(256);
-        let library = Self { roots, found: Mutex::default(), events };
+        let library = Self { roots, given: given.to_vec(), found: Mutex::default(), events };
         library.scan();
         Ok(library)
     }
@@ -146,7 +161,7 @@ impl Library {
         for place in places {
             let id = id(&place.folder);
             there.push(id.clone());
-            let stamps = ["rounds.jsonl", "summary.json"].map(|name| place.stamp(name));
+            let stamps = FILES.map(|name| place.stamp(name));
             let known =
                 lock(&self.found).get(&id).map(|found| (found.stamps, found.listing.status));
             // A run that falls silent changes its status although its files stay the same.
@@ -187,8 +202,15 @@ impl Library {
             status,
             brief: words::brief(None, status),
             look: Look::of(""),
+            began: times::began(place),
+            delivered: None,
+            verdict: None,
+            settings: Settings::new(),
             why: None,
         };
+        if let Ok(Some(config)) = place.read("config.toml", MOST_CONFIG) {
+            listing.settings = settings::read(&String::from_utf8_lossy(&config));
+        }
         match first_line(place).and_then(|line| header(&line)) {
             Ok(header) => {
                 listing.look = Look::of(&header.rule);
@@ -202,6 +224,8 @@ impl Library {
         let summary = summary.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
         if let Some(summary) = summary {
             listing.brief = words::brief(Some(&summary), listing.status);
+            listing.delivered = Some(Delivered::of(&summary));
+            listing.verdict = summary["verdict"].as_str().map(ToOwned::to_owned);
         }
         listing
     }
@@ -223,11 +247,17 @@ impl Library {
         }
     }
 
-    /// The list of runs.
+    /// The list of runs. Settings that all have in common are sent once.
     pub(crate) fn listings(&self) -> Value {
         let found = lock(&self.found);
-        let runs: Vec<&Listing> = found.values().map(|found| &found.listing).collect();
-        json!({ "runs": runs, "folders": self.roots.len() })
+        let common = settings::common(found.values().map(|found| &found.listing.settings));
+        let one = |found: &Found| {
+            let mut listing = found.listing.clone();
+            listing.settings.retain(|key, _| !common.contains_key(key));
+            listing
+        };
+        let runs: Vec<Listing> = found.values().map(one).collect();
+        json!({ "runs": runs, "common": common, "folders": self.roots.len() })
     }
 
     /// A run, read as far as it is written; it is followed from now on.
@@ -258,7 +288,26 @@ impl Library {
     pub(crate) fn detail(&self, id: &str) -> Option<Value> {
         let (listing, run) = self.open(id)?;
         let run = lock(&run);
-        Some(detail(&listing, &run))
+        let mut told = detail(&listing, &run);
+        if run.status() == Status::Silent {
+            told["resume"] = json!(run.resume(&self.typed(&listing.name)));
+        }
+        Some(told)
+    }
+
+    /// The folder of a run as somebody who types in the same place would name it.
+    fn typed(&self, name: &str) -> PathBuf {
+        let under = |(root, given): (&PathBuf, &PathBuf)| {
+            let last = root.file_name()?.to_string_lossy();
+            match self.roots.len() {
+                1 if name == last => Some(given.clone()),
+                1 => Some(given.join(name)),
+                _ if name == last => Some(given.clone()),
+                _ => name.strip_prefix(&*last)?.strip_prefix('/').map(|inner| given.join(inner)),
+            }
+        };
+        let found = self.roots.iter().zip(&self.given).find_map(under);
+        found.unwrap_or_else(|| name.into())
     }
 
     /// The series of a run for a page that has part of it.

@@ -1,13 +1,16 @@
 //! One run's folder, read as far as it has been written.
 
+use crate::cast::Cast;
 use crate::follow::{Event, Follow};
 use crate::history::{History, MOST_LISTED};
 use crate::inside::{Place, Stamp};
 use crate::status::Status;
 use crate::theory::Theory;
+use crate::times::Times;
 use fedstay::record::{GramLine, Header, RoundLine};
 use serde::Serialize;
 use serde_json::Value;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -33,6 +36,7 @@ pub(crate) struct Run {
     gram: Follow,
     pub(crate) history: Option<History>,
     pub(crate) theory: Theory,
+    pub(crate) cast: Cast,
     pub(crate) summary: Option<Value>,
     pub(crate) config: Option<String>,
     trouble: Vec<Trouble>,
@@ -58,6 +62,7 @@ impl Run {
             gram: Follow::new("gram.jsonl"),
             history: None,
             theory: Theory::default(),
+            cast: Cast::default(),
             summary: None,
             config: None,
             trouble: Vec::new(),
@@ -73,6 +78,27 @@ impl Run {
 
     pub(crate) fn status(&self) -> Status {
         self.status
+    }
+
+    /// The times of its files.
+    pub(crate) fn times(&self, asked: u32) -> Option<Times> {
+        let round = self.history.as_ref()?.rounds.last().copied().unwrap_or(0);
+        Times::of(&self.place, self.status, round, asked)
+    }
+
+    /// How to continue it, if it was cut off and can be; `path` is its folder, for a command.
+    pub(crate) fn resume(&self, path: &Path) -> Option<String> {
+        self.place.stamp("checkpoint")?;
+        let path = path.to_string_lossy();
+        let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=,:@%".contains(c);
+        let path = match path.chars().all(plain) && !path.starts_with('-') {
+            true => path.into_owned(),
+            false => format!("'{}'", path.replace('\'', "'\\''")),
+        };
+        Some(match self.cast.command {
+            true => format!("fedstay run --resume {path}"),
+            false => "resume=True, in the program that began it".to_owned(),
+        })
     }
 
     /// What could not be used; only the first of it is listed.
@@ -196,6 +222,7 @@ impl Run {
         }
         let own = self.theory.decides_on_own();
         self.theory.configure(self.config.as_deref());
+        self.cast = Cast::of(self.config.as_deref());
         if own != self.theory.decides_on_own() {
             // The rounds read so far were read as losses of another model.
             (self.history, self.rounds) = (None, Follow::new("rounds.jsonl"));

@@ -2,7 +2,8 @@
 //!
 //! A bucket holds 2ᵏ rounds, the fewest such that there are not too many buckets; a bucket that is
 //! full never changes again, so a page that follows a run asks only for the last ones. Thinning
-//! keeps the extremes: no departure, fault or peak can fall between two drawn points.
+//! keeps the extremes: no departure, fault or peak can fall between two drawn points. A page that
+//! looks at some of the rounds asks for these alone, and gets smaller buckets.
 //!
 //! The answer is `u32` length, JSON of that length, padding to four bytes, then little-endian
 //! `f32`: for every agent its smallest losses, then (where a bucket has several rounds) its
@@ -11,6 +12,7 @@
 
 use crate::history::{History, Track};
 use serde::Serialize;
+use std::ops::Range;
 
 /// The most numbers that are sent for the losses of all agents.
 const BUDGET: usize = 100_000;
@@ -29,6 +31,21 @@ pub(crate) struct Have {
     /// Which reading of the file it was.
     #[serde(default)]
     pub(crate) revision: u64,
+    /// The first and the last round wanted; all where there is none.
+    pub(crate) low: Option<u32>,
+    pub(crate) high: Option<u32>,
+}
+
+impl Have {
+    /// The places of the rounds wanted, with one more on either side.
+    fn window(&self, rounds: &[u32]) -> Range<usize> {
+        let low = self.low.map_or(0, |low| rounds.partition_point(|round| *round < low));
+        let high = self.high.map_or(rounds.len(), |high| {
+            rounds.partition_point(|round| *round <= high).saturating_add(1).min(rounds.len())
+        });
+        let low = low.saturating_sub(1).min(high);
+        low..high
+    }
 }
 
 #[derive(Serialize)]
@@ -60,12 +77,14 @@ pub(crate) fn bucket(rounds: usize, agents: usize) -> usize {
 
 /// The answer to a page that has part of the series.
 pub(crate) fn encode(history: &History, revision: u64, have: Have) -> Vec<u8> {
-    let rounds = history.rounds.len();
+    let window = have.window(&history.rounds);
+    let rounds = window.len();
     let agents = history.agents.len().min(MOST_AGENTS);
     let received = history.received.len().min(agents);
     let bucket = bucket(rounds, agents + received);
     let total = rounds.div_ceil(bucket);
-    let goes_on = have.bucket == bucket && have.revision == revision;
+    let part = have.low.is_some() || have.high.is_some();
+    let goes_on = have.bucket == bucket && have.revision == revision && !part;
     let from = if goes_on { have.from.min(total) } else { 0 };
     let tracks = &history.tracks;
     let looked = tracks.measured_mean.iter().any(|value| !value.is_nan());
@@ -73,7 +92,7 @@ pub(crate) fn encode(history: &History, revision: u64, have: Have) -> Vec<u8> {
         true => (&tracks.measured_mean, &tracks.measured_worst),
         false => (&tracks.told_mean, &tracks.told_worst),
     };
-    let named: [(&str, &Track); 10] = [
+    let named: [(&str, &Track); 11] = [
         ("accuracy_mean", &tracks.accuracy_mean),
         ("accuracy_worst", &tracks.accuracy_worst),
         ("accuracy_population", &tracks.accuracy_population),
@@ -84,6 +103,7 @@ pub(crate) fn encode(history: &History, revision: u64, have: Have) -> Vec<u8> {
         ("case", &tracks.case),
         ("still_in", &tracks.still_in),
         ("in_d", &tracks.in_d),
+        ("content", &tracks.content),
     ];
     let head = Head {
         revision,
@@ -91,7 +111,11 @@ pub(crate) fn encode(history: &History, revision: u64, have: Have) -> Vec<u8> {
         from,
         count: total - from,
         rounds,
-        first: history.rounds[from * bucket..].iter().step_by(bucket).copied().collect(),
+        first: history.rounds[window.clone()][from * bucket..]
+            .iter()
+            .step_by(bucket)
+            .copied()
+            .collect(),
         agents,
         received,
         measured: looked,
@@ -104,14 +128,14 @@ pub(crate) fn encode(history: &History, revision: u64, have: Have) -> Vec<u8> {
     let losses = history.losses[..agents].iter().chain(&history.received[..received]);
     let columns = losses.chain(named.iter().map(|(_, track)| *track));
     for column in columns {
-        let buckets = || column[from * bucket..].chunks(bucket);
+        let buckets = || column[window.clone()][from * bucket..].chunks(bucket);
         buckets().for_each(|chunk| bytes.extend(extreme(chunk, f32::min).to_le_bytes()));
         if bucket > 1 {
             buckets().for_each(|chunk| bytes.extend(extreme(chunk, f32::max).to_le_bytes()));
         }
     }
     for column in &history.states[..agents] {
-        let buckets = column[from * bucket..].chunks(bucket);
+        let buckets = column[window.clone()][from * bucket..].chunks(bucket);
         bytes.extend(
             buckets.map(|chunk| chunk.iter().copied().max().map_or(0, |state| state as u8)),
         );
@@ -197,13 +221,13 @@ mod tests {
         assert!(all.len() < 700_000, "{} bytes", all.len());
         let (whole, _) = head(&all);
         let bucket = whole["bucket"].as_u64().unwrap() as usize;
-        let have = Have { bucket, from: 150, revision: 4 };
+        let have = Have { bucket, from: 150, revision: 4, ..Have::default() };
         let rest = encode(&history, 4, have);
         let (part, start) = head(&rest);
         assert_eq!(part["count"], whole["count"].as_u64().unwrap() - 150);
         assert_eq!(part["first"][0], 150 * bucket + 1);
         let count = part["count"].as_u64().unwrap() as usize;
-        assert_eq!(rest.len(), start + 8 * count * (200 + 10) + 200 * count);
+        assert_eq!(rest.len(), start + 8 * count * (200 + 11) + 200 * count);
         // After another reading of the file, or another thinning, everything is sent again.
         for have in [Have { revision: 3, ..have }, Have { bucket: 2, ..have }] {
             assert_eq!(encode(&history, 4, have), all);
@@ -224,12 +248,27 @@ mod tests {
         assert_eq!((&head["received"], &head["measured"]), (&json!(2), &json!(true)));
         let numbers = floats(&bytes[start..start + 4 * 3 * 4]);
         assert_eq!(numbers, [0.5, 0.5, 0.5, 0.25, 0.25, 0.25, 1.5, 1.5, 1.5, 1.25, 1.25, 1.25]);
-        assert_eq!(bytes.len(), start + 4 * 3 * (2 + 2 + 10) + 2 * 3);
+        assert_eq!(bytes.len(), start + 4 * 3 * (2 + 2 + 11) + 2 * 3);
+    }
+
+    #[test]
+    fn some_of_the_rounds_have_smaller_buckets() {
+        let history = history(200, 5000);
+        let whole = head(&encode(&history, 1, Have::default())).0;
+        let have = Have { low: Some(1001), high: Some(1100), ..Have::default() };
+        let bytes = encode(&history, 1, have);
+        let (part, start) = head(&bytes);
+        assert!(whole["bucket"].as_u64().unwrap() > 1);
+        assert_eq!((&part["bucket"], &part["count"]), (&json!(1), &json!(102)));
+        assert_eq!((&part["first"][0], &part["first"][101]), (&json!(1000), &json!(1101)));
+        assert_eq!(bytes.len(), start + 102 * (4 * (200 + 11) + 200));
+        let none = Have { low: Some(9000), high: Some(10), ..Have::default() };
+        assert!(head(&encode(&history, 1, none)).0["count"].as_u64().unwrap() <= 1);
     }
 
     #[test]
     fn nothing_yet_is_an_answer_too() {
-        let bytes = encode(&history(3, 0), 0, Have { bucket: 1, from: 99, revision: 0 });
+        let bytes = encode(&history(3, 0), 0, Have { bucket: 1, from: 99, ..Have::default() });
         assert_eq!(head(&bytes).0["count"], 0);
     }
 }

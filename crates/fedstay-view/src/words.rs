@@ -5,7 +5,7 @@ use crate::delivered::Delivered;
 use crate::history::History;
 use crate::status::Status;
 use fedstay::StopReason;
-use fedstay::record::Guarantee;
+use fedstay::record::{Guarantee, Summary};
 use fedstay::rule::Landing;
 use fedstay::verdict::Verdict;
 use fedstay_draw::words::{self, State, Tone, VerdictWords};
@@ -52,6 +52,11 @@ pub(crate) fn landing(summary: Option<&Value>, last: Option<Landing>) -> Option<
 pub(crate) fn keeping(summary: Option<&Value>, last: Option<bool>) -> &'static str {
     let sure = summary.and_then(|summary| named::<Guarantee>(&summary["guarantee"]));
     sure.map_or_else(|| words::keeping(last), words::sureness)
+}
+
+/// What the departures cost, where the same run with nobody leaving was computed too.
+pub(crate) fn harm(summary: &Value) -> Option<String> {
+    serde_json::from_value::<Summary>(summary.clone()).ok().as_ref().and_then(words::harm)
 }
 
 /// One of the numbers at the head of the page.

@@ -363,3 +363,46 @@ fn a_folder_that_is_not_there_is_named() {
     let error = view.serve(|_| ()).unwrap_err().to_string();
     assert!(error.contains("/nowhere/at/all"), "{error}");
 }
+
+#[test]
+fn settings_that_all_runs_share_are_sent_once() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, q) in [("a", 0.5), ("b", 0.9)] {
+        let place = folder.path().join(name);
+        run(&place, &[&line(1)]);
+        let config = format!("seed = 3\n[rule]\nkind = \"retain\"\n[partition]\nq = {q}\n");
+        std::fs::write(place.join("config.toml"), config).unwrap();
+    }
+    let (address, _) = serve(vec![folder.path().into()], "127.0.0.1");
+    let runs = get(address, "/api/runs").json();
+    assert_eq!(runs["common"], serde_json::json!({ "rule.kind": "retain", "seed": 3 }));
+    let own: Vec<&Value> =
+        runs["runs"].as_array().unwrap().iter().map(|run| &run["settings"]).collect();
+    assert!(own.contains(&&serde_json::json!({ "partition.q": 0.5 })), "{own:?}");
+    let detail = get(address, &format!("/api/runs/{}", id(address, "a"))).json();
+    assert_eq!(detail["settings"]["partition.q"], 0.5);
+    assert_eq!(detail["settings"]["seed"], 3);
+}
+
+#[test]
+fn a_run_that_fell_silent_says_how_to_continue_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("it's cut");
+    run(&place, &[&line(1)]);
+    let old = std::time::SystemTime::now() - Duration::from_secs(90);
+    let rounds = std::fs::File::options().append(true).open(place.join("rounds.jsonl")).unwrap();
+    rounds.set_modified(old).unwrap();
+    let (address, _) = serve(vec![folder.path().into()], "127.0.0.1");
+    let path = format!("/api/runs/{}", id(address, "it's cut"));
+    let resume = || get(address, &path).json()["resume"].clone();
+    assert_eq!(resume(), Value::Null, "there is no checkpoint to continue from");
+    std::fs::write(place.join("checkpoint"), "x").unwrap();
+    assert_eq!(resume(), "resume=True, in the program that began it");
+    std::fs::write(place.join("config.toml"), "[rule]\nkind = \"fedavg\"\n").unwrap();
+    let wanted = format!("fedstay run --resume '{}/it'\\''s cut'", folder.path().display());
+    let since = Instant::now();
+    while resume() != wanted.as_str() {
+        assert!(since.elapsed() < Duration::from_secs(10), "{} is not {wanted}", resume());
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}

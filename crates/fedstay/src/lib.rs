@@ -12,7 +12,7 @@
 //!
 //! | room | what |
 //! |---|---|
-//! | `server` | [`Server`], [`Report`]s in, a [`Decision`] out; [`Broadcast`]; [`policy`]: what wraps any rule |
+//! | `server` | [`Server`], [`Report`]s in, a [`Decision`] out; [`Broadcast`]; [`optimiser`], [`policy`]: what wraps any rule |
 //! | [`rule`] | [`Rule`], one file per rule, and the trait [`Aggregator`] for rules of your own |
 //! | `agent` | [`Participant`] (decide, stay or leave, come back), [`behaviour`], [`privacy`] |
 //! | `run` | [`Session`] (the loop, once), [`Engine`], [`Book`], [`record`]s, [`verdict`]s |
@@ -66,8 +66,8 @@ pub use run::{
     RoundRecord, Session, SessionState, record, verdict,
 };
 pub use server::{
-    AgentId, Broadcast, Decision, Loss, Personal, Policy, Progress, Report, Reports, Server,
-    ServerState, Split, Standing, StopReason, Vector, policy, tau,
+    AgentId, Broadcast, Decision, Loss, Optimiser, Personal, Policy, Progress, Report, Reports,
+    Server, ServerState, Split, Standing, StopReason, Vector, optimiser, policy, tau,
 };
 pub use theory::{diagnose, problem};
 

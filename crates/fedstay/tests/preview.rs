@@ -5,12 +5,18 @@ use fedstay::policy::{Preview, Until};
 use fedstay::problem::{Federation, Huber, Instance, Oracle, Problem, SmoothedHinge};
 use fedstay::record::{Guarantee, RoundLine, Summary};
 use fedstay::rule::Landing;
-use fedstay::{About, Behaviour, Level, Policy, Rule, Seed, Server, Session, StopReason};
+use fedstay::{
+    About, Behaviour, Book, Error, Level, Policy, RoundRecord, Seed, Server, Session, StopReason,
+};
 use rand::Rng;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 const EPSILON: f64 = 0.1;
 const DELTA: f64 = 0.02;
+const PROBLEMS: u64 = 500;
+/// The problems are dealt out to this many threads.
+const THREADS: u64 = 4;
 
 /// The mean of `φ(⟨a_i, w⟩ − b_i)` with a constant H on its second derivative.
 struct Rows {
@@ -138,88 +144,135 @@ fn preview(instance: &Instance) -> Preview {
     preview
 }
 
-fn run(
+fn session(
     instance: &Instance,
-    rule: impl Into<Rule>,
     policy: Policy,
     behaviour: &Behaviour,
     rounds: u32,
-) -> (Summary, Vec<RoundLine>) {
+) -> Session<Federation> {
     let epsilon = vec![EPSILON; instance.oracles.len()];
     let federation = Federation::new(instance, &epsilon, behaviour).unwrap();
+    let rule = Level::new(DELTA);
     let server = Server::new(instance.start.clone(), rule, instance.step_size).unwrap();
     let server = server.with_policy(policy).unwrap();
-    let mut session = Session::new(server, federation, rounds, About::default()).unwrap();
-    let mut lines = Vec::new();
-    let summary = session.run(&mut [&mut lines]).unwrap().unwrap();
-    (summary, lines)
+    Session::new(server, federation, rounds, About::default()).unwrap()
 }
 
-/// The first round whose server weights satisfy everybody.
-fn first_content(lines: &[RoundLine]) -> Option<u32> {
-    let content = |line: &&RoundLine| {
-        line.assessment.as_ref().is_some_and(|a| a.loss.iter().all(|loss| *loss <= EPSILON))
-    };
-    lines.iter().find(content).map(|line| line.round)
+/// Whether the server's weights satisfied everybody in that round.
+fn content(line: &RoundLine) -> bool {
+    let assessment = line.assessment.as_ref();
+    assessment.is_some_and(|found| found.loss.iter().all(|loss| *loss <= EPSILON))
+}
+
+/// Ends a run in the first round of a kind.
+struct EndsAt {
+    kind: fn(&RoundLine) -> bool,
+    found: Option<u32>,
+}
+
+impl Book for EndsAt {
+    fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
+        if !(self.kind)(&record.line) {
+            return Ok(ControlFlow::Continue(()));
+        }
+        self.found = Some(record.line.round);
+        Ok(ControlFlow::Break(()))
+    }
+}
+
+/// The first round of a kind under the same rule without the policy.
+fn first_without(
+    instance: &Instance,
+    behaviour: &Behaviour,
+    rounds: u32,
+    kind: fn(&RoundLine) -> bool,
+) -> Option<u32> {
+    let mut until = EndsAt { kind, found: None };
+    session(instance, Policy::None, behaviour, rounds).run(&mut [&mut until]).unwrap();
+    until.found
+}
+
+/// What became of one problem.
+struct Outcome {
+    certified: bool,
+    /// Rounds over those without departures: until the server knows that all are content, and until
+    /// they are.
+    ratios: Option<(f64, f64)>,
+    crowded: bool,
+    loses_without: bool,
+}
+
+fn outcome(number: u64) -> Outcome {
+    let never = Behaviour::Never(Default::default());
+    let threshold = Behaviour::default();
+    let instance = problem(number);
+    let policy = Policy::Preview(preview(&instance));
+    let mut lines: Vec<RoundLine> = Vec::new();
+    let mut session = session(&instance, policy, &threshold, 200);
+    let summary: Summary = session.run(&mut [&mut lines]).unwrap().unwrap();
+    let later = summary.left.iter().filter(|left| left.round > 1).count();
+    assert_eq!(later, 0, "problem {number} lost {:?}", summary.left);
+    assert_eq!(summary.guarantee, Some(Guarantee::Certified), "problem {number}");
+    let certified =
+        summary.stop == StopReason::Landed && summary.landed == Some(Landing::Certified);
+    let ratios = certified.then(|| {
+        assert!(summary.everybody_content, "problem {number} landed: {:?}", summary.loss);
+        let rounds = summary.rounds.max(100);
+        let free = first_without(&instance, &never, rounds, content);
+        let free = free.map_or(f64::INFINITY, f64::from);
+        let real = lines.iter().find(|line| content(line)).map(|line| line.round);
+        let real = real.unwrap_or(summary.rounds + 1);
+        (f64::from(summary.rounds) / free, f64::from(real) / free)
+    });
+    if !certified {
+        println!(
+            "problem {number}: {} agents, {} weights, {:?} after {} rounds, worst {}",
+            instance.oracles.len(),
+            instance.dimension(),
+            summary.stop,
+            summary.rounds,
+            summary.loss.max
+        );
+    }
+    let crowded = instance.oracles.len() > instance.dimension();
+    let lost = first_without(&instance, &threshold, 200, |line| !line.left.is_empty());
+    Outcome { certified, ratios, crowded, loses_without: lost.is_some() }
 }
 
 #[test]
 fn nobody_leaves_and_it_lands_certified_in_as_many_rounds_as_nobody_leaving_takes() {
-    let never = Behaviour::Never(Default::default());
-    let (mut landed, mut alike, mut crowds, mut crowded, mut lost_without) = (0, 0, 0, 0, 0);
-    let (mut certified_over_free, mut real_over_free) = (Vec::new(), Vec::new());
-    let count: u64 = std::env::var("COUNT").map_or(500, |v| v.parse().unwrap());
-    let start: u64 = std::env::var("START").map_or(0, |v| v.parse().unwrap());
-    for number in start..count {
-        eprintln!("{number}");
-        let instance = problem(number);
-        let policy = Policy::Preview(preview(&instance));
-        let threshold = Behaviour::default();
-        let (summary, lines) = run(&instance, Level::new(DELTA), policy, &threshold, 200);
-        let later = summary.left.iter().filter(|left| left.round > 1).count();
-        assert_eq!(later, 0, "problem {number} lost {:?}", summary.left);
-        assert_eq!(summary.guarantee, Some(Guarantee::Certified), "problem {number}");
-        let (free, free_lines) =
-            run(&instance, Level::new(DELTA), Policy::None, &never, summary.rounds.max(100));
-        assert!(free.left.is_empty());
-        let certified =
-            summary.stop == StopReason::Landed && summary.landed == Some(Landing::Certified);
-        if certified {
-            landed += 1;
-            assert!(summary.everybody_content, "problem {number} landed: {:?}", summary.loss);
-            let free = first_content(&free_lines).map_or(f64::INFINITY, f64::from);
-            // In both, the rounds it takes until the server knows.
-            certified_over_free.push(f64::from(summary.rounds) / free);
-            let real = first_content(&lines).unwrap_or(summary.rounds + 1);
-            real_over_free.push(f64::from(real) / free);
-        } else {
-            println!(
-                "problem {number}: {} agents, {} weights, {:?} after {} rounds, worst {}",
-                instance.oracles.len(),
-                instance.dimension(),
-                summary.stop,
-                summary.rounds,
-                summary.loss.max
-            );
-        }
-        alike += u32::from(number % 7 == 0 && certified);
-        let is_crowded = instance.oracles.len() > instance.dimension();
-        crowds += u32::from(is_crowded);
-        crowded += u32::from(is_crowded && certified);
-        let (lost, _) = run(&instance, Level::new(DELTA), Policy::None, &threshold, 200);
-        lost_without += u32::from(!lost.left.is_empty());
-    }
-    let median = |ratios: &mut Vec<f64>| {
+    let share = |first: u64| -> Vec<(u64, Outcome)> {
+        let numbers = (first..PROBLEMS).step_by(THREADS as usize);
+        numbers.map(|number| (number, outcome(number))).collect()
+    };
+    let mut outcomes: Vec<(u64, Outcome)> = std::thread::scope(|scope| {
+        let threads = (0..THREADS).map(|first| scope.spawn(move || share(first)));
+        let threads: Vec<_> = threads.collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    outcomes.sort_by_key(|(number, _)| *number);
+    let count = |kind: &dyn Fn(&(u64, Outcome)) -> bool| {
+        outcomes.iter().filter(|outcome| kind(outcome)).count()
+    };
+    let landed = count(&|(_, outcome)| outcome.certified);
+    let alike = count(&|(number, outcome)| number % 7 == 0 && outcome.certified);
+    let crowds = count(&|(_, outcome)| outcome.crowded);
+    let crowded = count(&|(_, outcome)| outcome.crowded && outcome.certified);
+    let lost_without = count(&|(_, outcome)| outcome.loses_without);
+    let median = |of: fn(&(f64, f64)) -> f64| {
+        let ratios = outcomes.iter().filter_map(|(_, outcome)| outcome.ratios.as_ref().map(of));
+        let mut ratios: Vec<f64> = ratios.collect();
         ratios.sort_by(f64::total_cmp);
         ratios[ratios.len() / 2]
     };
-    let (certified, real) = (median(&mut certified_over_free), median(&mut real_over_free));
+    let (certified, real) = (median(|ratios| ratios.0), median(|ratios| ratios.1));
     println!(
-        "certified on {landed} of {count} ({crowded} of {crowds} with more agents than weights, {alike} with \
-         agents all alike); rounds until certified over those without departures {certified:.2}, \
-         until it is true {real:.2} (medians); the same rule alone loses somebody on {lost_without}"
+        "certified on {landed} of {PROBLEMS} ({crowded} of {crowds} with more agents than weights, \
+         {alike} with agents all alike); rounds until certified over those without departures \
+         {certified:.2}, until it is true {real:.2} (medians); the same rule alone loses somebody on \
+         {lost_without}"
     );
-    assert!(f64::from(landed) >= 0.95 * count as f64, "{landed}");
+    assert!(landed as f64 >= 0.95 * PROBLEMS as f64, "{landed}");
     assert!(crowded > 50 && alike > 60, "{crowded}, {alike}");
     assert!(certified <= 1.1 && real <= 1.1, "{certified}, {real}");
     assert!(lost_without > 400, "{lost_without}");

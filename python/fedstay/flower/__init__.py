@@ -9,6 +9,7 @@ Leaving is a message. An agent that crashes, times out or answers with nonsense 
 asked again, set aside after a while, and welcome when it is back.
 """
 
+from ..pytorch import TorchAgent
 from ._agent import (
     agent_mod,
     agent_name,
@@ -19,11 +20,14 @@ from ._agent import (
     report,
 )
 from ._strategy import FedStay
+from ._torch import arrays_of
 
 __all__ = [
     "FedStay",
+    "TorchAgent",
     "agent_mod",
     "agent_name",
+    "arrays_of",
     "decide_and_report",
     "evaluate_and_report",
     "goodbye",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,10 @@ from flwr.app import (
 
 from .. import _core
 from .._core import Error
+from ..pytorch import TorchAgent
 from ..simulation import descended
-from ._layout import RECORD, Layout
-from ._torch import torch_accuracy, torch_gradients, torch_pass
+from ._layout import RECORD, Layout, as_arrays
+from ._torch import arrays_of, gradient_of, names_of, take_up
 
 
 def agent_name(context: Context) -> str:
@@ -113,12 +115,19 @@ def report(
     direction: ArrayRecord | None = None,
     weights: ArrayRecord | None = None,
     gradient: ArrayRecord | None = None,
+    exact: bool = False,
+    buffers: ArrayRecord | None = None,
+    metrics: Mapping[str, Any] | None = None,
+    names: Mapping[str, Any] | None = None,
     epsilon: float | None = None,
     reach: float | None = None,
     samples: int = 1,
 ) -> Message:
-    """The reply of an agent that stays: a `direction` (the gradient), or the `weights` it trained.
+    """The reply of an agent that stays: a `direction`, or the `weights` it trained.
 
+    gradient: the exact gradient at the received weights, by parameter; with `exact` the direction is it.
+    buffers: what the model has beside its parameters, for a report without trained weights.
+    metrics: numbers to send along, which the server averages and keeps.
     reach: the sum of the local step sizes; the server's step size unless given.
     """
     arrays = direction if weights is None else weights
@@ -138,10 +147,18 @@ def report(
     }
     if reach is not None:
         said["reach"] = float(reach)
+    if exact and direction is not None:
+        said["exact"] = True
+    if names and sent.get("tell-parameters"):
+        said |= names
     content = RecordDict({RECORD: ConfigRecord(said)})
     content["arrays"] = arrays
     if gradient is not None:
         content["gradient"] = gradient
+    if buffers is not None:
+        content["buffers"] = buffers
+    if metrics:
+        content["metrics"] = MetricRecord(dict(metrics))
     return Message(content, reply_to=message)
 
 
@@ -159,47 +176,87 @@ def decide_and_report(
 ) -> Message:
     """The whole train function of an agent: load the weights, decide, and report or say goodbye.
 
-    model : a PyTorch module with `data` an iterable of batches; or, with `data` None, anything with
-        `loss_and_grad(weights)`, as `fedstay.simulate` takes it.
+    model : a PyTorch module with `data` an iterable of batches; or, with `data` None, a
+        `fedstay.TorchAgent` or anything else that `fedstay.simulate` takes.
     loss : gives the mean loss of a batch under the model; cross entropy of `(x, y)` unless given.
     train : does the agent's local steps on the model, in place; then `reach` is the sum of their
-        sizes. Without it the agent takes one full-batch step, that is, reports its gradient.
+        sizes. Without it the agent takes one full-batch step, that is, reports its gradient. Numbers
+        that it returns, by name or one alone, are sent along as metrics.
+
+    The exact loss and gradient at the received weights are reported in any case: previews and
+    predictions need no more, however the agent trains.
     """
+    if data is not None:
+        model = TorchAgent(model, data, loss=loss, train=train)
+    if isinstance(model, TorchAgent):
+        return _torch_reply(model, message, context, epsilon, reach, behaviour)
     arrays = message.content.array_records["arrays"]
-    if data is None:
-        layout = Layout(arrays)
-        weights = layout.unpack(arrays, agent_name(context))
-        value, slope = model.loss_and_grad(weights)
-        gone = leaves(
-            float(value),
-            message,
-            context,
-            epsilon=epsilon,
-            behaviour=behaviour,
-            descended=lambda steps, rate: descended(model, weights, steps, rate),
-        )
-        if gone:
-            return goodbye(message, context, epsilon=epsilon)
-        flat = np.asarray(slope).reshape(-1)
-        samples = int(getattr(model, "samples", 1))
-        return report(
-            message,
-            context,
-            loss=float(value),
-            direction=layout.pack(flat),
-            epsilon=epsilon,
-            samples=samples,
-        )
-    model.load_state_dict(arrays.to_torch_state_dict())
-    value, count = torch_pass(model, data, loss, backward=train is None)
+    layout = Layout(arrays)
+    weights = layout.unpack(arrays, agent_name(context))
+    value, slope = model.loss_and_grad(weights)
+    gone = leaves(
+        float(value),
+        message,
+        context,
+        epsilon=epsilon,
+        behaviour=behaviour,
+        descended=lambda steps, rate: descended(model, weights, steps, rate),
+    )
+    if gone:
+        return goodbye(message, context, epsilon=epsilon)
+    return report(
+        message,
+        context,
+        loss=float(value),
+        direction=layout.pack(np.asarray(slope).reshape(-1)),
+        exact=True,
+        epsilon=epsilon,
+        samples=int(getattr(model, "samples", 1)),
+    )
+
+
+def _torch_reply(
+    agent: TorchAgent,
+    message: Message,
+    context: Context,
+    epsilon: float | None,
+    reach: float | None,
+    behaviour: Any,
+) -> Message:
+    epsilon = epsilon if epsilon is not None else agent.epsilon
+    behaviour = behaviour if behaviour is not None else getattr(agent, "behaviour", None)
+    take_up(agent, message.content.array_records["arrays"])
+    value = agent.measure(gradient=True)
     if leaves(value, message, context, epsilon=epsilon, behaviour=behaviour):
         return goodbye(message, context, epsilon=epsilon)
-    if train is None:
-        work = {"direction": torch_gradients(model)}
-    else:
-        train(model)
-        work = {"weights": ArrayRecord(model.state_dict())}
-    return report(message, context, loss=value, epsilon=epsilon, reach=reach, samples=count, **work)
+    gradient, names = gradient_of(agent), names_of(agent.model)
+    more: dict[str, Any] = {"epsilon": epsilon, "samples": agent.samples, "names": names}
+    if not agent.trains:
+        agent.follow()
+        beside = {key: value for key, value in agent.buffers().items()}
+        if beside:
+            more["buffers"] = as_arrays(beside)
+        return report(message, context, loss=value, direction=gradient, exact=True, **more)
+    sent: Any = message.content.config_records["config"]
+    said = agent.practise(_seed(context, int(sent["server-round"])))
+    metrics = said if isinstance(said, Mapping) else {"train_loss": said}
+    told = {k: float(v) for k, v in metrics.items() if isinstance(v, (int, float))}
+    return report(
+        message,
+        context,
+        loss=value,
+        weights=arrays_of(agent.model),
+        gradient=gradient,
+        reach=reach,
+        metrics={**told, "num-examples": agent.samples} if told else None,
+        **more,
+    )
+
+
+def _seed(context: Context, round: int) -> int:
+    """What an agent's local work draws from: another one for every agent and round."""
+    text = f"{agent_name(context)}/{round}"
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4])
 
 
 def evaluate_and_report(
@@ -213,56 +270,89 @@ def evaluate_and_report(
     """The whole evaluate function of an agent: its loss on `data`, and its accuracy where the model
     gives scores for classes. Takes what `decide_and_report` takes."""
     arrays = message.content.array_records["arrays"]
-    if data is None:
+    if data is not None:
+        model = TorchAgent(model, data, loss=loss)
+    if isinstance(model, TorchAgent):
+        take_up(model, arrays)
+        metrics: dict[str, Any] = {"eval_loss": model.measure(), "num-examples": model.samples}
+        if model.classifies:
+            metrics["eval_acc"] = model.score()
+    else:
         weights = Layout(arrays).unpack(arrays, agent_name(context))
-        metrics: dict[str, Any] = {"eval_loss": float(model.loss_and_grad(weights)[0])}
+        metrics = {"eval_loss": float(model.loss_and_grad(weights)[0])}
         if callable(getattr(model, "accuracy", None)):
             metrics["eval_acc"] = float(model.accuracy(weights))
-    else:
-        model.load_state_dict(arrays.to_torch_state_dict())
-        value, count = torch_pass(model, data, loss, backward=False)
-        metrics = {"eval_loss": value, "num-examples": count}
-        if loss is None:
-            metrics["eval_acc"] = torch_accuracy(model, data)
     return Message(RecordDict({"metrics": MetricRecord(metrics)}), reply_to=message)
 
 
 def agent_mod(
-    loss: Callable[[Message, Context], float],
+    loss: Callable[[Message, Context], float] | None = None,
+    gradient: Callable[[Message, Context], Mapping[str, Any]] | None = None,
     *,
+    agent: Callable[[Context], Any] | None = None,
     epsilon: float | None = None,
     reach: float | None = None,
     behaviour: Any = None,
 ) -> Callable[[Message, Context, Callable[[Message, Context], Message]], Message]:
-    """A mod around a train function that exists already: `ClientApp(mods=[agent_mod(my_loss)])`.
+    """A mod around a train function that exists already: `ClientApp(mods=[agent_mod(agent=me)])`.
 
-    `loss` gives the agent's loss at the weights in the message. If the agent stays, the train function
-    runs as before; its reply, trained weights under "arrays", is passed on as a report.
+    agent : `me(context)` gives a `fedstay.TorchAgent`, of which loss and gradient are asked.
+    loss, gradient : or give these: the agent's loss at the weights in the message, and its gradient
+        there, arrays by the names of the parameters. Without a gradient, previews are made by rewind,
+        and rules read what was trained as one.
+
+    If the agent stays, the train function runs as before; its reply, trained weights under "arrays", is
+    passed on as a report, together with its metrics.
     """
+    if (loss is None) == (agent is None):
+        raise Error("agent_mod takes either a `loss` (and a `gradient`), or an `agent`")
+
+    def look(message: Message, context: Context) -> tuple[float, dict[str, Any]]:
+        """The loss, and what else is said about the received weights."""
+        if agent is not None:
+            made = agent(context)
+            if not isinstance(made, TorchAgent):
+                raise Error("agent_mod: `agent(context)` must give a `fedstay.TorchAgent`")
+            take_up(made, message.content.array_records["arrays"])
+            value = made.measure(gradient=True)
+            return value, {
+                "gradient": gradient_of(made),
+                "names": names_of(made.model),
+                "samples": made.samples,
+            }
+        assert loss is not None
+        value = float(loss(message, context))
+        if gradient is None:
+            return value, {}
+        slopes = as_arrays(gradient(message, context))
+        return value, {"gradient": slopes, "names": {"parameters": list(slopes)}}
 
     def mod(
         message: Message, context: Context, call_next: Callable[[Message, Context], Message]
     ) -> Message:
         if message.metadata.message_type.split(".")[0] != MessageType.TRAIN:
             return call_next(message, context)
-        value = float(loss(message, context))
+        value, more = look(message, context)
         if leaves(value, message, context, epsilon=epsilon, behaviour=behaviour):
             return goodbye(message, context, epsilon=epsilon)
         reply = call_next(message, context)
         if reply.has_error():
             return reply
-        samples: Any = 1
+        metrics: dict[str, Any] = {}
         for record in reply.content.metric_records.values():
-            samples = record.get("num-examples", samples)
-        weights = reply.content.array_records["arrays"]
+            metrics |= record
+        samples: Any = metrics.get("num-examples", more.pop("samples", 1))
+        more.pop("samples", None)
         return report(
             message,
             context,
             loss=value,
-            weights=weights,
+            weights=reply.content.array_records["arrays"],
             epsilon=epsilon,
             reach=reach,
             samples=int(samples),
+            metrics=metrics,
+            **more,
         )
 
     return mod

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from logging import INFO, WARNING
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +17,11 @@ from flwr.serverapp.strategy import Result as FlowerResult
 from numpy.typing import NDArray
 
 from .._core import Error, Report
+from ..callbacks import describe, tell
 from ..engine import Assessed, Gathered, Member
-from ._replies import Answers
+from ..scale import Scale
+from ._metrics import mean
+from ._replies import Answers, Sent
 from ._roll import Roll
 
 if TYPE_CHECKING:
@@ -30,6 +34,8 @@ POLL = 0.2
 class Engine:
     """The engine behind Flower: a round gathered over the network, with patience."""
 
+    personal = True
+
     def __init__(
         self,
         strategy: FedStay,
@@ -38,13 +44,22 @@ class Engine:
         train_config: ConfigRecord,
         evaluate_config: ConfigRecord,
         evaluate_fn: Callable[[int, ArrayRecord], MetricRecord | None] | None,
+        rounds: int = 0,
     ) -> None:
         self.strategy, self.grid, self.timeout = strategy, grid, timeout
+        self.rounds = rounds
         self.train_config, self.evaluate_config = train_config, evaluate_config
         self.evaluate_fn = evaluate_fn
         self.flower = FlowerResult()
         self.round = 0
         self.begun = False
+        #: The first exchange of all, made before the layout of the model was known.
+        self.early: tuple[list[int], list[int], list[Message], dict[str, int]] | None = None
+        #: What the first agents were sent, for nodes that nobody knows.
+        self.first: ArrayRecord | None = None
+        self.since = time.monotonic()
+        self.drawn: tuple[int, set[int]] | None = None
+        self.scale = Scale(strategy.rule, strategy.policy)
 
     @property
     def roll(self) -> Roll:
@@ -59,23 +74,50 @@ class Engine:
             if m.epsilon is not None
         ]
 
-    def gather(
-        self, *, round: int, weights: NDArray[np.float64], step_size: float, exact: bool
-    ) -> Gathered:
-        """Asks until enough agents have answered, or patience is over."""
-        strategy, roll = self.strategy, self.roll
-        log(INFO, "fedstay: [ROUND %d]", round)
-        self.round = round
-        assert strategy._layout is not None
-        arrays = strategy._layout.pack(weights)
+    def ask_early(self, arrays: ArrayRecord) -> list[Message]:
+        """Sends the first model of all, before it is known which of its arrays are parameters: the
+        replies say it, and count as those of round 1."""
+        self._open(1, arrays)
+        listed = list(self.grid.get_node_ids())
+        nodes = self._draw(1, self.roll.to_ask(1, listed))
+        config = ConfigRecord({**self.train_config, "tell-parameters": True})
+        messages = self.strategy._messages(nodes, 1, arrays, config, MessageType.TRAIN)
+        replies, sent = self._exchange(messages)
+        self.early = listed, nodes, replies, sent
+        return replies
+
+    def _open(self, round: int, arrays: ArrayRecord) -> None:
+        """Begins a round: what the server itself thinks of the model, and who is there."""
+        if self.early is not None:
+            return
+        self.since = time.monotonic()
+        log(INFO, "fedstay: [ROUND %d/%d]", round, self.rounds)
         if self.evaluate_fn is not None:
             self._central(round - 1, arrays)
         if not self.begun:
             self._wait_for_nodes(round)
             self.begun = True
+
+    def gather(
+        self,
+        *,
+        round: int,
+        weights: NDArray[np.float64],
+        step_size: float,
+        exact: bool,
+        personal: Mapping[int, NDArray[np.float64]] | None = None,
+    ) -> Gathered:
+        """Asks until enough agents have answered, or patience is over."""
+        strategy, roll, personal = self.strategy, self.roll, personal or {}
+        self.round = round
+        assert strategy._layout is not None
+        arrays = strategy._layout.pack(weights)
+        self._open(round, arrays)
         answers = Answers()
         for attempt in range(strategy.tries + 1):
-            asked = self._ask(round, arrays, weights, exact, answers)
+            asked = self._ask(round, arrays, weights, personal, exact, answers)
+            if answers.introduced:
+                asked += self._ask(round, arrays, weights, personal, exact, answers)
             enough = len(answers.reports) >= strategy.min_agents
             # Nobody is left only if everybody said so; an agent that is silent may come back.
             nobody = not roll.still_in() and bool(roll.members)
@@ -93,17 +135,21 @@ class Engine:
                     f"{got}, after {attempt} more tries{answers.reasons()}. Start the same app again to "
                     "go on with this round"
                 )
+            self.drawn = None  # Now anybody will do.
             log(
                 WARNING,
-                "fedstay: %s (%d nodes asked); waiting %g s",
+                "fedstay: %s (%d nodes asked%s); waiting %g s",
                 got,
                 len(asked),
+                answers.reasons(),
                 strategy.wait,
             )
             time.sleep(strategy.wait)
         faults = self._close(round, answers)
         reports = [answers.reports[agent] for agent in sorted(answers.reports)]
         self._metrics(round, reports, answers)
+        told = [answers.buffers[agent] for agent in sorted(answers.buffers)]
+        strategy._layout.take_buffers([buffers for buffers in told if buffers])
         assessment = self._assessment(round, arrays)
         goodbyes = sorted(answers.goodbyes)
         return Gathered(reports, goodbyes, sorted(answers.returned), faults, assessment)
@@ -113,25 +159,66 @@ class Engine:
         round: int,
         arrays: ArrayRecord,
         weights: NDArray[np.float64],
+        personal: Mapping[int, NDArray[np.float64]],
         exact: bool,
         answers: Answers,
     ) -> list[int]:
         """One exchange with everybody who has not answered yet."""
         strategy, roll = self.strategy, self.roll
-        listed = list(self.grid.get_node_ids())
-        heard = {m.node for m in roll.members.values() if answers.heard(m)}
-        nodes = [node for node in roll.to_ask(round, listed) if node not in heard]
+        introduced: frozenset[int] = frozenset()
+        if self.early is not None:
+            (listed, nodes, replies, sent), self.early = self.early, None
+        else:
+            listed = list(self.grid.get_node_ids())
+            heard = {m.node for m in roll.members.values() if answers.heard(m)}
+            nodes = [node for node in roll.to_ask(round, listed) if node not in heard]
+            nodes = self._draw(round, nodes)
+            others: dict[int, ArrayRecord] = {}
+            if strategy.previews and round > 1:
+                # A stranger may be an agent that must not see the model itself yet.
+                introduced = frozenset(node for node in nodes if roll.of_node(node) is None)
+                others |= dict.fromkeys(introduced, self._first())
+            for node in nodes:
+                member = roll.of_node(node)
+                if member is not None and member.id in personal:
+                    assert strategy._layout is not None
+                    others[node] = strategy._layout.pack(personal[member.id])
+            train = MessageType.TRAIN
+            messages = strategy._messages(nodes, round, arrays, self.train_config, train, others)
+            replies, sent = self._exchange(messages)
         for member in roll.missing(listed):
             answers.faults.setdefault(member.name, "not connected")
-        messages = strategy._messages(nodes, round, arrays, self.train_config, MessageType.TRAIN)
-        replies, sent = self._exchange(messages)
-        strategy.reader.read(replies, sent, listed, weights, round, answers)
+        answers.introduced.clear()
+        went = Sent(sent, weights, personal, introduced)
+        strategy.reader.read(replies, went, listed, round, answers)
         silent = set(sent.values()) - {sent.get(r.metadata.reply_to_message_id) for r in replies}
         for node in silent:
             strategy.reader.blame(node, f"no answer within {self.timeout:g} s", answers)
         if exact:
             self._drop_secrets(answers)
         return nodes
+
+    def _first(self) -> ArrayRecord:
+        assert self.first is not None
+        return self.first
+
+    def _draw(self, round: int, nodes: list[int]) -> list[int]:
+        """The share of the nodes that is asked in a round: the same for the same seed and agents."""
+        strategy = self.strategy
+        if strategy.fraction_train >= 1.0:
+            return nodes
+        if self.drawn is None or self.drawn[0] != round:
+
+            def place(node: int) -> tuple[bool, int]:
+                member = self.roll.of_node(node)
+                return (True, node) if member is None else (False, member.id)
+
+            wanted = max(int(len(nodes) * strategy.fraction_train), strategy.min_agents)
+            draw = random.Random(f"{strategy.seed}/{round}")
+            chosen = draw.sample(sorted(nodes, key=place), min(wanted, len(nodes)))
+            self.drawn = round, set(chosen)
+        # Agents that were introduced in this round are asked once more.
+        return [node for node in nodes if node in self.drawn[1]]
 
     def _drop_secrets(self, answers: Answers) -> None:
         """A rule that computes with losses cannot use a report without one."""
@@ -189,7 +276,38 @@ class Engine:
         metrics: dict[str, Any] = {"left": len(answers.goodbyes), "reported": len(reports)}
         if losses:
             metrics["loss"] = sum(losses) / len(losses)
+        names = {member.id: member.name for member in self.roll.members.values()}
+        told = {names[agent]: own for agent, own in sorted(answers.metrics.items()) if own}
+        metrics |= self._means("train", round, told)
         self.flower.train_metrics_clientapp[round] = MetricRecord(metrics)
+
+    def _means(self, kind: str, round: int, told: dict[str, dict[str, float]]) -> dict[str, float]:
+        """Keeps what clients sent along, and returns the means; says which are missing from whom."""
+        self.strategy.kept.add(kind, round, told)
+        means, missing = mean(told)
+        for key, without in missing.items():
+            if (kind, key) not in self.strategy.missing_keys:
+                self.strategy.missing_keys.add((kind, key))
+                log(WARNING, "fedstay: `%s` (%s metrics) is not averaged: agents %s do not send it",
+                    key, kind, ", ".join(without[:5]))  # fmt: skip
+        return means
+
+    def closed(self, line: str, promised: list[tuple[int, float]]) -> bool:
+        """Logs a finished round and tells the callbacks; whether one of them ends the run."""
+        names: dict[int, int | str] = {m.id: m.name for m in self.roll.members.values()}
+        own = self.strategy.kept.rounds["train"].get(self.round, {})
+        seconds = time.monotonic() - self.since
+        read = json.loads(line)
+        self.scale.note(read, promised)
+        info = describe(read, names, self.rounds, seconds, own)
+        log(INFO, "fedstay: %s", info)
+        for warning in self.scale.news():
+            log(WARNING, "fedstay: %s", warning)
+        return tell(self.strategy.callbacks, info)
+
+    def warnings(self) -> list[str]:
+        """What the summary should warn about."""
+        return self.scale.warnings
 
     def _central(self, round: int, arrays: ArrayRecord) -> None:
         assert self.evaluate_fn is not None
@@ -201,10 +319,13 @@ class Engine:
         strategy = self.strategy
         messages = list(strategy.configure_evaluate(round, arrays, self.evaluate_config, self.grid))
         replies, sent = self._exchange(messages)
-        told = strategy._evaluations(replies, sent)
+        told, everything = strategy._evaluations(replies, sent)
+        means = self._means("evaluate", round, everything)
         metrics = strategy._mean(told)
-        if metrics is not None:
-            self.flower.evaluate_metrics_clientapp[round] = metrics
+        if metrics is not None or means:
+            # A mean over the agents is the agents'; whoever has more samples is not more of an agent.
+            plain: dict[str, Any] = {**means, **(dict(metrics) if metrics is not None else {})}
+            self.flower.evaluate_metrics_clientapp[round] = MetricRecord(plain)
         return told
 
     def _assessment(self, round: int, arrays: ArrayRecord) -> list[Assessed] | None:
@@ -261,7 +382,11 @@ class Engine:
     def save(self) -> str:
         """What a restart needs, for the checkpoint."""
         # Everything kept can be written as JSON; if that were ever untrue, it must fail here.
-        return json.dumps({"round": self.round, **self.roll.memory()}, allow_nan=False)
+        state = {"round": self.round, **self.roll.memory(), **self.scale.memory()}
+        layout = self.strategy._layout
+        if layout is not None and layout.buffers:
+            state["buffers"] = layout.memory()
+        return json.dumps(state, allow_nan=False)
 
     def restore(self, saved: str) -> None:
         """Takes up what `save` gave."""
@@ -273,3 +398,7 @@ class Engine:
             )
         self.round = state["round"]
         self.roll.recall(state)
+        self.scale.recall(state)
+        if "buffers" in state and self.strategy._layout is not None:
+            self.strategy._layout.recall(state["buffers"])
+        self.strategy.kept.open(self.strategy.folder, self.round)

@@ -1,7 +1,8 @@
-"""A model's arrays and the one vector a server works with."""
+"""A model's arrays: the one vector that a server works with, and the buffers beside it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,24 +10,69 @@ from flwr.app import Array, ArrayRecord
 from numpy.typing import NDArray
 
 from .._core import Error
+from ..simulation import averaged, packed, unpacked
 
 #: The record in which server and agents talk to each other.
 RECORD = "fedstay"
+#: How buffers of normalising layers are called, for models whose clients do not say what is one.
+BUFFERS = ("running_mean", "running_var", "num_batches_tracked")
 
 
 class Layout:
-    """A model's arrays and the one vector a server works with. Integers are passed on untouched."""
+    """A model's arrays: parameters are one vector, buffers travel beside it.
 
-    def __init__(self, arrays: ArrayRecord) -> None:
+    parameters: the names of the arrays that are trained. If not given, all floating-point arrays, except
+        those that are called like the buffers of normalising layers.
+    tied: names of arrays that are the same parameter as another one, and its name.
+    """
+
+    def __init__(
+        self,
+        arrays: ArrayRecord,
+        parameters: Iterable[str] | None = None,
+        tied: Mapping[str, str] | None = None,
+    ) -> None:
         self.dtypes = {key: np.dtype(array.dtype) for key, array in arrays.items()}
         self.shapes = {key: tuple(array.shape) for key, array in arrays.items()}
-        self.fixed = {k: a for k, a in arrays.items() if self.dtypes[k].kind != "f"}
-        self.keys = [key for key in arrays if key not in self.fixed]
+        self.tied = dict(tied or {})
+        if parameters is None:
+            self.keys = [key for key in arrays if self._looks_trained(key)]
+        else:
+            wanted = set(parameters)
+            self.keys = [key for key in arrays if key in wanted]
+            self._check(wanted)
         if not self.keys:
             raise Error("the model has no floating-point arrays, so there is nothing to train")
+        #: What the model has beside its parameters, as everybody receives it.
+        self.buffers: dict[str, NDArray[Any]] = {
+            key: arrays[key].numpy()
+            for key in arrays
+            if key not in self.keys and key not in self.tied
+        }
         single = all(self.dtypes[key].itemsize <= 4 for key in self.keys)
         #: The dtype in which directions are read.
         self.dtype = np.dtype(np.float32 if single else np.float64)
+
+    def _looks_trained(self, key: str) -> bool:
+        return self.dtypes[key].kind == "f" and key.rpartition(".")[2] not in BUFFERS
+
+    def _check(self, wanted: set[str]) -> None:
+        missing = sorted(wanted - set(self.shapes))
+        if missing:
+            raise Error(
+                f"the initial arrays lack {missing[:3]}, which the agents train; do server and agents "
+                "have the same model?"
+            )
+        odd = sorted(key for key in self.keys if self.dtypes[key].kind != "f")
+        if odd:
+            raise Error(f"`{odd[0]}` is to be trained, but is of {self.dtypes[odd[0]]}")
+        lost = sorted(f for t, f in self.tied.items() if f not in wanted or t not in self.shapes)
+        if lost:
+            raise Error(f"an array is tied to `{lost[0]}`, which is not a parameter of the model")
+
+    def guessed(self) -> list[str]:
+        """The floating-point arrays that count as buffers because of what they are called."""
+        return [key for key in self.buffers if self.dtypes[key].kind == "f"]
 
     def tensors(self) -> list[tuple[str, list[int]]]:
         """Names and shapes, for model.safetensors; none where float32 would lose something."""
@@ -34,22 +80,28 @@ class Layout:
             return []
         return [(key, list(self.shapes[key])) for key in self.keys]
 
+    def rest(self, weights: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
+        """What a state dict has beside the parameters."""
+        if not self.tied:
+            return dict(self.buffers)
+        whole = self.pack(weights)
+        return {**self.buffers, **{key: whole[key].numpy() for key in self.tied}}
+
     def pack(self, weights: NDArray[np.float64]) -> ArrayRecord:
-        """The vector as the model's arrays."""
-        arrays: dict[str, Array] = {}
+        """The vector as the model's arrays, with the buffers."""
+        parts: dict[str, NDArray[Any]] = dict(self.buffers)
         start = 0
-        for key, shape in self.shapes.items():
-            if key in self.fixed:
-                arrays[key] = self.fixed[key]
-                continue
-            end = start + int(np.prod(shape))
-            part = weights[start:end].reshape(shape).astype(self.dtypes[key])
-            arrays[key] = Array(part)
+        for key in self.keys:
+            end = start + int(np.prod(self.shapes[key]))
+            with np.errstate(over="ignore"):
+                parts[key] = weights[start:end].reshape(self.shapes[key]).astype(self.dtypes[key])
             start = end
-        return ArrayRecord(arrays)
+        for key, first in self.tied.items():
+            parts[key] = parts[first].astype(self.dtypes[key])
+        return ArrayRecord({key: Array(parts[key]) for key in self.shapes})
 
     def unpack(self, arrays: ArrayRecord, who: str, dtype: Any = None) -> NDArray[Any]:
-        """The model's arrays as a vector; raises, naming `who`, where they do not fit."""
+        """The parameters as a vector; raises, naming `who`, where they do not fit."""
         unknown = [key for key in arrays if key not in self.shapes]
         if unknown:
             raise Error(
@@ -60,14 +112,52 @@ class Layout:
         for key in self.keys:
             if key not in arrays:
                 raise Error(f"agent {who}: its reply lacks the array `{key}`")
-            part = arrays[key].numpy()
-            if part.shape != self.shapes[key]:
-                raise Error(
-                    f"agent {who}: its array `{key}` has shape {part.shape} where the model has "
-                    f"{self.shapes[key]}; do all agents train the same model?"
-                )
+            part = self._fitting(arrays[key], key, who)
             if part.dtype.kind != "f":
                 raise Error(f"agent {who}: its array `{key}` is of {part.dtype}, not of floats")
             parts.append(part.reshape(-1))
         with np.errstate(over="ignore"):  # The reader of the vector refuses what is not finite.
             return np.concatenate(parts).astype(dtype or self.dtype, copy=False)
+
+    def _fitting(self, array: Array, key: str, who: str) -> NDArray[Any]:
+        part = array.numpy()
+        if part.shape != self.shapes[key]:
+            raise Error(
+                f"agent {who}: its array `{key}` has shape {part.shape} where the model has "
+                f"{self.shapes[key]}; do all agents train the same model?"
+            )
+        return part
+
+    def unpack_buffers(self, arrays: ArrayRecord, who: str) -> dict[str, NDArray[Any]]:
+        """The buffers of an agent's model, in the model's types; empty unless it sent all of them."""
+        if any(key not in arrays for key in self.buffers):
+            return {}
+        own = {}
+        for key, mine in self.buffers.items():
+            part = self._fitting(arrays[key], key, who)
+            if part.dtype.kind != mine.dtype.kind:
+                raise Error(f"agent {who}: its array `{key}` is of {part.dtype}, not {mine.dtype}")
+            if not np.isfinite(part).all():
+                raise Error(f"agent {who}: its array `{key}` has values that are not finite")
+            own[key] = part.astype(mine.dtype)
+        return own
+
+    def take_buffers(self, told: Sequence[Mapping[str, NDArray[Any]]]) -> None:
+        """Makes one of the buffers of a round's agents, if any sent theirs."""
+        if told:
+            self.buffers = averaged(told)
+
+    def memory(self) -> dict[str, Any]:
+        """The buffers, for a checkpoint."""
+        return {key: packed(array) for key, array in self.buffers.items()}
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """Takes up what `memory` gave."""
+        self.buffers |= {key: unpacked(text) for key, text in memory.items()}
+
+
+def as_arrays(named: Mapping[str, Any]) -> ArrayRecord:
+    """Arrays by name as a record, whatever holds them."""
+    if isinstance(named, ArrayRecord):
+        return named
+    return ArrayRecord({key: Array(np.asarray(value)) for key, value in named.items()})

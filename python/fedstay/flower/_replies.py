@@ -13,7 +13,7 @@ from logging import INFO, WARNING
 from typing import Any
 
 import numpy as np
-from flwr.app import Message, RecordDict
+from flwr.app import ArrayRecord, Message, RecordDict
 from flwr.common.logger import log
 from numpy.typing import NDArray
 
@@ -29,10 +29,27 @@ from ._door import (
     shown,
 )
 from ._layout import RECORD, Layout
+from ._metrics import scalars
 from ._roll import Member, Roll
 
 #: The only array records of a report.
-ARRAYS = {"arrays", "gradient"}
+ARRAYS = {"arrays", "gradient", "buffers"}
+
+
+@dataclass
+class Sent:
+    """What went out in a round."""
+
+    #: Which node each message went to.
+    nodes: dict[str, int]
+    #: The server's own weights, and those of agents that were sent others.
+    weights: NDArray[np.float64]
+    personal: Mapping[int, NDArray[np.float64]] = field(default_factory=dict)
+    #: The nodes that were sent the first model of all, because nobody knew whose they are.
+    introduced: frozenset[int] = frozenset()
+
+    def to(self, member: Member) -> NDArray[np.float64]:
+        return self.personal.get(member.id, self.weights)
 
 
 @dataclass
@@ -46,6 +63,11 @@ class Answers:
     #: How far each report would move the model, and the largest number in it.
     moves: dict[int, float] = field(default_factory=dict)
     tells: dict[int, float] = field(default_factory=dict)
+    #: The buffers of agents' models, and the numbers that agents sent along.
+    buffers: dict[int, dict[str, NDArray[Any]]] = field(default_factory=dict)
+    metrics: dict[int, dict[str, float]] = field(default_factory=dict)
+    #: Agents that were sent the first model, and have told their names now.
+    introduced: set[str] = field(default_factory=set)
     faults: dict[str, str] = field(default_factory=dict)
     #: The faults of nodes that have not told their names, by node.
     strangers: dict[int, str] = field(default_factory=dict)
@@ -62,9 +84,8 @@ class Answers:
 
     def drop(self, member: Member, why: str) -> None:
         """Takes a report back as its agent's fault."""
-        self.reports.pop(member.id, None)
-        self.moves.pop(member.id, None)
-        self.tells.pop(member.id, None)
+        for kept in (self.reports, self.moves, self.tells, self.buffers, self.metrics):
+            kept.pop(member.id, None)
         if member.id in self.returned:
             self.returned.remove(member.id)
         self.faults[member.name] = why
@@ -89,9 +110,8 @@ class Reader:
     def read(
         self,
         replies: Iterable[Message],
-        sent: Mapping[str, int],
+        sent: Sent,
         listed: Iterable[int],
-        weights: NDArray[np.float64],
         round: int,
         answers: Answers,
     ) -> None:
@@ -100,7 +120,7 @@ class Reader:
         claims: dict[int, str] = {}
         twice: set[int] = set()
         for reply in replies:
-            node = sent.get(reply.metadata.reply_to_message_id)
+            node = sent.nodes.get(reply.metadata.reply_to_message_id)
             if node is None:
                 continue
             try:
@@ -119,8 +139,8 @@ class Reader:
             if isinstance(member, Error):
                 self.blame(node, str(member), answers)
             else:
-                self._hear(member, contents[node], weights, round, answers)
-        self._drop_garbage(weights, answers)
+                self._hear(member, contents[node], sent, round, answers)
+        self._drop_garbage(sent.weights, answers)
         for member in self.roll.members.values():
             if answers.heard(member) and self.roll.answered(member):
                 log(INFO, "fedstay: round %d: agent %s is back", round, member.name)
@@ -129,7 +149,7 @@ class Reader:
         self,
         member: Member,
         content: RecordDict,
-        weights: NDArray[np.float64],
+        sent: Sent,
         round: int,
         answers: Answers,
     ) -> None:
@@ -154,7 +174,12 @@ class Reader:
                     answers.goodbyes.append(member.id)
                     log(INFO, "fedstay: round %d: agent %s leaves", round, member.name)
             else:
-                made, move, tells = self._report(member, content, weights)
+                if member.node in sent.introduced:
+                    answers.introduced.add(member.name)
+                    raise Error("its node is new and was shown the first model; it is asked again")
+                made, move, tells = self._report(member, content, sent.to(member))
+                answers.buffers[member.id] = self._buffers(content, member.name)
+                answers.metrics[member.id] = scalars(content)
                 epsilon = made.epsilon
                 answers.reports[member.id] = made
                 answers.moves[member.id], answers.tells[member.id] = move, tells
@@ -204,6 +229,9 @@ class Reader:
                 moved /= self.step_size if reach is None else reach
                 direction = moved.astype(self.layout.dtype)
         gradient = content.array_records.get("gradient")
+        slope = self.layout.unpack(gradient, who) if gradient is not None else None
+        if slope is None and said.get("exact") is True and said.get("kind") != "weights":
+            slope = direction
         numbers: dict[str, Any] = {
             name: number(said, name, who, may_be_infinite=name == "tau")
             for name in ("loss", "epsilon", "tau", "standard_error")
@@ -214,7 +242,7 @@ class Reader:
         made = Report(
             member.id,
             direction,
-            gradient=self.layout.unpack(gradient, who) if gradient is not None else None,
+            gradient=slope,
             reach=reach,
             samples=max(int(number(said, "samples", who)), 1) if "samples" in said else 1,
             **numbers,
@@ -226,6 +254,15 @@ class Reader:
             )
         tells = max((abs(value) for name, value in numbers.items() if name != "tau"), default=0.0)
         return made, move, tells
+
+    def _buffers(self, content: RecordDict, who: str) -> dict[str, NDArray[Any]]:
+        """The buffers in a reply, where it has them."""
+        assert self.layout is not None
+        trained = content.config_records[RECORD].get("kind") == "weights"
+        arrays = content.array_records.get("arrays" if trained else "buffers")
+        if arrays is None or not self.layout.buffers:
+            return {}
+        return self.layout.unpack_buffers(arrays, who)
 
     def _reach(self, said: Mapping[str, Any], who: str) -> float | None:
         if "reach" not in said:
@@ -251,6 +288,10 @@ class Reader:
             told = answers.tells[agent]
             why = f"it tells a loss or a precision of size {told:.3g}, which {beyond} {typical:.3g}"
             answers.drop(by_id[agent], f"{why}, what the others tell")
+        sizes = {agent: _size(buffers) for agent, buffers in answers.buffers.items()}
+        for agent, typical in outliers(sizes, 1.0, self.max_ratio).items():
+            why = f"its buffers are of size {sizes[agent]:.3g}, which {beyond} {typical:.3g}"
+            answers.drop(by_id[agent], f"{why}, what the others send")
 
     def blame(self, node: int, why: str, answers: Answers) -> None:
         """A node's fault is its agent's, where that is known."""
@@ -267,9 +308,11 @@ class Reader:
         sent: Mapping[str, int],
         loss_key: str,
         accuracy_key: str,
-    ) -> dict[int, tuple[float, float | None]]:
-        """Loss and, where there is one, accuracy by agent. What cannot be used is ignored and logged."""
+    ) -> tuple[dict[int, tuple[float, float | None]], dict[str, dict[str, float]]]:
+        """Loss and, where there is one, accuracy by agent, and everybody's numbers by name. What cannot
+        be used is ignored and logged."""
         told: dict[int, tuple[float, float | None]] = {}
+        everything: dict[str, dict[str, float]] = {}
         for reply in replies:
             node = sent.get(reply.metadata.reply_to_message_id)
             member = self.roll.of_node(node) if node is not None else None
@@ -277,10 +320,15 @@ class Reader:
                 continue
             try:
                 metrics: dict[str, Any] = {}
-                for record in _content(reply, node).metric_records.values():
+                content = _content(reply, node)
+                for record in content.metric_records.values():
                     metrics.update(record)
+                everything[member.name] = scalars(content)
                 if loss_key not in metrics:
-                    raise Error(f"its evaluation has no `{loss_key}`")
+                    there = ", ".join(f"`{key}`" for key in sorted(metrics)) or "nothing"
+                    raise Error(
+                        f"its evaluation has no `{loss_key}`, but {there}: give FedStay `loss_key=`"
+                    )
                 told[member.id] = (number(metrics, loss_key, member.name), None)
                 if accuracy_key in metrics:
                     accuracy = share(metrics, accuracy_key, member.name)
@@ -289,7 +337,40 @@ class Reader:
             except Exception as error:  # noqa: BLE001
                 why = _why(error).removeprefix(f"agent {member.name}: ")
                 log(WARNING, "fedstay: agent %s: %s; ignored", member.name, why)
-        return told
+        return told, everything
+
+
+def _size(buffers: Mapping[str, NDArray[Any]]) -> float:
+    """The largest number in buffers."""
+    sizes = [
+        np.abs(b.astype(np.float64)).max()
+        for b in buffers.values()
+        if b.dtype.kind == "f" and b.size
+    ]
+    return float(max(sizes, default=0.0))
+
+
+def told_parameters(
+    replies: Iterable[Message], arrays: ArrayRecord
+) -> tuple[list[str], dict[str, str]] | None:
+    """Which arrays the agents call parameters, and which of those are tied to another: what most of
+    them say, of what is true of these arrays at all. None if nobody says."""
+    votes: dict[tuple[Any, ...], int] = {}
+    for reply in replies:
+        try:
+            said: Any = reply.content.config_records[RECORD]
+            names = tuple(map(str, said["parameters"]))
+            ties = zip(said.get("tied", ()), said.get("tied-to", ()), strict=True)
+            vote = (names, tuple((str(a), str(b)) for a, b in ties))
+            Layout(arrays, names, dict(vote[1]))
+        # Whoever sends nonsense has no vote; its report is judged like any other.
+        except Exception:  # noqa: BLE001, S112
+            continue
+        votes[vote] = votes.get(vote, 0) + 1
+    if not votes:
+        return None
+    names, ties = max(sorted(votes), key=lambda vote: votes[vote])
+    return list(names), dict(ties)
 
 
 def _content(reply: Message, node: int) -> RecordDict:

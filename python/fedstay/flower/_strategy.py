@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import random
 import sys
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from logging import INFO, WARNING
 from pathlib import Path
@@ -15,14 +17,20 @@ from flwr.common.logger import log
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Result as FlowerResult
 from flwr.serverapp.strategy import Strategy
+from flwr.supercore.task_identity import TaskIdentity
+from numpy.typing import NDArray
 
 from .. import _core
 from .._core import Error, RuleError
+from ..callbacks import Callback
+from ..policies import PolicyLike, Preview
 from ..result import Result, from_outcome
-from ..rules import AdaGd, RuleLike, usual_epsilon
+from ..rules import FedAvg, RuleLike, usual_epsilon
+from ..scale import kind_of
 from ._engine import Engine
 from ._layout import Layout
-from ._replies import Answers, Reader
+from ._metrics import Kept
+from ._replies import Answers, Reader, Sent, told_parameters
 from ._roll import Roll
 
 
@@ -32,17 +40,27 @@ class FedStay(Strategy):
     Parameters
     ----------
     rule : Rule, str, dict or an object of your own
-        How reports become a step: `fedstay.AdaGd()`, "fedavg", anything with `aggregate(round)` …
+        How reports become a step: "fedavg", `fedstay.Retain()`, anything with `aggregate(round)` …
+        Without one it is averaging with previews, which keeps agents however they train.
     step_size : float
-        The server's step size. For agents that take several local steps, the sum of their sizes.
+        The server's step size. Under averaging, trained weights are averaged as they are whatever it
+        is, so that 1 will do. Where agents report gradients it is how far the server follows them. For a
+        rule that takes trained weights for gradients (ada-gd, retain), the sum of the local step sizes.
     epsilon : float, optional
         The loss at which an agent leaves, sent to agents that have no `epsilon` of their own; the
         rule's if not given.
-    policy : str or dict, optional
-        What to do around the rule: "early-stop", "keep-best", "guard".
+    policy : Policy, str or dict, optional
+        What to do around the rule: `fedstay.Preview()`, "guard", "early-stop", "keep-best".
     out : path, optional
         The run's folder, as `fedstay run` writes it, with a checkpoint after every round. If the
-        folder holds a run that was cut off, it continues with the next round.
+        folder holds a run that was cut off, it continues with the next round. If it holds a run that is
+        over, the new one is kept beside it, in a folder whose name ends in the id of Flower's run;
+        `{run}` in the name is that id in any case. `strategy.folder` says where it is.
+    parameters : list of names, optional
+        Which of the model's arrays are trained; the others are buffers, averaged outside the rule.
+        Unless given, the agents say it with their first reports.
+    fraction_train, fraction_evaluate : float
+        The share of the agents that is asked to train, or to evaluate, in a round; drawn by `seed`.
     agents : list of names, or mapping from names to node ids, optional
         Who may take part; anybody, if not given. With node ids (SuperNodes that authenticate keep
         theirs) a name cannot move to another node.
@@ -70,6 +88,8 @@ class FedStay(Strategy):
         Whether they evaluate what is delivered.
     evaluate_leavers : bool
         Whether agents that left evaluate too: for experiments whose agents are all yours.
+    callbacks : list of callables, optional
+        Told of every round; one that returns True ends the run: see `fedstay.callbacks`.
     on : str
         What is trained, in a word, for titles.
     """
@@ -78,10 +98,14 @@ class FedStay(Strategy):
         self,
         rule: RuleLike | None = None,
         *,
-        step_size: float,
+        step_size: float = 1.0,
         epsilon: float | None = None,
-        policy: str | Mapping[str, Any] | None = None,
+        policy: PolicyLike | None = None,
         out: str | Path | None = None,
+        parameters: Sequence[str] | None = None,
+        fraction_train: float = 1.0,
+        fraction_evaluate: float = 1.0,
+        seed: int = 0,
         agents: Sequence[str] | Mapping[str, int | None] | None = None,
         max_reach: float = 1000.0,
         max_ratio: float = 1e6,
@@ -97,6 +121,7 @@ class FedStay(Strategy):
         evaluate_leavers: bool = False,
         loss_key: str = "eval_loss",
         accuracy_key: str = "eval_acc",
+        callbacks: Sequence[Callback] = (),
         on: str = "flower",
     ) -> None:
         if on_few not in ("wait", "stop"):
@@ -108,8 +133,24 @@ class FedStay(Strategy):
         for name, most in (("max_reach", max_reach), ("max_ratio", max_ratio)):
             if not 1 <= most < float("inf"):
                 raise Error(f"`{name}` is {most}, but must be a finite number, 1 or more")
-        self.rule: RuleLike = rule if rule is not None else AdaGd()
+        for name, share in (("fraction_train", fraction_train),
+                            ("fraction_evaluate", fraction_evaluate)):  # fmt: skip
+            if not 0.0 <= share <= 1.0:
+                raise Error(f"`{name}` is {share}, but must be from 0 to 1")
+        self.rule: RuleLike = rule if rule is not None else FedAvg()
+        if rule is None and policy is None:
+            policy = Preview()
         self.step_size, self.policy = step_size, policy
+        #: Whether agents may be shown models of their own.
+        self.previews = kind_of(policy) == "preview"
+        self.parameters = list(parameters) if parameters is not None else None
+        self.fraction_train, self.fraction_evaluate = fraction_train, fraction_evaluate
+        self.seed, self.callbacks = seed, list(callbacks)
+        #: What clients sent along, by kind, round and name; also in client-metrics.jsonl.
+        self.kept = Kept()
+        self.missing_keys: set[tuple[str, str]] = set()
+        #: Where the run is kept, once it has begun.
+        self.folder: Path | None = None
         self.epsilon = epsilon if epsilon is not None else usual_epsilon(rule)
         self.out = Path(out) if out is not None else None
         self.min_available_nodes, self.min_agents = min_available_nodes, min_agents
@@ -134,14 +175,14 @@ class FedStay(Strategy):
         grid: Grid,
         initial_arrays: ArrayRecord,
         num_rounds: int = 3,
-        timeout: float = 3600,
+        timeout: float = 300,
         train_config: ConfigRecord | None = None,
         evaluate_config: ConfigRecord | None = None,
         evaluate_fn: Callable[[int, ArrayRecord], MetricRecord | None] | None = None,
     ) -> FlowerResult:
         """Runs until the rule stops, nobody is left, or the rounds are over; resumes if there is
         something to resume in `out`. An agent has `timeout` seconds to answer."""
-        layout = self._layout = Layout(initial_arrays)
+        self.folder = self._choose_folder(grid)
         self.summary()
         if not self.roll.only_known_nodes():
             log(WARNING, "fedstay: names are not bound to nodes: while an agent's node is away, another "
@@ -154,10 +195,13 @@ class FedStay(Strategy):
             train_config if train_config is not None else ConfigRecord(),
             evaluate_config if evaluate_config is not None else ConfigRecord(),
             evaluate_fn,
+            num_rounds,
         )
-        resume = self.out is not None and (self.out / "config.toml").exists()
+        resume = self.folder is not None and (self.folder / "config.toml").exists()
         if resume:
-            log(INFO, "fedstay: continuing the run in %s", self.out)
+            log(INFO, "fedstay: continuing the run in %s", self.folder)
+        layout = self._layout = self._tell_apart(initial_arrays, engine, resume)
+        engine.first = initial_arrays
         outcome = _core.drive(
             engine,
             layout.unpack(initial_arrays, "(server)", np.float64),
@@ -166,13 +210,14 @@ class FedStay(Strategy):
             rounds=num_rounds,
             policy=self.policy,
             on=self.on,
-            out=self.out,
+            out=self.folder,
             resume=resume,
             seconds_between_checkpoints=0.0,
             settings=json.dumps(self._settings()),
             layout=layout.tensors(),
         )
-        self.result = from_outcome(outcome, self.out)
+        rest = layout.rest(outcome.weights)
+        self.result = from_outcome(outcome, self.folder, layout.tensors(), rest)
         self._log_result(self.result)
         engine.flower.arrays = layout.pack(outcome.weights)
         return engine.flower
@@ -184,7 +229,13 @@ class FedStay(Strategy):
         self._refuse_wrapping(sys._getframe(1).f_locals.get("self"))
         self._refuse_other_weights(arrays)
         nodes = self.roll.to_ask(server_round, grid.get_node_ids())
-        return self._messages(nodes, server_round, arrays, config, MessageType.TRAIN)
+        others: dict[int, ArrayRecord] = {}
+        assert self._layout is not None
+        for agent, weights in self._personal().items():
+            member = next(m for m in self.roll.members.values() if m.id == agent)
+            if member.node is not None:
+                others[member.node] = self._layout.pack(weights)
+        return self._messages(nodes, server_round, arrays, config, MessageType.TRAIN, others)
 
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]
@@ -193,10 +244,12 @@ class FedStay(Strategy):
         if self._layout is None or self._server is None:
             raise Error("aggregate_train: `configure_train` comes first")
         answers = Answers()
-        weights = self._server.weights
         sent = self._sent()
-        self.reader.read(replies, sent, list(sent.values()), weights, server_round, answers)
+        went = Sent(sent, self._server.weights, self._personal())
+        self.reader.read(replies, went, list(sent.values()), server_round, answers)
         reported = self._step(answers)
+        told = [answers.buffers[agent] for agent in sorted(answers.buffers)]
+        self._layout.take_buffers([buffers for buffers in told if buffers])
         if not reported and not answers.goodbyes:
             return None, None
         metrics: dict[str, Any] = {"left": len(answers.goodbyes), "reported": reported}
@@ -209,19 +262,26 @@ class FedStay(Strategy):
         members = self.roll.members.values() if self.evaluate_leavers else self.roll.still_in()
         wanted = {member.node for member in members if member.aside is None}
         nodes = [node for node in sorted(grid.get_node_ids()) if node in wanted]
+        if self.fraction_evaluate < 1.0:
+            known = sorted(nodes, key=lambda node: getattr(self.roll.of_node(node), "id", node))
+            draw = random.Random(f"{self.seed}/evaluate/{server_round}")
+            count = int(len(nodes) * self.fraction_evaluate)
+            nodes = draw.sample(known, max(count, 1) if self.fraction_evaluate > 0.0 else 0)
         return self._messages(nodes, server_round, arrays, config, MessageType.EVALUATE)
 
     def aggregate_evaluate(
         self, server_round: int, replies: Iterable[Message]
     ) -> MetricRecord | None:
         """The mean of what the agents reported."""
-        return self._mean(self._evaluations(replies, self._sent()))
+        return self._mean(self._evaluations(replies, self._sent())[0])
 
     def summary(self) -> None:
         """Logs what this strategy does."""
         self._refuse_wrapping(sys._getframe(1).f_locals.get("self"))
-        kept = self.out if self.out is not None else "nowhere (give `out` to keep and resume it)"
-        log(INFO, "fedstay: rule %s, step size %g", self.rule, self.step_size)
+        kept = self.folder if self.folder is not None else "nowhere (give `out` to keep it)"
+        around = f", policy {kind_of(self.policy)}" if self.policy is not None else ""
+        rule = kind_of(self.rule) or self.rule
+        log(INFO, "fedstay: rule %s%s, step size %g", rule, around, self.step_size)
         log(INFO, "fedstay: a round needs %d reports; the run is kept in %s", self.min_agents, kept)
 
     # -- messages -------------------------------------------------------------------------------
@@ -236,11 +296,54 @@ class FedStay(Strategy):
         }
         if self.epsilon is not None:
             settings["epsilon"] = self.epsilon
+        if self.fraction_train < 1.0:
+            settings |= {"fraction_train": self.fraction_train, "seed": self.seed}
+        layout = self._layout
+        if layout is not None and (layout.buffers or layout.tied):
+            settings["parameters"] = layout.keys
+            if layout.tied:
+                settings["tied"] = layout.tied
         return {"flower": settings}
 
+    def _choose_folder(self, grid: Grid) -> Path | None:
+        """Where the run is kept: in `out`, unless a run that is over is there already."""
+        if self.out is None:
+            return None
+        run = getattr(getattr(grid, "run", None), "run_id", None) or TaskIdentity.run_id
+        folder = Path(str(self.out).replace("{run}", str(run)))
+        if (folder / "summary.json").exists():
+            beside = folder.with_name(f"{folder.name}-{run}")
+            log(INFO, "fedstay: the run in %s is over; this one is kept in %s", folder, beside)
+            return beside
+        return folder
+
+    def _tell_apart(self, arrays: ArrayRecord, engine: Engine, resume: bool) -> Layout:
+        """Which of the model's arrays are parameters: as given, as kept, or as the agents say."""
+        if self.parameters is not None:
+            return Layout(arrays, self.parameters)
+        if resume and self.folder is not None:
+            kept = tomllib.loads((self.folder / "config.toml").read_text()).get("flower", {})
+            return Layout(arrays, kept.get("parameters"), kept.get("tied"))
+        layout = self._layout = Layout(arrays)
+        told = told_parameters(engine.ask_early(arrays), arrays)
+        if told is not None:
+            return Layout(arrays, *told)
+        if layout.guessed():
+            log(WARNING, "fedstay: %s are taken for buffers because of their names, and averaged outside "
+                "the rule: no agent says what its parameters are. Give `parameters=`",
+                ", ".join(layout.guessed()[:3]))  # fmt: skip
+        return layout
+
     def _messages(
-        self, nodes: list[int], round: int, arrays: ArrayRecord, config: ConfigRecord, kind: str
+        self,
+        nodes: list[int],
+        round: int,
+        arrays: ArrayRecord,
+        config: ConfigRecord,
+        kind: str,
+        others: Mapping[int, ArrayRecord] | None = None,
     ) -> list[Message]:
+        """One message for every node; `others` has the arrays of nodes that are sent their own."""
         if self._layout is None:
             self._layout = Layout(arrays)
         config = ConfigRecord(dict(config))
@@ -248,8 +351,12 @@ class FedStay(Strategy):
         config["step-size"] = self.step_size
         if self.epsilon is not None:
             config["epsilon"] = float(self.epsilon)
-        content = RecordDict({"arrays": arrays, "config": config})
-        self._configured = [Message(content, node, kind, group_id=str(round)) for node in nodes]
+        shared = RecordDict({"arrays": arrays, "config": config})
+        self._configured = []
+        for node in nodes:
+            own = (others or {}).get(node)
+            content = shared if own is None else RecordDict({"arrays": own, "config": config})
+            self._configured.append(Message(content, node, kind, group_id=str(round)))
         return self._configured
 
     def _sent(self) -> dict[str, int]:
@@ -258,7 +365,7 @@ class FedStay(Strategy):
 
     def _evaluations(
         self, replies: Iterable[Message], sent: Mapping[str, int]
-    ) -> dict[int, tuple[float, float | None]]:
+    ) -> tuple[dict[int, tuple[float, float | None]], dict[str, dict[str, float]]]:
         return self.reader.evaluations(replies, sent, self.loss_key, self.accuracy_key)
 
     def _mean(self, told: Mapping[int, tuple[float, float | None]]) -> MetricRecord | None:
@@ -280,6 +387,14 @@ class FedStay(Strategy):
     @_layout.setter
     def _layout(self, layout: Layout) -> None:
         self.reader.layout = layout
+
+    def _personal(self) -> dict[int, NDArray[np.float64]]:
+        """What some agents are to be sent instead of the server's weights."""
+        if not self.previews or self._server is None:
+            return {}
+        shared = self._server.weights
+        own = {m.id: self._server.weights_for(m.id) for m in self.roll.still_in()}
+        return {agent: w for agent, w in own.items() if not np.array_equal(w, shared)}
 
     def _step(self, answers: Answers) -> int:
         """A step with as many reports as it can be taken with. Returns how many those are."""

@@ -6,7 +6,7 @@ use crate::terminal::Screen;
 use anyhow::Result;
 use fedstay::list::Entry;
 use fedstay::problem::Problem;
-use fedstay::{Behaviour, Policy, Rule};
+use fedstay::{Behaviour, Optimiser, Policy, Rule};
 use fedstay_sim::data::Source;
 use fedstay_sim::experiment::{KEYS, Key, page};
 use fedstay_sim::model::Model;
@@ -32,6 +32,7 @@ pub struct List {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum What {
     Rules,
+    Optimisers,
     Policies,
     Behaviours,
     Problems,
@@ -42,8 +43,9 @@ enum What {
     Keys,
 }
 
-const ALL: [What; 9] = [
+const ALL: [What; 10] = [
     What::Rules,
+    What::Optimisers,
     What::Policies,
     What::Behaviours,
     What::Problems,
@@ -58,6 +60,7 @@ impl What {
     fn name(self) -> &'static str {
         match self {
             Self::Rules => "rules",
+            Self::Optimisers => "optimisers",
             Self::Policies => "policies",
             Self::Behaviours => "behaviours",
             Self::Problems => "problems",
@@ -80,6 +83,7 @@ impl What {
         };
         match self {
             Self::Rules => entries(Rule::LIST),
+            Self::Optimisers => entries(Optimiser::LIST),
             Self::Policies => entries(Policy::LIST),
             Self::Behaviours => entries(Behaviour::LIST),
             Self::Problems => entries(Problem::LIST),

@@ -103,12 +103,12 @@ pub(super) fn make() -> anyhow::Result<Drawing> {
         .with(Note::new(
             first.at,
             format!("wₜ: {} leaves\nin round {}", named(first.agent), first.round),
-            (75.0, 30.0),
+            (150.0, 40.0),
         ))
         .with(Note::new(
             last.at,
             format!(
-                "w_R: {} leaves in round {},\nF₁ = {:.2} for good",
+                "wᵣ: {} leaves in round {},\nF₁ = {:.2} for good",
                 named(last.agent),
                 last.round,
                 averaging.loss(0)
@@ -136,7 +136,7 @@ pub(super) fn make() -> anyhow::Result<Drawing> {
     .with(panel);
     let notes = vec![
         format!(
-            "FedAvg: agent 1 leaves in round {} at w_t = ({:.2}, {:.2}); agent 2 alone leads on to w_R = ({:.2}, \
+            "FedAvg: agent 1 leaves in round {} at wₜ = ({:.2}, {:.2}); agent 2 alone leads on to wᵣ = ({:.2}, \
              {:.2}), where F₁ = {:.3} ({}).",
             first.round,
             first.at.0,

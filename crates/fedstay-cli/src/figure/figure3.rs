@@ -12,7 +12,6 @@ use super::{Drawing, setting as words};
 use anyhow::Result;
 use fedstay_draw::plot::{Colour, Dash, Figure, Marker, Panel, Style};
 use fedstay_draw::words::percent;
-use fedstay_sim::sweep::Frame;
 use serde_json::{Value, json};
 
 /// The sweep.
@@ -33,9 +32,9 @@ enum Part {
 impl Part {
     fn label(self) -> &'static str {
         match self {
-            Self::Average => "average accuracy",
-            Self::Population => "population accuracy",
-            Self::Spread => "accuracy of an agent",
+            Self::Average => "average accuracy, %",
+            Self::Population => "population accuracy, %",
+            Self::Spread => "accuracy of an agent, %",
         }
     }
 
@@ -64,8 +63,9 @@ pub(super) fn make(asked: &Asked) -> Result<Drawing> {
     };
     let mut numbers = Vec::new();
     for (title, part) in panels {
-        let (panel, curves) = panel(title, &swept, &q, part);
-        figure = figure.with(panel);
+        let (panel, curves, _) = panel(title, &swept, &q, part);
+        // One scale, so that the panels can be compared.
+        figure = figure.with(Panel { y_range: Some(WHOLE), ..panel });
         numbers.push(json!({ "panel": title, "q": q, "curves": curves }));
     }
     drawing("figure-3", figure, &swept, numbers)
@@ -101,51 +101,57 @@ fn full(asked: &Asked, name: &str, title: &str, part: Part) -> Result<Drawing> {
     let mut figure =
         Figure { subtitle, caption: caption(&swept), columns: 2, ..Figure::new(title) };
     let mut numbers = Vec::new();
-    let y_range = Some((0.0, top(part, &swept.frame)));
+    let mut top = 0.0;
     for q in swept.values(Q) {
-        let (panel, curves) = panel(&format!("q = {q}"), &swept, &q, part);
-        figure = figure.with(Panel { y_range, ..panel });
+        let (panel, curves, highest) = panel(&format!("q = {q}"), &swept, &q, part);
+        top = f64::max(top, highest);
+        figure = figure.with(panel);
         numbers.push(json!({ "q": q, "curves": curves }));
     }
+    // A scale on which all panels can be compared, and all that is drawn has room.
+    let y_range = match part {
+        Part::Spread => WHOLE,
+        _ => (0.0, (top / 10.0 + 0.2).ceil() * 10.0),
+    };
+    figure.panels.iter_mut().for_each(|panel| panel.y_range = Some(y_range));
     drawing(name, figure, &swept, numbers)
 }
 
-/// The top of a scale on which all panels can be compared.
-fn top(part: Part, frame: &Frame) -> f64 {
-    let name = if part == Part::Spread { "accuracy.max" } else { part.result() };
-    let most = frame.records.iter().filter_map(|record| record.result(name)).fold(0.0, f64::max);
-    if part == Part::Spread { 1.0 } else { (10.0 * most).ceil() / 10.0 }
-}
+/// From nothing to everything, with room for a marker at either end.
+const WHOLE: (f64, f64) = (-3.0, 103.0);
 
-fn panel(title: &str, swept: &Swept, q: &Value, part: Part) -> (Panel, Vec<Value>) {
+/// A panel, the numbers behind it, and the highest value that it shows.
+fn panel(title: &str, swept: &Swept, q: &Value, part: Part) -> (Panel, Vec<Value>, f64) {
     let mut panel = Panel {
         height: Some(HEIGHT),
         x_range: swept.range("epsilon"),
-        ..Panel::new(title, "precision ε", part.label())
+        ..Panel::new(title, "target loss ε", part.label())
     };
     let frame = swept.frame.with(&setting(Q, q));
-    let mut numbers = Vec::new();
+    let (mut numbers, mut top) = (Vec::new(), 0.0);
     if part == Part::Spread {
-        panel.y_range = Some((0.0, 1.0));
         let frame = frame.with(&setting(K, &largest(swept, K)));
+        // No look of a K: a marker means one thing in all panels.
         let looks = [
-            ("best agent", "accuracy.max", Colour::GREEN, Dash::Dashed, Marker::Triangle),
-            ("mean over agents", "accuracy.mean", Colour::INK, Dash::Solid, Marker::Disc),
-            ("worst agent", "accuracy.min", Colour::ORANGE, Dash::DashDot, Marker::TriangleDown),
+            ("best agent", "accuracy.max", Colour::GREY, Dash::Dashed, Marker::Star),
+            ("mean over agents", "accuracy.mean", Colour::INK, Dash::Solid, Marker::Ring),
+            ("worst agent", "accuracy.min", Colour::GREY, Dash::DashDot, Marker::TriangleDown),
         ];
         for (name, result, colour, dash, marker) in looks {
             let curve = Curve::new(&frame, "epsilon", result);
+            top = f64::max(top, curve.top());
             panel = curve.draw(panel, name, Style { colour, dash, marker });
             numbers.push(json!({ "name": name, "points": curve.numbers() }));
         }
-        return (panel, numbers);
+        return (panel, numbers, top);
     }
     for (index, k) in swept.values(K).iter().enumerate() {
         let curve = Curve::new(&frame.with(&setting(K, k)), "epsilon", part.result());
+        top = f64::max(top, curve.top());
         panel = curve.draw(panel, &format!("K = {k}"), style(index));
         numbers.push(json!({ "K": k, "points": curve.numbers() }));
     }
-    (panel, numbers)
+    (panel, numbers, top)
 }
 
 /// The value of a setting nearest to what the paper's body shows.

@@ -148,11 +148,11 @@ fn observation_3(pair: &Pair, alpha: f64) -> anyhow::Result<Panel> {
         .with(Note::new(
             stop,
             format!(
-                "nobody left:\nF₁ = {:.2}, F₂ = {:.2}",
+                "all stayed:\nF₁ = {:.2}, F₂ = {:.2}",
                 pair.ada_gd.loss(0),
                 pair.ada_gd.loss(1)
             ),
-            (0.0, -70.0),
+            (-38.0, -70.0),
         )))
 }
 

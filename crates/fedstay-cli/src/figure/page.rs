@@ -4,9 +4,9 @@
 use super::measured::{MeasuredRun, Sample};
 use super::setting;
 use super::training::Done;
+use fedstay_draw::picture::{PERCENT, delivered_bars};
 use fedstay_draw::plot::{
-    BarSeries, Bars, Colour, Dash, Figure, Fill, Guide, Line, Marker, Panel, Pattern, Point,
-    Points, Style,
+    Bars, Colour, Dash, Figure, Guide, Line, Marker, Panel, Point, Points, Style,
 };
 
 /// The height of the axes in pixels.
@@ -58,8 +58,28 @@ fn styles(done: &[Done]) -> Vec<Style> {
     styles
 }
 
-fn axes(title: &str, y_label: &str) -> Panel {
-    Panel { height: Some(HEIGHT), ..Panel::new(title, "round", y_label) }
+/// Axes that all panels share: the same rounds, the same per cents.
+fn axes(title: &str, last: u32) -> Panel {
+    Panel {
+        height: Some(HEIGHT),
+        x_range: Some((0.0, f64::from(last))),
+        y_range: Some(PERCENT),
+        ..Panel::new(title, "round", "accuracy, %")
+    }
+}
+
+/// A run's curve in per cent, up to its end: the delivered model.
+fn curve(run: &MeasuredRun, of: Of) -> Vec<Point> {
+    let points = run.points(run.end.round, of);
+    thinned(points.into_iter().map(|(round, share)| (round, 100.0 * share)).collect())
+}
+
+/// A diamond at the end of a curve.
+fn delivered(panel: Panel, run: &MeasuredRun, of: Of, style: Style) -> Panel {
+    let end = curve(run, of).pop();
+    let end: Vec<Point> = end.into_iter().collect();
+    let points = Points::new("the delivered model", end, Marker::Diamond, style.colour);
+    panel.with(Points { size: 5.0, ..points })
 }
 
 /// The last round of the axis.
@@ -70,8 +90,7 @@ fn last(styled: &[Styled<'_>]) -> u32 {
 /// The paper's curves: the first seed strong, with its departures; the other seeds thin.
 fn curves(title: &str, styled: &[Styled<'_>], of: Of) -> Panel {
     let last = last(styled);
-    let mut panel = axes(title, "accuracy");
-    panel.x_range = Some((0.0, f64::from(last)));
+    let mut panel = axes(title, last);
     let main: Vec<&Styled<'_>> = styled.iter().filter(|(done, _)| done.arm.main).collect();
     for (done, style) in &main {
         panel = departures(panel, done, *style);
@@ -79,7 +98,7 @@ fn curves(title: &str, styled: &[Styled<'_>], of: Of) -> Panel {
     for (done, style) in &main {
         let pale = Style { colour: pale(style.colour), ..*style };
         for run in done.runs.iter().skip(1) {
-            let line = Line::new("", thinned(run.points(last, of)), pale);
+            let line = Line::new("", curve(run, of), pale);
             panel = panel.with(Line { width: 1.3, ..line });
         }
     }
@@ -91,8 +110,9 @@ fn curves(title: &str, styled: &[Styled<'_>], of: Of) -> Panel {
             let crosses = Points::new(name, crosses, Marker::Cross, style.colour);
             panel = panel.with(Points { size: 4.5, ..crosses });
         }
-        let points = thinned(done.first().points(last, of));
+        let points = curve(done.first(), of);
         panel = panel.with(Line::new(done.arm.name.clone(), points, *style));
+        panel = delivered(panel, done.first(), of, *style);
     }
     panel
 }
@@ -100,7 +120,7 @@ fn curves(title: &str, styled: &[Styled<'_>], of: Of) -> Panel {
 /// The point on the curve where the first agent left.
 fn first_departure(run: &MeasuredRun, of: Of) -> Option<Point> {
     let round = *run.left.first()?;
-    Some((f64::from(round), run.at(round, of)?))
+    Some((f64::from(round), 100.0 * run.at(round, of)?))
 }
 
 /// A dashed line in every round in which an agent left the first seed's run.
@@ -115,17 +135,22 @@ fn departures(mut panel: Panel, done: &Done, style: Style) -> Panel {
     panel
 }
 
-/// All arms on the first seed. An arm that only chooses another model at the end has no curve of
-/// its own, but is among the bars.
+/// All arms on the first seed. An arm that only chooses another model at the end shares averaging's
+/// curve, so it is a wide line below it, and ends at its own model.
 fn controls(styled: &[Styled<'_>]) -> Panel {
     let last = last(styled);
     let seed = styled.first().map_or(0, |(done, _)| done.first().seed);
-    let mut panel = axes(&format!("(c) controls, seed {seed}: average accuracy"), "accuracy");
-    panel.x_range = Some((0.0, f64::from(last)));
-    let drawn = |(done, _): &&Styled<'_>| !done.arm.label.contains("keep-best");
-    for (done, style) in styled.iter().filter(drawn) {
-        let points = thinned(done.first().points(last, Sample::average));
-        panel = panel.with(Line { width: 2.0, ..Line::new(done.arm.name.clone(), points, *style) });
+    let mut panel = axes(&format!("(c) controls, seed {seed}: average accuracy"), last);
+    let chooses = |done: &Done| done.arm.label.contains("keep-best");
+    let mut order: Vec<&Styled<'_>> = styled.iter().collect();
+    order.sort_by_key(|(done, _)| !chooses(done));
+    for (done, style) in &order {
+        let points = curve(done.first(), Sample::average);
+        let width = if chooses(done) { 4.5 } else { 2.0 };
+        panel = panel.with(Line { width, ..Line::new(done.arm.name.clone(), points, *style) });
+    }
+    for (done, style) in order {
+        panel = delivered(panel, done.first(), Sample::average, *style);
     }
     panel
 }
@@ -136,25 +161,14 @@ fn ends(styled: &[Styled<'_>]) -> Panel {
     let ends = || styled.iter().map(|(done, _)| done.first().end.agents);
     let means = ends().map(|spread| percent(spread.mean)).collect();
     let worsts = ends().map(|spread| percent(spread.min)).collect();
-    let hatched = Fill {
-        pattern: Pattern::Hatch,
-        ink: Colour::ORANGE.darker(0.2),
-        ..Fill::tint(Colour::ORANGE, 0.35)
-    };
     let seed = styled.first().map_or(0, |(done, _)| done.first().seed);
     Panel {
         height: Some(HEIGHT),
         x_categories: styled.iter().map(|(done, _)| done.arm.name.clone()).collect(),
-        y_range: Some((0.0, 100.0)),
+        y_range: Some(PERCENT),
         ..Panel::new(format!("(d) the model delivered at the end, seed {seed}"), "", "accuracy, %")
     }
-    .with(Bars {
-        show_values: true,
-        ..Bars::new(vec![
-            BarSeries::new("mean over agents", means, Colour::BLUE),
-            BarSeries { fill: hatched, ..BarSeries::new("worst agent", worsts, Colour::ORANGE) },
-        ])
-    })
+    .with(Bars { show_values: true, ..Bars::new(delivered_bars(means, worsts)) })
 }
 
 fn caption(done: &[Done]) -> String {
@@ -167,13 +181,15 @@ fn caption(done: &[Done]) -> String {
         .collect();
     let seeds: Vec<String> = first.runs.iter().map(|run| run.seed.to_string()).collect();
     let seeds = match seeds.as_slice() {
-        [seed] => format!("Seed {seed}; dashed: an agent leaves."),
+        [seed] => format!("Seed {seed}. Upright dashes: an agent leaves."),
         seeds => format!(
-            "Seeds {}: the first strong, dashed where an agent leaves it; the others thin.",
+            "Seeds {}: the first strong, with upright dashes in the rounds in which an agent leaves it; \
+             the others thin.",
             seeds.join(", ")
         ),
     };
-    format!("{} {}. {seeds}", setting::work(&first.experiment), steps.join("; "))
+    let end = "A curve that ends early is a run that was over.";
+    format!("{} {}. {seeds} {end}", setting::work(&first.experiment), steps.join("; "))
 }
 
 fn ada_gd(done: &[Done]) -> Option<&Done> {

@@ -3,7 +3,7 @@
 use super::training::Asked;
 use crate::command::sweep::Study;
 use anyhow::{Context, Result};
-use fedstay_draw::plot::{Band, Line, Panel, Point, Points, Style};
+use fedstay_draw::plot::{Band, Line, Marker, Panel, Point, Points, Style};
 use fedstay_draw::words::list;
 use fedstay_sim::experiment::Experiment;
 use fedstay_sim::sweep::stats::Mean;
@@ -89,6 +89,10 @@ impl Swept {
         let rounds = self.experiment.rounds;
         let means = match seeds.as_slice() {
             [seed] => format!("Seed {seed} after {rounds} rounds; one seed has no bands."),
+            seeds if seeds.len() <= FEW => format!(
+                "Means over seeds {} after {rounds} rounds; small dots: the single seeds.",
+                list(seeds)
+            ),
             seeds => format!(
                 "Means over seeds {} after {rounds} rounds with 95% bands (Student's t).",
                 list(seeds)
@@ -103,9 +107,14 @@ pub(super) fn setting(key: &str, value: &Value) -> Vec<(String, Value)> {
     vec![(key.to_owned(), value.clone())]
 }
 
-/// A result along one setting: one mean per value.
+/// Up to this many runs are drawn as dots: an interval of so few is wider than what it is about.
+const FEW: usize = 5;
+
+/// A share along one setting: one mean per value.
 pub(super) struct Curve {
     pub(super) points: Vec<(f64, Mean)>,
+    /// The single runs behind the means.
+    runs: Vec<(f64, Vec<f64>)>,
 }
 
 impl Curve {
@@ -115,12 +124,36 @@ impl Curve {
             let mean = frame.with(&setting(along, value)).mean(result)?;
             Some((value.as_f64()?, mean))
         };
-        Self { points: frame.values(along).iter().filter_map(at).collect() }
+        let each = |value: &Value| {
+            let cell = frame.with(&setting(along, value));
+            let runs = cell.records.iter().filter_map(|record| record.result(result));
+            Some((value.as_f64()?, runs.collect()))
+        };
+        let values = frame.values(along);
+        Self {
+            points: values.iter().filter_map(at).collect(),
+            runs: values.iter().filter_map(each).collect(),
+        }
     }
 
-    /// Its line, markers and band, under one name.
+    /// Whether the runs are so few that each is drawn.
+    fn few(&self) -> bool {
+        self.runs.iter().all(|(_, runs)| runs.len() <= FEW)
+    }
+
+    /// The highest value that is drawn, in per cent.
+    pub(super) fn top(&self) -> f64 {
+        let runs = self.runs.iter().flat_map(|(_, runs)| runs).copied();
+        let bands = self.points.iter().map(|(_, mean)| mean.interval().1.min(1.0));
+        let bands = bands.filter(|high| high.is_finite() && !self.few());
+        100.0 * runs.chain(bands).fold(0.0, f64::max)
+    }
+
+    /// Its line and markers under one name, in per cent, with every run as a dot where there are
+    /// few and with the band where there are many.
     pub(super) fn draw(&self, mut panel: Panel, name: &str, style: Style) -> Panel {
-        let line: Vec<Point> = self.points.iter().map(|(x, mean)| (*x, mean.mean)).collect();
+        let line: Vec<Point> =
+            self.points.iter().map(|(x, mean)| (*x, 100.0 * mean.mean)).collect();
         let band: Vec<(f64, f64, f64)> = self
             .points
             .iter()
@@ -128,10 +161,15 @@ impl Curve {
             .map(|(x, mean)| {
                 let (low, high) = mean.interval();
                 // A share is never outside of this range, whatever Student's t says.
-                (*x, low.max(0.0), high.min(1.0))
+                (*x, 100.0 * low.max(0.0), 100.0 * high.min(1.0))
             })
             .collect();
-        if band.len() > 1 {
+        if self.few() {
+            let dots = self.runs.iter().filter(|(_, runs)| runs.len() > 1);
+            let dots = dots.flat_map(|(x, runs)| runs.iter().map(|run| (*x, 100.0 * run)));
+            let dots = Points::new("", dots.collect(), Marker::Disc, style.colour);
+            panel = panel.with(Points { size: 1.8, ..dots });
+        } else if band.len() > 1 {
             panel = panel.with(Band::new(name, band, style.colour));
         }
         let marks = Points::new(name, line.clone(), style.marker, style.colour);

@@ -8,6 +8,7 @@ use super::swept::Swept;
 use super::training::{Arm, Asked, run};
 use super::{Drawing, setting};
 use anyhow::{Context, Result};
+use fedstay_draw::picture::PERCENT;
 use fedstay_draw::plot::{Colour, Figure, Line, Marker, Panel, Point, Points, Scale, Style};
 use fedstay_draw::words::list;
 use fedstay_sim::experiment::Experiment;
@@ -155,19 +156,25 @@ fn panel(q: f64, curves: &[TuningCurve]) -> Panel {
     let curves: Vec<&TuningCurve> = curves.iter().filter(|curve| curve.q == q).collect();
     let mut panel = Panel {
         x_scale: Scale::Log,
-        x_range: Some((0.8 * low, 1.25 * high)),
+        // As far as there are data, with room for half a marker.
+        x_range: Some((low / 1.1, 1.1 * high)),
+        y_range: Some(PERCENT),
         height: Some(260.0),
-        ..Panel::new(format!("q = {q}"), "step size η", "average accuracy")
+        ..Panel::new(format!("q = {q}"), "step size η", "average accuracy, %")
     };
     for (index, curve) in curves.iter().enumerate() {
         let style = Style::agent([4, 5, 2, 3][index % 4]);
-        let (name, points) = (format!("K = {}", curve.steps), curve.points());
+        let (name, points) = (format!("K = {}", curve.steps), percent(curve.points()));
         panel = panel.with(Line::new(name.clone(), points.clone(), style));
         panel = panel
             .with(Points { size: 4.5, ..Points::new(name, points, style.marker, style.colour) });
     }
-    let best: Vec<Point> = curves.iter().filter_map(|curve| curve.best()).collect();
+    let best = percent(curves.iter().filter_map(|curve| curve.best()).collect());
     panel.with(Points { size: 5.0, ..Points::new("best η", best, Marker::Star, Colour::INK) })
+}
+
+fn percent(points: Vec<Point>) -> Vec<Point> {
+    points.into_iter().map(|(eta, share)| (eta, 100.0 * share)).collect()
 }
 
 fn notes(mixtures: &[f64], curves: &[TuningCurve]) -> Vec<String> {

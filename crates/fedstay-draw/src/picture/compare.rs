@@ -1,9 +1,10 @@
 //! Several rules on the same federation: how good the model is for everybody over the rounds, and
 //! how good the delivered one is for the worst agent.
 
+use super::bars::{PERCENT, delivered_bars};
 use super::delivered::with_end;
 use super::{PictureError, thinned, write_figure};
-use crate::plot::{BarSeries, Bars, Colour, Figure, Fill, Guide, Line, Panel, Pattern, Style};
+use crate::plot::{Bars, Figure, Line, Marker, Panel, Point, Points, Style};
 use fedstay::record::{RoundLine, Spread, Summary};
 use fedstay::verdict::Verdict;
 use fedstay_sim::run::Recorded;
@@ -38,8 +39,43 @@ pub fn figure(compared: &[Compared]) -> Figure {
         ),
         None => String::new(),
     };
-    let figure = Figure { subtitle, ..Figure::new("The same federation under several rules") };
+    let figure = Figure {
+        subtitle,
+        caption: caption(compared),
+        ..Figure::new("The same federation under several rules")
+    };
     figure.with(curves(compared)).with(ends(compared))
+}
+
+/// What the runs have in common: target loss, step size, seed, how the data were dealt out.
+fn caption(compared: &[Compared]) -> String {
+    let Some(first) = compared.first() else { return String::new() };
+    let same = |of: &dyn Fn(&Compared) -> Option<f64>| {
+        let value = of(first)?;
+        compared.iter().all(|run| of(run) == Some(value)).then_some(value)
+    };
+    let epsilon = |run: &Compared| {
+        let mut all = run.recorded.header.agents.iter().map(|agent| agent.epsilon);
+        let first = all.next()?;
+        all.all(|epsilon| epsilon == first).then_some(first)
+    };
+    let step = |run: &Compared| run.recorded.rounds.first().map(|line| line.step_size);
+    let mut parts = vec![match same(&epsilon) {
+        Some(epsilon) => format!("ε = {epsilon}"),
+        None => "agents differ in ε".to_owned(),
+    }];
+    parts.extend(same(&step).map(|step| format!("η = {step}")));
+    parts.push(match same(&|run| Some(run.summary.seed as f64)) {
+        Some(seed) => format!("seed {seed}"),
+        None => "several seeds".to_owned(),
+    });
+    let note = first
+        .summary
+        .notes
+        .first()
+        .filter(|note| compared.iter().all(|run| run.summary.notes.first() == Some(*note)));
+    parts.extend(note.cloned());
+    format!("{}.", parts.join("; "))
 }
 
 /// What is drawn over the rounds.
@@ -71,7 +107,7 @@ impl Curve {
 
     fn words(self) -> (&'static str, &'static str) {
         match self {
-            Self::Accuracy => ("Mean accuracy over all agents, leavers included", "accuracy"),
+            Self::Accuracy => ("Mean accuracy over all agents, leavers included", "accuracy, %"),
             Self::Loss => ("Mean loss over all agents, leavers included", "loss"),
             Self::Reported => ("Mean loss over those who reported", "loss"),
         }
@@ -80,7 +116,7 @@ impl Curve {
     fn value(self, line: &RoundLine) -> Option<f64> {
         let all = line.assessment.as_ref();
         match self {
-            Self::Accuracy => Some(Spread::of(all?.accuracy.iter().copied())?.mean),
+            Self::Accuracy => Some(100.0 * Spread::of(all?.accuracy.iter().copied())?.mean),
             Self::Loss => Some(Spread::of(all?.loss.iter().copied())?.mean),
             // A mean of lower bounds would look like a loss without being one.
             Self::Reported => line.mean_loss().filter(|_| line.at_least.is_empty()),
@@ -90,7 +126,7 @@ impl Curve {
     /// The value for the delivered model, which a policy may have chosen from the past.
     fn end(self, summary: &Summary) -> Option<f64> {
         match self {
-            Self::Accuracy => Some(summary.accuracy?.mean),
+            Self::Accuracy => Some(100.0 * summary.accuracy?.mean),
             Self::Loss | Self::Reported => Some(summary.loss.mean),
         }
     }
@@ -102,34 +138,41 @@ fn curves(compared: &[Compared]) -> Panel {
     let labels: Vec<&str> = compared.iter().map(|run| run.label.as_str()).collect();
     let styles = Style::assign(&labels);
     let mut panel = Panel { weight: 1.5, height: Some(360.0), ..Panel::new(title, "round", label) };
-    // Policies share averaging's path until they depart from it, so averaging is drawn over them.
+    // The same scale as the bars beside it.
+    panel.y_range = (curve == Curve::Accuracy).then_some(PERCENT);
+    // Policies share averaging's path until they depart from it. Averaging is drawn over them, and
+    // they are wider, so that both are seen.
     let mut order: Vec<(&Compared, &Style)> = compared.iter().zip(&styles).collect();
-    order.sort_by_key(|(run, _)| run.summary.policy == "none" && run.summary.behaviour != "never");
+    let alone = |run: &Compared| run.summary.policy == "none" && run.summary.behaviour != "never";
+    order.sort_by_key(|(run, _)| alone(run));
+    let mut crosses: Vec<Points> = Vec::new();
     for (run, style) in order {
         let value = |line: &RoundLine| Some((f64::from(line.round), curve.value(line)?));
         let points: Vec<(f64, f64)> = run.recorded.rounds.iter().filter_map(value).collect();
         let last = points.last().copied();
         let line = Line::new(run.label.clone(), thinned(&points), *style);
-        panel = panel.with(Line { width: 2.2, ..line });
+        panel = panel.with(Line { width: if alone(run) { 2.2 } else { 4.2 }, ..line });
+        crosses.extend(departures(run, &points, *style));
         if let Some(end) = curve.end(&run.summary) {
             panel = with_end(panel, last, (f64::from(run.summary.rounds), end), style.colour);
         }
     }
-    if let Some((run, style)) =
-        compared.iter().zip(&styles).find(|(run, _)| !run.summary.left.is_empty())
-    {
-        let mut rounds: Vec<u32> = run.summary.left.iter().map(|left| left.round).collect();
-        rounds.dedup();
-        for round in rounds.iter().take(30) {
-            let guide = Guide::vertical(f64::from(*round), "");
-            panel = panel.with(Guide {
-                name: format!("an agent leaves {}", run.label),
-                colour: style.colour,
-                ..guide
-            });
-        }
-    }
-    panel
+    crosses.into_iter().fold(panel, Panel::with)
+}
+
+/// A cross on the curve in every round in which agents left this run.
+fn departures(run: &Compared, curve: &[Point], style: Style) -> Option<Points> {
+    let mut rounds: Vec<u32> = run.summary.left.iter().map(|left| left.round).collect();
+    rounds.dedup();
+    // Where nothing was measured in that round, the last measurement before it.
+    let at = |round: &u32| {
+        let x = f64::from(*round);
+        let (_, y) = curve.iter().rev().find(|point| point.0 <= x).or(curve.first())?;
+        Some((x, *y))
+    };
+    let points: Vec<Point> = rounds.iter().take(60).filter_map(at).collect();
+    let crosses = Points::new("an agent leaves", points, Marker::Cross, style.colour.darker(0.25));
+    (!crosses.points.is_empty()).then(|| Points { size: 4.5, ..crosses })
 }
 
 fn ends(compared: &[Compared]) -> Panel {
@@ -146,23 +189,14 @@ fn ends(compared: &[Compared]) -> Panel {
     };
     let means = compared.iter().map(|run| shown(spread(run).0)).collect();
     let worsts = compared.iter().map(|run| shown(spread(run).1)).collect();
-    let hatched = Fill {
-        pattern: Pattern::Hatch,
-        ink: Colour::ORANGE.darker(0.2),
-        ..Fill::tint(Colour::ORANGE, 0.35)
-    };
-    let worst =
-        BarSeries { fill: hatched, ..BarSeries::new("worst agent", worsts, Colour::ORANGE) };
     Panel {
         weight: 1.25,
-        x_categories: compared.iter().map(|run| run.label.replace('+', " +")).collect(),
+        x_categories: compared.iter().map(|run| run.label.replace('+', "\n+")).collect(),
         height: Some(360.0),
+        y_range: accuracy.then_some(PERCENT),
         ..Panel::new("The model delivered at the end", "", label)
     }
-    .with(Bars {
-        show_values: true,
-        ..Bars::new(vec![BarSeries::new("mean over agents", means, Colour::BLUE), worst])
-    })
+    .with(Bars { show_values: true, ..Bars::new(delivered_bars(means, worsts)) })
 }
 
 /// What the comparison shows, in words.

@@ -4,6 +4,7 @@
 //! its summary, a [`Subject`] that has both with the configuration. Whoever has only a folder reads
 //! it once, with [`Subject::read`].
 
+mod bars;
 pub mod compare;
 mod delivered;
 mod files;
@@ -17,6 +18,7 @@ pub mod tournament;
 #[cfg(test)]
 mod played;
 
+pub use bars::{PERCENT, delivered_bars};
 pub use compare::Compared;
 pub use files::{PNG_SCALE, PictureError, write_figure};
 pub use subject::{LossOf, Subject};

@@ -67,7 +67,7 @@ pub fn page(subjects: &[Subject]) -> String {
         several => format!("{} runs compared", several.len()),
     };
     let mut html = format!(
-        "{HEAD}<title>{}</title>\n<style>\n{}</style>\n</head><body>\n",
+        "{HEAD}<title>{}</title>\n<style>\n{}</style>\n</head><body>\n<main>\n",
         escape(&title),
         include_str!("report.css")
     );
@@ -77,7 +77,7 @@ pub fn page(subjects: &[Subject]) -> String {
     for subject in subjects {
         html.push_str(&section(subject, subjects.len() > 1));
     }
-    html.push_str("</body></html>\n");
+    html.push_str("</main>\n</body></html>\n");
     html
 }
 
@@ -150,13 +150,18 @@ fn section(subject: &Subject, among_others: bool) -> String {
     }
     // The page has the title already.
     let drawing = figure(&subject.recorded, subject.summary.as_ref(), subject.loss_of());
-    html.push_str(&Figure { title: String::new(), ..drawing }.to_svg());
+    let name = format!("{}: losses, states, quality and steps over the rounds", drawing.title);
+    // Lower than alone, so that it is as wide as the page and shares it with the verdict.
+    let mut drawing = Figure { title: String::new(), name, ..drawing };
+    drawing.panels.iter_mut().for_each(|panel| panel.height = panel.height.map(|high| 0.8 * high));
+    html.push_str(&drawing.to_svg());
     let map = subject
         .config
         .as_deref()
         .and_then(|config| map::figure(&subject.recorded, subject.summary.as_ref(), config));
     if let Some(map) = map {
-        html.push_str(&map.to_svg());
+        let name = format!("{}: the trajectory on a map of the losses", subject.title());
+        html.push_str(&Figure { name, ..map }.to_svg());
     }
     if let Some(summary) = &subject.summary {
         html.push_str(&agents(summary));

@@ -1,19 +1,22 @@
 //! One run: every agent's loss against its target loss, who was about to leave and who left, and
 //! how good the model was for everybody.
 
+use super::bars::PERCENT;
 use super::delivered::with_end;
 use super::{LossOf, PictureError, Subject, thinned, write_figure};
 use crate::plot::{
-    Category, Cells, Colour, Figure, Fill, Guide, Line, Marker, Panel, Pattern, Points, Scale,
-    Style,
+    Category, Cells, Colour, Dash, Figure, Fill, Guide, Line, Marker, Panel, Pattern, Points,
+    Scale, Style,
 };
-use crate::words::State;
+use crate::words::{State, sentence};
 use fedstay::record::{AssessmentLine, Spread, Summary};
 use fedstay_sim::run::Recorded;
 use std::path::PathBuf;
 
 /// How many agents are drawn one by one; with more, the picture says how many are left out.
 const AGENTS: usize = 40;
+/// Up to here every agent has a look of its own and a name.
+const NAMED: usize = 12;
 /// The most columns of the strip of states; longer runs are thinned.
 const COLUMNS: usize = 500;
 
@@ -32,17 +35,43 @@ pub fn figure(recorded: &Recorded, summary: Option<&Summary>, on: LossOf) -> Fig
     let header = &recorded.header;
     let title = format!("{} on {}, seed {}", header.rule, header.on, header.seed);
     let mut figure = Figure { columns: 1, ..Figure::new(title) };
-    if header.agents.len() > AGENTS {
-        figure.caption = format!("The first {AGENTS} of {} agents are drawn.", header.agents.len());
-    }
+    figure.caption = caption(recorded, summary);
     let panels = [
         losses(recorded, summary, on),
         Some(strip(recorded)),
         overall(recorded, summary),
         steps(recorded),
     ];
-    figure.panels.extend(panels.into_iter().flatten());
+    // All panels have the same rounds below each other.
+    let last = recorded.rounds.last().map_or(1, |line| line.round);
+    let last = last.max(summary.map_or(1, |summary| summary.rounds)).max(2);
+    let x_range = Some((0.5, f64::from(last) + 0.5));
+    let panels = panels.into_iter().flatten().map(|panel| Panel { x_range, ..panel });
+    figure.panels.extend(panels);
     figure
+}
+
+/// What it was made with, and what is left out.
+fn caption(recorded: &Recorded, summary: Option<&Summary>) -> String {
+    let header = &recorded.header;
+    let mut parts = Vec::new();
+    if let Some(line) = recorded.rounds.first() {
+        parts.push(format!("η = {} at the start, seed {}.", line.step_size, header.seed));
+    }
+    let notes = summary.map_or(&[][..], |summary| &summary.notes);
+    parts.extend(notes.iter().take(1).map(|note| sentence(note)));
+    if header.agents.len() > AGENTS {
+        parts.push(format!("The first {AGENTS} of {} agents are drawn.", header.agents.len()));
+    }
+    if header.agents.len() > NAMED {
+        parts.push("Every thin line is one agent.".to_owned());
+    }
+    parts.join(" ")
+}
+
+/// Looks that no agent has, for what is not an agent. They differ in grey and in dash.
+fn look(colour: Colour, dash: Dash) -> Style {
+    Style { colour, dash, marker: Marker::Disc }
 }
 
 /// Every agent's losses, where they are known exactly; `None` where nobody reports any.
@@ -62,14 +91,17 @@ fn losses(recorded: &Recorded, summary: Option<&Summary>, on: LossOf) -> Option<
         told |= !way.points.is_empty() || !way.received.is_empty();
         entries.extend(way.enters);
         departures.extend(way.leaves.iter().map(|round| (*round, agent.epsilon)));
-        let named = agents.len() <= 12;
+        let named = agents.len() <= NAMED;
         let name = if named { format!("agent {}", agent.id) } else { String::new() };
-        let style = Style::agent(index);
+        // More looks than one can tell apart would be looks that repeat.
+        let many = look(Colour::GREY, Dash::Solid);
+        let style = if named { Style::agent(index) } else { many };
         if !way.received.is_empty() {
             let thin = Line::new("", thinned(&way.received), style);
             panel = panel.with(Line { width: 0.7, ..thin });
         }
-        panel = panel.with(Line::new(name, thinned(&way.points), style));
+        let width = if named { 2.2 } else { 0.8 };
+        panel = panel.with(Line { width, ..Line::new(name, thinned(&way.points), style) });
         let of = |summary: &Summary| summary.agents.iter().find(|one| one.id == agent.id).cloned();
         if let Some(end) = summary.and_then(of).filter(|end| end.loss.is_finite()) {
             let rounds = summary.map_or(0, |summary| summary.rounds);
@@ -190,13 +222,9 @@ fn strip(recorded: &Recorded) -> Panel {
         y_categories: agents.iter().map(|agent| agent.id.to_string()).collect(),
         grid: false,
         height: Some((14.0 * agents.len() as f64).clamp(60.0, 300.0)),
-        ..Panel::new(
-            "Who is free, who is predicted to leave, who has left",
-            if every == 1 { "round".to_owned() } else { format!("round / {every}") },
-            "agent",
-        )
+        ..Panel::new("Who is free, who is about to leave, who has left", "round", "agent")
     }
-    .with(Cells::new(rows, categories, 1.0))
+    .with(Cells { step: every as f64, ..Cells::new(rows, categories, 1.0) })
 }
 
 /// A curve over the rounds that were measured, and its value under the delivered model.
@@ -204,6 +232,14 @@ struct Track {
     name: &'static str,
     points: Vec<(f64, f64)>,
     end: Option<f64>,
+}
+
+impl Track {
+    /// The same in per cent.
+    fn percent(self) -> Self {
+        let points = self.points.into_iter().map(|(round, share)| (round, 100.0 * share));
+        Self { points: points.collect(), end: self.end.map(|share| 100.0 * share), ..self }
+    }
 }
 
 /// How good the model is for everybody, in the rounds that were measured: the accuracy where there
@@ -227,12 +263,14 @@ fn overall(recorded: &Recorded, summary: Option<&Summary>) -> Option<Panel> {
         let population = |all: &AssessmentLine| all.population.and_then(|score| score.accuracy);
         let delivered = summary.and_then(|summary| summary.population?.accuracy);
         let title = "Accuracy over all agents, those who left included";
-        let tracks = vec![
+        let tracks = [
             track("mean over agents", &|all| Some(accuracy(all)?.mean), end.map(|end| end.mean)),
             track("worst agent", &|all| Some(accuracy(all)?.min), end.map(|end| end.min)),
             track("population", &population, delivered),
-        ];
-        (Panel { y_range: Some((0.0, 1.0)), ..Panel::new(title, "round", "accuracy") }, tracks)
+        ]
+        .map(Track::percent)
+        .into();
+        (Panel { y_range: Some(PERCENT), ..Panel::new(title, "round", "accuracy, %") }, tracks)
     } else {
         let end = summary.map(|summary| summary.loss);
         let title = "Loss over all agents, those who left included";
@@ -243,20 +281,26 @@ fn overall(recorded: &Recorded, summary: Option<&Summary>) -> Option<Panel> {
         (Panel::new(title, "round", "loss"), tracks)
     };
     let mut panel = Panel { height: Some(220.0), ..panel };
-    let drawn = tracks.into_iter().zip(5..).filter(|(track, _)| !track.points.is_empty());
-    let drawn: Vec<(Track, usize)> = drawn.collect();
+    let looks = [
+        look(Colour::INK, Dash::Solid),
+        look(Colour::INK, Dash::Dashed),
+        look(Colour::GREY, Dash::Dotted),
+    ];
+    let drawn = tracks.into_iter().zip(looks).filter(|(track, _)| !track.points.is_empty());
+    let drawn: Vec<(Track, Style)> = drawn.collect();
     if drawn.is_empty() {
         return None;
     }
-    for (Track { name, points, end }, look) in drawn {
-        let (style, last) = (Style::agent(look), points.last().copied());
+    for (Track { name, points, end }, style) in drawn {
+        let last = points.last().copied();
         panel = panel.with(Line { width: 2.2, ..Line::new(name, thinned(&points), style) });
         if let (Some(end), Some(summary)) = (end, summary) {
             panel = with_end(panel, last, (f64::from(summary.rounds), end), style.colour);
         }
     }
     for line in recorded.rounds.iter().filter(|line| !line.left.is_empty()).take(40) {
-        panel = panel.with(Guide::vertical(f64::from(line.round), ""));
+        let guide = Guide::vertical(f64::from(line.round), "");
+        panel = panel.with(Guide { name: "an agent leaves".to_owned(), width: 1.0, ..guide });
     }
     Some(panel)
 }
@@ -276,10 +320,11 @@ fn steps(recorded: &Recorded) -> Option<Panel> {
     };
     let any = !length.is_empty() || !size.is_empty();
     any.then(|| {
-        panel.with(Line::new("step size η", thinned(&size), Style::of("never"))).with(Line::new(
+        let [eta, step] = [look(Colour::GREY, Dash::DashDot), look(Colour::GREY, Dash::Solid)];
+        panel.with(Line::new("step size η", thinned(&size), eta)).with(Line::new(
             "length of the step",
             thinned(&length),
-            Style::of("ada-gd"),
+            step,
         ))
     })
 }
@@ -306,7 +351,7 @@ mod tests {
             let losses: Vec<f64> = summary.agents.iter().map(|agent| agent.loss).collect();
             assert_eq!(ends(&figure.panels[0]), losses);
             let overall = match summary.accuracy {
-                Some(accuracy) => vec![accuracy.mean, accuracy.min],
+                Some(accuracy) => vec![100.0 * accuracy.mean, 100.0 * accuracy.min],
                 None => vec![summary.loss.mean, summary.loss.max],
             };
             assert_eq!(ends(&figure.panels[2])[..2], overall);

@@ -64,7 +64,7 @@ pub fn figure(bouts: &[Bout]) -> Figure {
     };
     let cells = Cells { texts, ..Cells::new(rows, categories(), 0.0) };
     let subtitle = "In each cell: the worst agent's accuracy under the delivered model, and how many \
-                    agents left; means over the seeds";
+                    agents left (✓: none in any seed); means over the seeds";
     let figure = Figure {
         subtitle: subtitle.to_owned(),
         columns: 1,
@@ -82,7 +82,7 @@ fn band(bout: &Bout) -> usize {
 fn said(bout: &Bout) -> String {
     let Some((worst, left)) = bout.result else { return "failed".to_owned() };
     let left = match left {
-        0.0 => "nobody left".to_owned(),
+        0.0 => "✓ all stayed".to_owned(),
         left => format!("{} left", (10.0 * left).round() / 10.0),
     };
     format!("{}\n{left}", whole_percent(worst))

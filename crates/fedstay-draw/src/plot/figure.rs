@@ -29,6 +29,9 @@ const RIGHT_MARGIN: f64 = 10.0;
 pub struct Figure {
     /// The title, in large letters at the top; empty for none.
     pub title: String,
+    /// What screen readers call a figure whose title stands elsewhere on the page; empty for the
+    /// title.
+    pub name: String,
     /// The line below the title; empty for none.
     pub subtitle: String,
     /// The caption below everything; empty for none. It is also the description that screen readers
@@ -49,6 +52,7 @@ impl Figure {
     pub fn new(title: impl Into<String>) -> Self {
         Self {
             title: title.into(),
+            name: String::new(),
             subtitle: String::new(),
             caption: String::new(),
             panels: Vec::new(),
@@ -89,7 +93,8 @@ impl Figure {
             y += self.draw_legend(&mut svg, y, inner);
         }
         y += paragraph(&mut svg, &self.caption, y, inner, CAPTION_SIZE, false, Colour::FRAME);
-        svg.finish(width, (y + PADDING - 8.0).ceil(), &self.title, &self.caption)
+        let name = if self.name.is_empty() { &self.title } else { &self.name };
+        svg.finish(width, (y + PADDING - 8.0).ceil(), name, &self.caption)
     }
 
     fn draw_legend(&self, svg: &mut Svg, y: f64, width: f64) -> f64 {
@@ -109,7 +114,7 @@ fn paragraph(
     bold: bool,
     colour: Colour,
 ) -> f64 {
-    let lines = text::wrap(content, size, bold, width);
+    let lines = text::wrap_evenly(content, size, bold, width);
     for (i, line) in lines.iter().enumerate() {
         let baseline = y + (i as f64 * LINE + 0.95) * size;
         svg.text(&Label { bold, colour, ..Label::new(PADDING, baseline, line, size) });

@@ -53,6 +53,15 @@ fn entries<'a>(layers: impl Iterator<Item = &'a Layer>) -> Vec<Entry> {
             return;
         }
         let kind = std::mem::discriminant(&key);
+        // A sign that several series share belongs to none of their colours.
+        if let (Some(entry), Key::Marker(_, new, _)) =
+            (entries.iter_mut().find(|e| e.name == name), &key)
+            && let Some(Key::Marker(_, known, _)) =
+                entry.keys.iter_mut().find(|k| matches!(k, Key::Marker(..)))
+            && known != new
+        {
+            *known = Colour::INK;
+        }
         match entries.iter_mut().find(|e| e.name == name) {
             Some(entry) if entry.keys.iter().any(|k| std::mem::discriminant(k) == kind) => {}
             Some(entry) => entry.keys.push(key),
@@ -199,7 +208,7 @@ fn draw_key(svg: &mut Svg, key: &Key, area: &Rect) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plot::{Band, Line, Note};
+    use crate::plot::{Band, Line, Note, Points};
 
     #[test]
     fn equal_names_share_an_entry_and_nameless_layers_have_none() {
@@ -214,6 +223,15 @@ mod tests {
         let entries = entries(layers.iter());
         assert_eq!(entries.len(), 1);
         assert_eq!(entries[0].keys.len(), 2, "a band and a line");
+    }
+
+    #[test]
+    fn a_sign_of_several_series_has_the_colour_of_none() {
+        let points = |colour| Points::new("leaves", vec![], Marker::Cross, colour).into();
+        let one: Vec<Layer> = vec![points(Colour::BLUE), points(Colour::BLUE)];
+        assert!(matches!(entries(one.iter())[0].keys[..], [Key::Marker(_, Colour::BLUE, _)]));
+        let two: Vec<Layer> = vec![points(Colour::BLUE), points(Colour::GREEN)];
+        assert!(matches!(entries(two.iter())[0].keys[..], [Key::Marker(_, Colour::INK, _)]));
     }
 
     #[test]

@@ -193,6 +193,8 @@ const KNOWN: &[(&str, Colour, Dash, Marker)] = &[
     ("fedmgda", Colour::GREEN, Dash::Dashed, Marker::Star),
     ("fedfv", Colour::PURPLE, Dash::Dashed, Marker::Disc),
     ("pcgrad", Colour::ORANGE, Dash::Dashed, Marker::Ring),
+    ("mifa", Colour::INK, Dash::Solid, Marker::Square),
+    ("fedce", Colour::INK, Dash::DashDot, Marker::Diamond),
 ];
 
 /// Other names of known rules.

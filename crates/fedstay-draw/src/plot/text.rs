@@ -53,6 +53,23 @@ pub(super) fn wrap(text: &str, size: f64, bold: bool, limit: f64) -> Vec<String>
     lines
 }
 
+/// `text` in as few lines as [`wrap`] needs, but narrower if a single word would stand alone in the
+/// last of them.
+pub(super) fn wrap_evenly(text: &str, size: f64, bold: bool, limit: f64) -> Vec<String> {
+    let widest = wrap(text, size, bold, limit);
+    let orphan = |lines: &[String]| {
+        lines.len() > 1 && lines.last().is_some_and(|line| width(line, size, bold) < 0.25 * limit)
+    };
+    if !orphan(&widest) {
+        return widest;
+    }
+    let narrower =
+        (1..=10).map(|step| wrap(text, size, bold, limit * (1.0 - 0.04 * f64::from(step))));
+    let same = |lines: &Vec<String>| lines.len() == widest.len() && !orphan(lines);
+    let found = narrower.take_while(|lines| lines.len() == widest.len()).find(same);
+    found.unwrap_or(widest)
+}
+
 /// `text`, or as much of its start as fits into `limit` with an ellipsis.
 pub(super) fn shorten(text: &str, size: f64, limit: f64) -> String {
     if width(text, size, false) <= limit {
@@ -76,7 +93,8 @@ mod tests {
     fn the_embedded_font_has_every_sign_we_use() {
         for bold in [false, true] {
             let face = Face::parse(font(bold), 0).expect("the embedded font is valid");
-            for c in "Az09εδαηλ₁₂₃⁰⁹−≤≥×→±·–…∇∩∪*‖".chars() {
+            for c in "Az09εδαηλ₁₂₃ᵣ⁰⁹−≤≥×→±·–…∇∩∪*‖✓".chars()
+            {
                 assert!(face.glyph_index(c).is_some(), "no glyph for {c}");
             }
         }
@@ -100,6 +118,17 @@ mod tests {
         assert_eq!(lines.join(" "), text);
         assert_eq!(wrap("Donaudampfschifffahrt", 12.0, false, 5.0).len(), 1);
         assert!(wrap("", 12.0, false, 50.0).is_empty());
+    }
+
+    #[test]
+    fn no_word_stands_alone_in_the_last_line() {
+        let text = "ten agents with the images of one digit each and one more";
+        let limit = width("ten agents with the images of one digit each and one", 12.0, false);
+        assert_eq!(wrap(text, 12.0, false, limit).last().unwrap(), "more");
+        let even = wrap_evenly(text, 12.0, false, limit);
+        assert_eq!((even.len(), even.join(" ")), (2, text.to_owned()));
+        assert_ne!(even[1], "more");
+        assert_eq!(wrap_evenly("short", 12.0, false, limit), ["short"]);
     }
 
     #[test]

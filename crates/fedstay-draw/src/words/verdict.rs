@@ -115,8 +115,13 @@ pub fn stop(reason: StopReason) -> &'static str {
             "it stalled: no direction helps somebody and leaves those about to leave alone"
         }
         StopReason::EveryoneLeft => "it ended because everyone had left",
-        StopReason::EarlyStop => "it stopped before a predicted departure",
+        StopReason::EarlyStop => {
+            "it was stopped early, before a predicted departure or by a callback"
+        }
         StopReason::RoundLimit => "it ended after the rounds asked for",
+        StopReason::Unrealizable => {
+            "it stopped: no model brings everybody under their target loss, provably"
+        }
         StopReason::TooFew => "it stopped: fewer agents answered than it was told to continue with",
     }
 }
@@ -133,12 +138,12 @@ pub fn sureness(guarantee: Guarantee) -> &'static str {
     }
 }
 
-/// Whether the last step keeps everybody, where the rule says so.
+/// Whether the last step keeps everybody.
 pub fn keeping(kept: Option<bool>) -> &'static str {
     match kept {
         Some(true) => "the last step keeps everybody, by first-order information",
-        Some(false) => "the last step could not keep everybody",
-        None => "this rule does not try to keep anybody",
+        Some(false) => "the last step does not keep everybody, by first-order information",
+        None => "not known: the losses that would tell were not asked for",
     }
 }
 

@@ -29,7 +29,7 @@ fn complete_problem(table: &mut Table, problem: Value) -> Result<(), SpecError> 
     default(table, "step_size", instance.step_size);
     default(table, "epsilon", instance.epsilon);
     if let Some(Value::Table(rule)) = table.get_mut("rule") {
-        complete_rule(rule, instance.delta, instance.smoothness);
+        complete_rule(rule, instance.delta, instance.smoothness, problem.is_convex());
     }
     complete_policy(table, instance.delta, instance.smoothness);
     Ok(())
@@ -41,7 +41,7 @@ fn complete_training(table: &mut Table) -> Result<(), SpecError> {
     default(table, "step_size", 0.1);
     default(table, "epsilon", 0.2);
     if let Some(Value::Table(rule)) = table.get_mut("rule") {
-        complete_rule(rule, 0.02, None);
+        complete_rule(rule, 0.02, None, false);
     }
     complete_policy(table, 0.02, None);
     Ok(())
@@ -60,7 +60,7 @@ fn complete_policy(table: &mut Table, delta: f64, smoothness: Option<f64>) {
 }
 
 /// Gives the rule what it takes from the problem unless the file says otherwise.
-fn complete_rule(rule: &mut Table, delta: f64, smoothness: Option<f64>) {
+fn complete_rule(rule: &mut Table, delta: f64, smoothness: Option<f64>, convex: bool) {
     let kind = rule.get("kind").and_then(Value::as_str);
     let Some(facts) = kind.and_then(Rule::named).map(|rule| rule.facts()) else { return };
     if facts.slack.is_some() {
@@ -68,5 +68,8 @@ fn complete_rule(rule: &mut Table, delta: f64, smoothness: Option<f64>) {
     }
     if let Some(smoothness) = smoothness.filter(|_| facts.takes_smoothness) {
         default(rule, "smoothness", smoothness);
+    }
+    if convex && facts.takes_convexity {
+        default(rule, "convex", true);
     }
 }

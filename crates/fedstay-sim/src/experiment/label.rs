@@ -1,7 +1,8 @@
-//! Labels: a rule with what is changed about it, such as `ada-gd+halve` or `fedavg+early-stop`.
+//! Labels: a rule with what is changed about it, such as `ada-gd+halve`, `fedavg+early-stop` or
+//! `fedavg+adam+preview`.
 
 use super::SpecError;
-use fedstay::{Aggregator, Behaviour, Policy, Rule};
+use fedstay::{Aggregator, Behaviour, Optimiser, Policy, Rule};
 use toml::{Table, Value};
 
 /// The experiment under another rule: `ada-gd+halve`, `fedavg+early-stop`. What the file says about
@@ -36,33 +37,50 @@ pub fn under(mut table: Table, label: &str) -> Result<Table, SpecError> {
     }
     for change in others {
         let (section, kind) = match change {
+            _ if optimisers().any(|name| name == change) => ("server", change),
             _ if policies().any(|name| name == change) => ("policy", change),
             _ if behaviours().any(|name| name == change) => ("behaviour", change),
             _ => {
                 let plus = |names: &mut dyn Iterator<Item = &'static str>| {
                     names.map(|name| format!("+{name}")).collect::<Vec<_>>().join(", ")
                 };
-                let mut known = own.iter().map(|change| change.name).chain(policies());
+                let own = own.iter().map(|change| change.name);
+                let mut known = own.chain(policies()).chain(optimisers());
                 let can =
                     format!("{} or a behaviour ({})", plus(&mut known), plus(&mut behaviours()));
                 let [label, kind, change] = [label, kind, change].map(str::to_owned);
                 return Err(SpecError::Label { label, kind, can, change });
             }
         };
-        let kind = Table::from_iter([("kind".to_owned(), Value::from(kind))]);
+        let key = if section == "server" { "optimiser" } else { "kind" };
+        let kind = Table::from_iter([(key.to_owned(), Value::from(kind))]);
         table.insert(section.into(), Value::Table(kind));
     }
     Ok(table)
 }
 
+/// What averaging under a server optimiser is called elsewhere.
+const OTHER_NAMES: [(&str, &str); 4] =
+    [("fedavgm", "momentum"), ("fedadagrad", "adagrad"), ("fedadam", "adam"), ("fedyogi", "yogi")];
+
 /// The rule of a label and what is changed about it. Some rules have a `+` in their name.
 fn rule_of(label: &str) -> (&str, Vec<&str>) {
+    let (first, rest) = label.split_once('+').unwrap_or((label, ""));
+    if let Some((_, optimiser)) = OTHER_NAMES.iter().find(|(name, _)| *name == first) {
+        let rest = rest.split('+').filter(|change| !change.is_empty());
+        return ("fedavg", std::iter::once(*optimiser).chain(rest).collect());
+    }
     let named = Rule::ALIASES.iter().find(|alias| {
         label.strip_prefix(**alias).is_some_and(|rest| rest.is_empty() || rest.starts_with('+'))
     });
     let end = named.map_or_else(|| label.find('+').unwrap_or(label.len()), |alias| alias.len());
     let (kind, rest) = label.split_at(end);
     (kind, rest.split('+').skip(1).collect())
+}
+
+/// The optimisers a label can carry: those that change the rule's step.
+fn optimisers() -> impl Iterator<Item = &'static str> {
+    Optimiser::LIST.iter().map(|entry| entry.name).filter(|name| *name != "sgd")
 }
 
 /// The policies a label can carry.
@@ -95,6 +113,28 @@ mod tests {
         assert_eq!(never["policy"]["kind"].as_str(), Some("keep-best"));
         assert_eq!(never["behaviour"]["kind"].as_str(), Some("never"));
         assert_eq!(never["seed"].as_integer(), Some(3));
+    }
+
+    #[test]
+    fn an_optimiser_stands_between_the_rule_and_the_policy() {
+        for label in ["fedadam+preview", "fedavg+adam+preview", "fedavg+preview+adam"] {
+            let table = under(Table::new(), label).unwrap();
+            assert_eq!(table["rule"]["kind"].as_str(), Some("fedavg"));
+            assert_eq!(table["server"]["optimiser"].as_str(), Some("adam"));
+            assert_eq!(table["policy"]["kind"].as_str(), Some("preview"));
+            let whole = crate::experiment::Experiment::from_table(table).unwrap();
+            assert_eq!(whole.rule_label(), "fedavg+adam+preview");
+        }
+        for (name, optimiser) in OTHER_NAMES {
+            assert_eq!(
+                under(Table::new(), name).unwrap()["server"]["optimiser"].as_str(),
+                Some(optimiser)
+            );
+            assert!(optimisers().any(|listed| listed == optimiser) && Rule::named(name).is_none());
+        }
+        // A rule without one runs without one, whatever the last label said.
+        let plain = crate::experiment::Experiment::parse("", &[]).unwrap();
+        assert_eq!(plain.rule_label(), "ada-gd");
     }
 
     #[test]

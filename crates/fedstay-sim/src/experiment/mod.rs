@@ -29,7 +29,7 @@ pub use work::{Training, Work};
 use crate::model::Architecture;
 use crate::simulator::DecidesOn;
 use fedstay::problem::Problem;
-use fedstay::{Aggregator, Behaviour, Decide, Policy, Privacy, Rule};
+use fedstay::{Aggregator, Behaviour, Decide, Optimiser, Policy, Privacy, Rule};
 use keys::{check_keys, training_key};
 use serde::{Deserialize, Serialize};
 use toml::Table;
@@ -61,6 +61,9 @@ pub struct Experiment {
     pub compare_alone: bool,
     /// How the server aggregates.
     pub rule: Rule,
+    /// What becomes of the rule's step before the policy acts.
+    #[serde(default)]
+    pub server: Optimiser,
     /// What the server does around the rule.
     #[serde(default)]
     pub policy: Policy,
@@ -168,11 +171,12 @@ impl Experiment {
 
     /// The rule with what was added to it: `fedavg+early-stop`, `ada-gd+halve`.
     pub fn rule_label(&self) -> String {
-        rule_label(&self.rule, &self.policy, &self.behaviour)
+        label_of(&self.rule, &self.server, &self.policy, &self.behaviour)
     }
 
     /// Checks what depends on several keys, or what only another part knows.
     fn check(&self) -> Result<(), SpecError> {
+        self.server.check()?;
         self.behaviour.check()?;
         if let Some(privacy) = &self.privacy {
             privacy.check()?;
@@ -195,10 +199,19 @@ pub fn set_keys(table: &mut Table, set: &[(String, String)]) -> Result<(), SpecE
 
 /// A rule with what was added to it: `fedavg+early-stop`, `ada-gd+halve`.
 pub fn rule_label(rule: &Rule, policy: &Policy, behaviour: &Behaviour) -> String {
+    label_of(rule, &Optimiser::default(), policy, behaviour)
+}
+
+/// The same for a server with an optimiser: `fedavg+adam`, `fedavg+adam+preview`.
+fn label_of(rule: &Rule, server: &Optimiser, policy: &Policy, behaviour: &Behaviour) -> String {
     let mut label = rule.name().to_owned();
     for change in rule.facts().label {
         label.push('+');
         label.push_str(change);
+    }
+    if !server.is_plain() {
+        label.push('+');
+        label.push_str(server.name());
     }
     if *policy != Policy::None {
         label.push('+');
@@ -229,6 +242,7 @@ mod tests {
             &[("problem.kind", "huber"), ("epsilon", "[0.1, 0.2, 0.1, 0.1, 0.3]")],
             &[("data.kind", "digits"), ("rule.kind", "fedavg"), ("epsilon", "1.1 * local")],
             &[("model.kind", "softmax-regression"), ("policy.kind", "early-stop")],
+            &[("server.optimiser", "yogi"), ("server.beta2", "0.9"), ("policy.kind", "preview")],
             &[
                 ("behaviour.kind", "mixed"),
                 (
@@ -285,6 +299,7 @@ mod tests {
             let rule = Table::try_from(set(&pairs).unwrap().rule).unwrap();
             let facts = Rule::named(entry.name).unwrap().facts();
             assert_eq!(rule.contains_key("smoothness"), facts.takes_smoothness, "{}", entry.name);
+            assert_eq!(rule.contains_key("convex"), facts.takes_convexity, "{}", entry.name);
             let given = rule["delta"].as_float() == Some(0.02);
             assert_eq!(given, facts.slack.is_some(), "{}", entry.name);
         }

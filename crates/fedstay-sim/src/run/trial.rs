@@ -75,6 +75,7 @@ impl Trial {
             }
         };
         let server = Server::new(start, experiment.rule.clone(), experiment.step_size)
+            .and_then(|server| server.with_optimiser(experiment.server.clone()))
             .and_then(|server| server.with_policy(experiment.policy.clone()))?;
         let mut session = Session::new(server, engine, experiment.rounds, about(&experiment))?;
         if let Some(privacy) = experiment.privacy {

@@ -1,27 +1,16 @@
 // A pair of axes on two canvases: one for what is drawn once, one for the cursor above it. All plots
 // of a view share the cursor and the margins, so rounds stand below each other.
 
+import { ValueList } from "./values.js";
 import { colours, onTheme } from "./theme.js";
-import { short } from "./words.js";
+import { axisNumber } from "./words.js";
 
 const LEFT = 58;
 const RIGHT = 16;
 const TOP = 10;
 const BOTTOM = 26;
-
-// The round under the cursor of all plots; null when there is none.
-export class Cursor {
-  constructor() {
-    this.round = null;
-    this.listeners = new Set();
-  }
-
-  move(round) {
-    if (round === this.round) return;
-    this.round = round;
-    for (const listener of this.listeners) listener(round);
-  }
-}
+// A pointer that moved less than this has clicked.
+const STILL = 6;
 
 // Round values within a range, about as many as asked for.
 export function ticks(low, high, target) {
@@ -53,14 +42,14 @@ export function roomFor(value) {
 }
 
 export class Plot {
-  // `says` turns an index of the series into a sentence; `draws` paints below, `marks` above.
-  constructor({ label, height, cursor, draws, marks, says, hover }) {
+  // `says` turns an index of the series into a sentence, `values` into a list of all values there;
+  // `draws` paints below, `marks` above.
+  constructor({ label, height, cursor, draws, marks, says, values, hover }) {
     this.cursor = cursor;
     this.draws = draws;
     this.marks = marks || (() => {});
     this.says = says;
     this.hover = hover;
-    this.domain = [1, 10];
     this.range = [0, 1];
     this.log = false;
     this.first = new Float64Array(0);
@@ -70,13 +59,14 @@ export class Plot {
     this.box.tabIndex = 0;
     this.box.setAttribute("role", "slider");
     this.box.setAttribute("aria-label", label);
-    this.box.setAttribute("aria-valuemin", "1");
+    for (const [name, value] of [["min", "1"], ["max", "1"], ["now", "1"], ["text", "no round chosen"]]) this.box.setAttribute(`aria-value${name}`, value);
     this.base = document.createElement("canvas");
     this.over = document.createElement("canvas");
     for (const canvas of [this.base, this.over]) canvas.setAttribute("aria-hidden", "true");
     this.box.append(this.base, this.over);
     this.readout = document.createElement("p");
     this.readout.className = "readout";
+    this.list = new ValueList(this, values || (() => []));
     this.setHeight(height);
     this.events();
     this.stop = [onTheme(() => this.later())];
@@ -100,54 +90,149 @@ export class Plot {
   }
 
   events() {
-    const at = (event) => {
+    const place = (event) => {
       const bounds = this.box.getBoundingClientRect();
-      const x = event.clientX - bounds.left;
-      this.pointer = event.clientY - bounds.top;
-      this.cursor.move(this.roundNear(this.toRound(x)));
-      if (this.hover) this.hover(this.index(), this.pointer);
+      return [event.clientX - bounds.left, event.clientY - bounds.top];
     };
-    this.box.addEventListener("pointermove", at);
-    this.box.addEventListener("pointerdown", at);
+    const at = (event) => {
+      const [x, y] = place(event);
+      [this.pointer, this.pointerX] = [y, x];
+      this.cursor.move(this.roundNear(this.toRound(x)));
+      if (this.hover) this.hover(this.index(), y);
+    };
+    this.box.addEventListener("pointermove", (event) => {
+      if (this.drag) this.dragged(place(event)[0]);
+      if (!this.drag || !this.drag.pan) at(event);
+    });
+    this.box.addEventListener("pointerdown", (event) => {
+      at(event);
+      if (event.button !== 0 || event.pointerType === "touch") return;
+      this.drag = { from: place(event)[0], to: null, pan: event.shiftKey, domain: this.cursor.domain };
+      this.box.setPointerCapture(event.pointerId);
+    });
+    this.box.addEventListener("pointerup", (event) => this.dropped(place(event)[0]));
+    this.box.addEventListener("pointercancel", () => {
+      this.drag = null;
+      this.drawCursor();
+    });
+    this.box.addEventListener("dblclick", () => this.cursor.zoom(null));
+    this.box.addEventListener("wheel", (event) => this.wheel(event, place(event)[0]), { passive: false });
     this.box.addEventListener("pointerleave", () => {
       this.pointer = null;
       if (this.hover) this.hover(-1, null);
       if (document.activeElement !== this.box) this.cursor.move(null);
+      this.list.update();
     });
     this.box.addEventListener("blur", () => this.cursor.move(null));
     this.box.addEventListener("focus", () => {
-      if (this.cursor.round === null && this.first.length) this.cursor.move(this.first[this.first.length - 1]);
+      // A click focuses too, but it has a round already.
+      if (this.cursor.shown === null && this.first.length) this.cursor.move(this.first[this.lastShown()]);
     });
     this.box.addEventListener("keydown", (event) => this.key(event));
   }
 
+  dragged(x) {
+    const { from, pan, domain } = this.drag;
+    if (!this.drag.to && Math.abs(x - from) < STILL) return;
+    this.drag.to = x;
+    if (pan) {
+      const by = ((from - x) / (this.area.right - this.area.left)) * (domain[1] - domain[0]);
+      const kept = Math.max(1 - domain[0], Math.min(this.cursor.end - domain[1], by));
+      if (this.cursor.range) this.cursor.zoom([domain[0] + kept, domain[1] + kept]);
+    } else {
+      this.drawCursor();
+    }
+  }
+
+  dropped(x) {
+    const { drag } = this;
+    this.drag = null;
+    if (!drag) return;
+    if (drag.to === null) {
+      if (this.first.length) this.cursor.pin(this.roundNear(this.toRound(x)));
+    } else if (!drag.pan) {
+      const ends = [drag.from, x].map((one) => this.toRound(Math.max(LEFT, Math.min(this.area.right, one)))).sort((a, b) => a - b);
+      this.cursor.zoom(ends);
+      this.drawCursor();
+    }
+  }
+
+  // With Ctrl (which pinching on a pad sends too) it zooms; sideways it moves; else the page scrolls.
+  wheel(event, x) {
+    const sideways = Math.abs(event.deltaX) > Math.abs(event.deltaY);
+    if (event.ctrlKey || event.metaKey) this.cursor.zoomBy(event.deltaY > 0 ? 1.25 : 0.8, this.toRound(x));
+    else if (sideways && this.cursor.range) this.cursor.panBy(event.deltaX / (this.area.right - this.area.left));
+    else return;
+    event.preventDefault();
+  }
+
   key(event) {
     const last = this.first.length - 1;
-    if (last < 0) return;
+    if (last < 0 || event.ctrlKey || event.metaKey || event.altKey) return;
     const here = this.index() < 0 ? last : this.index();
     const far = Math.max(1, Math.round(last / 20));
+    const zooms = { "+": 0.5, "=": 0.5, "-": 2, "−": 2, _: 2 };
     const moves = {
       ArrowLeft: here - 1, ArrowDown: here - 1, ArrowRight: here + 1, ArrowUp: here + 1,
       PageDown: here - far, PageUp: here + far, Home: 0, End: last,
     };
     if (event.key === "Escape") {
+      if (this.cursor.pinned !== null) this.cursor.pin(this.cursor.pinned);
       this.cursor.move(null);
+    } else if (event.key === " " || event.key === "Enter") {
+      this.cursor.pin(this.first[here]);
+    } else if (event.key in zooms) {
+      this.cursor.zoomBy(zooms[event.key], this.first[here]);
+    } else if (event.key === "0") {
+      this.cursor.zoom(null);
+    } else if (event.shiftKey && event.key.startsWith("Arrow")) {
+      this.cursor.panBy(["ArrowLeft", "ArrowDown"].includes(event.key) ? -0.25 : 0.25);
     } else if (event.key in moves) {
-      this.cursor.move(this.first[Math.max(0, Math.min(last, moves[event.key]))]);
+      this.cursor.move(this.roundOf(event.key, moves[event.key]));
+      this.reveal();
     } else {
       return;
     }
     event.preventDefault();
   }
 
+  // The round at a place of the series, or the next one beyond its ends.
+  roundOf(key, place) {
+    const end = this.first.length - 1;
+    if (key === "Home") return 1;
+    if (key === "End") return this.last;
+    if (place < 0) return Math.max(1, this.first[0] - 1);
+    return place > end ? Math.min(this.last, this.first[end] + this.bucket) : this.first[place];
+  }
+
+  // Brings the round that was chosen by key into what is shown.
+  reveal() {
+    const [from, to] = this.cursor.domain;
+    const { round } = this.cursor;
+    if (round < from || round > to) this.cursor.zoom([round - (to - from) / 2, round + (to - from) / 2]);
+  }
+
+  get domain() {
+    return this.cursor.domain;
+  }
+
+  // The last place in the series that is shown.
+  lastShown() {
+    return Math.max(0, windowOf(this.first, this.domain)[1] - 1);
+  }
+
   // The place of the cursor in the series, or −1.
   index() {
-    if (this.cursor.round === null || !this.first.length) return -1;
+    if (this.cursor.shown === null || !this.first.length) return -1;
+    return this.placeOf(this.cursor.shown);
+  }
+
+  placeOf(round) {
     let low = 0;
     let high = this.first.length - 1;
     while (low < high) {
       const middle = (low + high + 1) >> 1;
-      if (this.first[middle] <= this.cursor.round) low = middle;
+      if (this.first[middle] <= round) low = middle;
       else high = middle - 1;
     }
     return low;
@@ -155,18 +240,18 @@ export class Plot {
 
   roundNear(round) {
     if (!this.first.length) return null;
-    const before = this.cursor.round;
-    this.cursor.round = Math.max(round + 0.5, this.first[0]);
-    const index = this.index();
-    this.cursor.round = before;
-    return this.first[index];
+    const [from, to] = windowOf(this.first, this.domain);
+    const place = this.placeOf(Math.max(round + 0.5, this.first[0]));
+    return this.first[Math.max(from, Math.min(to - 1, place))];
   }
 
-  setSeries(series, end) {
+  // `last` is the last round there is; the series may be of some of the rounds only.
+  setSeries(series, last = series && series.first.length ? series.first[series.first.length - 1] : 1) {
     this.first = series ? series.first : new Float64Array(0);
     this.bucket = series ? series.bucket : 1;
-    this.domain = [1, Math.max(end, 2)];
-    this.box.setAttribute("aria-valuemax", String(this.first.length ? this.first[this.first.length - 1] : 1));
+    this.last = last;
+    this.box.setAttribute("aria-valuemax", String(last));
+    if (this.cursor.shown === null) this.box.setAttribute("aria-valuenow", String(last));
     this.later();
   }
 
@@ -220,7 +305,13 @@ export class Plot {
   draw() {
     if (!this.width) return;
     const since = performance.now();
-    const context = this.context(this.base);
+    this.paint(this.context(this.base));
+    this.drawCursor();
+    this.cost = performance.now() - since;
+  }
+
+  // Everything but the cursor, on the screen or into a file.
+  paint(context) {
     this.frame(context);
     context.save();
     context.beginPath();
@@ -230,8 +321,6 @@ export class Plot {
     if (this.first.length) this.draws(context, this);
     context.restore();
     if (this.beside && this.first.length) this.beside(context, this);
-    this.drawCursor();
-    this.cost = performance.now() - since;
   }
 
   frame(context) {
@@ -249,13 +338,13 @@ export class Plot {
       context.lineTo(right, y);
       context.stroke();
       context.fillStyle = faint;
-      context.fillText(this.format ? this.format(value) : short(value), left - 8, y);
+      context.fillText(this.format ? this.format(value) : axisNumber(value), left - 8, y);
     }
     context.textAlign = "center";
     context.textBaseline = "top";
     context.fillStyle = faint;
     const columns = ticks(this.domain[0], this.domain[1], Math.max(2, (right - left) / 90)).filter((value) => Number.isInteger(value) && value >= 1);
-    if (!columns.includes(1) && (columns.length === 0 || this.x(columns[0]) - left > 30)) columns.unshift(1);
+    if (this.domain[0] === 1 && !columns.includes(1) && (columns.length === 0 || this.x(columns[0]) - left > 30)) columns.unshift(1);
     for (const value of columns) {
       const x = Math.round(this.x(value)) + 0.5;
       context.strokeStyle = line;
@@ -281,11 +370,20 @@ export class Plot {
     if (!this.width) return;
     const context = this.context(this.over);
     const index = this.index();
-    if (index >= 0) {
-      const { top, bottom } = this.area;
-      const x = Math.round(this.x(this.middle(index))) + 0.5;
-      context.strokeStyle = colours().ink;
-      context.globalAlpha = 0.55;
+    const { ink, accent } = colours();
+    const { left, right, top, bottom } = this.area;
+    if (this.drag && this.drag.to !== null && !this.drag.pan) {
+      const [from, to] = [this.drag.from, this.drag.to].map((x) => Math.max(left, Math.min(right, x)));
+      context.fillStyle = accent;
+      context.globalAlpha = 0.18;
+      context.fillRect(Math.min(from, to), top, Math.abs(to - from), bottom - top);
+      context.globalAlpha = 1;
+    }
+    const x = index >= 0 ? Math.round(this.x(this.middle(index))) + 0.5 : NaN;
+    if (x >= left - 1 && x <= right + 1) {
+      const pinned = this.cursor.round === null || this.cursor.round === this.cursor.pinned;
+      context.strokeStyle = pinned ? accent : ink;
+      context.globalAlpha = pinned ? 1 : 0.55;
       context.lineWidth = 1;
       context.beginPath();
       context.moveTo(x, top);
@@ -296,9 +394,12 @@ export class Plot {
     this.marks(context, this, index);
     const said = index >= 0 ? this.says(index) : "";
     if (this.readout.textContent !== said) this.readout.textContent = said;
+    this.list.update();
     if (index >= 0) {
       this.box.setAttribute("aria-valuenow", String(this.first[index]));
       this.box.setAttribute("aria-valuetext", said);
+    } else {
+      this.box.setAttribute("aria-valuetext", "no round chosen");
     }
   }
 
@@ -313,12 +414,22 @@ export class Plot {
   }
 }
 
-// The smallest and largest value of some columns, without NaN.
-export function extent(columns) {
+// The places of a series whose rounds are within a range, with one more on either side: [from, to).
+export function windowOf(first, [from, to]) {
+  let low = 0;
+  while (low + 1 < first.length && first[low + 1] <= from) low += 1;
+  let high = first.length;
+  while (high - 1 > low && first[high - 1] > to) high -= 1;
+  return [low, high];
+}
+
+// The smallest and largest value of some columns, without NaN; of the places in a window, if there is one.
+export function extent(columns, [from, to] = [0, Infinity]) {
   let low = Infinity;
   let high = -Infinity;
   for (const { low: lows, high: highs } of columns) {
-    for (let i = 0; i < lows.length; i += 1) {
+    const end = Math.min(to, lows.length);
+    for (let i = from; i < end; i += 1) {
       if (lows[i] < low) low = lows[i];
       if (highs[i] > high) high = highs[i];
     }

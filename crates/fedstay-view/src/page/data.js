@@ -20,9 +20,33 @@ export class Run {
     this.id = id;
     this.detail = null;
     this.series = null;
+    this.part = null;
     this.bytes = 0;
     this.busy = null;
     this.again = false;
+  }
+
+  // What charts draw: some of the rounds in detail, where they are looked at and known, else all.
+  get drawn() {
+    const { part, series } = this;
+    return part && series && part.revision === series.revision && part.agents === series.agents ? part : series;
+  }
+
+  // Takes note of which rounds are looked at. Resolves to whether there is something else to draw.
+  async look(range) {
+    this.range = range;
+    const wanted = range && this.series && this.series.bucket > 1 ? range.join("&high=") : null;
+    if (wanted === null) {
+      const had = this.part !== null;
+      this.part = null;
+      return had;
+    }
+    // A part of other rounds would leave a gap.
+    if (this.part && (this.part.low > range[0] || this.part.high < range[1])) this.part = null;
+    const bytes = await (await ask(`/api/runs/${this.id}/series?low=${wanted}`)).arrayBuffer();
+    if (this.range !== range) return false;
+    this.part = { ...decode(bytes), low: range[0], high: range[1] };
+    return true;
   }
 
   // Asks for what is new; all calls made meanwhile are answered by one more request.
@@ -49,6 +73,7 @@ export class Run {
         this.series = merge(old, decode(bytes));
       }
       this.detail = detail;
+      if (this.range) await this.look(this.range);
     } while (this.again);
   }
 }

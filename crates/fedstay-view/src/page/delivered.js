@@ -7,6 +7,12 @@ export function lastKnown(column, to = column.low.length) {
   return last;
 }
 
+// Whether a place of what is drawn is the run's last round, behind which the delivered model stands.
+export function reaches(run, index) {
+  const { first, bucket } = run.drawn;
+  return index >= 0 && first[index] + bucket - 1 >= run.detail.round;
+}
+
 // `at` is the place of the mark in pixels, `from` the start of the line to it, if there is one.
 export function drawDelivered(context, { from, at: [x, y], colour, size = 6 }) {
   context.strokeStyle = colour;

@@ -26,7 +26,7 @@ export class Map2 {
     this.box = el("div", { class: "map" }, this.canvas);
     this.legend = el("div", { class: "legend" });
     this.section = el("section", { class: "card", "aria-label": "Map of the losses" },
-      el("div", { class: "head" }, el("h3", {}, "The trajectory, on a map of the losses")),
+      el("div", { class: "head" }, el("h2", {}, "The trajectory, on a map of the losses")),
       el("p", { class: "about" }, "Tinted: where an agent is content, F ≤ ε. Lines: levels of its loss. The model starts at the ring."),
       this.legend, this.box, el("div", { class: "controls" }, this.play, this.slider), this.said);
     this.stop = onTheme(() => this.draw());

@@ -1,10 +1,13 @@
 // The view of one run.
 
-import { Cursor } from "./axes.js";
-import { Accuracy, Losses, Steps, Strip } from "./charts.js";
+import { endOf } from "./card.js";
+import { Cursor, zoomBar } from "./cursor.js";
+import { Losses } from "./losses.js";
 import { Map2 } from "./map.js";
+import { Strip } from "./strip.js";
 import { AgentTable, Highlight } from "./table.js";
-import { NONE, el, number, percent, sentence, several, title, verdict } from "./words.js";
+import { Accuracy, Kept, Steps } from "./tracks.js";
+import { NONE, duration, el, number, percent, sentence, several, short, title, verdict } from "./words.js";
 
 function tile(label) {
   const value = el("dd", {}, NONE);
@@ -15,6 +18,14 @@ function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
+// The settings that a reader asks for first, by their keys, with the words for them.
+const SETTINGS = [
+  ["rule.kind", "rule"], ["epsilon", "target loss ε"], ["step_size", "step size η"], ["rule.delta", "slack δ"], ["partition.q", "heterogeneity q"], ["data.kind", "data"], ["problem.kind", "problem"],
+  ["agents", "agents"], ["local.steps", "local steps K"], ["model.kind", "model"], ["behaviour.kind", "behaviour"], ["policy.kind", "policy"], ["participation", "participation"], ["privacy.noise", "privacy noise"], ["decides_on", "decides on"], ["seed", "seed"],
+];
+// Left out where they say what everybody expects.
+const USUAL = { participation: 1, "policy.kind": "none", decides_on: "received", "rule.delta": 0 };
+
 export class RunView {
   constructor(run) {
     this.run = run;
@@ -24,10 +35,20 @@ export class RunView {
     this.badge = el("span", { class: "badge" }, " ");
     this.words = el("p", { class: "words" }, " ");
     this.progress = el("p", { class: "faint progress" }, " ");
+    this.settings = el("dl", { class: "settings", "aria-label": "Settings" });
+    this.resume = el("p", { class: "resume", hidden: true });
+    this.harm = el("p", { class: "harm", hidden: true });
     this.tileRow = el("dl", { class: "tiles" });
     this.warnings = el("ul", { class: "warnings", hidden: true });
     this.trouble = el("details", { class: "trouble", hidden: true }, el("summary", {}, ""), el("ul"));
-    this.charts = [new Losses(run, this.cursor, this.highlight), new Strip(run, this.cursor, this.highlight), new Accuracy(run, this.cursor), new Steps(run, this.cursor)];
+    this.charts = [new Losses(run, this.cursor, this.highlight), new Strip(run, this.cursor, this.highlight), new Accuracy(run, this.cursor), new Kept(run, this.cursor), new Steps(run, this.cursor)];
+    this.cursor.zoomed = () => {
+      this.charts.forEach((chart) => chart.update());
+      // Rounds that are looked at closely are asked for in detail.
+      run.look(this.cursor.range).then((more) => { if (more) this.charts.forEach((chart) => chart.update()); }, () => {});
+    };
+    run.range = this.cursor.range;
+    if (!run.range) run.part = null;
     this.table = new AgentTable(run, this.highlight);
     this.theory = el("dl", { class: "facts" });
     this.advice = el("ul", { class: "advice" });
@@ -35,17 +56,19 @@ export class RunView {
     this.mapPlace = el("div");
     this.element = el("article", {},
       el("div", { class: "title" }, this.heading, this.badge),
-      this.words, this.progress, this.warnings, this.trouble,
-      this.tileRow,
-      ...this.charts.slice(0, 3).map((chart) => chart.section),
+      this.words, this.progress, this.resume, this.settings, this.warnings, this.trouble,
+      this.tileRow, this.harm, zoomBar(this.cursor),
+      ...this.charts.slice(0, 4).map((chart) => chart.section),
       this.mapPlace,
-      this.charts[3].section,
+      this.charts[4].section,
       this.table.section,
       el("section", { class: "card", "aria-label": "Theory" },
-        el("div", { class: "head" }, el("h3", {}, "What the theory says")),
+        el("div", { class: "head" }, el("h2", {}, "What the theory says")),
         el("p", { class: "about" }, "The theorem keeps everybody if steps are short enough and no gradient lies in the span of the others. For nets all of this is a prediction."),
         this.theory, this.advice),
       el("details", { class: "card" }, el("summary", {}, "Configuration"), this.config));
+    this.config.setAttribute("aria-label", "config.toml");
+    this.config.setAttribute("role", "region");
   }
 
   // What is counted while a run is under way, and of what it delivered once it is over.
@@ -75,7 +98,14 @@ export class RunView {
     setText(this.words, [text, sentence(stop)].filter(Boolean).join(" "));
     const of = detail.status === "finished" ? "" : ` of at most ${listing.asked}`;
     const cut = detail.cut ? " · the rest is too much to show" : "";
-    setText(this.progress, `${listing.name} · round ${detail.round || 0}${of} · ${several(detail.agents_all || 0, "agent")}${cut}`);
+    setText(this.progress, `${listing.name} · round ${detail.round || 0}${of} · ${several(detail.agents_all || 0, "agent")}${this.times(detail)}${cut}`);
+    this.resume.hidden = !detail.resume;
+    if (detail.resume) this.tellResume(detail.resume);
+    this.updateSettings(detail);
+    this.harm.hidden = !detail.harm;
+    setText(this.harm, detail.harm || "");
+    this.cursor.end = Math.max(2, endOf(this.run));
+    this.cursor.tellZoom();
     this.updateTiles(detail);
     this.updateWarnings(detail);
     this.updateTrouble(detail);
@@ -88,6 +118,33 @@ export class RunView {
       this.mapPlace.append(this.map.section);
     }
     if (this.map) this.map.update();
+  }
+
+  // How long it has taken, and may still take, by the times of its files.
+  times({ times, status }) {
+    if (!times) return "";
+    const began = new Date(times.began).toLocaleString("en-GB", { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit" });
+    const took = status === "finished" ? `took ${duration(times.elapsed)}` : `${duration(times.elapsed)} so far`;
+    const left = times.left === null ? "" : ` · at most ${duration(times.left)} left`;
+    return ` · began ${began} · ${took}${left}`;
+  }
+
+  tellResume(command) {
+    if (this.resume.dataset.wanted === command) return;
+    this.resume.dataset.wanted = command;
+    this.resume.replaceChildren("Nothing has been written for a while. To continue it: ", el("code", {}, command));
+  }
+
+  updateSettings({ settings, theory }) {
+    // Other rules have a δ in their file too, but keep nobody by it.
+    const applies = (key) => key !== "rule.delta" || theory.delta !== null;
+    const known = SETTINGS.filter(([key]) => settings && settings[key] !== undefined && settings[key] !== USUAL[key] && applies(key));
+    const wanted = JSON.stringify(known.map(([key]) => settings[key]));
+    this.settings.hidden = !known.length;
+    if (this.settings.dataset.wanted === wanted) return;
+    this.settings.dataset.wanted = wanted;
+    const text = (value) => (typeof value === "number" && !Number.isInteger(value) ? short(value) : String(value));
+    this.settings.replaceChildren(...known.map(([key, name]) => el("div", { title: key }, el("dt", {}, name), el("dd", {}, text(settings[key])))));
   }
 
   updateTiles(detail) {

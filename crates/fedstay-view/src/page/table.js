@@ -1,6 +1,7 @@
 // The agents as a table that can be sorted; a row's button keeps its agent highlighted.
 
-import { swatch } from "./charts.js";
+import { swatch } from "./card.js";
+import { read, write } from "./state.js";
 import { NONE, agentName, el, number, percent } from "./words.js";
 
 function margin(agent) {
@@ -21,22 +22,29 @@ const AGENT = { name: "agent", text: true, value: (agent) => agent.id };
 const EPSILON = { name: "ε", about: "its target loss: at this loss it leaves", value: (agent) => agent.epsilon, show: (agent) => number(agent.epsilon) };
 const MARGIN = { name: "margin", about: "loss minus ε", value: margin, show: (agent) => number(margin(agent)) };
 
+const SHOWN = { name: "shown", about: "its loss at what it was last shown, if that was not the server’s model, and in how many rounds it was not", value: (agent) => agent.previewed || 0, show: (agent) => (agent.previewed ? `${number(agent.last_shown)} (${agent.previewed} rounds)` : NONE), only: (agents) => agents.some((agent) => agent.previewed) };
+const CLASSES = { name: "classes", about: "which classes its samples are of, by the configuration", text: true, value: (agent) => agent.classes || NONE, show: (agent) => agent.classes || NONE, only: (agents) => agents.some((agent) => agent.classes) };
+
 const RUNNING = [
   AGENT,
   { name: "now", text: true, value: (agent) => agent.state },
   { name: "loss", about: "the last one known; ≥ where only a bound is", value: (agent) => agent.loss, show: (agent) => (agent.source === "at-least" ? "≥ " : "") + number(agent.loss) },
   EPSILON,
   MARGIN,
+  { name: "accuracy", about: "of the model it received, when that was last measured", value: (agent) => agent.accuracy, show: (agent) => percent(agent.accuracy), only: (agents) => agents.some((agent) => agent.accuracy !== null) },
   { name: "rounds waited", about: "rounds in which it was about to leave", value: (agent) => agent.rounds_in_d, show: (agent) => String(agent.rounds_in_d) },
   { name: "predicted departure", about: "at the pace of its last exact losses, if nothing held it", value: (agent, detail) => predicted(agent, detail)[1], show: (agent, detail) => predicted(agent, detail)[0] },
   { name: "contribution", about: "share of the rounds in which its report moved the model", value: (agent) => agent.moved || 0, show: (agent, detail) => percent(detail.rounds && !detail.sketch ? (agent.moved || 0) / detail.rounds : null) },
+  SHOWN,
+  CLASSES,
+  { name: "behaviour", about: "by the configuration", text: true, value: (agent) => agent.behaviour || NONE, show: (agent) => agent.behaviour || NONE, only: (agents) => agents.some((agent) => agent.behaviour) },
 ];
 
 const CONTENT = new Map([[true, "yes"], [false, "no"]]);
 
 function behaviour(agent) {
   const flags = agent.flags ? ` · contradicted itself ${agent.flags}×` : "";
-  return `${agent.delivered.behaviour || NONE}${flags}`;
+  return `${agent.delivered.behaviour || agent.behaviour || NONE}${flags}`;
 }
 
 function leftIn(agent) {
@@ -52,8 +60,9 @@ const OVER = [
   EPSILON,
   MARGIN,
   { name: "accuracy", about: "under the delivered model", value: (agent) => agent.delivered.accuracy, show: (agent) => percent(agent.delivered.accuracy) },
-  { name: "shown", about: "its loss at what it was last shown, if that was not the server’s model, and in how many rounds it was not", value: (agent) => agent.previewed || 0, show: (agent) => (agent.previewed ? `${number(agent.last_shown)} (${agent.previewed} rounds)` : NONE) },
+  SHOWN,
   { name: "left in round", value: (agent) => (agent.left === null ? Infinity : agent.left), show: leftIn },
+  CLASSES,
   { name: "behaviour", text: true, value: behaviour, show: behaviour },
 ];
 
@@ -69,19 +78,25 @@ export class AgentTable {
     const table = el("table", {}, this.caption, el("thead", {}, this.head), this.body);
     this.note = el("p", { class: "about" });
     this.section = el("section", { class: "card", "aria-label": "Agents" },
-      el("div", { class: "head" }, el("h3", {}, "Agents")), this.note, el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of agents" }, table));
+      el("div", { class: "head" }, el("h2", {}, "Agents")), this.note, el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of agents" }, table));
     highlight.listeners.add(() => this.mark());
     this.choose(RUNNING);
   }
 
   // A run that is over has other columns.
-  choose(columns) {
-    if (this.columns === columns) return;
+  choose(all) {
+    const { agents } = this.run.detail || { agents: [] };
+    // What is known of nobody is not a column.
+    const columns = all.filter((column) => !column.only || column.only(agents));
+    const wanted = columns.map((column) => column.name).join("|");
+    if (this.wanted === wanted) return;
+    this.wanted = wanted;
     this.columns = columns;
-    this.sort = { column: 0, down: false };
+    const sorted = (read("agents") || "").replace("-", "");
+    this.sort = { column: Math.max(0, columns.findIndex((column) => column.name === sorted)), down: (read("agents") || "").startsWith("-") };
     this.rows.clear();
     this.body.replaceChildren();
-    this.caption.textContent = columns === OVER ? "Every agent, under the delivered model" : "Every agent, as of the last round read";
+    this.caption.textContent = all === OVER ? "Every agent, under the delivered model" : "Every agent, as of the last round read";
     this.heads = columns.map((column, index) => {
       const button = el("button", { type: "button", title: column.about }, column.name);
       button.addEventListener("click", () => this.sortBy(index));
@@ -92,6 +107,7 @@ export class AgentTable {
 
   sortBy(index) {
     this.sort = { column: index, down: this.sort.column === index ? !this.sort.down : false };
+    write("agents", `${this.sort.down ? "-" : ""}${this.columns[index].name}`);
     this.update();
   }
 
@@ -140,6 +156,7 @@ export class AgentTable {
     while (this.body.children.length > order.length) {
       this.body.lastChild.remove();
     }
+    this.mark();
   }
 
   // Once a run is over, an agent's loss is that under the delivered model.
@@ -178,7 +195,8 @@ export class AgentTable {
 // The agent that all charts highlight: one that is pinned, or the one under the pointer.
 export class Highlight {
   constructor() {
-    this.pinned = null;
+    const agent = Number(read("agent") ?? NaN);
+    this.pinned = Number.isInteger(agent) && agent >= 0 ? agent : null;
     this.hovered = null;
     this.listeners = new Set();
   }
@@ -195,6 +213,7 @@ export class Highlight {
 
   pin(place) {
     this.pinned = this.pinned === place ? null : place;
+    write("agent", this.pinned);
     this.tell();
   }
 

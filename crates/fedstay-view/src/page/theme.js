@@ -65,17 +65,3 @@ export function agentLook(index) {
   const colour = onPage(AGENTS[index % AGENTS.length]);
   return { colour, dash: DASHES[(index + Math.floor(index / AGENTS.length)) % DASHES.length] };
 }
-
-// Looks for several runs: each its rule's, unless an earlier one has it.
-const SPARE = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#767676", "#222222"];
-export function runLooks(listings) {
-  const taken = new Set();
-  return listings.map((listing, index) => {
-    const scale = (dash) => dash.map((length) => length * 2);
-    const tries = [listing.look, ...SPARE.map((_, i) => ({ colour: SPARE[(index + i) % SPARE.length], dash: listing.look.dash }))];
-    const look = tries.find((one) => !taken.has(one.colour + one.dash)) || listing.look;
-    taken.add(look.colour + look.dash);
-    const colour = look.colour === "#222222" && isDark() ? "#dddddd" : onPage(look.colour);
-    return { colour, dash: scale(look.dash) };
-  });
-}

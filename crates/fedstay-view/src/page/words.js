@@ -35,6 +35,24 @@ export function short(value) {
   return String(Number(value.toPrecision(3))).replace("-", "−");
 }
 
+// A number on an axis, where there is little room: 10⁻⁴ and not 1.00·10⁻⁴.
+export function axisNumber(value) {
+  const size = Math.abs(value);
+  if (size === 0 || (size >= 1e-3 && size < 1e5)) return short(value);
+  const [head, tail] = value.toExponential(2).split("e");
+  const factor = String(Number(head)).replace("-", "−");
+  return `${{ 1: "", "−1": "−" }[factor] ?? `${factor}·`}10${superscript(Number(tail))}`;
+}
+
+// A length of time in words.
+export function duration(seconds) {
+  if (!Number.isFinite(seconds)) return NONE;
+  const whole = Math.round(seconds);
+  if (whole < 60) return `${whole} s`;
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
+  return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;
+}
+
 export function percent(value) {
   return value === null || value === undefined || !Number.isFinite(value) ? NONE : `${(100 * value).toFixed(1)}%`;
 }

@@ -6,7 +6,7 @@ mod summary;
 
 pub use summary::Ended;
 
-use crate::rule::Landing;
+use crate::rule::{Landing, Why};
 use crate::run::record::{Departure, Return, RoundLine, Spread};
 use crate::{AgentId, StopReason};
 use serde::{Deserialize, Serialize};
@@ -54,9 +54,16 @@ pub struct AgentEntry {
     /// In how many rounds it was shown other weights than the server's.
     #[serde(skip_serializing_if = "is_nothing")]
     pub previewed: u32,
+    /// The round from which on the rule left it out of its constraints.
+    #[serde(skip_serializing_if = "is_nothing")]
+    pub benched: Option<u32>,
     /// Its loss at what it was last shown, if that was not the server's weights.
     #[serde(skip_serializing_if = "is_nothing")]
     pub last_shown: Option<f64>,
+    /// In how many of these rounds it was shown the same as before because the nearest preview was
+    /// farther away than `policy.cap` allows.
+    #[serde(skip_serializing_if = "is_nothing")]
+    pub capped: u32,
 }
 
 fn is_nothing<T: Default + PartialEq>(value: &T) -> bool {
@@ -83,6 +90,9 @@ pub struct Ledger {
     guarded: u32,
     /// Predictions that missed, for rules that make them.
     misses: Option<u32>,
+    /// How far above their target losses everybody has to stay, as far as was proved.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    least: Option<f64>,
     /// The mean loss of the first weights over all agents, where the engine measured it.
     start: Option<f64>,
 }
@@ -123,6 +133,7 @@ impl Ledger {
         if let Some(missed) = &line.missed {
             *self.misses.get_or_insert(0) += missed.len() as u32;
         }
+        self.least = line.least.or(self.least);
         if let Some(kept) = line.kept {
             self.kept = Some(kept && self.kept != Some(false));
         }
@@ -166,8 +177,12 @@ impl Ledger {
         for shown in &line.shown {
             let entry = agents.entry(shown.agent).or_default();
             entry.previewed += 1;
+            entry.capped += u32::from(shown.capped);
             let place = line.agents.iter().position(|agent| *agent == shown.agent);
             entry.last_shown = place.and_then(|place| line.loss[place]);
+        }
+        for doubted in line.doubted.iter().filter(|doubted| doubted.why == Why::Benched) {
+            agents.entry(doubted.agent).or_default().benched = Some(line.round);
         }
         for agent in in_d.iter() {
             let entry = agents.entry(*agent).or_default();
@@ -206,6 +221,7 @@ mod tests {
         let ledger = ledger(&[
             r#""round":1,"agents":[0,1,2],"loss":[1.0,null,0.9],"at_least":[2],"d":[0],"case":null"#,
             r#""round":2,"agents":[0,1],"loss":[0.8,0.7],"d":[0],"case":1,"faults":[[2,"no answer"]],
+                "doubted":[{"agent":0,"why":"benched"},{"agent":1,"why":"capped"}],
                 "flags":[{"agent":1,"doubt":"below-tangent","by":1},{"agent":1,"doubt":"implausible","by":2}]"#,
             r#""round":4,"agents":[0],"loss":[0.7],"case":2,"left":[1],"faults":[[2,"not connected"]]"#,
         ]);
@@ -215,6 +231,7 @@ mod tests {
             reports: 3,
             moved: 2,
             first_loss: Some(1.0),
+            benched: Some(2),
             ..AgentEntry::default()
         };
         let one = AgentEntry {

@@ -24,17 +24,49 @@ impl Cholesky {
     ) -> Option<Self> {
         let mut factor = Self { entries: Vec::with_capacity(size * (size + 1) / 2), size: 0 };
         for i in 0..size {
-            let mut row: Vec<f64> = Vec::with_capacity(i + 1);
-            for j in 0..i {
-                let above = factor.row(j);
-                let known: f64 = row.iter().zip(above).map(|(a, b)| a * b).sum();
-                row.push((entry(i, j) - known) / above[j]);
+            let mut refused = false;
+            factor.append((0..i).map(|j| entry(i, j)), |known| {
+                pivot(entry(i, i) - known).unwrap_or_else(|| {
+                    refused = true;
+                    1.0
+                })
+            });
+            if refused {
+                return None;
             }
-            let known: f64 = row.iter().map(|a| a * a).sum();
-            row.push(pivot(entry(i, i) - known)?.sqrt());
-            factor.push(&row);
         }
         Some(factor)
+    }
+
+    /// Adds a row of the matrix: its entries left of the diagonal, and what to take for the square
+    /// of the factor's diagonal entry, given the sum of the squares of those before it.
+    pub(crate) fn append(
+        &mut self,
+        before: impl IntoIterator<Item = f64>,
+        pivot: impl FnOnce(f64) -> f64,
+    ) {
+        let start = self.entries.len();
+        for (j, entry) in before.into_iter().enumerate().take(self.size) {
+            let above = j * (j + 1) / 2;
+            let known: f64 =
+                (0..j).map(|k| self.entries[start + k] * self.entries[above + k]).sum();
+            let value = (entry - known) / self.entries[above + j];
+            self.entries.push(value);
+        }
+        let known: f64 = self.entries[start..].iter().map(|a| a * a).sum();
+        self.entries.push(pivot(known).sqrt());
+        self.size += 1;
+    }
+
+    /// The number of rows.
+    pub(crate) fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Forgets all rows from `size` on.
+    pub(crate) fn truncate(&mut self, size: usize) {
+        self.size = self.size.min(size);
+        self.entries.truncate(self.size * (self.size + 1) / 2);
     }
 
     /// Factorises the rows and columns `candidates` of a matrix with a unit diagonal, always taking

@@ -9,13 +9,16 @@
 //! nothing of the size of the weights. It is solved by an active set (Lawson and Hanson's for
 //! non-negative least squares), with the directions in which `G` is singular followed until a
 //! variable leaves or the dual turns out to be unbounded, which is a proof that the half-spaces do
-//! not meet.
+//! not meet: a combination `λ ≥ 0` with `Σ λ_m g_m = 0` and `λᵀb > 0` (Farkas).
+//!
+//! Rows may be added after a solution was found, which then continues from it (see `slabs.rs`).
+//! The factor of the active rows grows by one row at a time and is cut back where one leaves.
 //!
 //! Reference: Lawson, Hanson, *Solving Least Squares Problems*, Prentice-Hall 1974, chapter 23.
 
 use super::Cholesky;
 
-/// A gain below this, relative to the problem's scale, is rounding.
+/// A gain below this, relative to the terms it is the difference of, is rounding.
 const TOLERANCE: f64 = 1e-12;
 /// A pivot of the normalised Gram matrix below this is a dependence.
 const DEPENDENT: f64 = 1e-13;
@@ -38,122 +41,166 @@ pub(crate) fn nearest(gram: &[f64], b: &[f64], ridge: f64) -> Nearest {
     let n = b.len();
     let length: Vec<f64> = (0..n).map(|i| gram[i * n + i].max(0.0).sqrt()).collect();
     let live: Vec<usize> = (0..n).filter(|i| length[*i] > 0.0).collect();
-    let k = live.len();
-    // Normalised: unit diagonal, so that one tolerance serves vectors of any length.
-    let mut cosine = vec![0.0; k * k];
+    let mut active = ActiveSet::default();
     for (row, i) in live.iter().enumerate() {
-        for (column, j) in live.iter().enumerate() {
-            cosine[row * k + column] = gram[i * n + j] / (length[*i] * length[*j]);
-        }
-        cosine[row * k + row] = 1.0 + ridge;
+        // Normalised: unit diagonal, so that one tolerance serves vectors of any length.
+        let before = live[..row].iter().map(|j| gram[i * n + j] / (length[*i] * length[*j]));
+        active.add(before, 1.0 + ridge, b[*i] / length[*i]);
     }
-    let right: Vec<f64> = live.iter().map(|i| b[*i] / length[*i]).collect();
-    let Some(scaled) = active_set(&cosine, &right) else { return Nearest::Empty };
+    if active.solve().is_err() {
+        return Nearest::Empty;
+    }
     let mut multipliers = vec![0.0; n];
-    for (value, i) in scaled.into_iter().zip(live) {
+    for (value, i) in active.multipliers().iter().zip(live) {
         multipliers[i] = value / length[i];
     }
     Nearest::Multipliers(multipliers)
 }
 
-/// `argmax λᵀb − ½ λᵀGλ` over `λ ≥ 0`; `None` if unbounded.
-fn active_set(g: &[f64], b: &[f64]) -> Option<Vec<f64>> {
-    let n = b.len();
-    let scale = b.iter().fold(0.0f64, |largest, value| largest.max(value.abs()));
-    let mut x = vec![0.0; n];
-    let mut passive: Vec<usize> = Vec::new();
-    // Each turn raises the dual; far fewer than this are ever needed.
-    for _ in 0..30 * (n + 1) {
-        let gain = |i: usize| b[i] - (0..n).map(|j| g[i * n + j] * x[j]).sum::<f64>();
-        let best = (0..n).filter(|i| !passive.contains(i)).map(|i| (gain(i), i)).fold(
-            None,
-            |best: Option<(f64, usize)>, next| match best {
-                Some(best) if best.0 >= next.0 => Some(best),
-                _ => Some(next),
-            },
-        );
-        let size = scale.max(x.iter().fold(0.0f64, |largest, value| largest.max(*value)));
-        let Some((_, entering)) = best.filter(|(gain, _)| *gain > TOLERANCE * size) else {
-            return Some(x);
-        };
-        enter(g, b, &mut x, &mut passive, entering)?;
-    }
-    Some(x)
+/// Maximises `λᵀb − ½ λᵀGλ` over `λ ≥ 0` for a matrix with a diagonal of about one, whose rows may
+/// come one after the other.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ActiveSet {
+    /// The lower triangle of `G`, row by row.
+    gram: Vec<f64>,
+    b: Vec<f64>,
+    x: Vec<f64>,
+    /// The rows with a multiplier above zero, in the order of the factor.
+    passive: Vec<usize>,
+    /// The factor of their part of `G`.
+    factor: Cholesky,
 }
 
-/// Takes a variable in and moves to the maximum over the passive set, dropping what would turn
-/// negative.
-fn enter(
-    g: &[f64],
-    b: &[f64],
-    x: &mut [f64],
-    passive: &mut Vec<usize>,
-    entering: usize,
-) -> Option<()> {
-    let n = b.len();
-    let mut entering = Some(entering);
-    loop {
-        let direction: Vec<(usize, f64)>;
-        let full_step: f64;
-        let factor = factorise(g, n, passive)?;
-        match entering {
-            Some(new) if distance(&factor, g, n, passive, new) <= DEPENDENT => {
-                // The new vector depends on the passive ones: along d the quadratic part is flat.
-                let y = factor.solve(passive.iter().map(|i| g[i * n + new]));
-                let mut flat: Vec<(usize, f64)> =
-                    passive.iter().copied().zip(y.iter().map(|y| -y)).collect();
-                flat.push((new, 1.0));
-                full_step = f64::INFINITY;
-                direction = flat;
-            }
-            _ => {
-                passive.extend(entering);
-                let z = factorise(g, n, passive)?.solve(passive.iter().map(|i| b[*i]));
-                direction = passive.iter().copied().zip(z).map(|(i, z)| (i, z - x[i])).collect();
-                full_step = 1.0;
-            }
+impl ActiveSet {
+    /// Adds a row: its products with the rows before it, with itself, and its right-hand side.
+    pub(crate) fn add(&mut self, before: impl IntoIterator<Item = f64>, diagonal: f64, right: f64) {
+        self.gram.extend(before);
+        self.gram.push(diagonal);
+        self.b.push(right);
+        self.x.push(0.0);
+        debug_assert_eq!(self.gram.len(), self.b.len() * (self.b.len() + 1) / 2);
+    }
+
+    /// The multipliers of all rows.
+    pub(crate) fn multipliers(&self) -> &[f64] {
+        &self.x
+    }
+
+    /// Goes to the maximum; if there is none, returns a direction `λ ≥ 0` along which the dual
+    /// rises forever.
+    pub(crate) fn solve(&mut self) -> Result<(), Vec<f64>> {
+        // Each turn raises the dual; far fewer than this are ever needed.
+        for _ in 0..30 * (self.b.len() + 1) {
+            let Some(entering) = self.most_lacking() else { return Ok(()) };
+            self.enter(entering)?;
         }
-        let blocking = direction
-            .iter()
-            .filter(|(i, d)| *d < 0.0 && Some(*i) != entering)
-            .map(|(i, d)| (x[*i] / -d, *i))
-            .fold(
-                (full_step, None),
-                |best, (step, i)| if step < best.0 { (step, Some(i)) } else { best },
-            );
-        match blocking {
-            (step, _) if step == f64::INFINITY => return None,
-            (step, blocked) => {
-                for (i, d) in &direction {
-                    x[*i] = (x[*i] + step * d).max(0.0);
-                }
-                if blocked.is_none() {
-                    return Some(());
-                }
-                if let Some(new) = entering.filter(|new| !passive.contains(new)) {
-                    passive.push(new);
-                }
-                entering = None;
-                if let Some(blocked) = blocked {
-                    x[blocked] = 0.0;
-                    passive.retain(|i| *i != blocked);
-                }
-            }
+        Ok(())
+    }
+
+    /// Solves the system of the rows that are active once more for what is left of their right-hand
+    /// sides, where the caller measured that more exactly. Rows that would turn negative stay.
+    pub(crate) fn refine(&mut self, left: impl Fn(usize) -> f64) {
+        let more = self.factor.solve(self.passive.iter().map(|i| left(*i)));
+        for (i, more) in self.passive.iter().zip(more) {
+            self.x[*i] = (self.x[*i] + more).max(0.0);
         }
     }
-}
 
-/// Factorises the rows and columns of a passive set.
-fn factorise(g: &[f64], n: usize, passive: &[usize]) -> Option<Cholesky> {
-    // Dependent vectors are not let in; what is left of a nearly dependent one is rounding.
-    let pivot = |left: f64| Some(left.max(DEPENDENT));
-    Cholesky::new(passive.len(), |i, j| g[passive[i] * n + passive[j]], pivot)
-}
+    fn product(&self, i: usize, j: usize) -> f64 {
+        let (row, column) = (i.max(j), i.min(j));
+        self.gram[row * (row + 1) / 2 + column]
+    }
 
-/// The squared distance of a new vector from the span of the passive ones.
-fn distance(factor: &Cholesky, g: &[f64], n: usize, passive: &[usize], new: usize) -> f64 {
-    let along = factor.forward(passive.iter().map(|i| g[i * n + new]));
-    g[new * n + new] - along.iter().map(|value| value * value).sum::<f64>()
+    /// The row outside of the passive set whose constraint is violated most, if one is.
+    fn most_lacking(&self) -> Option<usize> {
+        let mut inside = vec![false; self.b.len()];
+        self.passive.iter().for_each(|i| inside[*i] = true);
+        let mut best: Option<(f64, usize)> = None;
+        for i in (0..self.b.len()).filter(|i| !inside[*i]) {
+            let (mut gain, mut size) = (self.b[i], self.b[i].abs());
+            for j in &self.passive {
+                let term = self.product(i, *j) * self.x[*j];
+                gain -= term;
+                size += term.abs();
+            }
+            if gain > TOLERANCE * size && best.is_none_or(|(most, _)| gain >= most) {
+                best = Some((gain, i));
+            }
+        }
+        best.map(|(_, i)| i)
+    }
+
+    /// Takes a variable in and moves to the maximum over the passive set, dropping what would turn
+    /// negative.
+    fn enter(&mut self, entering: usize) -> Result<(), Vec<f64>> {
+        let mut entering = Some(entering);
+        loop {
+            let mut direction: Vec<(usize, f64)>;
+            let full_step: f64;
+            match entering {
+                Some(new) if self.distance(new) <= DEPENDENT => {
+                    // The new vector depends on the passive ones: along this direction the
+                    // quadratic part is flat.
+                    let y = self.factor.solve(self.passive.iter().map(|i| self.product(*i, new)));
+                    direction = self.passive.iter().copied().zip(y.iter().map(|y| -y)).collect();
+                    direction.push((new, 1.0));
+                    full_step = f64::INFINITY;
+                }
+                _ => {
+                    self.passive.extend(entering);
+                    self.extend_factor();
+                    let z = self.factor.solve(self.passive.iter().map(|i| self.b[*i]));
+                    let passive = self.passive.iter().copied();
+                    direction = passive.zip(z).map(|(i, z)| (i, z - self.x[i])).collect();
+                    full_step = 1.0;
+                }
+            }
+            let mut blocking = (full_step, None);
+            for (i, d) in direction.iter().filter(|(i, d)| *d < 0.0 && Some(*i) != entering) {
+                let step = self.x[*i] / -d;
+                if step < blocking.0 {
+                    blocking = (step, Some(*i));
+                }
+            }
+            let (step, blocked) = blocking;
+            if step == f64::INFINITY {
+                let mut ray = vec![0.0; self.b.len()];
+                direction.iter().for_each(|(i, d)| ray[*i] = d.max(0.0));
+                return Err(ray);
+            }
+            for (i, d) in &direction {
+                self.x[*i] = (self.x[*i] + step * d).max(0.0);
+            }
+            let Some(blocked) = blocked else { return Ok(()) };
+            if let Some(new) = entering.take().filter(|new| !self.passive.contains(new)) {
+                self.passive.push(new);
+            }
+            self.x[blocked] = 0.0;
+            if let Some(place) = self.passive.iter().position(|i| *i == blocked) {
+                self.passive.remove(place);
+                self.factor.truncate(place);
+            }
+        }
+    }
+
+    /// Brings the factor up to the passive set, of which it has the first rows.
+    fn extend_factor(&mut self) {
+        while self.factor.size() < self.passive.len() {
+            let new = self.passive[self.factor.size()];
+            let before = self.passive[..self.factor.size()].iter().map(|i| self.product(*i, new));
+            let before: Vec<f64> = before.collect();
+            // Dependent vectors are not let in; what is left of a nearly dependent one is rounding.
+            let diagonal = self.product(new, new);
+            self.factor.append(before, |known| (diagonal - known).max(DEPENDENT));
+        }
+    }
+
+    /// The squared distance of a new vector from the span of the passive ones.
+    fn distance(&mut self, new: usize) -> f64 {
+        self.extend_factor();
+        let along = self.factor.forward(self.passive.iter().map(|i| self.product(*i, new)));
+        self.product(new, new) - along.iter().map(|value| value * value).sum::<f64>()
+    }
 }
 
 #[cfg(test)]

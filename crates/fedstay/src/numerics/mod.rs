@@ -8,6 +8,7 @@ mod number;
 pub mod projection;
 mod seed;
 pub(crate) mod simplex;
+pub(crate) mod slabs;
 
 pub use normal::{normal, uniform};
 pub use number::Number;

@@ -146,13 +146,12 @@ impl Aggregator for AdaGd {
         }
         let split = Split::by(round.reports, |index| in_d[index]);
         let case = split.case();
-        let mut decision = Decision {
-            case: Some(case),
-            kept: self.projection.then_some(true),
-            ..Decision::new(split, step_size)
-        };
+        let mut decision = Decision { case: Some(case), ..Decision::new(split, step_size) };
         if case == 3 {
-            decision.stop = Some(StopReason::Settled);
+            // While somebody who is still in was not heard, nobody knows whether that agent is
+            // within reach: the weights stay, and others are asked.
+            let all_heard = round.reports.absent() == 0;
+            decision.stop = all_heard.then_some(StopReason::Settled);
             return Ok(decision);
         }
 
@@ -190,7 +189,8 @@ impl Aggregator for AdaGd {
         if !self.projection {
             label.push("no-projection");
         }
-        Facts { label, changes: CHANGES, ..Facts::keeping(self.delta) }
+        let keeps = self.projection;
+        Facts { label, keeps, changes: CHANGES, ..Facts::keeping(self.delta) }
     }
 
     fn check(&self) -> Result<(), Error> {

@@ -22,6 +22,11 @@ pub struct Facts {
     /// Whether the rule has a parameter `smoothness` that it takes from the problem unless a
     /// configuration gives it.
     pub takes_smoothness: bool,
+    /// Whether the rule has a parameter `convex` that it takes from the problem likewise.
+    pub takes_convexity: bool,
+    /// Whether the rule sees to it that nobody reaches its target loss, so that a run has a
+    /// guarantee.
+    pub keeps: bool,
     /// Whether the rule takes every report as a cut, `F(w + s) ≥ F + ⟨g, s⟩`, and computes with the
     /// bound. Such a rule is given bounds where others are given estimates.
     pub cuts: bool,
@@ -49,6 +54,8 @@ impl Default for Facts {
             margin: 0.0,
             sets_loads: false,
             takes_smoothness: false,
+            takes_convexity: false,
+            keeps: false,
             cuts: false,
             label: Vec::new(),
             changes: &[],

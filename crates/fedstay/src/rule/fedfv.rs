@@ -26,10 +26,10 @@
 //! *Federated Learning with Fair Averaging*, IJCAI 2021, Algorithms 1 to 3.
 
 use super::conflict::Conflicts;
+use super::sent::{self, Last, Sent};
 use super::{Aggregator, Decision, Facts, NOTHING_LEFT, Origin, Round, watched};
-use crate::{AgentId, Error, Vector, linalg, packed};
+use crate::{AgentId, Error, Vector, linalg};
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, sync::Arc};
 
 pub(super) const ORIGIN: Origin = Origin {
     about: "gradients are turned until they do not conflict; those with large losses give way least",
@@ -46,35 +46,8 @@ pub struct FedFv {
     pub tau: u32,
     /// Widens the forecast of departures and changes no step.
     pub delta: f64,
-    /// The last gradients; shared, because a server copies its rule every round.
-    #[serde(rename = "memory", with = "sent", skip_serializing_if = "BTreeMap::is_empty")]
-    last: BTreeMap<AgentId, Arc<Sent>>,
-}
-
-/// What an agent sent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Sent {
-    agent: AgentId,
-    round: u32,
-    #[serde(with = "packed")]
-    direction: Vec<f64>,
-}
-
-/// The last gradients as a list.
-mod sent {
-    use super::{AgentId, Arc, BTreeMap, Sent};
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    type Last = BTreeMap<AgentId, Arc<Sent>>;
-
-    pub(super) fn serialize<S: Serializer>(last: &Last, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(last.values().map(|sent| &**sent))
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(source: D) -> Result<Last, D::Error> {
-        let last = Vec::<Sent>::deserialize(source)?.into_iter();
-        Ok(last.map(|sent| (sent.agent, Arc::new(sent))).collect())
-    }
+    #[serde(rename = "memory", with = "sent", skip_serializing_if = "Last::is_empty")]
+    last: Last,
 }
 
 impl Default for FedFv {
@@ -86,7 +59,7 @@ impl Default for FedFv {
 impl FedFv {
     /// The rule before its first round.
     pub fn new(alpha: f64, tau: u32) -> Self {
-        Self { alpha, tau, delta: 0.0, last: BTreeMap::new() }
+        Self { alpha, tau, delta: 0.0, last: Last::new() }
     }
 
     /// The mean of the gradients without the conflicts among them.
@@ -136,10 +109,7 @@ impl FedFv {
             return;
         }
         for report in round.reports.iter() {
-            let mut direction = vec![0.0; report.direction.len()];
-            linalg::add_scaled(&mut direction, 1.0, report.direction);
-            let sent = Sent { agent: report.agent, round: round.number, direction };
-            self.last.insert(report.agent, Arc::new(sent));
+            self.last.insert(report.agent, Sent::new(report, 1.0, round.number));
         }
         self.last.retain(|_, sent| round.number - sent.round < self.tau);
     }

@@ -68,7 +68,7 @@ impl Level {
 
 impl Aggregator for Level {
     fn aggregate(&mut self, round: &Round<'_>, step: &mut [f64]) -> Result<Decision, Error> {
-        let floors = Floors::new(round.reports, "level")?;
+        let mut floors = Floors::new(round.reports, "level")?;
         let above = floors.loss.iter().zip(&floors.precision);
         let highest = above.map(|(loss, epsilon)| loss - epsilon).fold(f64::MIN, f64::max);
         let smallest = self.delta * SMALLEST;
@@ -76,9 +76,9 @@ impl Aggregator for Level {
             self.memory.delta = Some(self.slack() / 2.0);
         }
         let mut stop = None;
-        while !floors.reach(step, -2.0 * self.slack()) {
+        while floors.reach(step, -2.0 * self.slack()).is_err() {
             if self.slack() <= smallest {
-                stop = (!floors.reach(step, 0.0)).then_some(StopReason::Stalled);
+                stop = floors.reach(step, 0.0).is_err().then_some(StopReason::Stalled);
                 break;
             }
             self.memory.delta = Some(self.slack() / 2.0);

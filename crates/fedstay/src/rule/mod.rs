@@ -11,6 +11,7 @@ mod afl;
 mod conflict;
 mod custom;
 mod facts;
+mod fedce;
 mod fedfv;
 mod fedmgda;
 pub(crate) mod floors;
@@ -18,29 +19,37 @@ mod level;
 mod list;
 mod maxfl;
 mod mean;
+mod mifa;
 mod mw_fed;
 mod pcgrad;
 mod q_fedavg;
 mod retain;
 pub(crate) mod safety;
+mod sent;
+mod uniform;
 
 /// The types of all rules, with their parameters.
 pub(crate) mod rules {
     pub use super::ada_gd::{AdaGd, OnSettled};
     pub use super::afl::Afl;
+    pub use super::fedce::{Contribution, FedCe};
     pub use super::fedfv::FedFv;
     pub use super::fedmgda::FedMgdaPlus;
     pub use super::level::Level;
     pub use super::maxfl::{MaxFl, Reading};
     pub use super::mean::Mean;
+    pub use super::mifa::Mifa;
     pub use super::mw_fed::{MwFed, Variant};
     pub use super::pcgrad::PcGrad;
     pub use super::q_fedavg::QFedAvg;
-    pub use super::retain::{Base, Retain, Trust};
+    pub use super::retain::{Base, OnUnrealizable, Retain, Trust};
+    pub use super::uniform::{Nu, Uniform};
 }
 
 pub(crate) use crate::server::forecast;
-pub use crate::server::{Decision, Landing, Miss, Shown, Split, StopReason, carries};
+pub use crate::server::{
+    Decision, Doubted, Landing, Miss, Shown, Split, StopReason, Why, carries, stays,
+};
 pub use custom::CustomRule;
 pub use facts::{Change, Facts};
 pub use rules::*;
@@ -78,6 +87,12 @@ rules! {
     FedFv(FedFv) = "fedfv", fedfv::ORIGIN;
     /// Gradients projected off each other in random order.
     PcGrad(PcGrad) = "pcgrad", pcgrad::ORIGIN;
+    /// The latest update of everybody, leavers included.
+    Mifa(Mifa) = "mifa", mifa::ORIGIN;
+    /// Along the mean, by a length of one's choice.
+    Uniform(Uniform) = "uniform", uniform::ORIGIN;
+    /// Agents count by what they contribute that the others do not.
+    FedCe(FedCe) = "fedce", fedce::ORIGIN;
 }
 
 /// What a rule sees of a round.

@@ -34,7 +34,8 @@ pub(crate) fn shorten(reports: &Reports<'_>, step: &mut [f64], slack: f64) -> f6
 }
 
 /// Whether no agent above its target loss is predicted to reach it.
-pub(crate) fn keeps_everybody(reports: &Reports<'_>, step: &[f64], slack: f64) -> bool {
+#[cfg(test)]
+fn keeps_everybody(reports: &Reports<'_>, step: &[f64], slack: f64) -> bool {
     safe_share(reports, step, slack) >= 1.0
 }
 

@@ -9,7 +9,7 @@ use super::{About, Assessment, RoundRecord};
 use crate::book::consistency::Flag;
 use crate::book::ledger::AgentEntry;
 use crate::privacy::Budget;
-use crate::rule::{Decision, Landing, Miss, Shown};
+use crate::rule::{Decision, Doubted, Landing, Miss, Shown};
 use crate::{AgentId, Loss, Reports, StopReason, Vector, linalg};
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -143,8 +143,8 @@ pub struct RoundLine {
     /// Whether this step brings everybody to their target loss, for rules that try.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub landed: Option<Landing>,
-    /// Whether first-order information says that the step keeps everybody, if the rule or the
-    /// policy sees to it.
+    /// Whether first-order information says that the step keeps everybody; none where the losses
+    /// that would tell were not asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<bool>,
     /// Whether the guard changed the rule's step.
@@ -157,6 +157,16 @@ pub struct RoundLine {
     /// they were shown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shown: Vec<Shown>,
+    /// The agents that were not heard and for whom their last report stood in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_cut: Vec<AgentId>,
+    /// The agents whose reports were not taken at their word, and what was done about it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub doubted: Vec<Doubted>,
+    /// How far above their target losses everybody has to stay at least, as far as is proved, where
+    /// no model satisfies everybody.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub least: Option<f64>,
     /// How good the received weights are for every agent of the header, in rounds that measure it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assessment: Option<AssessmentLine>,
@@ -196,6 +206,9 @@ impl RoundLine {
             guarded: decision.guarded,
             missed: decision.missed.clone(),
             shown: decision.shown.clone(),
+            by_cut: decision.by_cut.clone(),
+            doubted: decision.doubted.clone(),
+            least: decision.least,
             assessment: assessment.map(|assessment| AssessmentLine {
                 loss: assessment.agents.iter().map(|agent| agent.loss).collect(),
                 accuracy: assessment.agents.iter().filter_map(|agent| agent.accuracy).collect(),
@@ -327,6 +340,9 @@ pub struct Summary {
     pub version: String,
     /// The rule's name.
     pub rule: String,
+    /// The server optimiser's name, where it changes the rule's steps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub optimiser: Option<String>,
     /// The policy's name.
     pub policy: String,
     /// The behaviour's name.
@@ -367,6 +383,10 @@ pub struct Summary {
     /// How sure it is that the rule keeps everybody, for rules and policies that see to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guarantee: Option<Guarantee>,
+    /// How far above their target losses everybody has to stay at least, where it was proved that no
+    /// model satisfies everybody.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub least: Option<f64>,
     /// The share of the rounds in which the guard changed the rule's step, if there is a guard.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guarded: Option<f64>,

@@ -193,6 +193,14 @@ impl<E: Engine> Session<E> {
         Ok((flow, decision.stop))
     }
 
+    /// Sums up a run that a book ended early, as a result and not as an interruption.
+    ///
+    /// # Errors
+    /// If the engine cannot say how good the weights are.
+    pub fn conclude(&mut self, stop: StopReason) -> Result<Summary, Error> {
+        self.summary(stop)
+    }
+
     /// Evaluates what the server delivers and sums the run up.
     fn summary(&mut self, stop: StopReason) -> Result<Summary, Error> {
         let assessment = self.engine.assess(self.server.delivered())?;

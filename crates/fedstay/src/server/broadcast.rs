@@ -26,6 +26,7 @@ use std::borrow::Cow;
 pub struct Broadcast<'a> {
     shared: &'a [f64],
     personal: &'a [(AgentId, Personal)],
+    newcomers: Option<&'a Personal>,
 }
 
 /// What one agent is shown instead of the server's weights.
@@ -40,6 +41,8 @@ pub enum Personal {
         #[serde(with = "packed")]
         along: Vec<f64>,
     },
+    /// The server's weights, for an agent that is no newcomer.
+    Same,
     /// Weights that stay where they are, whatever the server does.
     Fixed(#[serde(with = "packed")] Vec<f64>),
 }
@@ -47,12 +50,13 @@ pub enum Personal {
 impl Personal {
     /// Whether it differs from the server's weights at all.
     pub(crate) fn differs(&self) -> bool {
-        !matches!(self, Self::Shifted { times: 0.0, .. })
+        !matches!(self, Self::Same | Self::Shifted { times: 0.0, .. })
     }
 
     /// The weights it stands for.
-    fn weights<'a>(&'a self, shared: &[f64]) -> Cow<'a, [f64]> {
+    fn weights<'a>(&'a self, shared: &'a [f64]) -> Cow<'a, [f64]> {
         match self {
+            Self::Same => Cow::Borrowed(shared),
             Self::Shifted { times, along } => {
                 let mut weights = shared.to_vec();
                 linalg::add_scaled(&mut weights, *times, Vector::F64(along));
@@ -62,11 +66,12 @@ impl Personal {
         }
     }
 
-    /// The number of components.
-    pub(crate) fn len(&self) -> usize {
+    /// The number of components, where it has any of its own.
+    pub(crate) fn len(&self) -> Option<usize> {
         match self {
-            Self::Shifted { along, .. } => along.len(),
-            Self::Fixed(weights) => weights.len(),
+            Self::Same => None,
+            Self::Shifted { along, .. } => Some(along.len()),
+            Self::Fixed(weights) => Some(weights.len()),
         }
     }
 
@@ -74,6 +79,7 @@ impl Personal {
     /// the server's: a server's step of `s` minus an offset of `o` is `s − o`.
     pub(crate) fn subtract_offset(&self, shared: &[f64], gap: &mut [f64]) {
         match self {
+            Self::Same => {}
             Self::Shifted { times, along } => linalg::add_scaled(gap, -times, Vector::F64(along)),
             Self::Fixed(weights) => {
                 for ((gap, own), shared) in gap.iter_mut().zip(weights).zip(shared) {
@@ -87,13 +93,18 @@ impl Personal {
 impl<'a> Broadcast<'a> {
     /// A broadcast of the same weights to everybody.
     pub fn new(shared: &'a [f64]) -> Self {
-        Self { shared, personal: &[] }
+        Self { shared, personal: &[], newcomers: None }
     }
 
     /// This broadcast, with something else for the agents listed, in the order of their ids.
     pub fn with_personal(self, personal: &'a [(AgentId, Personal)]) -> Self {
         debug_assert!(personal.is_sorted_by_key(|(agent, _)| *agent));
         Self { personal, ..self }
+    }
+
+    /// This broadcast, with something else for all agents that are not listed.
+    pub(crate) fn with_newcomers(self, newcomers: Option<&'a Personal>) -> Self {
+        Self { newcomers, ..self }
     }
 
     /// The server's own weights, which every agent receives unless it is shown others.
@@ -103,8 +114,10 @@ impl<'a> Broadcast<'a> {
 
     /// The weights that only this agent receives, if it is shown others.
     pub fn personal(&self, agent: AgentId) -> Option<Cow<'a, [f64]>> {
-        let place = self.personal.binary_search_by_key(&agent, |(agent, _)| *agent).ok()?;
-        let personal = &self.personal[place].1;
+        let personal = match self.personal.binary_search_by_key(&agent, |(agent, _)| *agent) {
+            Ok(place) => &self.personal[place].1,
+            Err(_) => self.newcomers?,
+        };
         personal.differs().then(|| personal.weights(self.shared))
     }
 

@@ -1,6 +1,6 @@
 //! What a server decides in a round.
 
-use crate::{AgentId, Loss, Reports, Vector, linalg, projection::Projection};
+use crate::{AgentId, Loss, Reports, Standing, Vector, linalg, projection::Projection};
 use serde::{Deserialize, Serialize};
 
 /// The agents of a round, divided by whether they are about to leave.
@@ -46,17 +46,19 @@ pub enum StopReason {
     /// Every agent has left.
     #[serde(alias = "nobody-left")]
     EveryoneLeft,
-    /// The policy stopped before a predicted departure.
+    /// The policy stopped before a predicted departure, or a program that watches the run ended it.
     EarlyStop,
     /// The requested number of rounds is over.
     RoundLimit,
     /// Fewer agents answered than the server needs to continue.
     TooFew,
+    /// No model satisfies everybody: for convex losses and exact reports, provably.
+    Unrealizable,
 }
 
 impl StopReason {
     /// Every reason to stop.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Settled,
         Self::Landed,
         Self::Stalled,
@@ -64,6 +66,7 @@ impl StopReason {
         Self::EarlyStop,
         Self::RoundLimit,
         Self::TooFew,
+        Self::Unrealizable,
     ];
 
     /// Its name in JSON.
@@ -76,6 +79,7 @@ impl StopReason {
             Self::EarlyStop => "early-stop",
             Self::RoundLimit => "round-limit",
             Self::TooFew => "too-few",
+            Self::Unrealizable => "unrealizable",
         }
     }
 }
@@ -97,7 +101,8 @@ pub struct Decision {
     /// Whether everybody was brought to their target loss in this step, for rules that try.
     pub landed: Option<Landing>,
     /// Whether, as far as first-order information tells, the step keeps every agent above its
-    /// target loss, or lands; `None` for rules and policies that do not see to this.
+    /// target loss that is above it, or lands. The server computes it from the step, for every rule;
+    /// `None` where the losses that would tell were not asked for.
     pub kept: Option<bool>,
     /// Whether the guard changed the rule's step.
     pub guarded: bool,
@@ -106,6 +111,13 @@ pub struct Decision {
     pub missed: Option<Vec<Miss>>,
     /// The agents that were shown other weights than the server's in this round.
     pub shown: Vec<Shown>,
+    /// The agents that were not heard in this round and for whom their last report stood in.
+    pub by_cut: Vec<AgentId>,
+    /// The agents whose reports were not taken at their word.
+    pub doubted: Vec<Doubted>,
+    /// How far above their target losses everybody has to stay at least, as far as is proved, where
+    /// no model satisfies everybody.
+    pub least: Option<f64>,
 }
 
 impl Decision {
@@ -123,6 +135,9 @@ impl Decision {
             guarded: false,
             missed: None,
             shown: Vec::new(),
+            by_cut: Vec::new(),
+            doubted: Vec::new(),
+            least: None,
         }
     }
 }
@@ -139,6 +154,25 @@ pub struct Miss {
     pub loss: f64,
 }
 
+/// An agent whose report was not taken at its word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Doubted {
+    /// The agent.
+    pub agent: AgentId,
+    /// What was done about it.
+    pub why: Why,
+}
+
+/// What a rule does about a report that it doubts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Why {
+    /// Its loss is far beyond everybody's, and counts as less.
+    Capped,
+    /// Nobody else can be served because of it. It is left out from here on, and may leave.
+    Benched,
+}
+
 /// An agent that was shown other weights than the server's. Its reported loss is that of the weights
 /// it was shown.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -152,6 +186,9 @@ pub struct Shown {
     /// For how many rounds in a row it has been shown the same.
     #[serde(default, skip_serializing_if = "crate::memory::inside::is_default")]
     pub stood: u32,
+    /// Whether that is because the nearest preview was farther away than `policy.cap` allows.
+    #[serde(default, skip_serializing_if = "crate::memory::inside::is_default")]
+    pub capped: bool,
 }
 
 /// Whether everybody was brought to their target loss in one broadcast.
@@ -190,6 +227,53 @@ pub(crate) fn forecast(reports: &Reports<'_>, step: &[f64], margin: f64) -> Spli
 /// on its loss was beyond the reach of a step.
 pub fn carries(loss: Loss, slope: impl FnOnce() -> f64, epsilon: f64, margin: f64) -> bool {
     !matches!(loss, Loss::AtLeast(_)) && loss.cautious() + slope() <= epsilon + margin
+}
+
+/// Whether an agent above its target loss is still above it after a step, to first order:
+/// `F + ⟨g, s⟩ > ε`. An agent that is not above it has nothing to lose; of one that gives only a lower
+/// bound on its loss it may not be known.
+pub fn stays(loss: Loss, slope: impl FnOnce() -> f64, epsilon: f64) -> Option<bool> {
+    match loss {
+        Loss::AtLeast(bound) => (bound + slope() > epsilon).then_some(true),
+        loss if loss.value() <= epsilon => Some(true),
+        loss => {
+            let careful = loss.cautious();
+            let held = if careful > epsilon { careful } else { loss.value() };
+            Some(held + slope() > epsilon)
+        }
+    }
+}
+
+/// Whether a step keeps every agent that is above its target loss above it, to first order; `None`
+/// where that is not known. `slack` is the δ that an agent in privacy mode has put into its τ.
+pub(super) fn kept(reports: &Reports<'_>, step: &[f64], slack: f64) -> Option<bool> {
+    let length = linalg::norm(Vector::F64(step));
+    let mut kept = Some(true);
+    for (report, norm) in reports.iter().zip(reports.norms()) {
+        let slope = || linalg::dot(report.slope(), Vector::F64(step));
+        let stays = match (report.loss(), report.epsilon()) {
+            // Even straight down the gradient the step is too short.
+            (Some(loss), Some(epsilon))
+                if loss.cautious() - norm * length * (1.0 + 1e-9) > epsilon =>
+            {
+                Some(true)
+            }
+            (Some(loss), Some(epsilon)) => stays(loss, slope, epsilon),
+            _ => match report.standing {
+                Standing::Private { tau } if tau.is_finite() => {
+                    let room = tau * norm + slack;
+                    Some(room <= 0.0 || room + slope() > 0.0)
+                }
+                _ => Some(true),
+            },
+        };
+        match stays {
+            Some(true) => {}
+            Some(false) => return Some(false),
+            None => kept = None,
+        }
+    }
+    kept
 }
 
 #[cfg(test)]

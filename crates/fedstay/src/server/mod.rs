@@ -2,12 +2,16 @@
 
 mod broadcast;
 mod decision;
+pub mod optimiser;
 pub mod policy;
 mod report;
 
 pub use broadcast::{Broadcast, Personal};
 pub(crate) use decision::forecast;
-pub use decision::{Decision, Landing, Miss, Shown, Split, StopReason, carries};
+pub use decision::{
+    Decision, Doubted, Landing, Miss, Shown, Split, StopReason, Why, carries, stays,
+};
+pub use optimiser::Optimiser;
 pub use policy::Policy;
 pub use report::{AgentId, Loss, Report, Reports, Standing, Vector, tau};
 
@@ -28,6 +32,7 @@ pub struct Server {
     weights: Vec<f64>,
     step: Vec<f64>,
     rule: Rule,
+    optimiser: Optimiser,
     policy: Policy,
     clock: Clock,
 }
@@ -50,6 +55,8 @@ pub struct ServerState {
     schema: u32,
     #[serde(flatten)]
     rule: SavedRule,
+    #[serde(default, skip_serializing_if = "Optimiser::is_plain")]
+    optimiser: Optimiser,
     policy: Policy,
     #[serde(flatten)]
     clock: Clock,
@@ -73,14 +80,16 @@ fn saved<S: Serializer>(memory: &Option<String>, serializer: S) -> Result<S::Ok,
     serializer.serialize_str(memory)
 }
 
-/// How far a server has come and what it remembers, without its weights, rule and policy, for a
-/// caller that keeps those itself.
+/// How far a server has come and what it remembers, without its weights, rule, optimiser and policy,
+/// for a caller that keeps those itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
     #[serde(flatten)]
     clock: Clock,
     #[serde(default)]
     rule_memory: Value,
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    optimiser_memory: Value,
     #[serde(default)]
     policy_memory: Value,
 }
@@ -119,9 +128,18 @@ impl Server {
             step: vec![0.0; weights.len()],
             weights,
             rule,
+            optimiser: Optimiser::default(),
             policy: Policy::None,
             clock: Clock { round: 0, step_size, initial_step_size: step_size, last_step: 0.0 },
         })
+    }
+
+    /// This server with an optimiser between its rule and its policy.
+    pub fn with_optimiser(mut self, optimiser: Optimiser) -> Result<Self, Error> {
+        optimiser.check()?;
+        inside::check_fresh("server", &optimiser)?;
+        self.optimiser = optimiser;
+        Ok(self)
     }
 
     /// This server under a policy.
@@ -170,15 +188,23 @@ impl Server {
         // The rule works on a copy of its memory, so that a failure further down costs nothing.
         let mut rule = self.rule.clone();
         let mut decision = rule.aggregate(&round, &mut self.step)?;
+        let mut optimiser = self.optimiser.clone();
+        optimiser.apply(&round, &rule.facts(), &mut self.step, &mut decision)?;
         let overflow = self.weights.iter().zip(&self.step).position(|(w, s)| !(w + s).is_finite());
         if let Some(index) = overflow {
             let value = self.weights[index] + self.step[index];
             return Err(Error::StepOverflow { index, value, step_size: self.clock.step_size });
         }
         self.policy.apply(&told, &mut self.step, &mut decision)?;
+        if decision.kept.is_none() {
+            let lands = decision.stop == Some(StopReason::Landed);
+            let slack = self.rule.slack().unwrap_or(0.0);
+            let kept = || decision::kept(reports, &self.step, slack);
+            decision.kept = if lands { Some(true) } else { kept() };
+        }
 
         linalg::add_scaled(&mut self.weights, 1.0, Vector::F64(&self.step));
-        self.rule = rule;
+        (self.rule, self.optimiser) = (rule, optimiser);
         self.clock.step_size = decision.step_size;
         self.clock.last_step = linalg::norm(Vector::F64(&self.step));
         self.clock.round += 1;
@@ -197,7 +223,9 @@ impl Server {
 
     /// What the next round's agents receive.
     pub fn broadcast(&self) -> Broadcast<'_> {
-        Broadcast::new(&self.weights).with_personal(self.policy.personal())
+        Broadcast::new(&self.weights)
+            .with_personal(self.policy.personal())
+            .with_newcomers(self.policy.newcomers())
     }
 
     /// Is told how many rounds the run has at most, for a policy that plans ahead.
@@ -225,6 +253,11 @@ impl Server {
         &self.rule
     }
 
+    /// The optimiser between the rule and the policy.
+    pub fn optimiser(&self) -> &Optimiser {
+        &self.optimiser
+    }
+
     /// The policy around the rule.
     pub fn policy(&self) -> &Policy {
         &self.policy
@@ -232,10 +265,17 @@ impl Server {
 
     /// The losses that the rule and the policy compute with in the next round.
     pub fn losses(&self) -> Losses {
-        if self.policy.needs_exact_losses() {
+        // A rule that keeps agents knows how far its own step reaches, not how far an optimiser's.
+        let farther = !self.optimiser.is_plain() && self.rule.slack().is_some();
+        if farther || self.policy.needs_exact_losses() {
             return Losses::Exact;
         }
         self.rule.losses(self.clock.step_size, self.clock.last_step)
+    }
+
+    /// Whether the rule or the policy sees to it that nobody reaches its target loss.
+    pub(crate) fn sees_to_keeping(&self) -> bool {
+        self.rule.facts().keeps || self.policy.keeps()
     }
 
     /// Each agent's share of the usual work in the next round, if the rule sets loads.
@@ -252,6 +292,7 @@ impl Server {
         ServerState {
             schema: SCHEMA,
             rule,
+            optimiser: self.optimiser.clone(),
             policy: self.policy.clone(),
             clock: self.clock,
             weights: self.weights.clone(),
@@ -301,10 +342,13 @@ impl Server {
             return Err(Error::BadState { why });
         }
         state.clock.check()?;
+        state.optimiser.check()?;
+        state.optimiser.check_dimension(state.weights.len())?;
         state.policy.check()?;
         fits(&state.policy, state.weights.len())?;
         let server = Self::begin(state.weights, rule, state.clock.step_size)?;
-        Ok(Self { policy: state.policy, clock: state.clock, ..server })
+        let ServerState { optimiser, policy, clock, .. } = state;
+        Ok(Self { optimiser, policy, clock, ..server })
     }
 
     /// How far this server has come and what it remembers, without the weights.
@@ -315,6 +359,7 @@ impl Server {
         Ok(Progress {
             clock: self.clock,
             rule_memory: self.rule.memory()?,
+            optimiser_memory: inside::of(&self.optimiser)?,
             policy_memory: inside::of(&self.policy)?,
         })
     }
@@ -323,24 +368,30 @@ impl Server {
     pub fn resume(&mut self, progress: Progress) -> Result<(), Error> {
         progress.clock.check()?;
         let (mut rule, mut policy) = (self.rule.clone(), self.policy.clone());
+        let mut optimiser = self.optimiser.clone();
         rule.recall(progress.rule_memory)?;
+        inside::put(&mut optimiser, progress.optimiser_memory)?;
+        optimiser.check_dimension(self.weights.len())?;
         inside::put(&mut policy, progress.policy_memory)?;
         fits(&policy, self.weights.len())?;
-        (self.rule, self.policy, self.clock) = (rule, policy, progress.clock);
+        (self.rule, self.optimiser, self.policy) = (rule, optimiser, policy);
+        self.clock = progress.clock;
         Ok(())
     }
 }
 
 /// Rejects a policy that remembers vectors of another length than the weights have.
 fn fits(policy: &Policy, dimension: usize) -> Result<(), Error> {
-    match policy.personal().iter().find(|(_, personal)| personal.len() != dimension) {
-        None => Ok(()),
-        Some((agent, personal)) => {
-            let got = personal.len();
-            let why = format!("agent {agent} is shown {got} numbers, the weights have {dimension}");
-            Err(Error::BadState { why })
+    let named =
+        policy.personal().iter().map(|(agent, personal)| (format!("agent {agent}"), personal));
+    let newcomers = policy.newcomers().map(|first| ("a newcomer".to_owned(), first));
+    for (who, personal) in named.chain(newcomers) {
+        if let Some(got) = personal.len().filter(|length| *length != dimension) {
+            let why = format!("{who} is shown {got} numbers, the weights have {dimension}");
+            return Err(Error::BadState { why });
         }
     }
+    Ok(())
 }
 
 impl Clock {

@@ -85,6 +85,15 @@ impl Loss {
             Self::Sampled { mean, standard_error } => mean - 2.0 * standard_error,
         }
     }
+
+    /// The loss a careful server believes an agent to be content by: two standard errors above a
+    /// sampled one.
+    pub(crate) fn doubtful(self) -> f64 {
+        match self {
+            Self::Exact(value) | Self::AtLeast(value) => value,
+            Self::Sampled { mean, standard_error } => mean + 2.0 * standard_error,
+        }
+    }
 }
 
 /// What an agent reveals about how close it is to leaving.

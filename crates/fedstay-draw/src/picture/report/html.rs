@@ -2,15 +2,21 @@
 
 use crate::markup::escape;
 
+/// A table of so many rows is printed on one page.
+const SHORT: usize = 20;
+
 /// A table.
 pub(super) fn rows_of(headings: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
     let cells = |tag: &str, cells: Vec<String>| -> String {
         cells.iter().map(|cell| format!("<{tag}>{}</{tag}>", escape(cell))).collect()
     };
     let head = cells("th", headings.iter().map(|heading| (*heading).to_owned()).collect());
-    let body: String = rows.map(|row| format!("<tr>{}</tr>\n", cells("td", row))).collect();
+    let rows: Vec<String> = rows.map(|row| format!("<tr>{}</tr>\n", cells("td", row))).collect();
+    let (body, class) = (rows.concat(), if rows.len() <= SHORT { " class=\"short\"" } else { "" });
+    // A table wider than the screen scrolls, by keyboard too.
     format!(
-        "<div class=\"wide\"><table><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table></div>\n"
+        "<div class=\"wide\" tabindex=\"0\" role=\"group\" aria-label=\"Table\"><table{class}>\
+         <thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table></div>\n"
     )
 }
 

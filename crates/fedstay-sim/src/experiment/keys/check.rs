@@ -44,7 +44,7 @@ pub(in crate::experiment) fn name_kinds(table: &mut Table) {
         else {
             continue;
         };
-        inner.entry("kind".to_owned()).or_insert_with(|| Value::from(kinds.default));
+        inner.entry(section.kind_key().to_owned()).or_insert_with(|| Value::from(kinds.default));
     }
 }
 
@@ -80,7 +80,7 @@ impl Section {
 
     fn check(&'static self, table: &Table) -> Result<(), SpecError> {
         let kind = match &self.kinds {
-            Some(kinds) => Some(self.kind(kinds, table.get("kind"))?),
+            Some(kinds) => Some(self.kind(kinds, table.get(self.kind_key()))?),
             None => None,
         };
         for (name, value) in table {
@@ -120,7 +120,7 @@ impl Section {
     /// The kind that is named, or the default.
     fn kind(&self, kinds: &Kinds, named: Option<&Value>) -> Result<&'static str, SpecError> {
         let Some(named) = named else { return Ok(kinds.default) };
-        Allowed::Kind.check(&format!("{}.kind", self.name), named)?;
+        Allowed::Kind.check(&self.kind_name(), named)?;
         let named = named.as_str().unwrap_or_default();
         let all = (kinds.names)();
         let known = all.iter().find(|name| **name == named).copied();

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 fn minimal(section: &Section, kind: Option<&'static str>) -> Table {
     let mut inner = Table::new();
     if let Some(kind) = kind {
-        inner.insert("kind".to_owned(), Value::from(kind));
+        inner.insert(section.kind_key().to_owned(), Value::from(kind));
         for key in section.keys.iter().filter(|key| key.needed_by.contains(&kind)) {
             inner.insert(key.short_name().to_owned(), parse_value(key.example));
         }
@@ -162,11 +162,11 @@ fn the_default_kinds_are_those_of_an_experiment_that_names_none() {
         let Some(kinds) = &section.kinds else { continue };
         let table = Table::from_iter([(section.name.to_owned(), Value::Table(Table::new()))]);
         let whole = Value::try_from(Experiment::from_table(table).unwrap()).unwrap();
-        let kind = look_up(&whole, &format!("{}.kind", section.name)).unwrap();
+        let kind = look_up(&whole, &section.kind_name()).unwrap();
         assert_eq!(kind.as_str(), Some(kinds.default));
         if section.on != On::Problem {
             let whole = Value::try_from(Experiment::parse("", &[]).unwrap()).unwrap();
-            let kind = look_up(&whole, &format!("{}.kind", section.name)).unwrap();
+            let kind = look_up(&whole, &section.kind_name()).unwrap();
             assert_eq!(kind.as_str(), Some(kinds.default), "without [{}]", section.name);
         }
     }

@@ -21,6 +21,7 @@ mod privacy;
 mod problem;
 mod rule;
 mod schema;
+mod server;
 mod starter;
 mod training;
 
@@ -40,9 +41,10 @@ use toml::{Table, Value};
 pub(super) const PROBLEM: &str = "problem";
 
 /// Every section, in the order in which they are listed.
-pub static SECTIONS: [&Section; 11] = [
+pub static SECTIONS: [&Section; 12] = [
     &experiment::SECTION,
     &rule::SECTION,
+    &server::SECTION,
     &policy::SECTION,
     &behaviour::SECTION,
     &privacy::SECTION,
@@ -185,7 +187,7 @@ impl Key {
         let kind = *self.kinds.first().unwrap_or(&kinds.default);
         let mut with = Vec::new();
         if self.allowed != Allowed::Kind {
-            with.push((format!("{}.kind", section.name), kind));
+            with.push((section.kind_name(), kind));
         }
         let needed = section.keys.iter().filter(|key| key.needed_by.contains(&kind));
         let needed = needed.filter(|key| key.name != self.name);
@@ -214,13 +216,24 @@ impl Key {
 }
 
 impl Section {
+    /// The key that names its kind: `kind`, but `optimiser` for the server.
+    pub(crate) fn kind_key(&self) -> &'static str {
+        let names_it = self.keys.iter().find(|key| key.allowed == Allowed::Kind);
+        names_it.map_or("kind", |key| key.short_name())
+    }
+
+    /// The same by its full name.
+    pub(super) fn kind_name(&self) -> String {
+        format!("{}.{}", self.name, self.kind_key())
+    }
+
     /// The value of a key in an experiment that does not give it.
     fn unsaid(&self, kind: Option<&'static str>, key: &Key) -> Option<Value> {
         let mut table = Table::new();
         if !self.name.is_empty() {
             let mut inner = Table::new();
             if let Some(kind) = kind.filter(|_| key.allowed != Allowed::Kind) {
-                inner.insert("kind".to_owned(), Value::from(kind));
+                inner.insert(self.kind_key().to_owned(), Value::from(kind));
                 for needed in self.keys.iter().filter(|key| key.needed_by.contains(&kind)) {
                     let value = parse_value(needed.example);
                     inner.insert(needed.short_name().to_owned(), value);

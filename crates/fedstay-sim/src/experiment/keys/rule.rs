@@ -91,6 +91,28 @@ pub(super) static SECTION: Section = Section {
         .of(&["retain"])
         .otherwise("the problem's own on a problem, unknown elsewhere"),
         Key::new(
+            "rule.convex",
+            "true",
+            Allowed::Switch,
+            "whether every loss is convex, so that contradicting reports prove that no model satisfies all",
+        )
+        .of(&["retain"])
+        .otherwise("the problem's own on a problem, unknown elsewhere"),
+        Key::new(
+            "rule.on_unrealizable",
+            "\"least\"",
+            Allowed::Word(&["stop", "least"], &[]),
+            "once that is proved: `stop`, or go to the `least` level that is possible",
+        )
+        .of(&["retain"]),
+        Key::new(
+            "rule.bench",
+            "false",
+            Allowed::Switch,
+            "whether one agent may be left out when nobody else can be served because of it",
+        )
+        .of(&["retain"]),
+        Key::new(
             "rule.c",
             "4.0",
             Allowed::NUMBER,
@@ -153,6 +175,31 @@ pub(super) static SECTION: Section = Section {
             "for how many rounds the last gradient of an absent agent counts",
         )
         .of(&["fedfv"])
+        .shares(),
+        Key::new(
+            "rule.nu",
+            "\"unit\"",
+            Allowed::Word(&["one", "unit", "clipped", "polyak"], &[]),
+            "what the mean is multiplied by: 1, 1/‖ḡ‖, min(1, 1/‖ḡ‖), or Polyak's step",
+        )
+        .of(&["uniform"])
+        .shares(),
+        Key::new(
+            "rule.level",
+            "0.1",
+            Allowed::NUMBER,
+            "the mean loss that `polyak` aims at: the smallest there can be",
+        )
+        .of(&["uniform"])
+        .shares(),
+        Key::new(
+            "rule.mode",
+            "\"plus\"",
+            Allowed::Word(&["times", "plus", "gradient"], &[]),
+            "how much an agent differs, times or plus how badly it would be served without itself, or \
+             only the former",
+        )
+        .of(&["fedce"])
         .shares(),
         Key::new(
             "rule.seed",

@@ -85,11 +85,11 @@ impl Section {
         let mut properties: Map<String, Value> = keys.map(Key::property).collect();
         let mut required: Vec<&str> = Vec::new();
         if let Some((kinds, kind)) = kind {
-            properties.insert("kind".to_owned(), json!({ "enum": kinds.spellings(kind) }));
+            properties.insert(self.kind_key().to_owned(), json!({ "enum": kinds.spellings(kind) }));
             let needed = self.keys.iter().filter(|key| key.needed_by.contains(&kind));
             required.extend(needed.map(Key::short_name));
             if part || kind != kinds.default {
-                required.push("kind");
+                required.push(self.kind_key());
             }
         }
         if part {

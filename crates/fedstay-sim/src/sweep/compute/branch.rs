@@ -16,7 +16,7 @@ use crate::sweep::{Finished, Outcome, Planned};
 use fedstay::ledger::{Ended, Ledger};
 use fedstay::linalg::dot;
 use fedstay::record::RoundLine;
-use fedstay::rule::carries;
+use fedstay::rule::{carries, stays};
 use fedstay::{
     AgentId, Answer, Call, Engine, Error, Evidence, Gathered, Loss, Losses, Participant, Report,
     Reports, Server, Split, Standing, StopReason, Vector,
@@ -89,11 +89,9 @@ impl Branch {
     ) -> Result<Self, SpecError> {
         let experiment = &runs[0].experiment;
         let agents = simulator.population().agents();
-        let server = Server::new(
-            simulator.initial_weights(),
-            experiment.rule.clone(),
-            experiment.step_size,
-        )?;
+        let server =
+            Server::new(simulator.initial_weights(), experiment.rule.clone(), experiment.step_size)
+                .and_then(|server| server.with_optimiser(experiment.server.clone()))?;
         let lane = |run: &Arc<Planned>| {
             let epsilon = run.experiment.epsilon.each(agents, no_relative)?;
             let recorder = Recorder::new(&run.experiment, agents);
@@ -285,6 +283,7 @@ impl Seen<'_> {
         let mut line = RoundLine { loss: Vec::new(), at_least: Vec::new(), ..line.clone() };
         let margin = crate::sweep::plan::family::margin(&self.experiment.rule).unwrap_or(0.0);
         let mut split = Split::default();
+        let (mut crossed, mut unknown) = (false, false);
         for (place, (report, norm)) in slopes.staying.iter().enumerate() {
             let epsilon = lane.epsilon[report.agent.0 as usize];
             let loss = self.loss(report, *norm, epsilon);
@@ -295,8 +294,13 @@ impl Seen<'_> {
             if carries(loss, || slopes.of(place), epsilon, margin) {
                 split.d.push(report.agent);
             }
+            match stays(loss, || slopes.of(place), epsilon) {
+                Some(stays) => crossed |= !stays,
+                None => unknown = true,
+            }
         }
         line.d = split.d;
+        line.kept = (crossed || !unknown).then_some(!crossed);
         line
     }
 }

@@ -83,6 +83,7 @@ fn measure(experiment: &Experiment) -> Result<f64, SpecError> {
     simulator.steer(&vec![None; epsilon.len()], &epsilon);
     let start = simulator.initial_weights();
     let server = Server::new(start, experiment.rule.clone(), experiment.step_size)
+        .and_then(|server| server.with_optimiser(experiment.server.clone()))
         .and_then(|server| server.with_policy(experiment.policy.clone()))?;
     let before = Instant::now();
     simulator.assess(server.weights())?;

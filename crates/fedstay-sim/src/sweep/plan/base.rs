@@ -1,7 +1,7 @@
 //! A sweep's file on top of the file it names as its base.
 
 use super::PlanError;
-use crate::experiment::{SpecError, read_table};
+use crate::experiment::{SECTIONS, SpecError, read_table};
 use std::path::Path;
 use toml::{Table, Value};
 
@@ -30,7 +30,9 @@ fn merge(under: &mut Table, over: Table) {
     for (key, value) in over {
         match (under.get_mut(&key), value) {
             (Some(Value::Table(inner)), Value::Table(value)) => {
-                let (old, new) = (inner.get("kind"), value.get("kind"));
+                let section = SECTIONS.iter().find(|section| section.name == key);
+                let kind = section.map_or("kind", |section| section.kind_key());
+                let (old, new) = (inner.get(kind), value.get(kind));
                 if new.is_some() && old.is_some() && old != new {
                     *inner = value;
                 } else {

@@ -70,6 +70,9 @@ fn lines(summary: &Summary, points: &[Point]) -> Vec<RoundLine> {
             guarded: false,
             missed: None,
             shown: Vec::new(),
+            by_cut: Vec::new(),
+            doubted: Vec::new(),
+            least: None,
             assessment: points.get(&round).map(|point| measured(point)),
             weights: None,
         }

@@ -84,12 +84,24 @@ impl Ledger {
                  an agent that is content from the start, so choose another start or a smaller epsilon"
             ));
         }
+        let capped: Vec<String> =
+            self.those(|entry| entry.capped > 0).map(|agent| agent.to_string()).collect();
+        if !capped.is_empty() {
+            let who = capped.join(", ");
+            warnings.push(format!(
+                "shown the same model again in some rounds, because the nearest that would keep it was \
+                 farther away than policy.cap allows: agent {who}; raise policy.cap if that happens often"
+            ));
+        }
         warnings.extend(about.warnings.iter().cloned());
         let nothing = Spread { min: 0.0, mean: 0.0, max: 0.0 };
         Summary {
             schema: Summary::SCHEMA.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             rule: server.rule().name().to_owned(),
+            optimiser: Some(server.optimiser())
+                .filter(|optimiser| !optimiser.is_plain())
+                .map(|optimiser| optimiser.name().to_owned()),
             policy: server.policy().name().to_owned(),
             behaviour: about.behaviour.clone(),
             on: about.on.clone(),
@@ -105,10 +117,13 @@ impl Ledger {
             accuracy: Spread::of(agents.iter().filter_map(|agent| agent.accuracy)),
             population: assessment.population,
             landed: self.landed,
-            guarantee: self.kept.map(|kept| match kept && proves {
-                true => Guarantee::Certified,
-                false => Guarantee::Estimated,
+            guarantee: self.kept.filter(|_| server.sees_to_keeping()).map(|kept| {
+                match kept && proves {
+                    true => Guarantee::Certified,
+                    false => Guarantee::Estimated,
+                }
             }),
+            least: self.least,
             guarded: matches!(server.policy(), Policy::Guard(_))
                 .then(|| f64::from(self.guarded) / f64::from(self.rounds.max(1))),
             misses: self.misses,

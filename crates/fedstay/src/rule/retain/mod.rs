@@ -7,16 +7,17 @@
 //! minimise ½‖s − s0‖²  subject to  F_m + ⟨g_m, s⟩ ≥ ε_m + δ  for every agent m still in
 //! ```
 //!
-//! The dual has one non-negative variable per agent and needs only the Gram matrix (see
-//! `half_space.rs`), and `s` stays in the span of the reports: still a first-order rule.
+//! and `s` stays in the span of the reports: still a first-order rule.
 //!
-//! **Where to go** if no floor is in the way, `s0`:
+//! **Where to go** if no floor is in the way:
 //!
 //! * `level`, the default: the shortest step after which everybody is predicted to be at most
-//!   `ε_m + 1.5δ`, by the same dual. A cut of a convex loss lies below it, so whatever satisfies
-//!   everybody is on the far side of all cuts and the step brings the weights nearer to it,
-//!   whatever η (projection onto level sets: Polyak, *USSR Comput. Math.* 9, 1969).
-//! * `descent`: `−η ·` the mean of the directions of those with `F_m > ε_m + 2δ`. It is the one
+//!   `ε_m + 1.5δ`, found in one projection together with the floors (see `floors.rs`). A cut of a
+//!   convex loss lies below it, so whatever satisfies everybody is on the far side of all cuts
+//!   (projection onto level sets: Polyak, *USSR Comput. Math.* 9, 1969). It looks at the gradients
+//!   at the received weights only: what agents found by several local steps is not used, except for
+//!   the first radius.
+//! * `descent`: `s0 = −η ·` the mean of the directions of those with `F_m > ε_m + 2δ`. It is the one
 //!   that uses the agents' local paths where they take several local steps.
 //!
 //! **Certified.** For convex losses and exact gradients the constraint is a proof:
@@ -24,35 +25,57 @@
 //! optimiser likes.
 //!
 //! **Estimated.** For nets and sampled gradients it is a prediction, and a trust region keeps it
-//! honest (see `region.rs`). The losses re-anchor the constraints every round, so errors do not
-//! pile up. Agents that take several local steps should report the gradient at the received weights
-//! as well as their path (`local.exact_gradient`): predictions made from the path miss.
+//! honest (see `region.rs`): nobody is asked for more than three quarters of its way in one step. The
+//! losses re-anchor the constraints every round, so errors do not pile up. Agents that take several
+//! local steps should report the gradient at the received weights as well as their path
+//! (`local.exact_gradient`): predictions made from the path miss.
+//!
+//! **Silence.** An agent that was not heard is held, aimed for and landed by its last report
+//! (`cuts.rs`). Nobody is called settled or landed who was neither heard at these weights nor
+//! covered by that.
 //!
 //! **Landing.** Above the floor nobody is content yet. When everybody is within 2δ of their target
-//! loss the slack is halved, and as soon as one step can bring everybody to it, that step is taken:
+//! loss the slack is halved, though never below what predictions have just missed by, and as soon as
+//! one step can bring everybody to it, that step is taken:
 //!
 //! ```text
 //! minimise ‖s‖²  subject to  F_m + ⟨g_m, s⟩ + ½H‖s‖² ≤ ε_m  for every agent m still in
 //! ```
 //!
 //! All are content in the same broadcast, so leaving is benign by definition. With `smoothness = H`
-//! given, convex losses and exact gradients this too is a proof (`landed: certified`); otherwise H
-//! is the strongest curvature seen along the steps (`landed: estimated`).
+//! given and exact reports this too is a proof (`landed: certified`); otherwise H is the strongest
+//! curvature seen along the steps (`landed: estimated`). A sampled loss counts as two standard errors
+//! higher for landing and two lower for floors, and certifies nothing.
+//!
+//! **Unrealizable.** With `convex = true`, cuts that contradict each other prove that no model
+//! satisfies everybody (`common_level.rs`).
+//!
+//! **One liar** is answered within bounds, see `doubt.rs`.
 //!
 //! The server must know: every agent's loss, target loss, direction and gradient. It stops
-//! `landed`; or `settled` when everybody is within 2δ and no landing was found down to a thousandth
-//! of δ (or none was asked for); or `stalled` when the constraints cannot be met together and no
-//! step violates them less than standing still.
+//! `landed`; or `settled` when everybody is within 2δ and no landing was found (or none was asked
+//! for); or `unrealizable`; or `stalled` when the constraints cannot be met together and no step
+//! violates them less than standing still.
+//!
+//! Theory and measurements: `docs/retain.md`.
 //!
 //! Reference: this project; the constraint is Lemma 3 of arXiv 2311.16459, read backwards.
 
+mod common_level;
+mod cuts;
+mod doubt;
 mod landing;
 mod region;
 
-use super::floors::Floors;
-use super::{Aggregator, Change, Decision, Facts, Landing, Origin, Round, Split, StopReason};
+use super::floors::{Aimed, Floors, Source};
+use super::{
+    Aggregator, Change, Decision, Doubted, Facts, Landing, Origin, Round, Split, StopReason, Why,
+    safety,
+};
 use crate::memory::inside::is_default;
 use crate::{Error, Vector, linalg};
+use cuts::Cuts;
+use doubt::Doubt;
 use region::Region;
 use serde::{Deserialize, Serialize};
 
@@ -67,6 +90,9 @@ const CHANGES: &[Change] = &[Change { name: "horizon", set: "horizon = 0.1" }];
 /// The level base aims this many δ above everybody's target loss: between the floor and where an
 /// agent counts as far.
 const LEVEL: f64 = 1.5;
+/// While predictions are only predictions, nobody is asked for more than this share of its way to
+/// the level in one step: from far away a linear forecast of the whole of it misses by more than δ.
+const SHARE_OF_WAY: f64 = 0.75;
 /// While landing the slack may fall to this share of δ.
 const SMALLEST_SLACK: f64 = 1e-3;
 
@@ -94,6 +120,15 @@ pub struct Retain {
     /// A constant H such that every loss is H-smooth, where it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub smoothness: Option<f64>,
+    /// Whether every loss is known to be convex. Reports that contradict each other then prove that
+    /// no model satisfies everybody.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub convex: Option<bool>,
+    /// What to do once that is proved.
+    pub on_unrealizable: OnUnrealizable,
+    /// Whether one agent may be left out of all constraints when the others cannot be served
+    /// because of it. It may then leave.
+    pub bench: bool,
     #[serde(skip_serializing_if = "is_default")]
     memory: RetainMemory,
 }
@@ -108,6 +143,17 @@ pub enum Base {
     Level,
     /// Down the mean direction of the agents that are far from their target loss, by η.
     Descent,
+}
+
+/// What to do once it is proved that no model satisfies everybody.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnUnrealizable {
+    /// Stop, and say how near to their target losses everybody could be brought at most.
+    #[default]
+    Stop,
+    /// Go there, and stop then.
+    Least,
 }
 
 /// When the step is kept within a radius in which predictions have held.
@@ -130,6 +176,13 @@ struct RetainMemory {
     region: Region,
     /// The slack while landing, once everybody has been within 2δ.
     delta: Option<f64>,
+    /// How far above their target losses everybody has to stay, as far as is proved.
+    #[serde(default, skip_serializing_if = "is_default")]
+    least: Option<f64>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    cuts: Cuts,
+    #[serde(default, skip_serializing_if = "is_default")]
+    doubt: Doubt,
 }
 
 impl Default for Retain {
@@ -143,6 +196,9 @@ impl Default for Retain {
             margin: 0.0,
             horizon: 0.0,
             smoothness: None,
+            convex: None,
+            on_unrealizable: OnUnrealizable::default(),
+            bench: true,
             memory: RetainMemory::default(),
         }
     }
@@ -168,81 +224,220 @@ impl Retain {
     }
 }
 
-impl Aggregator for Retain {
-    fn aggregate(&mut self, round: &Round<'_>, step: &mut [f64]) -> Result<Decision, Error> {
+impl Retain {
+    /// Whether cuts are lower bounds on the losses, so that what they say is a proof.
+    fn is_convex(&self) -> bool {
+        self.convex == Some(true)
+    }
+
+    /// What every line should come down to: its level, or part of the way there.
+    fn aims(&self, floors: &Floors<'_>, trusting: bool) -> Vec<f64> {
+        let above = LEVEL * self.slack() + self.memory.least.unwrap_or(0.0);
+        let lines = floors.loss.iter().zip(&floors.epsilon);
+        lines
+            .map(|(loss, epsilon)| {
+                let level = epsilon + above;
+                match trusting && *loss > level {
+                    true => loss - SHARE_OF_WAY * (loss - level),
+                    false => level,
+                }
+            })
+            .collect()
+    }
+
+    /// Which lines of agents that are still in are far from their target loss.
+    fn far(&self, floors: &Floors<'_>) -> Vec<bool> {
+        let above = 2.0 * self.slack() + self.memory.least.unwrap_or(0.0);
+        let far = |line: usize| {
+            floors.source[line] != Source::Earlier
+                && floors.loss[line] > floors.epsilon[line] + above
+        };
+        (0..floors.loss.len()).map(far).collect()
+    }
+
+    /// Tries to land; says whether it did.
+    fn land(
+        &self,
+        floors: &mut Floors<'_>,
+        trusting: bool,
+        step: &mut [f64],
+        decision: &mut Decision,
+    ) -> bool {
+        let smoothness = self.smoothness.unwrap_or(self.memory.region.curvature);
+        if !landing::step(floors, smoothness, step) {
+            return false;
+        }
+        decision.stop = Some(StopReason::Landed);
+        let proved = self.smoothness.is_some() && !trusting && !floors.exact.contains(&false);
+        decision.landed = Some(if proved { Landing::Certified } else { Landing::Estimated });
+        true
+    }
+
+    /// One round; `cuts` are those of the rounds before.
+    fn decide(
+        &mut self,
+        round: &Round<'_>,
+        cuts: &Cuts,
+        step: &mut [f64],
+    ) -> Result<Decision, Error> {
         let reports = round.reports.as_slice();
-        let mut floors = Floors::new(round.reports, "retain")?;
+        let lines = cuts.lines(round);
+        let mut floors = Floors::with_lines(round.reports, "retain", &lines)?;
         floors.raise(self.margin, self.horizon);
+        let capped = self.memory.doubt.cap(&mut floors);
         let trusting = self.trusts_a_region(round);
         let slack = self.slack();
         let missed = self.memory.region.learn(round, &floors, slack, self.base);
 
         let everybody = Split::by(round.reports, |_| true);
+        let doubted = |agent| Doubted { agent, why: Why::Capped };
+        let silent: Vec<usize> =
+            (0..floors.loss.len()).filter(|l| floors.source[*l] == Source::Silent).collect();
         let mut decision = Decision {
             landed: Some(Landing::No),
-            kept: self.floors.then_some(true),
             missed: Some(missed),
+            doubted: capped.into_iter().map(doubted).collect(),
+            by_cut: silent.iter().map(|line| floors.agent[*line]).collect(),
+            least: self.memory.least,
             ..Decision::new(everybody, round.step_size)
         };
-        let far = |delta: f64| -> Vec<bool> {
-            let agents = floors.loss.iter().zip(&floors.epsilon);
-            agents.map(|(loss, epsilon)| *loss > epsilon + 2.0 * delta).collect()
-        };
-        let mut is_far = far(self.slack());
-        if self.landing && (!is_far.contains(&true) || self.memory.delta.is_some()) {
-            let smoothness = self.smoothness.unwrap_or(self.memory.region.curvature);
-            if landing::step(&floors, smoothness, step) {
-                decision.stop = Some(StopReason::Landed);
-                decision.landed = Some(match self.smoothness {
-                    Some(_) if !trusting => Landing::Certified,
-                    _ => Landing::Estimated,
-                });
+        // Whether everybody who is still in was heard, now or earlier; and at these weights.
+        let known = silent.len() >= round.reports.absent();
+        let present = known && silent.iter().all(|line| floors.since[*line] == 0.0);
+        let mut is_far = self.far(&floors);
+        let near = !is_far.contains(&true);
+        if self.landing && self.memory.least.is_none() && (near || self.memory.delta.is_some()) {
+            if known && self.land(&mut floors, trusting, step, &mut decision) {
                 return Ok(decision);
             }
-            while !is_far.contains(&true) && self.slack() > self.delta * SMALLEST_SLACK {
-                self.memory.delta = Some(self.slack() / 2.0);
-                is_far = far(self.slack());
+            let smallest = (self.delta * SMALLEST_SLACK).max(self.memory.region.short);
+            while present && !is_far.contains(&true) && self.slack() > smallest {
+                self.memory.delta = Some((self.slack() / 2.0).max(smallest));
+                is_far = self.far(&floors);
             }
         }
-        let delta = self.slack();
-        let count = is_far.iter().filter(|far| **far).count() as f64;
-        if count == 0.0 {
-            decision.stop = Some(StopReason::Settled);
+        if !is_far.contains(&true) {
+            if present {
+                decision.stop = Some(match self.memory.least {
+                    None => StopReason::Settled,
+                    Some(_) => StopReason::Unrealizable,
+                });
+            }
+            self.memory.region.predict(reports, &floors, step);
             return Ok(decision);
         }
 
-        // s0: by descent first, whose length also is the first radius.
+        // By descent first, whose length also is the first radius.
+        let count = is_far.iter().filter(|far| **far).count() as f64;
         for (report, _) in reports.iter().zip(&is_far).filter(|(_, far)| **far) {
             linalg::add_scaled(step, -round.step_size / count, report.direction);
         }
         let usual = linalg::norm(Vector::F64(step));
-        if self.base == Base::Level {
-            step.fill(0.0);
-            floors.descend(step, LEVEL * delta);
+        let aimed = match self.base {
+            Base::Level => {
+                step.fill(0.0);
+                self.aim(&mut floors, round, trusting, step, &mut decision)
+            }
+            Base::Descent => {
+                if trusting {
+                    self.memory.region.shorten(step, usual, self.base);
+                }
+                match self.floors {
+                    true => floors.keep(step, self.slack()).into(),
+                    false => Aimed::nothing(floors.loss.len()),
+                }
+            }
+        };
+        if decision.stop.is_some() {
+            return Ok(decision);
         }
-        let wanted = linalg::norm(Vector::F64(step));
-        if trusting {
-            self.memory.region.shorten(step, usual, self.base);
+        match (trusting, self.base) {
+            (false, _) => {}
+            (true, Base::Level) => self.memory.region.shorten(step, usual, self.base),
+            (true, Base::Descent) => self.memory.region.bound(step),
         }
-        let mut multipliers = vec![0.0; reports.len()];
         if self.floors {
-            multipliers = floors.keep(step, delta).multipliers;
+            safety::shorten(round.reports, step, self.slack());
         }
-        if trusting {
-            self.memory.region.bound(step);
-        }
-        if linalg::norm(Vector::F64(step)) <= 1e-12 * wanted.max(f64::MIN_POSITIVE) {
+        if linalg::norm(Vector::F64(step)) <= 1e-12 * self.shortest_way(&floors, &is_far) {
             step.fill(0.0);
-            decision.stop = Some(StopReason::Stalled);
+            // While somebody may still say something new, standing still is not the end.
+            decision.stop = (present && decision.doubted.iter().all(|d| d.why == Why::Capped))
+                .then_some(StopReason::Stalled);
         }
-        decision.kept = self.floors.then(|| floors.nobody_crosses(step));
         self.memory.region.predict(reports, &floors, step);
-        decision.split = Split::by(round.reports, |index| multipliers[index] > 0.0);
+        decision.split = Split::by(round.reports, |index| aimed.pulls[index] > 0.0);
+        Ok(decision)
+    }
+
+    /// The projection onto levels and floors, and what follows if there is none.
+    fn aim(
+        &mut self,
+        floors: &mut Floors<'_>,
+        round: &Round<'_>,
+        trusting: bool,
+        step: &mut [f64],
+        decision: &mut Decision,
+    ) -> Aimed {
+        let mut aims = self.aims(floors, trusting);
+        let mut aimed = floors.toward(step, &aims, self.slack(), self.floors);
+        if !aimed.met && self.is_convex() && !trusting {
+            let from = self.memory.least.unwrap_or(0.0);
+            if let Some(least) = common_level::least(floors, round.weights, from) {
+                decision.least = Some(least);
+                step.fill(0.0);
+                match self.on_unrealizable {
+                    OnUnrealizable::Stop => decision.stop = Some(StopReason::Unrealizable),
+                    OnUnrealizable::Least => {
+                        self.memory.least = Some(least);
+                        aims = self.aims(floors, trusting);
+                        aimed = floors.toward(step, &aims, self.slack(), self.floors);
+                    }
+                }
+            }
+            return aimed;
+        }
+        let stands = linalg::norm(Vector::F64(step)) == 0.0;
+        if self.memory.doubt.idles(floors, aimed.met, stands) && self.bench && !self.is_convex() {
+            let (slack, keep, dimension) = (self.slack(), self.floors, step.len());
+            let benched = self.memory.doubt.bench(floors, &aimed, &aims, slack, keep, dimension);
+            if let Some(agent) = benched {
+                decision.doubted.push(Doubted { agent, why: Why::Benched });
+                step.fill(0.0);
+            }
+        }
+        aimed
+    }
+
+    /// The shortest way that somebody who is far would have to its level alone.
+    fn shortest_way(&self, floors: &Floors<'_>, is_far: &[bool]) -> f64 {
+        let far = (0..is_far.len()).filter(|line| is_far[*line]);
+        let ways = far
+            .map(|line| (floors.loss[line] - floors.epsilon[line]) / floors.bundle.lengths()[line]);
+        let shortest = ways.filter(|way| way.is_finite()).fold(f64::INFINITY, f64::min);
+        if shortest.is_finite() { shortest } else { f64::MIN_POSITIVE }
+    }
+}
+
+impl Aggregator for Retain {
+    fn aggregate(&mut self, round: &Round<'_>, step: &mut [f64]) -> Result<Decision, Error> {
+        let cuts = std::mem::take(&mut self.memory.cuts);
+        let others = doubt::without(round.reports, self.memory.doubt.benched());
+        let round = Round { reports: others.as_ref().unwrap_or(round.reports), ..*round };
+        let decision = self.decide(&round, &cuts, step)?;
+        self.memory.cuts = cuts;
+        self.memory.cuts.advance(&round, step, self.is_convex());
         Ok(decision)
     }
 
     fn facts(&self) -> Facts {
-        Facts { takes_smoothness: true, changes: CHANGES, ..Facts::keeping(self.delta) }
+        Facts {
+            takes_smoothness: true,
+            takes_convexity: true,
+            keeps: self.floors,
+            changes: CHANGES,
+            ..Facts::keeping(self.delta)
+        }
     }
 
     fn check(&self) -> Result<(), Error> {

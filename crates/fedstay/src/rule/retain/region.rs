@@ -1,12 +1,14 @@
 //! The trust region: how long a step may be while predictions are only predictions.
 //!
-//! `‖s0‖ ≤ ρ` and `‖s‖ ≤ 1.5ρ`. After each round every agent's loss is compared with its
+//! `‖s‖ ≤ ρ` for the base `level`, `‖s0‖ ≤ ρ` and `‖s‖ ≤ 1.5ρ` for `descent`. A shorter step of the
+//! same direction keeps all floors, because standing still does. After each round every agent's loss is compared with its
 //! prediction. What endangers an agent is a loss *below* it, measured against the room it had (δ/2,
 //! or a quarter of its distance to ε): that shrinks ρ in proportion, at most to 0.3ρ. A loss above
 //! its prediction endangers nobody, but a step that brings less than it promised was too long for
 //! the model. How much less is tolerated depends on the base, see [`Pace`].
 
 use super::Base;
+use crate::memory::inside::is_default;
 use crate::rule::floors::Floors;
 use crate::rule::{Miss, Round};
 use crate::{AgentId, Report, Vector, linalg};
@@ -18,6 +20,9 @@ const STRETCH: f64 = 1.5;
 const SHRINK_AT_MOST: f64 = 0.3;
 /// The share of the radius that is left after a step that brought too little.
 const SHRINK: f64 = 0.7;
+
+/// How much of the largest miss is still reckoned with one round later.
+const REMEMBERED: f64 = 0.9;
 
 /// How the radius follows what a step brought, as a share of what it promised.
 struct Pace {
@@ -58,6 +63,9 @@ pub(super) struct Region {
     predicted: Vec<(AgentId, f64, f64)>,
     /// The strongest curvature seen along the steps so far.
     pub(super) curvature: f64,
+    /// How far below their predictions losses have been lately.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) short: f64,
 }
 
 impl Region {
@@ -72,12 +80,14 @@ impl Region {
         let mut missed = Vec::new();
         let (mut danger, mut above) = (0.0f64, 0.0f64);
         let (mut descended, mut promised) = (0.0, 0.0);
+        self.short *= REMEMBERED;
         for (index, report) in round.reports.iter().enumerate() {
             let known = self.predicted.iter().find(|(agent, ..)| *agent == report.agent);
             let Some((_, before, predicted)) = known else { continue };
             let loss = floors.loss[index];
             let room = (delta / 2.0).max((predicted - floors.epsilon[index]) / 4.0);
             let short = (predicted - loss) / room;
+            self.short = self.short.max(predicted - loss);
             if short > 1.0 {
                 missed.push(Miss { agent: report.agent, predicted: *predicted, loss });
             }
@@ -106,7 +116,8 @@ impl Region {
     /// Shortens the base step to the radius, which is `usual` at first.
     pub(super) fn shorten(&mut self, step: &mut [f64], usual: f64, base: Base) {
         let wanted = linalg::norm(Vector::F64(step));
-        let radius = *self.radius.get_or_insert(usual);
+        let first = if usual > 0.0 { usual } else { wanted };
+        let radius = *self.radius.get_or_insert(first);
         if wanted > radius {
             linalg::scale(step, radius / wanted);
         }

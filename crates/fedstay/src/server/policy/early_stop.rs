@@ -37,7 +37,6 @@ impl Wrap for EarlyStop {
             report.exact_loss("early-stop")?;
         }
         let split = forecast(round.reports, step, self.margin);
-        decision.kept = Some(self.margin >= 0.0);
         if decision.stop.is_none() && !split.d.is_empty() {
             step.fill(0.0);
             decision.split = split;

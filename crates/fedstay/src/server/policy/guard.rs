@@ -40,13 +40,11 @@ impl Wrap for Guard {
     ) -> Result<(), Error> {
         if decision.stop.is_some() {
             // Nothing moves, or the rule lands and says itself how sure it is.
-            decision.kept.get_or_insert(true);
             return Ok(());
         }
-        let floors = Floors::new(round.reports, "guard")?;
+        let mut floors = Floors::new(round.reports, "guard")?;
         let held = floors.keep(step, self.delta);
         let share = safety::shorten(round.reports, step, self.delta);
-        decision.kept = Some(safety::keeps_everybody(round.reports, step, self.delta));
         if share < 1.0 || held.multipliers.iter().any(|multiplier| *multiplier > 0.0) {
             decision.guarded = true;
             decision.split = Split::by(round.reports, |i| held.multipliers[i] > 0.0);

@@ -54,6 +54,11 @@ trait Wrap {
         &[]
     }
 
+    /// What agents are shown that have not been heard yet, if not the server's weights.
+    fn newcomers(&self) -> Option<&Personal> {
+        None
+    }
+
     /// What was said about those, as if it had been said about the server's weights.
     fn translate(
         &self,
@@ -147,6 +152,11 @@ impl Policy {
         self.inner().is_some()
     }
 
+    /// Whether it sees to it that nobody reaches its target loss.
+    pub(crate) fn keeps(&self) -> bool {
+        matches!(self, Self::EarlyStop(_) | Self::Guard(_) | Self::Preview(_))
+    }
+
     /// Acts after the rule. It changes its own memory only if it succeeds.
     pub(crate) fn apply(
         &mut self,
@@ -177,6 +187,11 @@ impl Policy {
     /// What some agents are shown instead of the server's weights, by id.
     pub(crate) fn personal(&self) -> &[(AgentId, Personal)] {
         self.inner().map_or(&[], Wrap::personal)
+    }
+
+    /// What agents are shown that have not been heard yet, if not the server's weights.
+    pub(crate) fn newcomers(&self) -> Option<&Personal> {
+        self.inner().and_then(Wrap::newcomers)
     }
 
     /// What was said about those, as if it had been said about the server's weights.

@@ -8,6 +8,7 @@
 //! floor_m = ε_m + δ + margin + pace·(1 − round/rounds) + what predictions about m have missed by
 //! ```
 //!
+//! (the pace's part is never more than what m has been shown already, so that it always sees progress)
 //! and what it reports about the preview is translated to `w` before the rule sees it. At the end,
 //! everyone who stayed is given `w`. Agents know this: it is a rule of the federation.
 //!
@@ -27,8 +28,9 @@
 //!
 //! A preview that cannot be trusted (a gradient of zero, an offset longer than all steps so far) is
 //! not sent. The agent is then shown once more what it was shown before, with which it was not
-//! content. An agent that is silent keeps its last cut. Only agents that are held cost memory: one
-//! vector each; where some are silent in a round, all that are still in do.
+//! content. An agent that is silent keeps its last cut, and one that has not been heard yet is shown
+//! the first weights of all. Only agents that are held cost memory: one vector each; where some are
+//! silent in a round, all that are still in do.
 //!
 //! **Landing.** For H-smooth losses `F_m(w) ≤ c + ½H‖w − w̃‖² `. When that is at most ε_m for
 //! everybody, `w` satisfies all of them: certified if H is known, the losses are convex and the
@@ -36,24 +38,29 @@
 //!
 //! Theory and measurements: `docs/preview.md`.
 
+mod arrival;
+mod known;
 mod landing;
 mod offset;
+mod path;
 mod rewind;
+mod showing;
 mod translation;
 
 pub(crate) use translation::Translation;
 
 use super::Wrap;
 use crate::list::Origin;
-use crate::memory::inside::{is_default, pairs};
-use crate::numerics::normal;
-use crate::rule::{Decision, Facts, Landing, Miss, Round, Split, StopReason};
+use crate::memory::inside::is_default;
+use crate::rule::{Decision, Facts, Landing, Round, Split, StopReason};
 use crate::server::{Personal, Shown};
-use crate::{AgentId, Error, Loss, Report, Reports, Seed, Standing, Vector, linalg};
-use landing::Balls;
+use crate::{AgentId, Error, Report, Reports, Standing, Vector, linalg};
+use arrival::Arrival;
+use known::{Known, PreviewMemory, Slope};
 use offset::Offset;
 use rewind::Rewind;
 use serde::{Deserialize, Serialize};
+use showing::{Heard, Stage};
 use std::collections::BTreeMap;
 
 pub(super) const ORIGIN: Origin = Origin {
@@ -61,10 +68,6 @@ pub(super) const ORIGIN: Origin = Origin {
     reference: "this project, after Karimireddy et al., arXiv 2207.04557",
 };
 
-/// A miss is worth a line of the record above this share of δ.
-const WORTH_TELLING: f64 = 0.5;
-/// How much of the largest miss of an agent is still reckoned with one round later.
-const REMEMBERED: f64 = 0.9;
 /// While landing the slack may fall to this share of δ.
 const SMALLEST_SLACK: f64 = 1e-9;
 /// The rounds over which `pace` falls, if nobody says how many there are.
@@ -127,38 +130,6 @@ pub enum Until {
     Content,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-struct PreviewMemory {
-    /// The slack while landing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    delta: Option<f64>,
-    /// The length of the way that the server's weights have come.
-    travelled: f64,
-    /// What is known about every agent that has been heard and is still in.
-    #[serde(with = "pairs")]
-    agents: BTreeMap<AgentId, Known>,
-    /// What some agents are shown, by id.
-    personal: Vec<(AgentId, Personal)>,
-}
-
-/// What the server knows about an agent from its last report.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Known {
-    epsilon: f64,
-    /// Its loss at the server's weights, predicted; a lower bound if it is convex.
-    at_server: f64,
-    /// Its loss at what it is shown, predicted likewise.
-    promised: f64,
-    /// The length of its gradient.
-    norm: f64,
-    /// How far below their prediction its losses have been lately.
-    missed: f64,
-    /// For how many rounds in a row it has been shown the same.
-    stood: u32,
-    #[serde(default, skip_serializing_if = "is_default")]
-    rewind: Rewind,
-}
-
 impl Default for Preview {
     fn default() -> Self {
         Self {
@@ -175,185 +146,58 @@ impl Default for Preview {
     }
 }
 
-/// One report, with where it was made.
-struct Heard<'a> {
-    report: &'a Report<'a>,
-    loss: f64,
-    epsilon: f64,
-    /// What is known from the reports before.
-    before: Option<Known>,
-    /// What it was shown, if not the server's weights.
-    shown: Option<Personal>,
-}
-
 impl Preview {
     fn slack(&self) -> f64 {
         self.memory.delta.unwrap_or(self.delta)
     }
 
-    /// What an agent is kept above in the round after `round`, apart from its own misses.
-    fn floor(&self, epsilon: f64, round: u32) -> f64 {
-        let over = f64::from(self.over.unwrap_or(USUAL_ROUNDS).max(1));
-        let left = (1.0 - f64::from(round) / over).max(0.0);
-        epsilon + self.slack() + self.margin + self.pace * left
+    /// What every agent is kept above at last, apart from its own misses.
+    fn lowest_floor(&self, epsilon: f64) -> f64 {
+        epsilon + self.slack() + self.margin
     }
 
-    /// Whether previews for this agent are made from the gradient at what it received.
-    fn cuts(&self, report: &Report<'_>) -> bool {
-        match self.by {
-            By::Auto => report.gradient.is_some(),
-            By::Rewind => false,
-            By::Cut | By::Stale | By::Noise => true,
+    /// The share of the pace that is left after a round.
+    fn pace_left(&self, round: u32) -> f64 {
+        let over = self.over.or(self.memory.rounds).unwrap_or(USUAL_ROUNDS);
+        (1.0 - f64::from(round) / f64::from(over.max(1))).max(0.0)
+    }
+
+    /// How far above its lowest floor an agent is kept in the round after `round`: as far as before or
+    /// as far as it has just been, whichever is less, and a little less than that.
+    fn height(&self, before: Option<&Known>, above: f64, round: u32) -> f64 {
+        let (now, next) = (self.pace_left(round.saturating_sub(1)), self.pace_left(round));
+        let height = before.map_or(self.pace * now, |known| known.height);
+        let height = height.min(above.max(0.0));
+        if now > 0.0 { height * next / now } else { 0.0 }
+    }
+
+    /// Forgets agents that left.
+    fn forget(&mut self, goodbyes: &[AgentId]) {
+        for agent in goodbyes {
+            self.memory.agents.remove(agent);
+            self.memory.personal.retain(|(other, _)| other != agent);
         }
     }
 
-    fn personal_of(&self, agent: AgentId) -> Option<&Personal> {
-        let personal = &self.memory.personal;
-        let place = personal.binary_search_by_key(&agent, |(agent, _)| *agent).ok()?;
-        Some(&personal[place].1)
-    }
-
-    /// What the next broadcast shows an agent that was heard, and what is known about it then.
-    fn next(
-        &self,
-        heard: Heard<'_>,
-        round: &Round<'_>,
-        step: &[f64],
-        gap: &Offset,
-        keep: bool,
-    ) -> Next {
-        let Heard { report, loss, epsilon, before, shown } = heard;
-        let mut missed = before.as_ref().map_or(0.0, |known| known.missed * REMEMBERED);
-        let mut miss = None;
-        if let Some(known) = &before {
-            let by = known.promised - loss;
-            if by > WORTH_TELLING * self.slack() {
-                miss = Some(Miss { agent: report.agent, predicted: known.promised, loss });
-            }
-            missed = missed.max(by);
+    /// Keeps the first weights of all as long as somebody has not been heard yet: whoever has not
+    /// reported is shown them, so that nobody is content before its cut is known, except with the
+    /// first weights themselves.
+    fn await_newcomers(&mut self, strangers: bool, round: &Round<'_>) {
+        if !strangers {
+            self.memory.first = None;
+        } else if round.number == 1 {
+            self.memory.first = Some(Personal::Fixed(round.weights.to_vec()));
         }
-        let floor = self.floor(epsilon, round.number) + missed;
-        let slope = report.slope();
-        let norm = linalg::norm(slope);
-        let along = linalg::dot(slope, Vector::F64(&gap.way));
-        let mut known = Known {
-            epsilon,
-            at_server: loss + along,
-            promised: loss + along,
-            norm,
-            missed,
-            stood: 0,
-            rewind: before.as_ref().map(|known| known.rewind.clone()).unwrap_or_default(),
-        };
-        let cuts = self.cuts(report);
-        let mut personal = None;
-        let mut certain = cuts && self.by != By::Noise;
-        if !cuts {
-            let by = known.rewind.next(loss, epsilon, along, floor);
-            certain = false;
-            match by {
-                rewind::Move::ToServer => {}
-                rewind::Move::Part { share, promised } => {
-                    known.promised = promised;
-                    personal = Some(Personal::Fixed(gap.part(round.weights, step, share)));
-                }
-                rewind::Move::Stand => {
-                    known.promised = loss;
-                    personal = Some(stand(shown, round.weights));
-                    known.stood = before.map_or(0, |known| known.stood) + 1;
-                }
-            }
-        } else if known.at_server < floor {
-            let times = (floor - known.at_server) / (norm * norm);
-            let length = times * norm;
-            let longest = self.cap * (self.memory.travelled + gap.step);
-            if self.by == By::Stale || !(length <= longest) {
-                known.promised = loss;
-                personal = Some(stand(shown, round.weights));
-                known.stood = before.map_or(0, |known| known.stood) + 1;
-            } else {
-                known.promised = floor;
-                let mut direction = vec![0.0; round.weights.len()];
-                linalg::add_scaled(&mut direction, 1.0, slope);
-                if self.by == By::Noise {
-                    randomise(&mut direction, norm, round.number, report.agent);
-                }
-                personal = Some(Personal::Shifted { times, along: direction });
-            }
-        } else if keep {
-            let mut direction = vec![0.0; round.weights.len()];
-            linalg::add_scaled(&mut direction, 1.0, slope);
-            personal = Some(Personal::Shifted { times: 0.0, along: direction });
-        }
-        Next { known, personal, certain, miss }
     }
 
-    /// Lets an agent that was not heard keep its last cut while the server moves on.
-    fn drift(
-        &self,
-        mut known: Known,
-        shown: Option<Personal>,
-        round: &Round<'_>,
-        step: &[f64],
-    ) -> Next {
-        let floor = self.floor(known.epsilon, round.number) + known.missed;
-        let personal = match shown {
-            Some(Personal::Shifted { along, .. }) => {
-                known.at_server += linalg::dot(Vector::F64(&along), Vector::F64(step));
-                let times = ((floor - known.at_server) / (known.norm * known.norm)).max(0.0);
-                let times = if times.is_finite() { times } else { 0.0 };
-                known.promised = known.at_server.max(floor);
-                Some(Personal::Shifted { times, along })
-            }
-            Some(fixed) => {
-                known.stood += 1;
-                Some(fixed)
-            }
-            None => {
-                let after = known.at_server - known.norm * linalg::norm(Vector::F64(step));
-                if after >= floor {
-                    known.at_server = after;
-                    known.promised = after;
-                    None
-                } else {
-                    // What the step does to it is not known any more; what it is without it, is.
-                    known.promised = known.at_server;
-                    Some(Personal::Fixed(round.weights.to_vec()))
-                }
-            }
-        };
-        Next { known, personal, certain: self.by != By::Noise, miss: None }
+    /// What is known of the gradient at what an agent received, from its report and from those
+    /// before.
+    fn slope<'r>(&self, report: &Report<'r>) -> Slope<'r> {
+        let fresh = Rewind::default();
+        let known = self.memory.agents.get(&report.agent);
+        let rewind = known.map_or(&fresh, |known| &known.rewind);
+        Slope::new(report, (!self.cuts(report)).then_some(rewind))
     }
-}
-
-/// What an agent is shown next.
-struct Next {
-    known: Known,
-    personal: Option<Personal>,
-    /// Whether for convex losses it proves that the agent stays.
-    certain: bool,
-    miss: Option<Miss>,
-}
-
-/// What the agent was shown last, once more.
-fn stand(shown: Option<Personal>, weights: &[f64]) -> Personal {
-    match shown {
-        None => Personal::Fixed(weights.to_vec()),
-        Some(Personal::Shifted { times, along }) => {
-            let mut point = weights.to_vec();
-            linalg::add_scaled(&mut point, times, Vector::F64(&along));
-            Personal::Fixed(point)
-        }
-        Some(fixed) => fixed,
-    }
-}
-
-/// A random direction of the same length.
-fn randomise(direction: &mut [f64], norm: f64, round: u32, agent: AgentId) {
-    let mut rng = Seed(0).stream("preview", u64::from(round), agent.0);
-    direction.iter_mut().for_each(|value| *value = normal(&mut rng));
-    let length = linalg::norm(Vector::F64(direction));
-    linalg::scale(direction, norm / length.max(f64::MIN_POSITIVE));
 }
 
 /// The loss that a careful server plans with, and the target loss.
@@ -381,7 +225,11 @@ impl Wrap for Preview {
     }
 
     fn expect(&mut self, rounds: u32) {
-        self.over.get_or_insert(rounds.max(1));
+        self.memory.rounds = Some(rounds);
+    }
+
+    fn newcomers(&self) -> Option<&Personal> {
+        self.memory.first.as_ref()
     }
 
     fn personal(&self) -> &[(AgentId, Personal)] {
@@ -394,11 +242,11 @@ impl Wrap for Preview {
         reports: &Reports<'_>,
         facts: &Facts,
     ) -> Result<Option<Translation>, Error> {
-        if self.memory.personal.is_empty() {
+        if self.memory.personal.is_empty() && self.memory.first.is_none() {
             return Ok(None);
         }
-        let of = |agent| self.personal_of(agent);
-        Translation::new(weights, reports, facts.cuts, &of).map(Some)
+        let own = |agent| self.memory.personal_of(agent);
+        Translation::new(weights, reports, facts.cuts, &own, &|report| self.slope(report)).map(Some)
     }
 
     fn apply(
@@ -411,67 +259,80 @@ impl Wrap for Preview {
         for report in round.reports.iter() {
             heard.push((report, open(report)?));
         }
-        let mut landing = Arrival::new(self.smoothness, self.slack());
+        let mut arrival = Arrival::new(self.smoothness, self.slack());
         let mut gap = Offset::new(step);
-        for (report, (loss, epsilon)) in &heard {
-            gap.from(round.weights, step, self.personal_of(report.agent));
-            landing.look(report, *loss, *epsilon, &gap.way);
+        for (report, standing) in &heard {
+            gap.from(round.weights, step, self.memory.personal_of(report.agent));
+            arrival.look(report, self.slope(report), *standing, &gap.way);
         }
-        let unheard = round.reports.absent() > 0;
-        if unheard {
-            landing.unheard();
+        let some_silent = round.reports.absent() > 0;
+        if some_silent {
+            arrival.unheard();
         }
         if self.until == Until::Content && decision.stop.is_none() {
-            landing.come_down(step);
+            arrival.come_down(step);
         }
         let mut gap = Offset::new(step);
-        let mut old: BTreeMap<AgentId, Personal> =
+        self.memory.travelled += gap.step;
+        let stage = Stage {
+            round,
+            step,
+            longest: self.cap * self.memory.travelled,
+            // Whoever may be silent next needs its gradient kept.
+            keep: some_silent,
+        };
+        self.forget(round.reports.goodbyes());
+        let mut own: BTreeMap<AgentId, Personal> =
             std::mem::take(&mut self.memory.personal).into_iter().collect();
         let mut agents = std::mem::take(&mut self.memory.agents);
-        for agent in round.reports.goodbyes() {
-            old.remove(agent);
-            agents.remove(agent);
-        }
-        // Whoever may be silent next needs its gradient kept.
-        let keep = unheard;
         let (mut next, mut shown, mut missed) = (Vec::new(), Vec::new(), Vec::new());
         let (mut certain, mut held) = (true, Vec::new());
         for (report, (loss, epsilon)) in heard {
-            let (before, own) = (agents.remove(&report.agent), old.remove(&report.agent));
+            let before = agents.remove(&report.agent);
+            let own = own.remove(&report.agent).or_else(|| match before {
+                None => self.memory.first.clone(),
+                Some(_) => None,
+            });
             gap.from(round.weights, step, own.as_ref());
             if let Some(own) = own.as_ref().filter(|own| own.differs()) {
-                shown.push(shown_line(report, loss, own, before.as_ref(), round.weights));
+                let rewind = before.as_ref().map(|known| &known.rewind);
+                let fresh = Rewind::default();
+                let rewind = (!self.cuts(report)).then(|| rewind.unwrap_or(&fresh));
+                let slope = Slope::new(report, rewind);
+                let offset = offset::of(own, round.weights);
+                shown.push(line(report.agent, (loss, slope), before.as_ref(), &offset));
             }
             let heard = Heard { report, loss, epsilon, before, shown: own };
-            let coming = self.next(heard, round, step, &gap, keep);
-            certain &= coming.certain;
+            let coming = self.after(heard, &stage, &gap);
             missed.extend(coming.miss);
             held.push(coming.personal.as_ref().is_some_and(Personal::differs));
             next.push((report.agent, coming));
         }
+        let strangers = round.reports.absent() > agents.len();
         for (agent, known) in agents {
-            let coming = self.drift(known, old.remove(&agent), round, step);
-            certain &= coming.certain;
-            next.push((agent, coming));
+            next.push((agent, self.unheard(known, own.remove(&agent), &stage)));
         }
         next.sort_by_key(|(agent, _)| *agent);
-        self.memory.travelled += gap.step;
+        self.await_newcomers(strangers, round);
+        // Nothing is known about agents that are shown the server's weights before they were heard.
+        certain &= !strangers || self.memory.first.is_some();
         for (agent, coming) in next {
+            certain &= coming.certain;
             self.memory.agents.insert(agent, coming.known);
-            self.memory.personal.extend(coming.personal.map(|personal| (agent, personal)));
+            let same = self.memory.first.is_some().then_some(Personal::Same);
+            let personal = coming.personal.or(same);
+            self.memory.personal.extend(personal.map(|personal| (agent, personal)));
         }
         // Only a proof needs less slack than was asked for.
         let finer = self.smoothness.is_some() && self.slack() > self.delta * SMALLEST_SLACK;
-        if landing.below && finer {
+        if arrival.below && finer {
             self.memory.delta = Some(self.slack() / 2.0);
         }
         decision.kept = Some(certain);
         decision.shown = shown;
         decision.missed = Some(missed);
         decision.split = Split::by(round.reports, |index| held[index]);
-        let arrived = landing.verdict();
-        let last = self.over == Some(round.number);
-        decision.landed = Some(Landing::No);
+        let arrived = arrival.verdict();
         let enough = match self.smoothness {
             Some(_) => arrived == Landing::Certified,
             None => arrived != Landing::No,
@@ -479,96 +340,31 @@ impl Wrap for Preview {
         if decision.stop.is_none() && self.until == Until::Content && enough {
             decision.stop = Some(StopReason::Landed);
         }
-        if last || decision.stop.is_some() {
-            decision.landed = Some(arrived);
-        }
+        let last = self.memory.rounds == Some(round.number) || decision.stop.is_some();
+        decision.landed = Some(if last { arrived } else { Landing::No });
         Ok(())
     }
 
     fn heard_nobody(&mut self, round: &Round<'_>) -> Result<(), Error> {
-        for agent in round.reports.goodbyes() {
-            self.memory.agents.remove(agent);
-            self.memory.personal.retain(|(other, _)| other != agent);
-        }
+        self.forget(round.reports.goodbyes());
+        let strangers = round.reports.absent() > self.memory.agents.len();
+        self.await_newcomers(strangers, round);
         Ok(())
     }
 }
 
 /// What an agent was shown in this round, for the record.
-fn shown_line(
-    report: &Report<'_>,
-    loss: f64,
-    own: &Personal,
+fn line(
+    agent: AgentId,
+    (loss, slope): (f64, Slope<'_>),
     before: Option<&Known>,
-    weights: &[f64],
+    offset: &[f64],
 ) -> Shown {
-    let offset = offset::of(own, weights);
-    let along = linalg::dot(report.slope(), Vector::F64(&offset));
     Shown {
-        agent: report.agent,
-        distance: linalg::norm(Vector::F64(&offset)),
-        real: translation::estimate(loss, along),
+        agent,
+        distance: linalg::norm(Vector::F64(offset)),
+        real: translation::estimate(loss, slope.along(offset)),
         stood: before.map_or(0, |known| known.stood),
-    }
-}
-
-/// Whether the server's new weights satisfy everybody.
-struct Arrival<'a> {
-    slack: f64,
-    balls: Option<Balls<'a>>,
-    /// Everybody provably is satisfied.
-    proven: bool,
-    /// Everybody is, as far as can be predicted.
-    likely: bool,
-    /// Every cut lies below the target loss by the slack: what is missing is a smaller slack.
-    below: bool,
-}
-
-impl<'a> Arrival<'a> {
-    fn new(smoothness: Option<f64>, slack: f64) -> Self {
-        let balls = smoothness.map(Balls::new);
-        Self { slack, proven: false, balls, likely: true, below: true }
-    }
-
-    /// An agent's report, and the way from where it was made to the server's new weights.
-    fn look(&mut self, report: &Report<'a>, loss: f64, epsilon: f64, way: &[f64]) {
-        let along = linalg::dot(report.slope(), Vector::F64(way));
-        self.likely &= translation::estimate(loss, -along) <= epsilon;
-        self.below &= loss + along <= epsilon - self.slack;
-        match (report.loss(), report.gradient) {
-            (Some(Loss::Exact(_)), Some(gradient @ Vector::F64(_))) => {
-                if let Some(balls) = &mut self.balls {
-                    balls.add(loss, epsilon, gradient, way);
-                }
-            }
-            _ => self.balls = None,
-        }
-    }
-
-    /// Somebody who is still in was not heard.
-    fn unheard(&mut self) {
-        (self.balls, self.likely, self.below) = (None, false, false);
-    }
-
-    /// Changes the step to one after which everybody provably is content; or, when everybody is
-    /// predicted to be and nothing is proven, to where more can be.
-    fn come_down(&mut self, step: &mut [f64]) {
-        let Some(balls) = self.balls.as_ref().filter(|_| self.likely) else { return };
-        let (more, met) = balls.step();
-        if met || self.below {
-            linalg::add_scaled(step, 1.0, Vector::F64(&more));
-            // What they prove is about the step before.
-            (self.proven, self.balls) = (met, None);
-        }
-    }
-
-    /// How sure it is, after the step as it now is.
-    fn verdict(&self) -> Landing {
-        let here = || self.balls.as_ref().is_some_and(|balls| balls.prove_here());
-        match (self.proven || here(), self.likely) {
-            (true, _) => Landing::Certified,
-            (_, true) => Landing::Estimated,
-            _ => Landing::No,
-        }
+        capped: before.is_some_and(|known| known.capped),
     }
 }

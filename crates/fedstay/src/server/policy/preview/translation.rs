@@ -3,12 +3,16 @@
 //! An agent that is held would otherwise pull as if it stood at ε, and worst agents would suffer.
 //! Its loss falls by about `fall = ⟨g, w̃ − w⟩` on the way from its preview to `w`. Cross-entropy is
 //! nearly exponential along such a way, and its gradient nearly proportional to it, so both are
-//! multiplied by `exp(−fall/L)`. (Only the part of the direction along the way could be: that served
-//! digits with five local steps better, and made training on CIFAR-10 unstable.)
+//! multiplied by `exp(−fall/L)`; the mean direction of a local path by less (`path.rs`). On digits
+//! with five local steps the losses come out within a few percent, and the cosine between the
+//! translated and the real gradient is 0.98 or more as long as offsets are small. (Only the part of the
+//! direction along the way could be scaled: that made training on CIFAR-10 unstable.)
 //!
 //! For rules that take reports as cuts, lower bounds of convex losses, the loss is `L − fall` and the
 //! gradient stays: then it is the same cut.
 
+use super::known::Slope;
+use super::path;
 use crate::server::Personal;
 use crate::{AgentId, Error, Loss, Report, Reports, Standing, Vector, linalg};
 
@@ -57,26 +61,35 @@ pub(super) fn estimate(loss: f64, fall: f64) -> f64 {
     if loss > 0.0 && fall > 0.0 { loss * (-fall / loss).exp() } else { loss - fall }
 }
 
+/// How much of the gradient at its start the agent's mean direction has kept: `⟨d, g⟩/‖g‖²`.
+fn kept(report: &Report<'_>, slope: Slope<'_>) -> f64 {
+    let square = slope.norm() * slope.norm();
+    slope.times * linalg::dot(report.direction, slope.vector) / square
+}
+
 impl Translation {
-    /// Translates the reports of agents that `own` says were shown something else.
-    pub(super) fn new<'p>(
+    /// Translates the reports of agents that `own` says were shown something else. `slope` gives
+    /// what is known of their gradient there.
+    pub(super) fn new<'p, 'r>(
         weights: &[f64],
-        reports: &Reports<'_>,
+        reports: &Reports<'r>,
         cuts: bool,
         own: &dyn Fn(AgentId) -> Option<&'p Personal>,
+        slope: &dyn Fn(&Report<'r>) -> Slope<'r>,
     ) -> Result<Self, Error> {
-        let line = |report: &Report<'_>| -> Result<Option<Line>, Error> {
+        let line = |report: &Report<'r>| -> Result<Option<Line>, Error> {
             let Some(own) = own(report.agent).filter(|own| own.differs()) else { return Ok(None) };
             let loss = report.exact_loss("preview")?;
-            let offset = super::offset::of(own, weights);
-            let fall = linalg::dot(report.slope(), Vector::F64(&offset));
+            let slope = slope(report);
+            let fall = slope.along(&super::offset::of(own, weights));
             if cuts {
                 return Ok(Some(Line { loss: loss - fall, scaled: None }));
             }
             let there = estimate(loss, fall);
             let scale = if loss > 0.0 && fall > 0.0 { there / loss } else { 1.0 };
             let gradient = report.gradient.map(|gradient| Owned::scaled(gradient, scale));
-            let scaled = Some((Owned::scaled(report.direction, scale), gradient));
+            let shrink = path::shrink(kept(report, slope), scale);
+            let scaled = Some((Owned::scaled(report.direction, shrink), gradient));
             Ok(Some(Line { loss: there, scaled }))
         };
         Ok(Self { lines: reports.iter().map(line).collect::<Result<_, _>>()? })

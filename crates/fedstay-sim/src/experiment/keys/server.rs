@@ -1,0 +1,55 @@
+//! `[server]`: what becomes of the rule's step before it moves the weights.
+
+use super::{Allowed, Key, Kinds, On, Section};
+use fedstay::Optimiser;
+
+pub(super) static SECTION: Section = Section {
+    name: "server",
+    about: "What becomes of the rule's step before the policy acts and the weights move",
+    on: On::Anything,
+    kinds: Some(Kinds {
+        default: "sgd",
+        names: || super::names(Optimiser::LIST),
+        alias: super::no_alias,
+    }),
+    keys: &[
+        Key::new(
+            "server.optimiser",
+            "\"adam\"",
+            Allowed::Kind,
+            "the server optimiser around the rule: see `fedstay list optimisers`",
+        )
+        .shares(),
+        Key::new(
+            "server.lr",
+            "0.1",
+            Allowed::Positive(1e100),
+            "the server's own rate; `sgd` with 1 takes the rule's step as it is",
+        )
+        .shares(),
+        Key::new(
+            "server.beta1",
+            "0.5",
+            Allowed::Number(0.0, 1.0),
+            "how much of the last step or direction is kept; below 1",
+        )
+        .of(&["momentum", "adagrad", "adam", "yogi"])
+        .shares(),
+        Key::new(
+            "server.beta2",
+            "0.9",
+            Allowed::Number(0.0, 1.0),
+            "how much of what is known about the length of a weight's steps is kept; below 1",
+        )
+        .of(&["adam", "yogi"])
+        .shares(),
+        Key::new(
+            "server.tau",
+            "1e-3",
+            Allowed::Positive(1e100),
+            "how small a step of one weight still counts",
+        )
+        .of(&["adagrad", "adam", "yogi"])
+        .shares(),
+    ],
+};

@@ -1,0 +1,132 @@
+// The lines of a comparison: one per run, or one per group of runs with the band they span.
+
+import { lastKnown } from "./delivered.js";
+import { groupLook, lookOf, onScreen } from "./looks.js";
+import { valuesOf } from "./query.js";
+import { spread } from "./results.js";
+import { NONE, short } from "./words.js";
+
+// A value of a run's track at a round: the last known one or, once it is over, what it delivered.
+function valueAt(run, track, round) {
+  const { detail, series } = run;
+  const delivered = detail.delivered && detail.delivered[track];
+  if (detail.status === "finished" && round >= detail.round && Number.isFinite(delivered)) return delivered;
+  const column = series.tracks[track];
+  if (!column) return NaN;
+  let [low, high] = [0, series.first.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (series.first[middle] <= round) low = middle + 1;
+    else high = middle;
+  }
+  const last = lastKnown(column, low);
+  return last >= 0 ? column.low[last] : NaN;
+}
+
+export class RunLine {
+  constructor(run) {
+    this.run = run;
+    this.runs = [run];
+    this.key = run.id;
+    this.name = run.detail.listing.name;
+    this.look = lookOf(run.id);
+    this.end = run.detail.round || 1;
+    this.over = run.detail.status === "finished";
+  }
+
+  column(track) {
+    const { first, bucket, tracks } = this.run.series;
+    return { first, bucket, column: tracks[track], band: null };
+  }
+
+  delivered(track) {
+    const { delivered } = this.run.detail;
+    return delivered && Number.isFinite(delivered[track]) ? delivered[track] : NaN;
+  }
+
+  at(track, round) {
+    return valueAt(this.run, track, round);
+  }
+}
+
+export class GroupLine {
+  constructor(name, runs, look, how) {
+    this.runs = runs;
+    this.key = name;
+    this.name = name;
+    this.look = look;
+    this.how = how;
+    this.end = Math.max(...runs.map((run) => run.detail.round || 1));
+    this.over = runs.every((run) => run.detail.status === "finished");
+    this.made = new Map();
+  }
+
+  // The rounds in which something new is known of some run: a value, or its end.
+  rounds(track) {
+    const rounds = new Set();
+    for (const { series, detail } of this.runs) {
+      const column = series.tracks[track];
+      if (column) series.first.forEach((round, i) => { if (column.low[i] === column.low[i]) rounds.add(round + series.bucket - 1); });
+      if (detail.status === "finished" && detail.delivered && Number.isFinite(detail.delivered[track])) rounds.add(detail.round);
+    }
+    return Float64Array.from([...rounds].sort((a, b) => a - b));
+  }
+
+  // The mean of the runs in these rounds; one that has ended stays at what it delivered.
+  column(track) {
+    if (this.made.has(track)) return this.made.get(track);
+    const [first, bucket] = [this.rounds(track), 1];
+    const [mean, low, high] = Array.from({ length: 3 }, () => new Float64Array(first.length).fill(NaN));
+    for (let i = 0; i < first.length; i += 1) {
+      const found = spread(this.runs.map((run) => valueAt(run, track, first[i])));
+      if (!found) continue;
+      mean[i] = found.mean;
+      [low[i], high[i]] = this.ends(found);
+    }
+    const made = { first, bucket, column: { low: mean, high: mean }, band: { low, high } };
+    this.made.set(track, made);
+    return made;
+  }
+
+  // The ends of the band: the least and the most, or one standard deviation either way.
+  ends({ mean, deviation, low, high }) {
+    return this.how === "sd" ? [mean - (deviation || 0), mean + (deviation || 0)] : [low, high];
+  }
+
+  delivered(track) {
+    if (!this.over) return NaN;
+    const found = spread(this.runs.map((run) => (run.detail.delivered ? run.detail.delivered[track] : NaN)));
+    return found ? found.mean : NaN;
+  }
+
+  at(track, round) {
+    const found = spread(this.runs.map((run) => valueAt(run, track, round)));
+    return found ? found.mean : NaN;
+  }
+
+  bandAt(track, round) {
+    const found = spread(this.runs.map((run) => valueAt(run, track, round)));
+    return found ? this.ends(found) : null;
+  }
+}
+
+// What a run is grouped under: its value of a key, with the key where the value alone says little.
+function groupOf(run, key) {
+  const { listing, settings } = run.detail;
+  const [value] = valuesOf({ ...listing, settings: settings || listing.settings }, {}, key);
+  if (value === undefined) return `${key} ${NONE}`;
+  return typeof value === "number" ? `${key} = ${short(value)}` : key === "rule" ? String(value) : `${key} = ${value}`;
+}
+
+export function linesOf(runs, key, how) {
+  if (!key) return runs.map((run) => new RunLine(run));
+  const groups = new Map();
+  for (const run of runs) {
+    const name = groupOf(run, key);
+    groups.set(name, [...(groups.get(name) || []), run]);
+  }
+  const names = [...groups.keys()].sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
+  // Of a rule the look it has in every drawing.
+  const look = (name, place) => (key === "rule" ? onScreen(groups.get(name)[0].detail.listing.look) : groupLook(place));
+  return names.map((name, place) => new GroupLine(name, groups.get(name), look(name, place), how));
+}

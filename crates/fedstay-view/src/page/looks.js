@@ -1,0 +1,38 @@
+// One colour, one pattern and one name for every run, whichever others are shown with it.
+
+import { isDark, onPage } from "./theme.js";
+
+// No two of these are closer than Okabe and Ito's colours are.
+const SPARE = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#767676", "#222222"];
+const DASHES = [[], [3, 1.5], [1, 1.25], [5, 1.25, 1, 1.25]];
+
+const given = new Map();
+const taken = new Set();
+
+const mark = ({ colour, dash }) => `${colour} ${dash}`;
+
+// Every run of the list gets its look once, in the order of the names: the first run of a rule has the
+// rule's own, later ones the next that nobody has. It is kept for as long as the page is open.
+export function giveLooks(listings) {
+  for (const { id, look } of listings) {
+    if (given.has(id)) continue;
+    const free = [look, ...DASHES.flatMap((dash) => SPARE.map((colour) => ({ colour, dash })))].find((one) => !taken.has(mark(one)));
+    const own = free || { colour: SPARE[given.size % SPARE.length], dash: DASHES[Math.floor(given.size / SPARE.length) % DASHES.length] };
+    taken.add(mark(own));
+    given.set(id, own);
+  }
+}
+
+export function onScreen({ colour, dash }) {
+  const shown = colour === "#222222" && isDark() ? "#dddddd" : onPage(colour);
+  return { colour: shown, dash: dash.map((length) => length * 2) };
+}
+
+export function lookOf(id) {
+  return onScreen(given.get(id) || { colour: SPARE[0], dash: [] });
+}
+
+// Looks for groups, by their place.
+export function groupLook(place) {
+  return onScreen({ colour: SPARE[place % SPARE.length], dash: DASHES[Math.floor(place / SPARE.length) % DASHES.length] });
+}

@@ -1,0 +1,76 @@
+// All values at the cursor, the largest first: beside the cursor while it moves, below the chart once
+// a round is pinned.
+
+import { el } from "./words.js";
+
+const ROW = 18;
+
+function item({ name, shown, look }) {
+  const sign = el("span", { class: "swatch dash", "aria-hidden": "true" });
+  if (look) {
+    sign.style.borderTopColor = look.colour;
+    sign.style.borderTopStyle = look.dash.length ? "dashed" : "solid";
+  }
+  return el("li", {}, sign, el("span", { class: "who" }, name), el("span", { class: "value" }, shown));
+}
+
+export class ValueList {
+  // `values` turns an index of the series into { name, value, shown, look, near }.
+  constructor(plot, values) {
+    [this.plot, this.values] = [plot, values];
+    this.floating = el("ol", { class: "values", "aria-hidden": "true", hidden: true });
+    this.title = el("h3", {});
+    this.kept = el("ol", { class: "values", tabindex: "0" });
+    const free = el("button", { type: "button", onclick: () => plot.cursor.pin(plot.cursor.pinned) }, "let go");
+    this.pinned = el("div", { class: "pinned", role: "group", hidden: true, "aria-label": "Values at the pinned round" }, el("div", { class: "head" }, this.title, free), this.kept);
+    plot.box.append(this.floating);
+  }
+
+  sorted(index) {
+    const known = this.values(index).filter(({ value }) => Number.isFinite(value));
+    return known.sort((a, b) => b.value - a.value || (a.name < b.name ? -1 : 1));
+  }
+
+  update() {
+    this.float();
+    this.keep();
+  }
+
+  float() {
+    const { plot } = this;
+    const here = plot.pointer !== null && plot.pointer !== undefined;
+    const index = here && !plot.drag && plot.cursor.round !== null ? plot.index() : -1;
+    const all = index >= 0 ? this.sorted(index) : [];
+    this.floating.hidden = all.length === 0;
+    if (!all.length) return;
+    // As many as fit, around the one nearest to the pointer.
+    const room = Math.max(3, Math.floor((plot.height - 20) / ROW) - 1);
+    const near = Math.max(0, all.findIndex((one) => one.near));
+    const from = Math.max(0, Math.min(near - Math.floor(room / 2), all.length - room));
+    const some = all.slice(from, from + room);
+    const rows = some.map(item);
+    if (all.length > some.length) rows.push(el("li", { class: "faint" }, `${all.length - some.length} more: click to see all`));
+    this.floating.replaceChildren(...rows);
+    const x = plot.x(plot.middle(index));
+    const left = x > plot.width / 2;
+    this.floating.style.left = left ? "auto" : `${x + 14}px`;
+    this.floating.style.right = left ? `${plot.width - x + 14}px` : "auto";
+  }
+
+  keep() {
+    const { plot } = this;
+    const { pinned } = plot.cursor;
+    const index = pinned === null || !plot.first.length ? -1 : plot.placeOf(pinned);
+    const all = index >= 0 ? this.sorted(index) : [];
+    this.pinned.hidden = all.length === 0;
+    if (!all.length) return;
+    const wanted = JSON.stringify([plot.rounds(index), all.map(({ name, shown, look }) => [name, shown, look && look.colour])]);
+    if (this.kept.dataset.wanted === wanted) return;
+    this.kept.dataset.wanted = wanted;
+    const words = plot.rounds(index);
+    this.title.textContent = `${words[0].toUpperCase()}${words.slice(1)}, pinned`;
+    this.kept.setAttribute("aria-label", this.title.textContent);
+    this.kept.replaceChildren(...all.map(item));
+  }
+}
+

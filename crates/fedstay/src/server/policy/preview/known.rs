@@ -1,0 +1,91 @@
+//! What `preview` remembers between rounds.
+
+use super::rewind::Rewind;
+use crate::memory::inside::{is_default, pairs};
+use crate::server::Personal;
+use crate::{AgentId, Report, Vector, linalg};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What a preview remembers.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct PreviewMemory {
+    /// The slack while landing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) delta: Option<f64>,
+    /// The rounds the run has at most, where somebody has said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) rounds: Option<u32>,
+    /// The length of the path that the server's weights have taken.
+    pub(super) travelled: f64,
+    /// What is known about every agent that has been heard and is still in.
+    #[serde(with = "pairs")]
+    pub(super) agents: BTreeMap<AgentId, Known>,
+    /// What some agents are shown, by id.
+    pub(super) personal: Vec<(AgentId, Personal)>,
+    /// What agents are shown that have not been heard yet: the first weights of all. It is kept only
+    /// while there are such agents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) first: Option<Personal>,
+}
+
+impl PreviewMemory {
+    /// What an agent is shown, if not simply the server's weights.
+    pub(super) fn personal_of(&self, agent: AgentId) -> Option<&Personal> {
+        match self.personal.binary_search_by_key(&agent, |(agent, _)| *agent) {
+            Ok(place) => Some(&self.personal[place].1),
+            Err(_) => self.first.as_ref(),
+        }
+    }
+}
+
+/// What the server knows about an agent from its last report.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Known {
+    pub(super) epsilon: f64,
+    /// Its loss at the server's weights, predicted; a lower bound if it is convex.
+    pub(super) at_server: f64,
+    /// Its loss at what it is shown, predicted likewise.
+    pub(super) promised: f64,
+    /// The length of its slope.
+    pub(super) norm: f64,
+    /// How far below their prediction its losses have been lately.
+    pub(super) missed: f64,
+    /// How far above its lowest floor it is kept, for the pace.
+    pub(super) height: f64,
+    /// For how many rounds in a row it has been shown the same.
+    pub(super) stood: u32,
+    /// Whether that is because the nearest preview was farther away than the cap allows.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) capped: bool,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) rewind: Rewind,
+}
+
+/// The gradient of an agent's loss at what it received, as far as it is known: a multiple of what it
+/// reported.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Slope<'a> {
+    pub(super) vector: Vector<'a>,
+    pub(super) times: f64,
+}
+
+impl<'a> Slope<'a> {
+    /// The slope of an agent whose previews are made by cut, or of one made by rewind about which
+    /// this is known.
+    pub(super) fn new(report: &Report<'a>, rewind: Option<&Rewind>) -> Self {
+        match rewind {
+            None => Self { vector: report.slope(), times: 1.0 },
+            Some(rewind) => Self { vector: report.direction, times: rewind.ratio() },
+        }
+    }
+
+    /// The change that it predicts for a move.
+    pub(super) fn along(&self, way: &[f64]) -> f64 {
+        self.times * linalg::dot(self.vector, Vector::F64(way))
+    }
+
+    pub(super) fn norm(&self) -> f64 {
+        self.times * linalg::norm(self.vector)
+    }
+}

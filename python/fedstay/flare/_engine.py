@@ -1,0 +1,255 @@
+"""What the core's loop asks for: a round gathered from FLARE's sites, with patience."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from nvflare.app_common.abstract.fl_model import FLModel, ParamsType
+from nvflare.app_common.app_constant import AppConstants
+
+from .._core import Error
+from ..engine import Assessed, Gathered, Member
+from ._door import reason
+from ._exchange import Courier
+from ._layout import KEY, Layout
+from ._replies import Answers, Reader
+from ._roll import Roll
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How many reports a round needs, and what is done without them."""
+
+    min_agents: int
+    on_few: Literal["wait", "stop"]
+    wait: float
+    tries: int
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """When sites evaluate the model, and which."""
+
+    every: int
+    at_end: bool
+    leavers: bool
+
+
+class Engine:
+    """The engine behind FLARE: one task per round, or several where sites get weights of their own."""
+
+    #: Every site can be sent weights of its own.
+    personal = True
+
+    def __init__(
+        self,
+        courier: Courier,
+        layout: Layout,
+        roll: Roll,
+        reader: Reader,
+        patience: Patience,
+        evaluation: Evaluation,
+        rounds: int,
+        needs: str,
+    ) -> None:
+        self.courier, self.layout, self.roll, self.reader = courier, layout, roll, reader
+        self.patience, self.evaluation, self.rounds = patience, evaluation, rounds
+        #: The rule's name, for the reason why a report without a loss is of no use.
+        self.needs = needs
+        self.round = 0
+
+    def agents(self) -> list[Member]:
+        """Every agent that ever told a target loss; that of the others is not known."""
+        return [
+            Member(m.id, m.epsilon, m.name) for m in self.roll.everybody() if m.epsilon is not None
+        ]
+
+    def gather(
+        self,
+        *,
+        round: int,
+        weights: NDArray[np.float64],
+        step_size: float,
+        exact: bool,
+        personal: Mapping[int, NDArray[np.float64]] | None = None,
+    ) -> Gathered:
+        """Asks until enough agents have answered, or patience is over."""
+        roll, patience = self.roll, self.patience
+        self.round = round
+        answers = Answers()
+        for attempt in range(patience.tries + 1):
+            self._ask(weights, personal or {}, exact, answers)
+            # Nobody is left only if everybody said so; an agent that is silent may come back.
+            nobody = not roll.still_in() and bool(roll.members)
+            if len(answers.reports) >= patience.min_agents or nobody:
+                break
+            got = (
+                f"{len(answers.reports)} of at least {patience.min_agents} agents reported in round "
+                f"{round}"
+            )
+            hopeless = bool(roll.members) and len(roll.still_in()) < patience.min_agents
+            if patience.on_few == "stop" or hopeless:
+                self.courier.log(f"{got}{answers.reasons()}; the run ends here", warn=True)
+                goodbyes = sorted(answers.goodbyes)
+                return Gathered([], goodbyes, faults=self._close(answers), too_few=True)
+            if attempt == patience.tries:
+                raise Error(
+                    f"{got}, after {attempt} more tries{answers.reasons()}. Submit the same job again, "
+                    "with the same `out`, to continue with this round"
+                )
+            self.courier.log(f"{got}{answers.reasons()}; waiting {patience.wait:g} s", warn=True)
+            time.sleep(patience.wait)
+        faults = self._close(answers)
+        reports = [answers.reports[agent] for agent in sorted(answers.reports)]
+        assessment = self._assessment(weights)
+        return Gathered(reports, sorted(answers.goodbyes), [], faults, assessment)
+
+    def _ask(
+        self,
+        weights: NDArray[np.float64],
+        personal: Mapping[int, NDArray[np.float64]],
+        exact: bool,
+        answers: Answers,
+    ) -> None:
+        """One exchange with everybody who has not answered yet."""
+        roll, connected = self.roll, self.courier.connected()
+        roll.welcome(connected)
+        asked = [m for m in roll.to_ask(self.round, connected) if not answers.heard(m)]
+        for member in roll.missing(connected):
+            answers.faults.setdefault(member.name, "not connected")
+        shared = self._message("train", weights)
+        messages = {
+            m.name: self._message("train", personal[m.id]) if m.id in personal else shared
+            for m in asked
+        }
+        enough = max(self.patience.min_agents - len(answers.reports), 1)
+        told, failed = self.courier.exchange(AppConstants.TASK_TRAIN, messages, enough)
+        for member in asked:
+            if member.name in told:
+                sent = personal.get(member.id, weights)
+                self.reader.hear(member, told[member.name], sent, self.round, answers)
+            else:
+                answers.faults[member.name] = failed[member.name]
+        if exact:
+            for member in asked:
+                made = answers.reports.get(member.id)
+                if made is not None and made.loss is None:
+                    answers.drop(member, f"it keeps its loss, which {self.needs} needs")
+        self.reader.drop_garbage(weights, answers)
+        for member in asked:
+            if member.id in answers.goodbyes:
+                self.courier.log(f"round {self.round}: agent {member.name} leaves")
+            if answers.heard(member) and roll.answered(member):
+                self.courier.log(f"round {self.round}: agent {member.name} is back")
+
+    def _message(self, task: str, weights: NDArray[np.float64]) -> FLModel:
+        """What a site receives: the model, and what it decides with."""
+        said: dict[str, Any] = {
+            "task": task,
+            "round": self.round,
+            "step_size": self.reader.step_size,
+        }
+        if self.reader.epsilon is not None:
+            said["epsilon"] = self.reader.epsilon
+        return FLModel(
+            params_type=ParamsType.FULL,
+            params=self.layout.pack(weights),
+            # FLARE counts rounds from 0.
+            current_round=max(self.round - 1, 0),
+            total_rounds=self.rounds,
+            meta={KEY: said},
+        )
+
+    def _close(self, answers: Answers) -> list[tuple[int, str]]:
+        """Counts the silent rounds of agents that gave no usable answer."""
+        faults = []
+        for name, why in sorted(answers.faults.items()):
+            member = self.roll.members[name]
+            if answers.heard(member) or member.left is not None:
+                continue
+            if self.roll.failed(member, self.round):
+                why += f"; set aside after {member.silent} silent rounds"
+            self.courier.log(f"round {self.round}: agent {name} is skipped: {why}", warn=True)
+            faults.append((member.id, why))
+        return sorted(faults)
+
+    def _evaluate(self, weights: NDArray[np.float64]) -> dict[int, tuple[float, float | None]]:
+        """Loss and accuracy by agent. What cannot be used is ignored and logged."""
+        connected = set(self.courier.connected())
+        members = self.roll.everybody() if self.evaluation.leavers else self.roll.still_in()
+        asked = [m for m in members if m.aside is None and m.name in connected]
+        message = self._message("evaluate", weights)
+        messages = {member.name: message for member in asked}
+        told, failed = self.courier.exchange(AppConstants.TASK_VALIDATION, messages, None)
+        found = {}
+        for member in asked:
+            try:
+                if member.name not in told:
+                    raise Error(failed[member.name])
+                found[member.id] = self.reader.evaluation(told[member.name])
+            # As for a report: it can only lose its own place.
+            except Exception as error:  # noqa: BLE001
+                self.courier.log(
+                    f"agent {member.name} did not evaluate: {reason(error)}", warn=True
+                )
+        return found
+
+    def _assessment(self, weights: NDArray[np.float64]) -> list[Assessed] | None:
+        """How good the model is for everybody in the header, if all of them can be asked."""
+        every = self.evaluation.every
+        if not every or (self.round != 1 and self.round % every):
+            return None
+        told = self._evaluate(weights)
+        ids = [member.id for member in self.agents()]
+        if any(agent not in told for agent in ids):
+            return None
+        # A column of accuracies is everybody's or nobody's.
+        full = all(told[agent][1] is not None for agent in ids)
+        return [Assessed(agent, told[agent][0], told[agent][1] if full else None) for agent in ids]
+
+    def assess(self, weights: NDArray[np.float64]) -> list[Assessed]:
+        """How good the delivered model is, where agents can be asked; else what they last reported."""
+        told = self._evaluate(weights) if self.evaluation.at_end else {}
+        assessed = []
+        for member in self.roll.everybody():
+            if member.epsilon is None:
+                continue
+            if member.id in told:
+                assessed.append(Assessed(member.id, *told[member.id]))
+            else:
+                # Content from the start, it never reported a loss: it is at most its target loss.
+                loss = member.loss if member.loss is not None else member.epsilon
+                as_of = member.loss_round or member.left or 0
+                assessed.append(Assessed(member.id, loss, as_of=as_of))
+        return assessed
+
+    def dropped(self, agent: int, why: str) -> None:
+        """The core could not step with this agent's report, and stepped without it."""
+        for member in self.roll.everybody():
+            if member.id == agent:
+                self.courier.log(
+                    f"round {self.round}: agent {member.name} is skipped: {why}", warn=True
+                )
+                self.roll.failed(member, self.round)
+
+    def save(self) -> str:
+        """What a restart needs, for the checkpoint."""
+        # Everything kept can be written as JSON; if that were ever untrue, it must fail here.
+        return json.dumps({"round": self.round, **self.roll.memory()}, allow_nan=False)
+
+    def restore(self, saved: str) -> None:
+        """Takes up what `save` gave."""
+        state = json.loads(saved)
+        if not isinstance(state, dict) or not {"round", "members"} <= set(state):
+            raise Error(
+                "the checkpoint does not say who takes part, so this run cannot be resumed; start it "
+                "again in another folder"
+            )
+        self.round = state["round"]
+        self.roll.recall(state)

@@ -1,0 +1,270 @@
+"""A site's side: decide, then report or say goodbye. For scripts that use FLARE's client API."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from nvflare.app_common.abstract.fl_model import FLModel, MetaKey, ParamsType
+
+from .. import _core
+from .._core import Error
+from ..simulation import descended
+from ._door import reason
+from ._layout import GRADIENT, KEY, Layout
+
+
+class Site:
+    """One agent, over all rounds of a job: it remembers what its behaviour has to.
+
+    epsilon : float, optional
+        The loss at which it leaves; what the server proposes, if not given.
+    behaviour : str or dict, optional
+        How it decides ("threshold" if not given), as in TOML.
+    memory : path, optional
+        A file that keeps what it remembers, so that a job that is submitted again continues with it.
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float | None = None,
+        behaviour: Any = None,
+        memory: str | Path | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.behaviour = behaviour
+        self._file = Path(memory) if memory is not None else None
+        self._round = 0
+        #: What the behaviour remembered before the round that it answered last.
+        self._before: str | None = None
+        self._now: str | None = None
+        self._left: int | None = None
+        self._told: Callable[[float], float] = float
+        if self._file is not None and self._file.exists():
+            self._recall(json.loads(self._file.read_text()))
+
+    # -- deciding ---------------------------------------------------------------------------------
+
+    def leaves(
+        self,
+        model: FLModel,
+        loss: float,
+        *,
+        descended: Callable[[int, float], float] | None = None,
+    ) -> bool:
+        """Whether the agent leaves for good, given its loss at the weights it received.
+
+        A round that is asked about again, because an answer was lost or the server was restarted, is
+        decided again from what was remembered before it. `descended(steps, rate)` gives the loss after
+        private steps, for behaviours that look ahead.
+        """
+        said = self._sent(model)
+        round = int(said["round"])
+        if self._left is not None and self._left < round:
+            return True
+        participant = _core.Participant(0, self._target(said), self.behaviour)
+        if participant.comes_back or participant.repeats:
+            raise Error(
+                f"`{participant.behaviour}` is for simulations: on FLARE an agent that left is not "
+                "asked again, and nobody repeats a report"
+            )
+        if round > self._round:
+            self._before = self._now
+        elif round < self._round:
+            self._before = None  # Another run has begun.
+        if self._before is not None:
+            participant.restore(self._before)
+        answer = participant.answer(
+            loss=float(loss),
+            round=round,
+            step_size=float(said["step_size"]),
+            descended=descended,
+        )
+        self._round, self._now, self._told = round, participant.save(), participant.told
+        self._left = round if answer == "leaves" else None
+        self._keep()
+        return answer == "leaves"
+
+    # -- answering --------------------------------------------------------------------------------
+
+    def goodbye(self, model: FLModel) -> FLModel:
+        """The answer of an agent that leaves. It says that, and its target loss, and nothing else."""
+        said = {"leaves": True, "epsilon": self._target(self._sent(model))}
+        return _words(model, said, {"left": 1.0})
+
+    def report(
+        self,
+        model: FLModel,
+        *,
+        loss: float,
+        gradient: Mapping[str, Any] | None = None,
+        weights: Mapping[str, Any] | None = None,
+        reach: float | None = None,
+        samples: int = 1,
+    ) -> FLModel:
+        """The answer of an agent that stays: its `gradient` at the weights it received, or the
+        `weights` that it trained, or both.
+
+        reach : the sum of the local step sizes; the server's step size unless given.
+        """
+        if gradient is None and weights is None:
+            raise Error("a report has a `gradient`, or the `weights` that were trained, or both")
+        said: dict[str, Any] = {
+            "kind": "direction" if weights is None else "weights",
+            "loss": float(self._told(float(loss))),
+            "epsilon": self._target(self._sent(model)),
+            "samples": int(samples),
+        }
+        if reach is not None:
+            said["reach"] = float(reach)
+        arrays = dict(weights) if weights is not None else {}
+        if gradient is not None:
+            slopes = _complete(gradient, model.params)
+            said["gradient"] = weights is not None
+            mark = GRADIENT if weights is not None else ""
+            arrays |= {f"{mark}{name}": slope for name, slope in slopes.items()}
+        return FLModel(
+            # What is a difference already, FLARE sends as it is.
+            params_type=ParamsType.DIFF if weights is None else ParamsType.FULL,
+            params={name: _like(array, model.params) for name, array in arrays.items()},
+            metrics={"loss": said["loss"]},
+            current_round=model.current_round,
+            meta={KEY: said},
+        )
+
+    def evaluation(self, model: FLModel, *, loss: float, accuracy: float | None = None) -> FLModel:
+        """The answer to the task "evaluate"."""
+        said: dict[str, Any] = {"kind": "evaluation", "loss": float(loss)}
+        if accuracy is not None:
+            said["accuracy"] = float(accuracy)
+        return _words(model, said, {k: v for k, v in said.items() if k != "kind"})
+
+    def fault(self, model: FLModel, error: Exception) -> FLModel:
+        """The answer of an agent that cannot answer: the server skips it in this round and asks again
+        in the next."""
+        return _words(model, {"fault": reason(error)}, {"fault": 1.0})
+
+    @staticmethod
+    def evaluates(model: FLModel) -> bool:
+        """Whether the server asks how good the model is, and nothing else."""
+        return bool(Site._sent(model).get("task") == "evaluate")
+
+    def answer(self, model: FLModel, agent: Any) -> FLModel:
+        """The whole answer of anything with `loss_and_grad(weights)`, as `fedstay.simulate` takes it:
+        one vector in, the loss and one vector out. If it also has `work(weights, seed=…)`, which
+        returns the weights that it trained, it reports those beside its gradient."""
+        received = {name: _numpy(array) for name, array in model.params.items()}
+        layout = Layout(received)
+        weights = layout.unpack(received)
+        if self.evaluates(model):
+            ask = getattr(agent, "loss", None)
+            loss = ask(weights) if callable(ask) else agent.loss_and_grad(weights)[0]
+            accuracy = getattr(agent, "accuracy", None)
+            share = float(accuracy(weights)) if callable(accuracy) else None
+            return self.evaluation(model, loss=float(loss), accuracy=share)
+        value, slope = agent.loss_and_grad(weights)
+        if self.leaves(
+            model,
+            float(value),
+            descended=lambda steps, rate: descended(agent, weights, steps, rate),
+        ):
+            return self.goodbye(model)
+        flat: NDArray[Any] = np.asarray(slope).reshape(-1)
+        if flat.size != layout.length:
+            raise Error(
+                f"its gradient has {flat.size} numbers where the model has {layout.length} weights"
+            )
+        work = getattr(agent, "work", None)
+        trained = work(weights.copy(), seed=_seed(model)) if callable(work) else None
+        return self.report(
+            model,
+            loss=float(value),
+            gradient=layout.pack(flat),
+            weights=layout.pack(np.asarray(trained).reshape(-1)) if trained is not None else None,
+            samples=int(getattr(agent, "samples", 1)),
+        )
+
+    # -- inside -----------------------------------------------------------------------------------
+
+    @staticmethod
+    def _sent(model: FLModel) -> Mapping[str, Any]:
+        said = model.meta.get(KEY) if model is not None and model.meta else None
+        if not isinstance(said, Mapping):
+            raise Error(
+                f"the server's message has no `{KEY}` in its meta; is fedstay.flare.FedStay the job's "
+                "controller?"
+            )
+        return said
+
+    def _target(self, said: Mapping[str, Any]) -> float:
+        epsilon = self.epsilon if self.epsilon is not None else said.get("epsilon")
+        if epsilon is None:
+            raise Error(
+                "this site has no `epsilon`, the loss at which it leaves; give it one here, or give one "
+                "to the controller for all"
+            )
+        return float(epsilon)
+
+    def _keep(self) -> None:
+        if self._file is None:
+            return
+        state = {
+            "round": self._round,
+            "before": self._before,
+            "now": self._now,
+            "left": self._left,
+        }
+        partial = self._file.with_suffix(".tmp")
+        partial.write_text(json.dumps(state))
+        os.replace(partial, self._file)
+
+    def _recall(self, state: Mapping[str, Any]) -> None:
+        self._round, self._left = int(state["round"]), state["left"]
+        self._before, self._now = state["before"], state["now"]
+
+
+def _words(model: FLModel, said: Mapping[str, Any], metrics: Mapping[str, float]) -> FLModel:
+    """An answer without arrays; FLARE wants metrics instead."""
+    return FLModel(metrics=dict(metrics), current_round=model.current_round, meta={KEY: dict(said)})
+
+
+def _seed(model: FLModel) -> int:
+    """What an agent's own training may draw from: the same for the same site and round."""
+    place = f"{model.meta.get(MetaKey.SITE_NAME, '')}/{model.meta[KEY]['round']}"
+    return int.from_bytes(hashlib.sha256(place.encode()).digest()[:4])
+
+
+def _numpy(array: Any) -> NDArray[Any]:
+    """A NumPy array of what FLARE gave: one already, or a tensor of PyTorch."""
+    if hasattr(array, "detach"):
+        array = array.detach().cpu().numpy()
+    return np.asarray(array)
+
+
+def _complete(gradient: Mapping[str, Any], model: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    """A gradient array for every array of floats of the model; zero for what is not trained."""
+    unknown = [name for name in gradient if name not in model]
+    if unknown:
+        raise Error(f"the gradient has arrays that the model does not have: {unknown[:3]}")
+    slopes = {}
+    for name, array in model.items():
+        own = _numpy(array)
+        if own.dtype.kind == "f":
+            slopes[name] = _numpy(gradient[name]) if name in gradient else np.zeros_like(own)
+    return slopes
+
+
+def _like(array: Any, model: Mapping[str, Any]) -> Any:
+    """An array of the kind that the script was given: FLARE drops others without a word."""
+    if any(hasattr(own, "detach") for own in model.values()) and not hasattr(array, "detach"):
+        import torch
+
+        return torch.from_numpy(np.ascontiguousarray(array))
+    return array

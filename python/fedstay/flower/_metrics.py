@@ -1,0 +1,92 @@
+"""Numbers that clients send along: kept for every client, and averaged as Flower's strategies do."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from flwr.app import RecordDict
+
+#: By which number means are weighted, where everybody sends it.
+WEIGHT = "num-examples"
+#: The most numbers that a client may send along, and the most characters of their names.
+MOST, LONGEST = 256, 128
+#: The file of a run's folder that has every client's numbers.
+FILE = "client-metrics.jsonl"
+
+
+def scalars(content: RecordDict) -> dict[str, float]:
+    """The finite numbers in a reply's metrics, by name."""
+    found: dict[str, float] = {}
+    for record in content.metric_records.values():
+        for key, value in record.items():
+            if not isinstance(value, (int, float)) or isinstance(value, bool):
+                continue
+            fits = len(found) < MOST and len(key) <= LONGEST and key.isprintable()
+            if fits and abs(value) < 1e100:
+                found[key] = float(value)
+    return found
+
+
+def mean(told: Mapping[str, Mapping[str, float]]) -> tuple[dict[str, float], dict[str, list[str]]]:
+    """The means of what clients sent, weighted by the number of samples where all of them say it; and
+    the numbers that some sent and others did not, with who did not."""
+    weights = {name: own.get(WEIGHT, 0.0) for name, own in told.items()}
+    if not all(weight > 0.0 for weight in weights.values()):
+        weights = dict.fromkeys(told, 1.0)
+    total = math.fsum(weights.values())
+    means: dict[str, float] = {}
+    missing: dict[str, list[str]] = {}
+    for key in {key: None for own in told.values() for key in own}:
+        without = [name for name, own in told.items() if key not in own]
+        if without:
+            missing[key] = without
+        elif key != WEIGHT:
+            means[key] = math.fsum(weights[name] * own[key] for name, own in told.items()) / total
+    return means, missing
+
+
+class Kept:
+    """Every client's numbers by round, in memory and in the run's folder."""
+
+    def __init__(self) -> None:
+        #: By kind ("train", "evaluate"), round and name.
+        self.rounds: dict[str, dict[int, dict[str, dict[str, float]]]] = {
+            "train": {},
+            "evaluate": {},
+        }
+        self.path: Path | None = None
+
+    def open(self, folder: Path | None, last: int) -> None:
+        """Takes up what the folder has of the rounds up to `last`; later ones come again."""
+        if folder is None or not folder.exists():
+            return
+        self.path = folder / FILE
+        lines = self.path.read_text().splitlines() if self.path.exists() else []
+        for line in lines:
+            try:
+                told: dict[str, Any] = json.loads(line)
+            except ValueError:
+                continue  # It was cut off while it wrote.
+            if told["round"] <= last:
+                self.rounds[told["kind"]].setdefault(told["round"], told["metrics"])
+        self.path.write_text("".join(self._lines()))
+
+    def _lines(self) -> list[str]:
+        return [
+            json.dumps({"kind": kind, "round": round, "metrics": told}) + "\n"
+            for kind, rounds in self.rounds.items()
+            for round, told in rounds.items()
+        ]
+
+    def add(self, kind: str, round: int, told: dict[str, dict[str, float]]) -> None:
+        """Keeps what clients sent in a round."""
+        if not told:
+            return
+        self.rounds[kind][round] = told
+        if self.path is not None:
+            with self.path.open("a") as file:
+                file.write(json.dumps({"kind": kind, "round": round, "metrics": told}) + "\n")

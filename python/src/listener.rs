@@ -1,0 +1,58 @@
+//! What an engine in Python hears about its own run: every finished round.
+
+use crate::error::{Raised, error};
+use fedstay::{Book, Error, RoundRecord, Vector, linalg};
+use pyo3::prelude::*;
+use std::ops::ControlFlow;
+
+/// A book that tells a Python engine about every round, if it has `closed(line, promised)`, and
+/// collects the `warnings()` that it has at the end.
+pub(crate) struct Listener<'py> {
+    object: Bound<'py, PyAny>,
+    raised: Raised,
+    /// Whether the engine said that the run should end.
+    pub(crate) stopped: bool,
+}
+
+impl<'py> Listener<'py> {
+    pub(crate) fn new(object: Bound<'py, PyAny>, raised: Raised) -> Self {
+        Self { object, raised, stopped: false }
+    }
+
+    /// What the engine has to warn about, once the run is over.
+    pub(crate) fn warnings(&self) -> PyResult<Vec<String>> {
+        match self.object.getattr_opt("warnings")? {
+            Some(warnings) => warnings.call0()?.extract(),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    fn tell(&self, record: &RoundRecord<'_>) -> PyResult<bool> {
+        let Some(closed) = self.object.getattr_opt("closed")? else { return Ok(false) };
+        let line = serde_json::to_string(&record.line).map_err(error)?;
+        // By how much the step changes every agent's loss, to first order, as it reported it.
+        let step = Vector::F64(record.step);
+        let promised: Vec<(u64, f64)> = record
+            .reports
+            .iter()
+            .map(|report| (report.agent.0, linalg::dot(report.slope(), step)))
+            .collect();
+        closed.call1((line, promised))?.is_truthy()
+    }
+}
+
+impl Book for Listener<'_> {
+    fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
+        let asked = self.tell(record).map_err(|why| {
+            let text = why.to_string();
+            self.raised.keep(why);
+            Error::Engine { round: record.line.round, why: text }
+        })?;
+        // A run that ends by itself has its own reason.
+        if asked && record.line.stop.is_none() {
+            self.stopped = true;
+            return Ok(ControlFlow::Break(()));
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+}
