@@ -81,7 +81,9 @@ fn the_readmes_table_is_the_best_of_every_rules_step_sizes() {
             percent(|run| run.unseen),
             mean(runs, |run| run.rounds),
         );
-        let line = readme.lines().find(|line| line.contains(&format!("`{label}`")) && line.starts_with('|'));
+        let line = readme
+            .lines()
+            .find(|line| line.contains(&format!("`{label}`")) && line.starts_with('|'));
         let line = line.unwrap_or_else(|| panic!("the README has no row for {label}: {row}"));
         assert!(line.ends_with(&row), "{label}: the README says {line}, the runs {row}");
     }
