@@ -1,7 +1,7 @@
 //! Ctrl-C: says how to continue, then ends the program as the signal would have.
 
 use fedstay::{Book, Error, RoundRecord};
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -34,7 +34,8 @@ impl Interrupt {
                 round => format!("stopped after round {round}"),
             };
             // The line may hold a progress bar.
-            let _ = write!(std::io::stderr(), "\r\u{1b}[2K{when}; {hint}\n");
+            let clear = if std::io::stderr().is_terminal() { "\r\u{1b}[2K" } else { "" };
+            let _ = writeln!(std::io::stderr(), "{clear}{when}; {hint}");
             std::process::exit(INTERRUPTED);
         });
         Self { round }

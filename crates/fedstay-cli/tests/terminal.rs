@@ -156,8 +156,8 @@ fn colours_are_asked_for_and_never_in_a_pipe() {
     assert!(!ok(folder.path(), &[&run[..], &["a"]].concat()).contains(escape));
     let coloured = ok(folder.path(), &[&run[..], &["b", "--color", "always"]].concat());
     assert!(coloured.contains("\u{1b}[33munsatisfied\u{1b}[0m"), "{coloured}");
-    let refused = command(folder.path(), &["run", "--color=always", "--set", "sed=1"]);
-    let refused = { refused }.output().unwrap();
+    let sed = ["run", "--color=always", "--set", "sed=1"];
+    let refused = command(folder.path(), &sed).output().unwrap();
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(said.contains("\u{1b}[1;31merror:\u{1b}[0m"), "{said}");
 }

@@ -5,6 +5,7 @@ use crate::terminal::Screen;
 use anyhow::Result;
 use fedstay_sim::experiment::{DEFAULT, Experiment, default_under, read_table, set_keys, starter};
 use fedstay_sim::run::write_whole;
+use fedstay_sim::text::one_line;
 use serde_json::Value as Json;
 use std::path::{Path, PathBuf};
 use toml::Value;
@@ -55,7 +56,7 @@ impl New {
         let mut table = read_table(&default_under(&toml::to_string(&table)?, &set)?)?;
         set_keys(&mut table, &set)?;
         Experiment::from_table(table.clone())?;
-        let text = format!("{}{}", head(&self.file.display().to_string()), starter(&table)?);
+        let text = format!("{}{}", head(&one_line(&file.to_string())), starter(&table)?);
         write_whole(&self.file, text.as_bytes())?;
         screen.written(&self.file)?;
         write_schema(&self.file, EXPERIMENT_SCHEMA, &Experiment::schema(), screen)?;

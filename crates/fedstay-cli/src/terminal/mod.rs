@@ -1,7 +1,7 @@
 //! The terminal: how wide it is, whether it shows colours, and how much it wants to hear.
 //!
-//! Everything that a command prints for a person goes through a [`Screen`], so that nothing is wider
-//! than the terminal. What is printed for programs (`--json`, `fedstay step`) does not.
+//! What a command prints for a person goes through a [`Screen`], so that nothing is wider than the
+//! terminal. What is printed for programs (`--json`, `fedstay step`) is left as it is.
 
 mod options;
 mod table;

@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn columns_go_in_the_order_in_which_they_can_be_spared() {
-        let whole = "rule             stopped      left   loss\n";
+        let whole = "rule              stopped      left   loss\n";
         assert!(screen(None).table(&table()).starts_with(whole));
         assert!(screen(44).table(&table()).starts_with(whole));
         let some = "rule            left   loss\n----------  --------  -----\n\

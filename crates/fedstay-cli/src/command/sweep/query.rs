@@ -31,9 +31,11 @@ pub(super) struct Query {
     /// The settings that tell rows apart; by default, every axis but the seed
     #[arg(long, value_delimiter = ',', value_name = "KEYS")]
     by: Vec<String>,
-    /// The results to show
+    /// The results to show; by default the mean and the worst accuracy, the population's, and how
+    /// many left
     #[arg(
         long,
+        hide_default_value = true,
         value_delimiter = ',',
         value_name = "RESULTS",
         default_value = "accuracy.mean,accuracy.min,population.accuracy,left"

@@ -121,6 +121,10 @@ mod tests {
                 assert!(toml::from_str::<Table>(line).is_ok(), "{line}");
             }
         }
-        assert!(text.lines().all(|line| line.chars().count() <= 110), "{text}");
+        // A value may be long; what is said about a key is wrapped.
+        let comments = text.lines().filter(|line| line.starts_with('#') && !line.contains(" = "));
+        for comment in comments {
+            assert!(comment.chars().count() <= COLUMNS, "{comment}");
+        }
     }
 }
