@@ -290,24 +290,19 @@ impl Library {
         let run = lock(&run);
         let mut told = detail(&listing, &run);
         if run.status() == Status::Silent {
-            told["resume"] = json!(run.resume(&self.typed(&listing.name)));
+            told["resume"] = json!(run.resume(&self.typed(run.place())));
         }
         Some(told)
     }
 
     /// The folder of a run as somebody who types in the same place would name it.
-    fn typed(&self, name: &str) -> PathBuf {
-        let under = |(root, given): (&PathBuf, &PathBuf)| {
-            let last = root.file_name()?.to_string_lossy();
-            match self.roots.len() {
-                1 if name == last => Some(given.clone()),
-                1 => Some(given.join(name)),
-                _ if name == last => Some(given.clone()),
-                _ => name.strip_prefix(&*last)?.strip_prefix('/').map(|inner| given.join(inner)),
-            }
-        };
-        let found = self.roots.iter().zip(&self.given).find_map(under);
-        found.unwrap_or_else(|| name.into())
+    fn typed(&self, place: &Place) -> PathBuf {
+        let root = self.roots.iter().position(|root| *root == place.root);
+        let given = root.map_or(&place.root, |root| &self.given[root]);
+        match place.folder.strip_prefix(&place.root) {
+            Ok(inner) if !inner.as_os_str().is_empty() => given.join(inner),
+            _ => given.clone(),
+        }
     }
 
     /// The series of a run for a page that has part of it.

@@ -80,6 +80,10 @@ impl Run {
         self.status
     }
 
+    pub(crate) fn place(&self) -> &Place {
+        &self.place
+    }
+
     /// The times of its files.
     pub(crate) fn times(&self, asked: u32) -> Option<Times> {
         let round = self.history.as_ref()?.rounds.last().copied().unwrap_or(0);

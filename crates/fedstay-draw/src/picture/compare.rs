@@ -172,7 +172,7 @@ fn departures(run: &Compared, curve: &[Point], style: Style) -> Option<Points> {
     };
     let points: Vec<Point> = rounds.iter().take(60).filter_map(at).collect();
     let crosses = Points::new("an agent leaves", points, Marker::Cross, style.colour.darker(0.25));
-    (!crosses.points.is_empty()).then(|| Points { size: 4.5, ..crosses })
+    (!crosses.points.is_empty()).then_some(Points { size: 4.5, ..crosses })
 }
 
 fn ends(compared: &[Compared]) -> Panel {
