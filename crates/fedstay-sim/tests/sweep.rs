@@ -54,7 +54,8 @@ proptest! {
     fn shared_prefixes_are_bit_identical_to_independent_runs(
         seed in 0u64..1000,
         rule in prop::sample::select(vec![
-            "fedavg", "minibatch-sgd", "q-fedavg", "afl", "fedmgda-plus", "fedfv", "pcgrad",
+            "fedavg", "minibatch-sgd", "q-fedavg", "afl", "fedmgda-plus", "fedfv", "pcgrad", "mifa",
+            "uniform", "fedce",
         ]),
         server in prop::sample::select(vec![
             "sgd", "momentum", "adagrad", "adam", "yogi",
@@ -235,7 +236,7 @@ fn the_results_number_goes_with_what_is_computed() {
         outcomes.extend(["observation-3", "huber"].map(|problem| outcome(rule, problem)));
     }
     let expected = [
-        "results 2",
+        "results 3",
         "fedavg on observation-3: 2 left, 48 rounds, 0.550000",
         "fedavg on huber: 0 left, 200 rounds, 0.332663",
         "ada-gd on observation-3: 0 left, 50 rounds, 0.275000",

@@ -23,6 +23,7 @@ mod rule;
 mod schema;
 mod server;
 mod training;
+mod worth;
 
 pub use allowed::Allowed;
 pub(crate) use check::training_key;
@@ -38,13 +39,14 @@ use toml::{Table, Value};
 pub(super) const PROBLEM: &str = "problem";
 
 /// Every section, in the order in which they are listed.
-pub static SECTIONS: [&Section; 12] = [
+pub static SECTIONS: [&Section; 13] = [
     &experiment::SECTION,
     &rule::SECTION,
     &server::SECTION,
     &policy::SECTION,
     &behaviour::SECTION,
     &privacy::SECTION,
+    &worth::SECTION,
     &problem::SECTION,
     &training::SECTION,
     &data::SECTION,

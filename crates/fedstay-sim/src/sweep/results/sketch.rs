@@ -71,6 +71,7 @@ fn lines(summary: &Summary, points: &[Point]) -> Vec<RoundLine> {
             missed: None,
             shown: Vec::new(),
             assessment: points.get(&round).map(|point| measured(point)),
+            worth: None,
             weights: None,
         }
     };
