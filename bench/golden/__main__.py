@@ -101,6 +101,9 @@ def forgotten(binary: Path) -> list[str]:
         key = {"policies": "policy", "data": "data"}.get(what, what.removesuffix("s")) + ".kind"
         names = {entry["name"] for entry in listed[what]}
         missing += [f"{key} = {name}" for name in sorted(names - used.get(key, set()))]
+    optimisers = {entry["name"] for entry in listed["optimisers"]}
+    unused = optimisers - used.get("server.optimiser", set())
+    missing += [f"server.optimiser = {name}" for name in sorted(unused)]
     keys = {entry["name"] for entry in listed["keys"]}
     base = {"seed", "rounds", "step_size", "eval_every"}
     return missing + sorted(keys - used.keys() - base - NEED_NO_CASE)

@@ -88,6 +88,20 @@ RULES = {
     "fedfv tau": {"rule.alpha": 0.3, "rule.tau": 3},
     "pcgrad": {},
     "pcgrad seed": {"rule.seed": 5},
+    "mifa": {},
+    "uniform": {},
+    "uniform polyak": {"rule.nu": "polyak", "rule.level": 0.1},
+    "fedce": {},
+    "fedce gradient": {"rule.mode": "gradient"},
+}
+
+#: Every server optimiser.
+OPTIMISERS = {
+    "sgd": {"server.lr": 0.5},
+    "momentum": {"server.beta1": 0.5},
+    "adagrad": {"server.lr": 0.05},
+    "adam": {"server.beta2": 0.9},
+    "yogi": {"server.tau": 0.01},
 }
 
 #: Every behaviour, quick enough to be seen within thirty rounds.
@@ -207,6 +221,14 @@ def runs() -> list[Case]:
             cases.append(run(f"policy around {rule}: {name}", DIGITS, settings))
         settings = {"policy.kind": name, "problem.kind": "observation-3", **more}
         cases.append(run(f"policy on observation-3: {name}", PROBLEM, settings))
+    for name, more in OPTIMISERS.items():
+        for rule, policy in (("fedavg", "none"), ("fedavg", "guard"), ("ada-gd", "none")):
+            settings = {"rule.kind": rule, "policy.kind": policy, "server.optimiser": name, **more}
+            cases.append(run(f"optimiser around {rule}, {policy}: {name}", DIGITS, settings))
+    booked = {"worth.methods": ["help", "loo", "gtg", "cgsv", "fedce", "reputation"]}
+    cases.append(run("worth", DIGITS, {**booked, "agents": 4}, varied=True))
+    booked = {"worth.methods": ["help", "shapley"], "problem.kind": "huber"}
+    cases.append(run("worth on huber", PROBLEM, booked))
     for name, more in PROBLEMS.items():
         for rule in ("fedavg", "ada-gd", "retain"):
             settings = {"problem.kind": name, "rule.kind": rule, **more}

@@ -54,7 +54,8 @@ proptest! {
     fn shared_prefixes_are_bit_identical_to_independent_runs(
         seed in 0u64..1000,
         rule in prop::sample::select(vec![
-            "fedavg", "minibatch-sgd", "q-fedavg", "afl", "fedmgda-plus", "fedfv", "pcgrad",
+            "fedavg", "minibatch-sgd", "q-fedavg", "afl", "fedmgda-plus", "fedfv", "pcgrad", "mifa",
+            "uniform", "fedce",
         ]),
         server in prop::sample::select(vec![
             "sgd", "momentum", "adagrad", "adam", "yogi",

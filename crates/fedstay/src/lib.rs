@@ -16,7 +16,7 @@
 //! | [`rule`] | [`Rule`], one file per rule, and the trait [`Aggregator`] for rules of your own |
 //! | `agent` | [`Participant`] (decide, stay or leave, come back), [`behaviour`], [`privacy`] |
 //! | `run` | [`Session`] (the loop, once), [`Engine`], [`Book`], [`record`]s, [`verdict`]s |
-//! | `book` | what every run keeps: the [`ledger`], [`consistency`] |
+//! | `book` | what every run keeps: the [`ledger`], [`consistency`], [`worth`] |
 //! | `theory` | [`problem`]s with exact oracles, [`diagnose`] |
 //! | [`numerics`] | long vectors, small systems, projections, seeds |
 //!
@@ -55,7 +55,7 @@ mod theory;
 pub use agent::behaviour::{self, Behaviour, Choice, Decide, Evidence, Manner, View};
 pub use agent::privacy::{self, Privacy};
 pub use agent::{Answer, Participant, ParticipantState};
-pub use book::{consistency, ledger};
+pub use book::{consistency, ledger, worth};
 pub use error::Error;
 pub use memory::{Memory, packed};
 pub use numerics::{Seed, fingerprint, linalg, projection};
@@ -63,7 +63,7 @@ pub use rule::rules::*;
 pub use rule::{Aggregator, Facts, Losses, Round, Rule};
 pub use run::{
     Abilities, About, AgentAssessment, Assessment, Book, Call, Engine, Gathered, Moment,
-    RoundRecord, Session, SessionState, record, verdict,
+    RoundRecord, Session, SessionState, fairness, record, verdict,
 };
 pub use server::{
     AgentId, Broadcast, Decision, Loss, Optimiser, Personal, Policy, Progress, Report, Reports,

@@ -57,6 +57,13 @@ fn of(agent: &AgentSummary, summary: &Summary) -> String {
         text.push_str(&format!(". It ends with {}", words(&ends)));
         text.push_str(&format!("; alone it would have {}: {}", words(&alone), gain(&ends, &alone)));
     }
+    if let Some(worth) = agent.worth
+        && let (Some(given), Some(got)) = (worth.given, worth.got)
+    {
+        text.push_str(&format!(
+            ". Its directions took {given:.3} off the others' losses, theirs took {got:.3} off its own"
+        ));
+    }
     text.push('.');
     text
 }

@@ -29,6 +29,7 @@ pub use work::{Training, Work};
 use crate::model::Architecture;
 use crate::simulator::DecidesOn;
 use fedstay::problem::Problem;
+use fedstay::worth::Method;
 use fedstay::{Aggregator, Behaviour, Decide, Optimiser, Policy, Privacy, Rule};
 use keys::{check_keys, training_key};
 use serde::{Deserialize, Serialize};
@@ -73,9 +74,27 @@ pub struct Experiment {
     /// What agents do to their reports before they send them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub privacy: Option<Privacy>,
+    /// What is booked about what agents give and get.
+    #[serde(default, skip_serializing_if = "Booked::is_nothing")]
+    pub worth: Booked,
     /// What it works on: a named problem, or training on data.
     #[serde(flatten)]
     pub work: Work,
+}
+
+/// What is booked about what agents give and get.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Booked {
+    /// The ways to say what an agent is worth.
+    pub methods: Vec<Method>,
+}
+
+impl Booked {
+    /// Whether nothing is asked for.
+    pub fn is_nothing(&self) -> bool {
+        self.methods.is_empty()
+    }
 }
 
 impl Experiment {

@@ -5,8 +5,10 @@ use crate::run::{Asked, Driver, Folder, FolderError, Start};
 use crate::simulator::Simulator;
 use crate::simulator::population::Population;
 use fedstay::consistency::Consistency;
+use fedstay::fairness::Fairness;
 use fedstay::problem::Federation;
 use fedstay::record::{Counterfactual, Header, HeaderAgent, Score, Summary};
+use fedstay::worth::{Judge, Worth};
 use fedstay::{
     Abilities, About, AgentId, Assessment, Book, Call, Engine, Error, Gathered, Memory, Privacy,
     RoundRecord, Seed, Server, Session, SessionState,
@@ -84,6 +86,17 @@ impl Trial {
         let convex = experiment.is_convex();
         if experiment.check_reports.unwrap_or(convex) {
             session = session.with_book(Consistency::new(convex));
+        }
+        if !experiment.worth.is_nothing() {
+            let judge: Option<Box<dyn Judge>> = match session.engine_mut() {
+                Agents::Problem(federation) => Some(Box::new(federation.judge())),
+                Agents::Data(simulator) => {
+                    // Whoever is booked for the fall of its loss must tell it.
+                    simulator.set_full_losses(true);
+                    simulator.judge().map(|judge| Box::new(judge) as Box<dyn Judge>)
+                }
+            };
+            session = session.with_book(Worth::new(&experiment.worth.methods, judge)?);
         }
         Ok(Self { experiment, session, alone: None })
     }
@@ -295,6 +308,7 @@ impl Trial {
         for ((agent, ends), own) in summary.agents.iter_mut().zip(scores).zip(own) {
             (agent.ends_with, agent.alone) = (Some(ends), Some(own));
         }
+        summary.fairness = Fairness::of(&summary.agents);
         Ok(())
     }
 }

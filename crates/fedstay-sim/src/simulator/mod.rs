@@ -5,11 +5,13 @@
 //! changes how long a round takes and nothing else.
 
 mod agent;
+mod judge;
 pub mod local_work;
 pub mod population;
 mod unseen;
 
 pub(crate) use agent::reach_of;
+pub use judge::UnseenRows;
 
 use crate::data::{Dataset, Inputs};
 use crate::experiment::bounds::{check_drawn, check_held};

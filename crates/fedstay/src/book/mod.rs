@@ -2,3 +2,4 @@
 
 pub mod consistency;
 pub mod ledger;
+pub mod worth;

@@ -1,6 +1,7 @@
 //! Arithmetic that knows nothing about agents: long vectors, small systems, draws.
 
 mod cholesky;
+pub(crate) mod eigen;
 pub(crate) mod half_space;
 pub mod linalg;
 mod normal;

@@ -2,6 +2,7 @@
 
 mod book;
 mod engine;
+pub mod fairness;
 pub mod record;
 mod session;
 pub mod verdict;

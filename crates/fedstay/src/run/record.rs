@@ -4,10 +4,12 @@
 //! These files are the interface of everything that looks at a run: drawings, the live view,
 //! Python. Every file names its schema; a field may be added under the same schema, never changed.
 
+use super::fairness::Fairness;
 use super::verdict::Verdict;
 use super::{About, Assessment, RoundRecord};
 use crate::book::consistency::Flag;
 use crate::book::ledger::AgentEntry;
+use crate::book::worth::{AgentWorth, WorthLine, WorthSummary};
 use crate::privacy::Budget;
 use crate::rule::{Decision, Doubted, Landing, Miss, Shown};
 use crate::{AgentId, Loss, Reports, StopReason, Vector, linalg};
@@ -170,6 +172,9 @@ pub struct RoundLine {
     /// How good the received weights are for every agent of the header, in rounds that measure it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assessment: Option<AssessmentLine>,
+    /// What the round says about what agents are worth, in runs that ask.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worth: Option<WorthLine>,
     /// The weights the agents received, if they are few.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<Vec<f64>>,
@@ -215,6 +220,7 @@ impl RoundLine {
                 population: assessment.population,
                 over: None,
             }),
+            worth: None,
             weights: None,
         }
     }
@@ -376,6 +382,9 @@ pub struct Summary {
     pub loss: Spread,
     /// Their accuracy over the agents, where that means something.
     pub accuracy: Option<Spread>,
+    /// How the delivered weights' accuracy, or else their loss, is spread over the agents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fairness: Option<Fairness>,
     /// Loss and accuracy on the population, where there is one.
     pub population: Option<Population>,
     /// Whether everybody was brought to their target loss in one broadcast, for rules that try.
@@ -402,6 +411,9 @@ pub struct Summary {
     /// What the reports gave away, where agents add noise to them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub privacy: Option<Budget>,
+    /// Who helped whom, in runs that ask what agents are worth.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worth: Option<WorthSummary>,
     /// Notes on the run, such as how the data were dealt out.
     pub notes: Vec<String>,
     /// Agents whose reports contradicted themselves, by id, in runs that check. What is wrong with
@@ -491,6 +503,9 @@ pub struct AgentSummary {
     /// run had, or, with the key `compare_alone`, in as many as it might have had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alone: Option<Score>,
+    /// What it gave and got, in runs that ask.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worth: Option<AgentWorth>,
     /// In how many of its reports it repeated itself without having worked, where that was asked for.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub idle: u32,

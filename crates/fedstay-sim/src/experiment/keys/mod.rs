@@ -24,6 +24,7 @@ mod schema;
 mod server;
 mod starter;
 mod training;
+mod worth;
 
 pub use allowed::Allowed;
 pub use check::check_section;
@@ -41,13 +42,14 @@ use toml::{Table, Value};
 pub(super) const PROBLEM: &str = "problem";
 
 /// Every section, in the order in which they are listed.
-pub static SECTIONS: [&Section; 12] = [
+pub static SECTIONS: [&Section; 13] = [
     &experiment::SECTION,
     &rule::SECTION,
     &server::SECTION,
     &policy::SECTION,
     &behaviour::SECTION,
     &privacy::SECTION,
+    &worth::SECTION,
     &problem::SECTION,
     &training::SECTION,
     &data::SECTION,

@@ -74,6 +74,7 @@ fn lines(summary: &Summary, points: &[Point]) -> Vec<RoundLine> {
             doubted: Vec::new(),
             least: None,
             assessment: points.get(&round).map(|point| measured(point)),
+            worth: None,
             weights: None,
         }
     };

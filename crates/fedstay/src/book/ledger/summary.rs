@@ -4,6 +4,7 @@
 //! has more to say enters its section afterwards.
 
 use super::{AgentEntry, Ledger};
+use crate::run::fairness::Fairness;
 use crate::run::record::{AgentSummary, Guarantee, Prediction, Spread, Summary, few};
 use crate::run::verdict::Verdict;
 use crate::{About, AgentId, Assessment, Policy, Server, StopReason};
@@ -43,6 +44,7 @@ impl Ledger {
                 entry: self.agent(agent.id).cloned().unwrap_or_default(),
                 ends_with: None,
                 alone: None,
+                worth: None,
                 idle: 0,
             })
             .collect();
@@ -115,6 +117,7 @@ impl Ledger {
             returned: self.returned.clone(),
             loss: Spread::of(agents.iter().map(|agent| agent.loss)).unwrap_or(nothing),
             accuracy: Spread::of(agents.iter().filter_map(|agent| agent.accuracy)),
+            fairness: Fairness::of(&agents),
             population: assessment.population,
             landed: self.landed,
             guarantee: self.kept.filter(|_| server.sees_to_keeping()).map(|kept| {
@@ -130,6 +133,7 @@ impl Ledger {
             prediction: self.prediction(),
             counterfactual: None,
             privacy: None,
+            worth: None,
             notes: about.notes.clone(),
             flagged: self.those(|entry| entry.flags > 0).collect(),
             warnings,

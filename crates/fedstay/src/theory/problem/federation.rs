@@ -2,6 +2,7 @@
 
 use super::{Instance, Oracle};
 use crate::record::{HeaderAgent, Score};
+use crate::worth::Judge;
 use crate::{
     Abilities, AgentAssessment, AgentId, Answer, Assessment, Behaviour, Call, Decide, Engine,
     Error, Evidence, Gathered, Memory, Participant, ParticipantState, Privacy, Report, Reports,
@@ -28,6 +29,16 @@ pub struct Federation {
     dimension: usize,
     nobody_leaves: bool,
     privacy: Option<(Privacy, Seed)>,
+}
+
+/// The mean loss over all agents.
+pub struct MeanLoss(Vec<Arc<dyn Oracle>>);
+
+impl Judge for MeanLoss {
+    fn loss(&mut self, weights: &[f64]) -> Result<f64, Error> {
+        let losses = self.0.iter().map(|oracle| oracle.loss(weights));
+        Ok(losses.sum::<f64>() / self.0.len().max(1) as f64)
+    }
 }
 
 /// What an agent with an oracle finds out.
@@ -106,6 +117,11 @@ impl Federation {
             loss: f64::NAN,
         });
         Ok(Self { members: members.collect(), dimension, nobody_leaves: false, privacy: None })
+    }
+
+    /// A judge of models: the mean loss over all agents, leavers included.
+    pub fn judge(&self) -> MeanLoss {
+        MeanLoss(self.members.iter().map(|member| Arc::clone(&member.oracle)).collect())
     }
 
     /// How good a model every agent makes alone, by `rounds` gradient steps from `start`.

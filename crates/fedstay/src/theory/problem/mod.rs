@@ -17,7 +17,7 @@ mod random;
 mod red_blue;
 mod smoothed_hinge;
 
-pub use federation::Federation;
+pub use federation::{Federation, MeanLoss};
 pub use huber::Huber;
 pub use observation1::Observation1;
 pub use observation2::Observation2;

@@ -1,0 +1,352 @@
+//! Worth: what every agent gives and gets. It reads and never steers.
+//!
+//! | method | asks | needs |
+//! |---|---|---|
+//! | `help` | whose loss fell because of whose direction | exact losses, gradients |
+//! | `loo`, `shapley`, `gtg` | what the validation loss would be without an agent | rows nobody trained on |
+//! | `cgsv`, `fedce`, `reputation` | how an agent's direction lies relative to the others' | nothing more |
+//!
+//! One file per family; `docs/members.md` says what each makes of a duplicate and of a free rider.
+
+mod alike;
+mod coefficients;
+mod game;
+mod help;
+
+pub use game::MOST_FOR_SHAPLEY;
+
+use crate::memory::inside::{is_default, pairs};
+use crate::run::record::Summary;
+use crate::{AgentId, Book, Error, Memory, RoundRecord, Vector, linalg};
+use alike::Alike;
+use game::Game;
+use help::Help;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+/// A way to say what an agent is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// Who helped whom.
+    Help,
+    /// Leave-one-out.
+    Loo,
+    /// The Shapley value of every round.
+    Shapley,
+    /// The same from a sample of orders.
+    Gtg,
+    /// How well its direction agrees with everybody's.
+    Cgsv,
+    /// How much its direction differs from the others'.
+    Fedce,
+    /// How often its direction agreed with the step.
+    Reputation,
+}
+
+impl Method {
+    /// Every method.
+    pub const ALL: [Self; 7] = [
+        Self::Help,
+        Self::Loo,
+        Self::Shapley,
+        Self::Gtg,
+        Self::Cgsv,
+        Self::Fedce,
+        Self::Reputation,
+    ];
+
+    /// Whether it asks for the loss of models that were never sent out.
+    pub fn needs_judge(self) -> bool {
+        matches!(self, Self::Loo | Self::Shapley | Self::Gtg)
+    }
+}
+
+/// Says how good weights are on rows that nobody trains on.
+pub trait Judge {
+    /// The validation loss.
+    fn loss(&mut self, weights: &[f64]) -> Result<f64, Error>;
+}
+
+/// What an agent is worth, by the methods that were asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AgentWorth {
+    /// By how much its directions lowered the others' losses.
+    #[serde(skip_serializing_if = "is_default")]
+    pub given: Option<f64>,
+    /// By how much the others' directions lowered its loss.
+    #[serde(skip_serializing_if = "is_default")]
+    pub got: Option<f64>,
+    /// By how much its own directions lowered its own loss.
+    #[serde(skip_serializing_if = "is_default")]
+    pub own: Option<f64>,
+    /// The part of the fall of its loss that no direction explains.
+    #[serde(skip_serializing_if = "is_default")]
+    pub unexplained: Option<f64>,
+    /// Leave-one-out, summed over the rounds.
+    #[serde(skip_serializing_if = "is_default")]
+    pub loo: Option<f64>,
+    /// Its Shapley values, summed over the rounds.
+    #[serde(skip_serializing_if = "is_default")]
+    pub shapley: Option<f64>,
+    /// The same, estimated.
+    #[serde(skip_serializing_if = "is_default")]
+    pub gtg: Option<f64>,
+    /// The mean cosine with everybody's direction.
+    #[serde(skip_serializing_if = "is_default")]
+    pub cgsv: Option<f64>,
+    /// One minus the mean cosine with what the others did.
+    #[serde(skip_serializing_if = "is_default")]
+    pub fedce: Option<f64>,
+    /// Its reputation, between 0 and 1.
+    #[serde(skip_serializing_if = "is_default")]
+    pub reputation: Option<f64>,
+}
+
+/// Who helped whom, over the whole run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct WorthSummary {
+    /// The methods that were asked for.
+    pub methods: Vec<Method>,
+    /// Who is in the matrix, by id.
+    pub agents: Vec<AgentId>,
+    /// By how much each agent (a row) was helped by each (a column).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub help: Vec<Vec<f64>>,
+    /// Over how many steps each agent's row is booked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<u32>,
+}
+
+/// What a round says about worth. Columns run over `agents`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct WorthLine {
+    /// The agents that reported, by id.
+    pub agents: Vec<AgentId>,
+    /// What each gave to the others with the step before, as far as they judged it in this round.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub given: Vec<f64>,
+    /// What each got from the others by that step.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub got: Vec<f64>,
+    /// Leave-one-out, for this round's step.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub loo: Vec<f64>,
+    /// The Shapley value, for this round's step.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shapley: Vec<f64>,
+    /// The same, estimated.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gtg: Vec<f64>,
+    /// The cosine with everybody's direction.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cgsv: Vec<f64>,
+    /// One minus the cosine with what the others did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fedce: Vec<f64>,
+}
+
+/// The book.
+pub struct Worth {
+    methods: Vec<Method>,
+    judge: Option<Box<dyn Judge>>,
+    kept: Kept,
+    failed: Option<Error>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+struct Kept {
+    help: Help,
+    alike: Alike,
+    #[serde(with = "pairs")]
+    games: BTreeMap<AgentId, Shares>,
+    /// In how many rounds too many agents reported for every group to be judged.
+    crowded: u32,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+struct Shares {
+    loo: f64,
+    shapley: f64,
+    gtg: f64,
+}
+
+impl Worth {
+    /// A book by these methods.
+    ///
+    /// # Errors
+    /// If one of them needs a judge and there is none.
+    pub fn new(methods: &[Method], judge: Option<Box<dyn Judge>>) -> Result<Self, Error> {
+        let mut methods = methods.to_vec();
+        methods.sort_unstable();
+        methods.dedup();
+        if judge.is_none() && methods.iter().any(|method| method.needs_judge()) {
+            let must = "without loo, shapley and gtg where no rows are kept from training";
+            return Err(Error::bad_parameter("worth.methods", format!("{methods:?}"), must));
+        }
+        Ok(Self { methods, judge, kept: Kept::default(), failed: None })
+    }
+
+    fn asks(&self, method: Method) -> bool {
+        self.methods.contains(&method)
+    }
+
+    fn look(&mut self, record: &RoundRecord<'_>) -> Result<WorthLine, Error> {
+        let reports = record.reports.as_slice();
+        let directions: Vec<Vector<'_>> = reports.iter().map(|report| report.direction).collect();
+        let gram = linalg::gram(&directions);
+        let c = coefficients::of(reports, &gram, record.step, record.line.step_size);
+        let agents: Vec<AgentId> = reports.iter().map(|report| report.agent).collect();
+        let mut line = WorthLine { agents, ..WorthLine::default() };
+        if self.asks(Method::Help) {
+            let booked = self.kept.help.look(record, &c);
+            let others = || booked.iter().filter(|(helped, by, _)| helped != by);
+            for own in &line.agents {
+                let given = others().filter(|(_, by, _)| by == own).map(|(_, _, help)| help);
+                line.given.push(given.sum());
+                let got = others().filter(|(helped, _, _)| helped == own).map(|(_, _, help)| help);
+                line.got.push(got.sum());
+            }
+        }
+        let seen = self.kept.alike.look(record, &gram, &c);
+        line.cgsv = if self.asks(Method::Cgsv) { seen.cgsv } else { Vec::new() };
+        line.fedce = if self.asks(Method::Fedce) { seen.fedce } else { Vec::new() };
+        if !reports.is_empty() && record.step.iter().any(|value| *value != 0.0) {
+            self.play(record, &directions, &c, &mut line)?;
+        }
+        Ok(line)
+    }
+
+    /// The methods that ask what groups are worth.
+    fn play(
+        &mut self,
+        record: &RoundRecord<'_>,
+        directions: &[Vector<'_>],
+        c: &[f64],
+        line: &mut WorthLine,
+    ) -> Result<(), Error> {
+        let [loo, shapley, gtg] =
+            [Method::Loo, Method::Shapley, Method::Gtg].map(|method| self.asks(method));
+        let Some(judge) = self.judge.as_mut().filter(|_| loo || shapley || gtg) else {
+            return Ok(());
+        };
+        let before = judge.loss(record.received)?;
+        let all: f64 = c.iter().sum();
+        let mut worth = |group: &[usize]| {
+            let own: f64 = group.iter().map(|member| c[*member]).sum();
+            // Coefficients of both signs may cancel: a group steps by at most as much more as a single
+            // agent would under the mean.
+            let most = c.len() as f64;
+            let times = if own * all > 0.0 { (all / own).min(most) } else { 1.0 };
+            let mut weights = record.received.to_vec();
+            for member in group {
+                linalg::add_scaled(&mut weights, -times * c[*member], directions[*member]);
+            }
+            Ok(before - judge.loss(&weights)?)
+        };
+        let mut game = Game::<Error>::new(c.len(), &mut worth);
+        if loo {
+            line.loo = game.leave_one_out()?;
+        }
+        if gtg {
+            line.gtg = game.guided(record.line.round)?;
+        }
+        if shapley {
+            match game.shapley()? {
+                Some(values) => line.shapley = values,
+                None => self.kept.crowded += 1,
+            }
+        }
+        for (index, agent) in line.agents.iter().enumerate() {
+            let shares = self.kept.games.entry(*agent).or_default();
+            let at = |values: &[f64]| values.get(index).copied().unwrap_or(0.0);
+            shares.loo += at(&line.loo);
+            shares.shapley += at(&line.shapley);
+            shares.gtg += at(&line.gtg);
+        }
+        Ok(())
+    }
+
+    fn of(&self, agent: AgentId) -> AgentWorth {
+        let asked = |method, value: f64| self.asks(method).then_some(value);
+        let (given, got) = self.kept.help.balance(agent);
+        let row = self.kept.help.rows().get(&agent);
+        let own = row.and_then(|row| row.by.get(&agent)).copied().unwrap_or(0.0);
+        let unexplained = row.map_or(0.0, help::Row::unexplained);
+        let seen = self.kept.alike.of(agent);
+        let shares = self.kept.games.get(&agent).copied().unwrap_or_default();
+        AgentWorth {
+            given: asked(Method::Help, given),
+            got: asked(Method::Help, got),
+            own: asked(Method::Help, own),
+            unexplained: asked(Method::Help, unexplained),
+            loo: asked(Method::Loo, shares.loo),
+            shapley: asked(Method::Shapley, shares.shapley),
+            gtg: asked(Method::Gtg, shares.gtg),
+            cgsv: seen.cgsv().and_then(|value| asked(Method::Cgsv, value)),
+            fedce: seen.fedce().and_then(|value| asked(Method::Fedce, value)),
+            reputation: asked(Method::Reputation, seen.reputation()),
+        }
+    }
+}
+
+impl Book for Worth {
+    fn annotate(&mut self, record: &mut RoundRecord<'_>) {
+        match self.look(record) {
+            Ok(line) => record.line.worth = Some(line),
+            Err(error) => self.failed = Some(error),
+        }
+    }
+
+    fn round(&mut self, _: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
+        self.failed.take().map_or(Ok(ControlFlow::Continue(())), Err)
+    }
+
+    fn section(&self) -> Option<&'static str> {
+        Some("worth")
+    }
+
+    fn save(&self) -> Result<Memory, Error> {
+        Memory::of(&self.kept)
+    }
+
+    fn restore(&mut self, memory: &Memory) -> Result<(), Error> {
+        self.kept = memory.read()?;
+        Ok(())
+    }
+
+    fn enter(&self, summary: &mut Summary) {
+        for agent in &mut summary.agents {
+            agent.worth = Some(self.of(agent.id));
+        }
+        let agents: Vec<AgentId> = summary.agents.iter().map(|agent| agent.id).collect();
+        let mut whole =
+            WorthSummary { methods: self.methods.clone(), agents, ..WorthSummary::default() };
+        if self.asks(Method::Help) {
+            let rows = self.kept.help.rows();
+            let cell = |helped: &AgentId, by: &AgentId| {
+                rows.get(helped).and_then(|row| row.by.get(by)).copied().unwrap_or(0.0)
+            };
+            let row = |helped: &AgentId| whole.agents.iter().map(|by| cell(helped, by)).collect();
+            whole.help = whole.agents.iter().map(row).collect();
+            whole.steps = whole
+                .agents
+                .iter()
+                .map(|agent| rows.get(agent).map_or(0, |row| row.steps))
+                .collect();
+        }
+        summary.worth = Some(whole);
+        if self.kept.crowded > 0 {
+            summary.warnings.push(format!(
+                "worth: in {} rounds more than {MOST_FOR_SHAPLEY} agents reported, so no Shapley values \
+                 were computed there; use gtg",
+                self.kept.crowded
+            ));
+        }
+    }
+}
+
+#[cfg(test)]
+mod laws;

@@ -1,0 +1,166 @@
+//! How a result is spread over the agents: the figures of the literature on fairness.
+
+use super::record::AgentSummary;
+use serde::{Deserialize, Serialize};
+
+/// How accuracy, or where that means nothing the loss, is spread over the agents.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Fairness {
+    /// What is spread.
+    pub of: Measure,
+    /// Of the agent in the middle; of two in the middle, between them.
+    pub median: f64,
+    /// The mean over the worst tenth of the agents, at least one.
+    pub worst_decile: f64,
+    /// Jain's index `(Σx)²/(M Σx²)`: 1 if all have the same, 1/M if one has everything.
+    pub jain: f64,
+    /// The Gini coefficient: 0 if all have the same, nearly 1 if one has everything.
+    pub gini: f64,
+    /// The correlation (Pearson) of what agents end with and what each would have made alone, where
+    /// that was asked for and both differ at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub with_alone: Option<f64>,
+}
+
+/// What is spread over the agents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measure {
+    /// The share of correct predictions on their own data.
+    Accuracy,
+    /// The loss on their own data.
+    Loss,
+}
+
+impl Fairness {
+    /// The figures for these agents, by the delivered weights; `None` if there are none, or if
+    /// somebody could not be asked.
+    pub fn of(agents: &[AgentSummary]) -> Option<Self> {
+        let asked = agents.iter().all(|agent| agent.loss_of_round.is_none());
+        if agents.is_empty() || !asked {
+            return None;
+        }
+        let accuracy: Option<Vec<f64>> = agents.iter().map(|agent| agent.accuracy).collect();
+        let (of, values) = match accuracy {
+            Some(values) => (Measure::Accuracy, values),
+            None => (Measure::Loss, agents.iter().map(|agent| agent.loss).collect()),
+        };
+        let with_alone = agents
+            .iter()
+            .map(|agent| match of {
+                Measure::Accuracy => agent.alone?.accuracy,
+                Measure::Loss => Some(agent.alone?.loss),
+            })
+            .collect::<Option<Vec<f64>>>()
+            .and_then(|alone| pearson(&alone, &values));
+        let mut sorted = values.clone();
+        sorted.sort_by(f64::total_cmp);
+        let n = sorted.len();
+        let tenth = n.div_ceil(10);
+        let worst = match of {
+            Measure::Accuracy => &sorted[..tenth],
+            Measure::Loss => &sorted[n - tenth..],
+        };
+        Some(Self {
+            of,
+            median: 0.5 * (sorted[(n - 1) / 2] + sorted[n / 2]),
+            worst_decile: worst.iter().sum::<f64>() / tenth as f64,
+            jain: jain(&sorted),
+            gini: gini(&sorted),
+            with_alone,
+        })
+    }
+}
+
+/// Where all have nothing, all have the same.
+fn jain(values: &[f64]) -> f64 {
+    let (sum, squares) = values.iter().fold((0.0, 0.0), |(s, q), x| (s + x, q + x * x));
+    if squares > 0.0 { sum * sum / (values.len() as f64 * squares) } else { 1.0 }
+}
+
+/// `Σ_i (2i − n − 1) x_i/(n Σx)` over sorted values, which is half the mean difference over the mean.
+fn gini(sorted: &[f64]) -> f64 {
+    let n = sorted.len() as f64;
+    let sum: f64 = sorted.iter().sum();
+    let ranks = sorted.iter().enumerate().map(|(i, x)| (2.0 * (i + 1) as f64 - n - 1.0) * x);
+    if sum > 0.0 { ranks.sum::<f64>() / (n * sum) } else { 0.0 }
+}
+
+/// `None` where one of the two does not vary.
+fn pearson(a: &[f64], b: &[f64]) -> Option<f64> {
+    let n = a.len() as f64;
+    let mean = |x: &[f64]| x.iter().sum::<f64>() / n;
+    let (ma, mb) = (mean(a), mean(b));
+    let cov: f64 = a.iter().zip(b).map(|(a, b)| (a - ma) * (b - mb)).sum();
+    let var = |x: &[f64], m: f64| x.iter().map(|x| (x - m) * (x - m)).sum::<f64>();
+    let spread = (var(a, ma) * var(b, mb)).sqrt();
+    (spread > 0.0).then(|| (cov / spread).clamp(-1.0, 1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn agents(accuracy: &[f64], alone: &[f64]) -> Vec<AgentSummary> {
+        let each = accuracy.iter().zip(alone).enumerate();
+        each.map(|(id, (accuracy, alone))| {
+            serde_json::from_value(serde_json::json!({
+                "id": id, "epsilon": 0.1, "loss": 1.0 - accuracy, "accuracy": accuracy, "left": null,
+                "rounds_in_d": 0, "alone": { "loss": 1.0 - alone, "accuracy": alone },
+            }))
+            .unwrap()
+        })
+        .collect()
+    }
+
+    #[test]
+    fn the_figures_of_a_small_federation_by_hand() {
+        let fairness = Fairness::of(&agents(&[0.9, 0.5, 0.7, 0.1], &[0.8, 0.4, 0.6, 0.0])).unwrap();
+        assert_eq!(fairness.of, Measure::Accuracy);
+        assert!((fairness.median - 0.6).abs() < 1e-15 && fairness.worst_decile == 0.1);
+        assert!((fairness.jain - 4.84 / (4.0 * 1.56)).abs() < 1e-12);
+        // The differences of all pairs are 0.4, 0.2, 0.8, 0.2, 0.4 and 0.6: 2·2.6/(2·16·0.55).
+        assert!((fairness.gini - 2.6 / (16.0 * 0.55)).abs() < 1e-12, "{fairness:?}");
+        assert!((fairness.with_alone.unwrap() - 1.0).abs() < 1e-12);
+        let same = Fairness::of(&agents(&[0.5; 3], &[0.1, 0.2, 0.3])).unwrap();
+        assert_eq!((same.jain, same.gini, same.with_alone), (1.0, 0.0, None));
+        let one = Fairness::of(&agents(&[0.0, 0.0, 0.0, 1.0], &[0.0; 4])).unwrap();
+        assert_eq!((one.jain, one.gini), (0.25, 0.75));
+    }
+
+    #[test]
+    fn the_worst_are_those_with_the_lowest_accuracy_or_the_highest_loss() {
+        let mut losses = agents(&[0.2, 0.4, 0.9], &[0.0; 3]);
+        losses.iter_mut().for_each(|agent| agent.accuracy = None);
+        let fairness = Fairness::of(&losses).unwrap();
+        assert_eq!((fairness.of, fairness.worst_decile), (Measure::Loss, 0.8));
+        losses[0].loss_of_round = Some(3);
+        assert_eq!(Fairness::of(&losses), None, "somebody was not asked");
+        assert_eq!(Fairness::of(&[]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn they_are_within_their_bounds_and_blind_to_scale_and_order(
+            values in prop::collection::vec(0.01..1.0f64, 1..30),
+            turn in 0usize..30,
+        ) {
+            let naive: f64 = values
+                .iter()
+                .flat_map(|a| values.iter().map(move |b| (a - b).abs()))
+                .sum::<f64>()
+                / (2.0 * values.len() as f64 * values.iter().sum::<f64>());
+            let fairness = Fairness::of(&agents(&values, &values)).unwrap();
+            prop_assert!((fairness.gini - naive).abs() < 1e-12);
+            prop_assert!((1.0 / values.len() as f64 - 1e-12..=1.0 + 1e-12).contains(&fairness.jain));
+            prop_assert!(fairness.worst_decile <= fairness.median + 1e-12);
+            let mut turned: Vec<f64> = values.iter().map(|value| 0.5 * value).collect();
+            turned.rotate_left(turn % values.len());
+            let half = Fairness::of(&agents(&turned, &turned)).unwrap();
+            prop_assert!((half.gini - fairness.gini).abs() < 1e-12);
+            prop_assert!((half.jain - fairness.jain).abs() < 1e-12);
+            prop_assert!((2.0 * half.median - fairness.median).abs() < 1e-12);
+        }
+    }
+}
