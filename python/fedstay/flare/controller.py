@@ -46,7 +46,7 @@ class FedStay(ModelController):  # type: ignore[misc]
         The loss at which an agent leaves, sent to sites that have no `epsilon` of their own; the
         rule's if not given.
     policy : str or dict, optional
-        What to do around the rule: "early-stop", "keep-best", "guard".
+        What to do around the rule: "early-stop", "keep-best", "guard", "preview".
     out : path, optional
         The run's folder on the server, an absolute path, as `fedstay run` writes it, with a checkpoint
         after every round. If the folder holds a run that was cut off, it continues with the next round.

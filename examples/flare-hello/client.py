@@ -1,0 +1,6 @@
+"""What runs at every site: all of it."""
+
+from fedstay.flare import serve
+from hospital import Hospital
+
+serve(Hospital)
