@@ -68,7 +68,7 @@ pub struct ServerState {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum SavedRule {
-    Rule(Rule),
+    Rule(Box<Rule>),
     CustomRule {
         #[serde(serialize_with = "saved")]
         memory: Option<String>,
@@ -287,7 +287,7 @@ impl Server {
     pub fn state(&self) -> ServerState {
         let rule = match &self.rule {
             rule @ Rule::Custom(_) => SavedRule::CustomRule { memory: rule.save() },
-            rule => SavedRule::Rule(rule.clone()),
+            rule => SavedRule::Rule(Box::new(rule.clone())),
         };
         ServerState {
             schema: SCHEMA,
@@ -302,7 +302,7 @@ impl Server {
     /// A server as it was when [`state`](Self::state) was taken.
     pub fn from_state(state: ServerState) -> Result<Self, Error> {
         match state.rule.clone() {
-            SavedRule::Rule(rule) => Self::take_up(state, rule),
+            SavedRule::Rule(rule) => Self::take_up(state, *rule),
             SavedRule::CustomRule { .. } => Err(Error::BadState {
                 why: "it belongs to a custom rule, which must also be given (`from_state_with`; \
                       in Python `from_state(state, rule)`)"
