@@ -195,7 +195,8 @@ mod pty {
             libc::winsize { ws_row: 24, ws_col: COLUMNS as u16, ws_xpixel: 0, ws_ypixel: 0 };
         let none = std::ptr::null_mut();
         // SAFETY: both numbers and the size live through the call, which takes no name and no modes.
-        let made = unsafe { libc::openpty(&mut ours, &mut theirs, none, none.cast(), &mut size) };
+        let made =
+            unsafe { libc::openpty(&mut ours, &mut theirs, none, none.cast(), &raw mut size) };
         assert_eq!(made, 0, "{}", std::io::Error::last_os_error());
         // SAFETY: the call above has just opened both, and nobody else knows them.
         unsafe { (OwnedFd::from_raw_fd(ours), OwnedFd::from_raw_fd(theirs)) }

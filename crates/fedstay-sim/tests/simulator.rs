@@ -490,6 +490,8 @@ fn the_key_compares_with_as_many_rounds_alone_as_the_run_might_have_had() {
     for agent in &mut compared.agents {
         (agent.ends_with, agent.alone, agent.idle) = (None, None, 0);
     }
+    let with_alone = compared.fairness.as_mut().and_then(|fairness| fairness.with_alone.take());
+    assert!(with_alone.is_some());
     assert_eq!(compared, plain);
     // On a named problem too.
     let (problem, _) = {

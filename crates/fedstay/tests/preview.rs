@@ -99,7 +99,7 @@ fn rows(seed: u64, agents: usize, dim: usize, samples: usize, logit: bool) -> In
     let at = |times: f64| away.iter().zip(&optimum).map(|(a, o)| o + times * a).collect();
     let mut far: Vec<f64> = at(1.0);
     let mut times = 1.0;
-    while oracles.iter().any(|oracle| oracle.loss(&far) <= 3.0 * EPSILON) {
+    while !logit && oracles.iter().any(|oracle| oracle.loss(&far) <= 3.0 * EPSILON) {
         times *= 1.5;
         far = at(times);
     }

@@ -246,6 +246,6 @@ mod tests {
     #[test]
     fn crosses_lie_on_their_curve() {
         let run = crate::figure::measured::tests::fake();
-        assert_eq!(first_departure(&run, Sample::population), Some((7.0, 0.45)));
+        assert_eq!(first_departure(&run, Sample::population), Some((7.0, 45.0)));
     }
 }

@@ -193,7 +193,8 @@ mod tests {
     #[test]
     fn columns_go_in_the_order_in_which_they_can_be_spared() {
         let whole = "rule              stopped      left   loss\n";
-        assert!(screen(None).table(&table()).starts_with(whole));
+        let shown = screen(None).table(&table());
+        assert!(shown.starts_with(whole), "{shown}");
         assert!(screen(44).table(&table()).starts_with(whole));
         let some = "rule            left   loss\n----------  --------  -----\n\
                     fedavg      10 of 10  0.200\na\\u{1b}[31m    nobody    0.1\n\

@@ -89,7 +89,7 @@ pub enum SpecError {
         part: String,
     },
     /// A value where a section belongs.
-    #[error("`{section}` is a section with keys of its own{}", meant(*section, kind.as_deref()))]
+    #[error("`{section}` is a section with keys of its own{}", meant(section, kind.as_deref()))]
     NotASection {
         /// The section.
         section: &'static str,

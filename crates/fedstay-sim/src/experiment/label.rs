@@ -13,9 +13,8 @@ use toml::{Table, Value};
 pub fn under(mut table: Table, label: &str) -> Result<Table, SpecError> {
     let (kind, changes) = rule_of(label);
     let entry = table.entry("rule").or_insert_with(|| Value::Table(Table::new()));
-    let rule = entry
-        .as_table_mut()
-        .ok_or_else(|| SpecError::NotASection { section: "rule", kind: None })?;
+    let rule =
+        entry.as_table_mut().ok_or(SpecError::NotASection { section: "rule", kind: None })?;
     let delta = rule.get("delta").cloned();
     if rule.get("kind").and_then(Value::as_str) != Some(kind) {
         rule.clear();

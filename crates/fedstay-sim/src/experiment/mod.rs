@@ -319,8 +319,12 @@ mod tests {
             let facts = Rule::named(entry.name).unwrap().facts();
             assert_eq!(rule.contains_key("smoothness"), facts.takes_smoothness, "{}", entry.name);
             assert_eq!(rule.contains_key("convex"), facts.takes_convexity, "{}", entry.name);
-            let given = rule["delta"].as_float() == Some(0.02);
-            assert_eq!(given, facts.slack.is_some(), "{}", entry.name);
+            // Of a rule whose own default is the problem's, nobody could tell.
+            let own = Table::try_from(Rule::named(entry.name).unwrap()).unwrap();
+            if own["delta"].as_float() != Some(0.02) {
+                let given = rule["delta"].as_float() == Some(0.02);
+                assert_eq!(given, facts.slack.is_some(), "{}", entry.name);
+            }
         }
     }
 

@@ -17,7 +17,7 @@ Examples:
   # differences, paired by seed
   fedstay sweep query study.toml --where local.steps=5 --against epsilon=0.2
   # a question of your own
-  fedstay sweep query study.toml --sql \"SELECT rule, count(*) FROM runs GROUP BY 1\"
+  fedstay sweep query study.toml --sql \"SELECT count(*) FROM runs\"
 
 Results: accuracy.mean, accuracy.min, accuracy.max, accuracy.spread, population.accuracy, loss.mean, \
 loss.max, population.loss, left, first_departure, rounds, or any other number of a run's summary.";

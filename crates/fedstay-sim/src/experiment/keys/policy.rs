@@ -70,8 +70,9 @@ pub(super) static SECTION: Section = Section {
             "policy.smoothness",
             "1",
             Allowed::NUMBER,
-            "every loss is this smooth; of a problem, known",
+            "a constant H such that every loss is H-smooth, which certifies the landing",
         )
-        .of(&["preview"]),
+        .of(&["preview"])
+        .otherwise("the problem's own on a problem, unknown elsewhere"),
     ],
 };

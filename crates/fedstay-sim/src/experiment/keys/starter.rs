@@ -23,16 +23,33 @@ pub fn starter(table: &Table) -> Result<String, SpecError> {
         SECTIONS.into_iter().partition(|section| section.name.is_empty());
     for section in outside.into_iter().chain(tables) {
         let there = section.name.is_empty() || given.get(section.name).is_some();
+        let more = if there { "" } else { instead(section) };
+        let _ = write!(text, "\n{}", comment(&format!("== {}{more}", section.about)));
         let _ = match section.name {
-            "" => write!(text, "\n# == {}\n", section.about),
-            name if there => write!(text, "\n# == {}\n[{name}]\n", section.about),
-            name => write!(text, "\n# == {}{}\n# [{name}]\n", section.about, instead(section)),
+            "" => Ok(()),
+            name if there => writeln!(text, "[{name}]"),
+            name => writeln!(text, "# [{name}]"),
         };
         for key in section.keys {
             text.push_str(&key.lines(&given, there));
         }
     }
     Ok(text)
+}
+
+/// A comment, in as many lines as it takes.
+fn comment(about: &str) -> String {
+    let mut text = String::new();
+    let mut line = String::from("#");
+    for word in about.split(' ') {
+        if line.chars().count() + 1 + word.chars().count() > COLUMNS {
+            let _ = writeln!(text, "{line}");
+            line = String::from("#  ");
+        }
+        let _ = write!(line, " {word}");
+    }
+    let _ = writeln!(text, "{line}");
+    text
 }
 
 /// What a section replaces.
@@ -53,16 +70,7 @@ impl Key {
         if !self.kinds.is_empty() {
             let _ = write!(about, " (only {})", self.kinds.join(", "));
         }
-        let mut text = String::new();
-        let mut line = String::from("#");
-        for word in about.split(' ') {
-            if line.chars().count() + 1 + word.chars().count() > COLUMNS {
-                let _ = writeln!(text, "{line}");
-                line = String::from("#  ");
-            }
-            let _ = write!(line, " {word}");
-        }
-        let _ = writeln!(text, "{line}");
+        let mut text = comment(&about);
         let known = look_up(given, self.name);
         let mark = if known.is_some() && section_there { "" } else { "# " };
         let value = known.cloned().or_else(|| self.usual(given));
