@@ -273,7 +273,7 @@ fn nobody_leaves_and_it_lands_certified_in_as_many_rounds_as_nobody_leaving_take
          {lost_without}"
     );
     assert!(landed as f64 >= 0.95 * PROBLEMS as f64, "{landed}");
-    assert!(crowded > 50 && alike > 60, "{crowded}, {alike}");
+    assert!(2 * crowded > crowds && crowds > 40 && alike > 60, "{crowded}, {crowds}, {alike}");
     assert!(certified <= 1.1 && real <= 1.1, "{certified}, {real}");
     assert!(lost_without > 400, "{lost_without}");
 }

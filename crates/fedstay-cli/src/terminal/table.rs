@@ -192,12 +192,12 @@ mod tests {
 
     #[test]
     fn columns_go_in_the_order_in_which_they_can_be_spared() {
-        let whole = "rule              stopped      left   loss\n";
+        let whole = "rule               stopped      left   loss\n";
         let shown = screen(None).table(&table());
         assert!(shown.starts_with(whole), "{shown}");
         assert!(screen(44).table(&table()).starts_with(whole));
-        let some = "rule            left   loss\n----------  --------  -----\n\
-                    fedavg      10 of 10  0.200\na\\u{1b}[31m    nobody    0.1\n\
+        let some = "rule             left   loss\n-----------  --------  -----\n\
+                    fedavg       10 of 10  0.200\na\\u{1b}[31m    nobody    0.1\n\
                     --wide also shows: stopped\n";
         assert_eq!(screen(30).table(&table()), some);
         let least = screen(20).table(&table());

@@ -67,22 +67,4 @@ mod tests {
             assert!(own.unexplained.unwrap().abs() < 0.1 * own.own.unwrap(), "{own:?}");
         }
     }
-
-    /// Prints the table of docs/members.md:
-    /// `cargo test --release -p fedstay-sim --lib table_of_members -- --ignored --nocapture`.
-    #[test]
-    #[ignore = "it prints a table, and takes minutes without --release"]
-    fn table_of_members() {
-        println!("seed agent given got loo shapley gtg cgsv fedce reputation unexplained");
-        for seed in 0..3 {
-            for agent in &play(&[("seed", seed.to_string())]).agents {
-                let w = agent.worth.unwrap();
-                let help = [w.given, w.got];
-                let others = [w.loo, w.shapley, w.gtg, w.cgsv, w.fedce, w.reputation];
-                let all = help.iter().chain(&others).chain([&w.unexplained]);
-                let all: Vec<String> = all.map(|score| format!("{:.4}", score.unwrap())).collect();
-                println!("{seed} {} {}", agent.id, all.join(" "));
-            }
-        }
-    }
 }

@@ -1,7 +1,7 @@
 //! Runs experiments on digits and prints one line for each: the figures of docs/retain.md.
 //!
 //! ```text
-//! cargo run --release -p fedstay-sim --example retain_figures -- SEEDS KEY=VALUE …
+//! cargo run --release -p fedstay-bench --bin retain_figures -- SEEDS KEY=VALUE …
 //! ```
 //!
 //! `SEEDS` is a number of seeds, from 0. The default experiment is that of `fedstay run`. Beside what
