@@ -44,8 +44,8 @@
 //! ```
 //!
 //! All are content in the same broadcast, so leaving is benign by definition. With `smoothness = H`
-//! given and exact reports this too is a proof (`landed: certified`); otherwise H is the strongest
-//! curvature seen along the steps (`landed: estimated`). A sampled loss counts as two standard errors
+//! given and exact reports this too is a proof (`landed: certified`); otherwise H is twice the
+//! strongest curvature seen along the steps (`landed: estimated`). A sampled loss counts as two standard errors
 //! higher for landing and two lower for floors, and certifies nothing.
 //!
 //! **Unrealizable.** With `convex = true`, cuts that contradict each other prove that no model
@@ -94,6 +94,10 @@ const LEVEL: f64 = 1.5;
 /// While predictions are only predictions, nobody is asked for more than this share of its way to
 /// the level in one step: from far away a linear forecast of the whole of it misses by more than δ.
 const SHARE_OF_WAY: f64 = 0.75;
+/// Where no smoothness is given, a landing reckons with this many times the strongest curvature seen.
+/// Losses may bend more along the landing than along the steps so far: with 1 some agents ended just
+/// above their target loss, with 2 the landing comes one or two rounds later.
+const RESERVE: f64 = 2.0;
 /// While landing the slack may fall to this share of δ.
 const SMALLEST_SLACK: f64 = 1e-3;
 
@@ -263,7 +267,7 @@ impl Retain {
         step: &mut [f64],
         decision: &mut Decision,
     ) -> bool {
-        let smoothness = self.smoothness.unwrap_or(self.memory.region.curvature);
+        let smoothness = self.smoothness.unwrap_or(RESERVE * self.memory.region.curvature);
         if !landing::step(floors, smoothness, step) {
             return false;
         }
@@ -312,9 +316,11 @@ impl Retain {
         // Whether everybody who is still in was heard, now or earlier; and at these weights.
         let known = silent.len() >= round.reports.absent();
         let present = known && silent.iter().all(|line| floors.since[*line] == 0.0);
-        // Samples miss however short the step is, so with them the slack is not halved.
+        // Samples miss however short the step is, so with them the slack is not halved. A direction in
+        // single precision without a gradient beside it may be one.
         let sampled = reports.iter().any(|report| {
-            report.gradient.is_none() || matches!(report.loss(), Some(Loss::Sampled { .. }))
+            let drawn = matches!(report.loss(), Some(Loss::Sampled { .. }));
+            drawn || (trusting && report.gradient.is_none())
         });
         let smallest = (self.delta * SMALLEST_SLACK).max(self.memory.region.short);
         let mut is_far = self.far(&floors);
