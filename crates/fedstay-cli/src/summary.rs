@@ -9,6 +9,13 @@ use fedstay_draw::words::{
 /// The most agents that are listed.
 const MOST_AGENTS: usize = 30;
 
+/// What the server did, as a label says it: the rule, its optimiser and its policy.
+pub(crate) fn label(summary: &Summary) -> String {
+    let policy = Some(&summary.policy).filter(|policy| *policy != "none");
+    let parts = summary.optimiser.iter().chain(policy);
+    parts.fold(summary.rule.clone(), |label, part| format!("{label}+{part}"))
+}
+
 /// The colour of a run's verdict.
 pub(crate) fn tone(summary: &Summary) -> Tone {
     verdict(summary.verdict, &Counts::of(summary)).tone
@@ -18,7 +25,7 @@ pub(crate) fn tone(summary: &Summary) -> Tone {
 pub(crate) fn summary(summary: &Summary, screen: &Screen) -> String {
     let head = format!(
         "{} on {}, seed {}: {} after {}",
-        summary.rule,
+        label(summary),
         summary.on,
         summary.seed,
         summary.stop.name(),

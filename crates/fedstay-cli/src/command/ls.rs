@@ -1,7 +1,7 @@
 //! `fedstay ls`: the runs in a folder, one line each.
 
 use super::Usage;
-use crate::summary::tone;
+use crate::summary::{label, tone};
 use crate::terminal::{Cell, Column, Screen, Table};
 use anyhow::Result;
 use fedstay::record::Summary;
@@ -165,7 +165,7 @@ fn table(found: &[Found]) -> Table {
                 };
                 table.row([
                     Cell::from(name.clone()),
-                    summary.rule.clone().into(),
+                    label(summary).into(),
                     summary.on.clone().into(),
                     Cell::toned(summary.verdict.name(), tone(summary)),
                     leavers(summary).into(),
