@@ -214,6 +214,7 @@ impl Agent {
             gradient: gradient.or(self.exact.then_some(direction)).map(Vector::F32),
             reach: Some(self.reach),
             samples,
+            length: self.blurred.is_none().then_some(self.last_norm),
         }
     }
 
