@@ -242,9 +242,8 @@ impl<'a> Reports<'a> {
             check_numbers(report)?;
             // Of an agent whose direction is the gradient, both are the same vector.
             let gradient = report.gradient.filter(|gradient| !gradient.is(report.direction));
-            let check = |what, vector, length| {
-                check_vector(report.agent, what, vector, length, dimension)
-            };
+            let check =
+                |what, vector, length| check_vector(report.agent, what, vector, length, dimension);
             norms.push(match gradient {
                 None => check("direction", report.direction, report.length)?,
                 Some(gradient) => {
