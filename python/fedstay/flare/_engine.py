@@ -108,7 +108,8 @@ class Engine:
         faults = self._close(answers)
         reports = [answers.reports[agent] for agent in sorted(answers.reports)]
         assessment = self._assessment(weights)
-        return Gathered(reports, sorted(answers.goodbyes), [], faults, assessment)
+        absent = max(len(roll.still_in()) - len(reports), 0)
+        return Gathered(reports, sorted(answers.goodbyes), [], faults, assessment, absent=absent)
 
     def _ask(
         self,

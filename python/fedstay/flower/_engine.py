@@ -152,7 +152,10 @@ class Engine:
         strategy._layout.take_buffers([buffers for buffers in told if buffers])
         assessment = self._assessment(round, arrays)
         goodbyes = sorted(answers.goodbyes)
-        return Gathered(reports, goodbyes, sorted(answers.returned), faults, assessment)
+        absent = len(roll.still_in()) - len(reports)
+        return Gathered(
+            reports, goodbyes, sorted(answers.returned), faults, assessment, absent=max(absent, 0)
+        )
 
     def _ask(
         self,
