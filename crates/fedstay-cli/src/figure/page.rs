@@ -40,10 +40,11 @@ pub(super) fn figure(title: &str, done: &[Done]) -> Figure {
 /// Every arm in its rule's style; a rule that appears again, with other settings, in one that no
 /// other rule of these figures has.
 fn styles(done: &[Done]) -> Vec<Style> {
+    let brown = Colour::VERMILLION.darker(0.45);
     let mut again = [
-        Style { colour: Colour::GREEN, dash: Dash::DashDot, marker: Marker::Triangle },
-        Style { colour: Colour::INK, dash: Dash::Dotted, marker: Marker::Ring },
+        Style { colour: brown, dash: Dash::DashDot, marker: Marker::Triangle },
         Style { colour: Colour::PURPLE, dash: Dash::Dotted, marker: Marker::Diamond },
+        Style { colour: brown, dash: Dash::Dotted, marker: Marker::Ring },
     ]
     .into_iter()
     .cycle();
@@ -103,13 +104,7 @@ fn curves(title: &str, styled: &[Styled<'_>], of: Of) -> Panel {
         }
     }
     for (done, style) in &main {
-        let others = done.runs.iter().skip(1);
-        let crosses: Vec<Point> = others.filter_map(|run| first_departure(run, of)).collect();
-        if !crosses.is_empty() {
-            let name = "first departure, other seeds";
-            let crosses = Points::new(name, crosses, Marker::Cross, style.colour);
-            panel = panel.with(Points { size: 4.5, ..crosses });
-        }
+        panel = done.runs.iter().skip(1).fold(panel, |panel, run| crosses(panel, run, of, *style));
         let points = curve(done.first(), of);
         panel = panel.with(Line::new(done.arm.name.clone(), points, *style));
         panel = delivered(panel, done.first(), of, *style);
@@ -117,10 +112,22 @@ fn curves(title: &str, styled: &[Styled<'_>], of: Of) -> Panel {
     panel
 }
 
-/// The point on the curve where the first agent left.
-fn first_departure(run: &MeasuredRun, of: Of) -> Option<Point> {
-    let round = *run.left.first()?;
-    Some((f64::from(round), 100.0 * run.at(round, of)?))
+/// The points on the curve where agents left.
+fn departed(run: &MeasuredRun, of: Of) -> Vec<Point> {
+    let mut rounds = run.left.clone();
+    rounds.dedup();
+    let at = |round: &u32| Some((f64::from(*round), 100.0 * run.at(*round, of)?));
+    rounds.iter().take(GUIDES).filter_map(at).collect()
+}
+
+/// A cross on the curve in every round in which an agent left.
+fn crosses(panel: Panel, run: &MeasuredRun, of: Of, style: Style) -> Panel {
+    let points = departed(run, of);
+    if points.is_empty() {
+        return panel;
+    }
+    let crosses = Points::new("an agent leaves", points, Marker::Cross, style.colour.darker(0.25));
+    panel.with(Points { size: 3.5, ..crosses })
 }
 
 /// A dashed line in every round in which an agent left the first seed's run.
@@ -128,7 +135,7 @@ fn departures(mut panel: Panel, done: &Done, style: Style) -> Panel {
     let mut rounds = done.first().left.clone();
     rounds.dedup();
     for round in rounds.into_iter().take(GUIDES) {
-        let name = format!("an agent leaves {}", done.arm.name);
+        let name = format!("an agent leaves {}, seed {}", done.arm.name, done.first().seed);
         let guide = Guide::vertical(f64::from(round), "");
         panel = panel.with(Guide { name, colour: style.colour, width: 1.0, ..guide });
     }
@@ -149,6 +156,9 @@ fn controls(styled: &[Styled<'_>]) -> Panel {
         let width = if chooses(done) { 4.5 } else { 2.0 };
         panel = panel.with(Line { width, ..Line::new(done.arm.name.clone(), points, *style) });
     }
+    for (done, style) in &order {
+        panel = crosses(panel, done.first(), Sample::average, *style);
+    }
     for (done, style) in order {
         panel = delivered(panel, done.first(), Sample::average, *style);
     }
@@ -164,6 +174,8 @@ fn ends(styled: &[Styled<'_>]) -> Panel {
     let seed = styled.first().map_or(0, |(done, _)| done.first().seed);
     Panel {
         height: Some(HEIGHT),
+        // Two numbers over every name need room.
+        weight: f64::max(1.0, 0.15 * styled.len() as f64),
         x_categories: styled.iter().map(|(done, _)| done.arm.name.clone()).collect(),
         y_range: Some(PERCENT),
         ..Panel::new(format!("(d) the model delivered at the end, seed {seed}"), "", "accuracy, %")
@@ -181,10 +193,10 @@ fn caption(done: &[Done]) -> String {
         .collect();
     let seeds: Vec<String> = first.runs.iter().map(|run| run.seed.to_string()).collect();
     let seeds = match seeds.as_slice() {
-        [seed] => format!("Seed {seed}. Upright dashes: an agent leaves."),
+        [seed] => format!("Seed {seed}. Upright dashes and crosses: an agent leaves."),
         seeds => format!(
-            "Seeds {}: the first strong, with upright dashes in the rounds in which an agent leaves it; \
-             the others thin.",
+            "Seeds {}: the first strong, with upright dashes in (a) and (b) in the rounds in which an \
+             agent leaves it; the others thin, with crosses.",
             seeds.join(", ")
         ),
     };
@@ -246,6 +258,8 @@ mod tests {
     #[test]
     fn crosses_lie_on_their_curve() {
         let run = crate::figure::measured::tests::fake();
-        assert_eq!(first_departure(&run, Sample::population), Some((7.0, 45.0)));
+        assert_eq!(departed(&run, Sample::population), [(7.0, 45.0)]);
+        let twice = MeasuredRun { left: vec![7, 7], ..run };
+        assert_eq!(departed(&twice, Sample::population).len(), 1, "one cross for both");
     }
 }

@@ -24,6 +24,8 @@ pub struct Asked {
     pub from: Option<PathBuf>,
     /// Its store, if not the default one.
     pub store: Option<PathBuf>,
+    /// A table that was exported from it, to be drawn from instead.
+    pub table: Option<PathBuf>,
     /// Whether progress is not to be shown.
     pub quiet: bool,
 }
@@ -59,13 +61,14 @@ impl Arm {
         Self { main: false, ..Self::main(name, label) }
     }
 
-    /// The controls that averaging is compared with in every figure.
-    pub(super) fn averaging_controls() -> [Self; 4] {
+    /// What averaging is compared with in every figure.
+    pub(super) fn controls() -> [Self; 5] {
         [
             Self::control("nobody may leave", "fedavg+never"),
             Self::control("early stop", "fedavg+early-stop"),
             Self::control("keep best", "fedavg+keep-best"),
             Self::control("preview", "fedavg+preview"),
+            Self::control("retain", "retain"),
         ]
     }
 

@@ -2,6 +2,7 @@
 //!
 //! The colours are those of Okabe and Ito (2008), chosen so that readers with any of the common
 //! colour-vision deficiencies can tell them apart. Their yellow is left out: it vanishes on white.
+//! ADA-GD has variants, so there is a third blue for them, from Paul Tol's muted scheme.
 //! Colour is never the only sign, so that a figure survives a grey print: lines also differ by dash
 //! and marker, fills by pattern.
 
@@ -24,6 +25,8 @@ impl Colour {
     pub const ORANGE: Self = Self(0xe6, 0x9f, 0x00);
     /// Okabe-Ito sky blue.
     pub const SKY: Self = Self(0x56, 0xb4, 0xe9);
+    /// Tol's indigo, a third blue that is darker than both of Okabe and Ito's.
+    pub const INDIGO: Self = Self(0x33, 0x22, 0x88);
     /// Neutral grey: references, baselines and departures.
     pub const GREY: Self = Self(0x76, 0x76, 0x76);
     /// Text and axes; softer than black, still far above the contrast that small print needs.
@@ -181,11 +184,12 @@ const KNOWN: &[(&str, Colour, Dash, Marker)] = &[
     ("fedavg", Colour::VERMILLION, Dash::Dashed, Marker::Square),
     ("adagd", Colour::BLUE, Dash::Solid, Marker::Disc),
     ("adagdhalve", Colour::SKY, Dash::Long, Marker::Star),
-    ("adagdnoprojection", Colour::BLUE, Dash::DashDot, Marker::Ring),
+    ("adagdnoprojection", Colour::INDIGO, Dash::DashDot, Marker::Ring),
     ("retain", Colour::GREEN, Dash::Solid, Marker::Diamond),
     ("earlystop", Colour::ORANGE, Dash::DashDot, Marker::Triangle),
     ("keepbest", Colour::PURPLE, Dash::Long, Marker::TriangleDown),
     ("never", Colour::GREY, Dash::Dotted, Marker::Ring),
+    ("preview", Colour::INK, Dash::Long, Marker::Disc),
     ("mwfed", Colour::SKY, Dash::Solid, Marker::Triangle),
     ("maxfl", Colour::PURPLE, Dash::Solid, Marker::Square),
     ("qfedavg", Colour::ORANGE, Dash::Solid, Marker::TriangleDown),
@@ -207,6 +211,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("fedavgearlystop", "earlystop"),
     ("fedavgkeepbest", "keepbest"),
     ("fedavgnever", "never"),
+    ("fedavgpreview", "preview"),
 ];
 
 /// Looks for names that are not known: every colour with two dashes that no known rule has with it
@@ -316,6 +321,26 @@ mod tests {
             KNOWN.iter().map(|&(_, c, d, m)| (c, d, m)).chain(SPARE.iter().copied()).collect();
         for (i, a) in all.iter().enumerate() {
             assert!(all[i + 1..].iter().all(|b| (a.0, a.1) != (b.0, b.1)), "{a:?} is used twice");
+        }
+    }
+
+    #[test]
+    fn what_a_comparison_shows_by_default_has_a_colour_each() {
+        let rules = [
+            "fedavg+never",
+            "fedavg",
+            "fedavg+early-stop",
+            "fedavg+keep-best",
+            "ada-gd+no-projection",
+            "ada-gd",
+            "ada-gd+halve",
+            "retain",
+            "fedavg+preview",
+        ];
+        let styles = Style::assign(&rules);
+        for (index, style) in styles.iter().enumerate() {
+            let shared = styles[index + 1..].iter().position(|other| other.colour == style.colour);
+            assert_eq!(shared, None, "{}", rules[index]);
         }
     }
 
