@@ -4,7 +4,7 @@
 use super::measured::{MeasuredRun, Sample};
 use super::setting;
 use super::training::Done;
-use fedstay_draw::picture::{PERCENT, delivered_bars};
+use fedstay_draw::picture::{PERCENT, delivered_bars, with_end};
 use fedstay_draw::plot::{
     Bars, Colour, Dash, Figure, Guide, Line, Marker, Panel, Point, Points, Style,
 };
@@ -69,18 +69,17 @@ fn axes(title: &str, last: u32) -> Panel {
     }
 }
 
-/// A run's curve in per cent, up to its end: the delivered model.
+/// A run's curve in per cent.
 fn curve(run: &MeasuredRun, of: Of) -> Vec<Point> {
-    let points = run.points(run.end.round, of);
+    let points = run.points(of);
     thinned(points.into_iter().map(|(round, share)| (round, 100.0 * share)).collect())
 }
 
-/// A diamond at the end of a curve.
+/// The delivered model behind the end of a curve.
 fn delivered(panel: Panel, run: &MeasuredRun, of: Of, style: Style) -> Panel {
-    let end = curve(run, of).pop();
-    let end: Vec<Point> = end.into_iter().collect();
-    let points = Points::new("the delivered model", end, Marker::Diamond, style.colour);
-    panel.with(Points { size: 5.0, ..points })
+    let Some(share) = of(&run.end) else { return panel };
+    let end = (f64::from(run.rounds), 100.0 * share);
+    with_end(panel, curve(run, of).pop(), end, style.colour)
 }
 
 /// The last round of the axis.
@@ -107,9 +106,8 @@ fn curves(title: &str, styled: &[Styled<'_>], of: Of) -> Panel {
         panel = done.runs.iter().skip(1).fold(panel, |panel, run| crosses(panel, run, of, *style));
         let points = curve(done.first(), of);
         panel = panel.with(Line::new(done.arm.name.clone(), points, *style));
-        panel = delivered(panel, done.first(), of, *style);
     }
-    panel
+    main.iter().fold(panel, |panel, (done, style)| delivered(panel, done.first(), of, *style))
 }
 
 /// The points on the curve where agents left.
@@ -147,7 +145,7 @@ fn departures(mut panel: Panel, done: &Done, style: Style) -> Panel {
 fn controls(styled: &[Styled<'_>]) -> Panel {
     let last = last(styled);
     let seed = styled.first().map_or(0, |(done, _)| done.first().seed);
-    let mut panel = axes(&format!("(c) controls, seed {seed}: average accuracy"), last);
+    let mut panel = axes(&format!("(c) all rules, seed {seed}: average accuracy"), last);
     let chooses = |done: &Done| done.arm.label.contains("keep-best");
     let mut order: Vec<&Styled<'_>> = styled.iter().collect();
     order.sort_by_key(|(done, _)| !chooses(done));
@@ -185,10 +183,10 @@ fn ends(styled: &[Styled<'_>]) -> Panel {
 
 fn caption(done: &[Done]) -> String {
     let Some(first) = done.first() else { return String::new() };
-    let rules = [done.iter().find(|done| done.arm.label == "fedavg"), ada_gd(done)];
-    let steps: Vec<String> = rules
+    let first_of = |label: &str| done.iter().find(|done| done.arm.label == label);
+    let steps: Vec<String> = ["fedavg", "ada-gd", "retain"]
         .into_iter()
-        .flatten()
+        .filter_map(first_of)
         .map(|done| format!("{}: {}", done.arm.name, setting::step(&done.experiment)))
         .collect();
     let seeds: Vec<String> = first.runs.iter().map(|run| run.seed.to_string()).collect();
@@ -200,12 +198,8 @@ fn caption(done: &[Done]) -> String {
             seeds.join(", ")
         ),
     };
-    let end = "A curve that ends early is a run that was over.";
+    let end = "A curve that ends early is a run that was over; dotted: to what it delivered.";
     format!("{} {}. {seeds} {end}", setting::work(&first.experiment), steps.join("; "))
-}
-
-fn ada_gd(done: &[Done]) -> Option<&Done> {
-    done.iter().find(|done| done.arm.label == "ada-gd")
 }
 
 /// A colour halfway to white, for other seeds of the same rule.

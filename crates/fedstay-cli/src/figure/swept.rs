@@ -174,7 +174,7 @@ impl Curve {
             let dots = self.runs.iter().filter(|(_, runs)| runs.len() > 1);
             let dots = dots.flat_map(|(x, runs)| runs.iter().map(|run| (*x, 100.0 * run)));
             let dots = Points::new("", dots.collect(), Marker::Disc, style.colour);
-            panel = panel.with(Points { size: 1.8, ..dots });
+            panel = panel.with(Points { size: 2.2, ..dots });
         } else if band.len() > 1 {
             panel = panel.with(Band::new(name, band, style.colour));
         }

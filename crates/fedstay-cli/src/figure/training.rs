@@ -11,6 +11,9 @@ use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
+/// The slack `retain` has by default.
+const RETAIN_SLACK: f64 = 0.02;
+
 /// What the caller of a figure asks for.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Asked {
@@ -68,7 +71,8 @@ impl Arm {
             Self::control("early stop", "fedavg+early-stop"),
             Self::control("keep best", "fedavg+keep-best"),
             Self::control("preview", "fedavg+preview"),
-            Self::control("retain", "retain"),
+            // With its own slack: where an experiment has one, it is ADA-GD's.
+            Self::control("retain", "retain").with("rule.delta", RETAIN_SLACK),
         ]
     }
 
