@@ -11,14 +11,19 @@ import { join } from "node:path";
 const root = new URL("../..", import.meta.url).pathname;
 process.env.TOOLS ||= join(root, "target/browser");
 
+function refuse(why) {
+  process.stderr.write(`error: ${why}\n`);
+  process.exit(2);
+}
+
 function asked(words) {
   const options = { passes: "5" };
   for (let i = 0; i < words.length; i += 2) options[words[i].replace(/^--/, "")] = words[i + 1];
   for (const name of ["old", "new"]) {
-    if (!options[name] || !existsSync(options[name])) throw new Error(`--${name}: there is no program ${options[name] ?? ""}; give the path of a fedstay`);
+    if (!options[name] || !existsSync(options[name])) refuse(`--${name}: there is no program ${options[name] ?? ""}; give the path of a fedstay`);
   }
-  if (!existsSync(process.env.TOOLS)) throw new Error(`${process.env.TOOLS} is missing: run scripts/test-browser once`);
-  if (!(Number(options.passes) >= 1)) throw new Error(`--passes ${options.passes}: give a number of at least 1`);
+  if (!existsSync(process.env.TOOLS)) refuse(`${process.env.TOOLS} is missing: run scripts/test-browser once`);
+  if (!(Number(options.passes) >= 1)) refuse(`--passes ${options.passes}: give a number of at least 1`);
   return options;
 }
 
@@ -31,13 +36,16 @@ writeHundred(hundred);
 
 const share = (sorted, part) => sorted[Math.floor(part * (sorted.length - 1))];
 
-// Milliseconds from the start of the navigation until something holds, by the page's own clock.
-async function since(page, holds, argument) {
-  const found = await page.waitForFunction(`(${holds})(${JSON.stringify(argument)}) && performance.now()`, null, { timeout: 60000, polling: "raf" });
-  return found.jsonValue();
+// Milliseconds from the start of the navigation until there are so many of something, by the page's own clock.
+async function until(page, selector, count) {
+  const there = ([what, many]) => document.querySelectorAll(what).length === many && performance.now();
+  return (await page.waitForFunction(there, [selector, count], { timeout: 60000, polling: "raf" })).jsonValue();
 }
 
-const rows = (count) => `() => document.querySelectorAll('[aria-label="Results"] tbody tr').length === ${count}`;
+async function drawn(page) {
+  const marked = () => performance.getEntriesByName("fedstay-drawn")[0]?.startTime;
+  return (await page.waitForFunction(marked, null, { timeout: 60000, polling: "raf" })).jsonValue();
+}
 
 // One cold browser and one server: what a person waits for.
 async function measure(program, runs, look) {
@@ -65,25 +73,25 @@ async function painted(page) {
 
 async function largeRun(page, url) {
   await page.goto(url);
-  const drawn = await since(page, "() => performance.getEntriesByName('fedstay-drawn').length > 0");
+  const everything = await drawn(page);
   const paint = await painted(page);
   const bytes = await page.evaluate(() => performance.getEntriesByType("resource").reduce((sum, entry) => sum + (entry.transferSize || entry.encodedBodySize), 0));
   const frame = await pointing(page, "chart of losses");
   return {
-    "200 × 5,000: first paint, ms": paint, "200 × 5,000: everything drawn, ms": drawn, "200 × 5,000: sent, kB": bytes / 1000,
+    "200 × 5,000: first paint, ms": paint, "200 × 5,000: everything drawn, ms": everything, "200 × 5,000: sent, kB": bytes / 1000,
     "200 × 5,000: frame while pointing, median, ms": frame.median, "200 × 5,000: frame while pointing, 95%, ms": frame.most, "200 × 5,000: drawn again, ms": await redraw(page),
   };
 }
 
 async function hundredRuns(page, url) {
   await page.goto(url);
-  const listed = await since(page, "() => document.querySelectorAll('#runs li').length === 100");
+  const listed = await until(page, "#runs li", 100);
   const paint = await painted(page);
   const ids = await page.evaluate(async () => (await (await fetch("/api/runs")).json()).runs.map(({ id }) => id));
   // In a page of its own: a link to a comparison, as one sends it.
   const compared = await page.context().newPage();
   await compared.goto(`${url.split("#")[0]}#compare=${ids.join(",")}`);
-  const all = await since(compared, rows(100));
+  const all = await until(compared, '[aria-label="Results"] tbody tr', 100);
   await compared.waitForTimeout(1500);
   const frame = await pointing(compared, "Mean over all agents");
   return {
