@@ -51,9 +51,9 @@ fn value(text: &str) -> Value {
 }
 
 fn record(run: &Planned, outcome: Outcome) -> Record {
-    let (key, config) = (run.key.clone(), run.config.clone());
+    let Planned { key, config, label, .. } = run.clone();
     let run = Finished { key, build: String::new(), config, outcome, series: Series::default() };
-    Record { run, label: None }
+    Record { run, label }
 }
 
 /// What came of a run, as far as a table says it: not which agents left, and nothing about each.

@@ -12,7 +12,7 @@ use super::run::figure;
 use super::{Compared, Subject, compare, map};
 use crate::markup::escape;
 use crate::plot::Figure;
-use crate::words::{self, count, departures, percent, sentence};
+use crate::words::{self, count, leavers, percent, sentence};
 use fedstay::record::{AgentSummary, Summary};
 use fedstay_sim::run::write_whole;
 use std::collections::HashSet;
@@ -130,7 +130,7 @@ fn comparison(title: &str, subjects: &[Subject], names: &[String]) -> String {
         vec![
             name.clone(),
             subject.recorded.header.rule.clone(),
-            summary.map_or("–".into(), departures),
+            summary.map_or("–".into(), leavers),
             subject.verdict().0.to_owned(),
             summary.map_or("–".into(), content_of),
             subject.recorded.rounds.last().map_or(0, |line| line.round).to_string(),

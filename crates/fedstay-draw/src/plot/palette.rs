@@ -232,17 +232,25 @@ fn key(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
+/// Where the search for a spare look begins.
+fn hash(name: &str) -> usize {
+    fnv1a(key(name).as_bytes()) as usize
+}
+
 impl Style {
-    /// The look of the rule `name`, the same in every figure. An unknown name gets one of a few
-    /// spare looks by its hash; use [`Style::assign`] where several of them meet.
-    pub fn of(name: &str) -> Self {
+    /// The look of a rule that has one of its own.
+    pub fn known(name: &str) -> Option<Self> {
         let key = key(name);
         let key =
             ALIASES.iter().find(|(alias, _)| *alias == key).map_or(key.as_str(), |(_, rule)| rule);
-        match KNOWN.iter().find(|(known, ..)| *known == key) {
-            Some(&(_, colour, dash, marker)) => Self { colour, dash, marker },
-            None => Self::spare(fnv1a(key.as_bytes()) as usize),
-        }
+        let (_, colour, dash, marker) = *KNOWN.iter().find(|(known, ..)| *known == key)?;
+        Some(Self { colour, dash, marker })
+    }
+
+    /// The look of the rule `name`, the same in every figure. An unknown name gets one of a few
+    /// spare looks by its hash; use [`Style::assign`] where several of them meet.
+    pub fn of(name: &str) -> Self {
+        Self::known(name).unwrap_or_else(|| Self::spare(hash(name)))
     }
 
     fn spare(slot: usize) -> Self {
@@ -250,19 +258,28 @@ impl Style {
         Self { colour, dash, marker }
     }
 
-    /// Looks for all `names` of one figure, in order. Each is [`Style::of`] its name unless an
-    /// earlier name already took that look; then the next free spare look is used.
+    /// Looks for all `names` of one figure, in order. A name with a look of its own has it, unless an
+    /// earlier name took it; every other has the next spare look, if possible in a colour that
+    /// nothing else has.
     pub fn assign(names: &[&str]) -> Vec<Self> {
-        let mut taken: Vec<Self> = Vec::with_capacity(names.len());
+        let mut given: Vec<Option<Self>> = Vec::with_capacity(names.len());
         for name in names {
-            let first = Self::of(name);
-            let start = fnv1a(key(name).as_bytes()) as usize;
-            let free = std::iter::once(first)
-                .chain((0..SPARE.len()).map(|i| Self::spare(start.wrapping_add(i))))
-                .find(|style| !taken.contains(style));
-            taken.push(free.unwrap_or(first));
+            let own = Self::known(name).filter(|look| !given.contains(&Some(*look)));
+            given.push(own);
         }
-        taken
+        for (index, name) in names.iter().enumerate() {
+            if given[index].is_some() {
+                continue;
+            }
+            let start = hash(name);
+            let spares = || (0..SPARE.len()).map(|i| Self::spare(start.wrapping_add(i)));
+            let taken = || given.iter().flatten();
+            let alone = |look: &Self| taken().all(|other| other.colour != look.colour);
+            let free = |look: &Self| taken().all(|other| other != look);
+            let look = spares().find(alone).or_else(|| spares().find(free));
+            given[index] = Some(look.unwrap_or_else(|| Self::of(name)));
+        }
+        given.into_iter().flatten().collect()
     }
 
     /// The look of agent number `index` (from 0), for contours and sub-level sets.
@@ -341,6 +358,16 @@ mod tests {
         for (index, style) in styles.iter().enumerate() {
             let shared = styles[index + 1..].iter().position(|other| other.colour == style.colour);
             assert_eq!(shared, None, "{}", rules[index]);
+        }
+    }
+
+    #[test]
+    fn a_name_without_a_look_takes_a_colour_that_nobody_has() {
+        let names = ["fedavg+adam+preview", "fedavg", "retain", "ada-gd", "ada-gd+halve+guard"];
+        let styles = Style::assign(&names);
+        assert_eq!(styles[1..4], [1, 2, 3].map(|at| Style::of(names[at])));
+        for (index, style) in styles.iter().enumerate() {
+            assert!(styles[index + 1..].iter().all(|other| other.colour != style.colour));
         }
     }
 

@@ -6,14 +6,6 @@ use fedstay::privacy::Budget;
 use fedstay::record::{Guarantee, Prediction, Summary};
 use fedstay::verdict::Verdict;
 
-/// Who left in which round, as `3 of 10 (2@41, 7@55, 0@60)`, and how many came back.
-pub fn departures(summary: &Summary) -> String {
-    match summary.left.is_empty() {
-        true => leavers(summary),
-        false => format!("{} ({})", leavers(summary), moments(summary)),
-    }
-}
-
 /// How many left, as `3 of 10`.
 pub fn leavers(summary: &Summary) -> String {
     match summary.leavers() {
