@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{fedstay, ok};
+use common::{ok, said};
 use serde_json::Value;
 
 fn summary(sets: &[&str]) -> Value {
@@ -81,8 +81,7 @@ fn the_observations_through_the_command() {
 #[test]
 fn a_run_is_kept_in_a_folder_with_everything_in_it() {
     let folder = tempfile::tempdir().unwrap();
-    let said = ok(folder.path(), &["run", "--set", "rounds=12", "--out", "a"]);
-    assert!(said.contains("written to a\n"));
+    ok(folder.path(), &["run", "--set", "rounds=12", "--out", "a"]);
     let files = [
         "config.toml",
         "rounds.jsonl",
@@ -103,10 +102,7 @@ fn a_run_is_kept_in_a_folder_with_everything_in_it() {
         assert_eq!(read("a"), read("b"), "{file}");
     }
     // A second run does not overwrite the first.
-    let again = fedstay(folder.path(), &["run", "--out", "a"]);
-    assert_eq!(again.status.code(), Some(2));
-    let said = String::from_utf8_lossy(&again.stderr).into_owned();
-    assert!(said.contains("is over") && said.contains("another --out"), "{said}");
+    insta::assert_snapshot!("again", said(folder.path(), &["run", "--out", "a"]));
 }
 
 #[test]
@@ -139,31 +135,6 @@ fn the_number_of_threads_changes_nothing() {
     }
 }
 
-#[test]
-fn errors_name_the_thing_and_the_nearest_names() {
-    let folder = tempfile::tempdir().unwrap();
-    for (arguments, expected) in [
-        (&["run", "--set", "rule.detla=1"][..], "`rule.delta`"),
-        (&["run", "--set", "rule.kind=ada"], "`ada-gd`"),
-        (&["run", "--set", "epsilon"], "KEY=VALUE"),
-        (&["run", "nowhere.toml"], "nowhere.toml"),
-        (&["run", "--resume", "nowhere"], "no run to resume"),
-        (&["run", "--set", "data.kind=csv", "--set", "data.path=nowhere.csv"], "nowhere.csv"),
-        (&["run", "--set", "epsilon=[1,2]"], "one for each"),
-        (&["compare", "--rules", "ada-gd+halv"], "+halve"),
-        (&["figure", "99"], "there is no figure"),
-        (&["data", "fetch", "imagenet"], "cifar10"),
-        (&["check", "."], "config.toml"),
-    ] {
-        let output = fedstay(folder.path(), arguments);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
-        assert!(said.contains(expected), "{arguments:?}: {said}");
-        assert_eq!(said.lines().count(), 1, "{arguments:?}: {said}");
-    }
-    assert!(!folder.path().join("runs").exists());
-}
-
 /// The README's first claim, on the default experiment.
 #[test]
 fn by_default_retain_loses_nobody_and_the_worst_agent_is_best_off() {
@@ -190,18 +161,8 @@ fn by_default_retain_loses_nobody_and_the_worst_agent_is_best_off() {
 }
 
 #[test]
-fn compare_tells_who_left_and_draws_it() {
+fn a_comparison_for_programs_has_one_summary_per_rule() {
     let folder = tempfile::tempdir().unwrap();
-    let said = ok(
-        folder.path(),
-        &["compare", "--set", "problem.kind=red-blue", "--rules", "fedavg,ada-gd"],
-    );
-    assert!(
-        said.contains("harmful") && said.contains("ada-gd: all stayed") && said.contains("80.0%"),
-        "{said}"
-    );
-    assert!(folder.path().join("figures/compare.svg").exists());
-    assert!(folder.path().join("figures/compare.png").exists());
     let json = ok(folder.path(), &["compare", "--set", "rounds=3", "--rules", "fedavg", "--json"]);
     assert_eq!(serde_json::from_str::<Value>(&json).unwrap().as_array().unwrap().len(), 1);
 }
@@ -222,8 +183,6 @@ fn check_reads_a_recorded_run_as_it_reads_the_problem() {
         findings["lipschitz_seen"].as_f64().unwrap() <= findings["lipschitz"].as_f64().unwrap()
     );
     assert!(findings["smallest_angle"].as_f64().unwrap() > 0.0);
-    let words = ok(folder.path(), &["check", "--set", "problem.kind=observation-2"]);
-    assert!(words.contains("agent 1") && words.contains("content with the start"), "{words}");
 }
 
 #[test]
@@ -243,8 +202,5 @@ fn lists_are_complete_and_machine_readable() {
         let json = ok(folder.path(), &["list", list, "--json"]);
         let entries: Vec<Value> = serde_json::from_str(&json).unwrap();
         assert!(entries.iter().any(|e| e["name"] == entry), "{list}");
-        assert!(ok(folder.path(), &["list", list]).contains(entry));
     }
-    assert!(ok(folder.path(), &["data", "show"]).contains("as described"));
-    assert!(ok(folder.path(), &["--help"]).contains("Examples:"));
 }

@@ -6,17 +6,7 @@
 
 mod common;
 
-use common::{command, ok};
-use std::path::Path;
-
-/// What a command prints at 80 columns, and what it complains about.
-fn said(folder: &Path, arguments: &[&str]) -> String {
-    let output = command(folder, arguments).env("COLUMNS", "80").output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    let (out, error) = (text(output.stdout), text(output.stderr));
-    let code = output.status.code().unwrap_or(-1);
-    format!("$ fedstay {}\n{out}{error}[{code}]\n", arguments.join(" "))
-}
+use common::{all_said, ok, said};
 
 const OBSERVATION: [&str; 3] = ["run", "--set", "problem.kind=observation-3"];
 
@@ -78,6 +68,12 @@ fn a_comparison_in_the_terminal() {
     let rules = ["--rules", "fedavg,fedavg+early-stop,ada-gd,retain"];
     let compare = [&["compare", "--set", "problem.kind=observation-3"][..], &rules].concat();
     insta::assert_snapshot!("compare", said(folder.path(), &compare));
+    let rules = ["--rules", "fedavg,ada-gd", "--wide"];
+    let compare = [&["compare", "--set", "problem.kind=red-blue"][..], &rules].concat();
+    insta::assert_snapshot!("compare-red-blue", said(folder.path(), &compare));
+    for file in ["figures/compare.svg", "figures/compare.png"] {
+        assert!(folder.path().join(file).exists(), "{file}");
+    }
 }
 
 #[test]
@@ -114,6 +110,46 @@ fn what_is_wrong_is_said_like_this() {
 }
 
 #[test]
+fn what_is_not_there_is_said_like_this() {
+    let folder = tempfile::tempdir().unwrap();
+    let told = all_said(
+        folder.path(),
+        &[
+            &["run", "--set", "rule.detla=1"],
+            &["run", "--set", "rule.kind=ada"],
+            &["run", "--resume", "nowhere"],
+            &["run", "--set", "data.kind=csv", "--set", "data.path=nowhere.csv"],
+            &["run", "--set", "epsilon=[1,2]"],
+            &["compare", "--rules", "ada-gd+halv"],
+            &["tournament", "--rules", "fedavg+slowly"],
+            &["tournament", "--behaviours", "forsight"],
+            &["tournament", "--set", "rounds=0"],
+            &["tournament", "--set", "problem.kind=huber"],
+            &["story", "nowhere"],
+            &["figure", "99"],
+            &["figure", "3"],
+            &["data", "fetch", "imagenet"],
+            &["check", "."],
+            &["new", "w.toml", "--set", "agnets=2"],
+        ],
+    );
+    assert_eq!(told.matches("\nerror: ").count(), told.matches("$ fedstay ").count());
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left behind");
+    insta::assert_snapshot!("absent", told);
+}
+
+#[test]
+fn lists_are_written_like_this() {
+    let folder = tempfile::tempdir().unwrap();
+    let lists = ["rules", "policies", "behaviours", "problems", "data", "partitions", "models"];
+    let lists = lists.map(|list| said(folder.path(), &["list", list]));
+    insta::assert_snapshot!("lists", lists.concat());
+    let check = ["check", "--set", "problem.kind=observation-2"];
+    insta::assert_snapshot!("check", said(folder.path(), &check));
+    insta::assert_snapshot!("help", said(folder.path(), &["--help"]));
+}
+
+#[test]
 fn a_starter_has_every_key() {
     let folder = tempfile::tempdir().unwrap();
     ok(folder.path(), &["new"]);
@@ -131,9 +167,15 @@ fn a_starter_has_every_key() {
     let shown = ok(folder.path(), &["data", "show", "t.toml", "--json"]);
     let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();
     assert_eq!(shown["classes"], serde_json::json!(["x", "y"]));
-    let wrong = said(folder.path(), &["new", "w.toml", "--set", "agnets=2"]);
-    assert!(wrong.contains("did you mean `agents`?") && !folder.path().join("w.toml").exists());
-    assert!(said(folder.path(), &["new"]).contains("already exists"));
+    insta::assert_snapshot!("new-again", said(folder.path(), &["new"]));
+    // A table whose columns are separated by something else, and one that is not there.
+    std::fs::write(folder.path().join("s.csv"), "a;b,c;d\n1;2;x\n2;3;y\n3;4;x\n4;5;y\n").unwrap();
+    let commands: [&[&str]; 3] = [
+        &["new", "s.toml", "--csv", "s.csv"],
+        &["data", "show", "s.toml", "--set", "agents=2"],
+        &["new", "n.toml", "--csv", "nowhere.csv"],
+    ];
+    insta::assert_snapshot!("new-csv", all_said(folder.path(), &commands));
 }
 
 #[test]
@@ -150,7 +192,8 @@ fn folders_are_named_by_what_differs() {
     ];
     for (more, name) in runs {
         let said = ok(folder.path(), &[&OBSERVATION[..], more].concat());
-        assert!(said.contains(&format!("written to runs/{name}\n")), "{name}: {said}");
+        let written = format!("written to runs/{name}");
+        assert!(said.lines().any(|line| line == written), "{name}: {said}");
     }
 }
 

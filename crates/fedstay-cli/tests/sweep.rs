@@ -2,19 +2,11 @@
 
 mod common;
 
-use common::{command, fedstay, kills, moments, ok};
+use common::{all_said, command, fedstay, kills, moments, ok, said, words};
 use fedstay_sim::sweep::Store;
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
-
-fn refused(folder: &Path, arguments: &[&str]) -> String {
-    let output = fedstay(folder, arguments);
-    let error = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
-    assert_eq!(error.lines().count(), 1, "{error}");
-    error
-}
 
 /// Three target losses, two rules and some seeds on digits: a second or two of work.
 const STUDY: &str = r#"
@@ -107,54 +99,45 @@ fn two_processes_on_one_store_do_everything_once() {
 fn from_the_starter_file_to_tables_and_a_run_in_a_folder() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    assert!(ok(folder, &["sweep", "new", "s.toml"]).contains("fedstay sweep s.toml --dry-run"));
-    assert!(refused(folder, &["sweep", "new", "s.toml"]).contains("already exists"));
     let short = ["--set", "rounds=20", "--set", "seed=0..3", "--set", "data.per_agent=30"];
-    let with = |first: &[&'static str], last: &[&'static str]| -> String {
-        let all: Vec<&str> = first.iter().chain(&short).chain(last).copied().collect();
-        ok(folder, &all)
+    let mut told = all_said(folder, &[&["sweep", "new", "s.toml"], &["sweep", "new", "s.toml"]]);
+    let mut say = |command: &str, more: &[&str]| {
+        let words: Vec<&str> =
+            command.split(' ').chain(short).chain(more.iter().copied()).collect();
+        told.push_str(&said(folder, &words));
     };
-    let dry = with(&["sweep", "s.toml"], &["--dry-run"]);
-    assert!(dry.contains("36 runs") && dry.contains("9 families"), "{dry}");
+    say("sweep s.toml", &["--dry-run"]);
     assert!(!folder.join("sweeps").exists(), "a dry run leaves nothing behind");
-    assert!(refused(folder, &["sweep", "status", "s.toml"]).contains("fedstay sweep FILE.toml"));
-    let run = with(&["sweep", "s.toml"], &[]);
-    assert!(run.contains("36 computed now") && run.contains("shared between runs"), "{run}");
-    assert!(with(&["sweep", "s.toml"], &[]).contains("36 already there, 0 computed"));
-    assert!(with(&["sweep", "status", "s.toml"], &[]).contains("36 of 36 runs done"));
-
-    let table = with(&["sweep", "query", "s.toml"], &["--by", "epsilon", "--of", "left,loss.mean"]);
-    assert_eq!(table.lines().filter(|line| line.contains('±')).count(), 5, "{table}");
+    say("sweep status s.toml", &[]);
+    say("sweep s.toml", &["-q"]);
+    say("sweep s.toml", &[]);
+    say("sweep status s.toml", &[]);
+    say("sweep query s.toml", &["--by", "epsilon", "--of", "left,loss.mean"]);
     let against = ["--where", "local.steps=1", "--of", "accuracy.mean", "--against", "epsilon=0.1"];
-    let effects = with(&["sweep", "query", "s.toml"], &against);
-    assert!(effects.contains("pairs") && effects.contains("paired by seed"), "{effects}");
-    let sql = ["--sql", "SELECT count(*) AS number FROM runs WHERE seed = 1"];
-    assert!(with(&["sweep", "query", "s.toml"], &sql).contains("12"));
-    let wrong = ["sweep", "query", "s.toml", "--sql", "DELETE FROM runs"];
-    assert!(refused(folder, &wrong).contains("readonly"));
+    say("sweep query s.toml", &against);
+    say("sweep query s.toml", &["--sql", "SELECT count(*) AS number FROM runs WHERE seed = 1"]);
+    say("sweep query s.toml", &["--sql", "DELETE FROM runs"]);
+    say("sweep export s.toml", &["--out", "runs.csv"]);
+    say("sweep export s.toml", &["--out", "rounds.parquet", "--series"]);
+    say("sweep export s.toml", &["--out", "x.xls"]);
+    let which = ["--where", "epsilon=0.8", "--where", "seed=2"];
+    let one = [&which[..], &["--where", "local.steps=5", "--out", "one"]].concat();
+    say("sweep extract s.toml", &one);
+    say("sweep extract s.toml", &["--where", "seed=2", "--out", "two"]);
+    say("sweep extract s.toml", &[&which[..], &["--all", "--out", "all"]].concat());
+    for counted in ["\n36 runs (", "in 9 families", " 36 already there, 0 ", "36 of 36 runs done"] {
+        assert!(told.contains(counted), "{counted}: {told}");
+    }
+    insta::assert_snapshot!("session", words(&told));
 
-    with(&["sweep", "export", "s.toml"], &["--out", "runs.csv"]);
     let mut csv = csv::Reader::from_path(folder.join("runs.csv")).unwrap();
     assert!(csv.headers().unwrap().iter().any(|name| name == "accuracy.mean"));
     assert_eq!(csv.records().count(), 36);
-    with(&["sweep", "export", "s.toml"], &["--out", "rounds.parquet", "--series"]);
     let parquet = std::fs::read(folder.join("rounds.parquet")).unwrap();
     assert!(parquet.starts_with(b"PAR1") && parquet.ends_with(b"PAR1"));
-    assert!(refused(folder, &["sweep", "export", "s.toml", "--out", "x.xls"]).contains(".parquet"));
-
-    let which = ["--where", "epsilon=0.8", "--where", "seed=2", "--where", "local.steps=5"];
-    let out = ["--out", "one"];
-    let extract: Vec<&str> = which.iter().chain(&out).copied().collect();
-    let extracted = with(&["sweep", "extract", "s.toml"], extract.leak());
-    assert!(extracted.contains("the same as stored"), "{extracted}");
     for file in ["summary.json", "rounds.jsonl", "report.html", "model.safetensors"] {
         assert!(folder.join("one").join(file).exists(), "{file}");
     }
-    let many = ["sweep", "extract", "s.toml", "--where", "seed=2", "--out", "two"];
-    assert!(refused(folder, &many).contains("name more"));
-    let all = ["--where", "epsilon=0.8", "--where", "seed=2", "--all", "--out", "all"];
-    let extracted = with(&["sweep", "extract", "s.toml"], &all);
-    assert!(extracted.contains("fedstay view all"), "{extracted}");
     let mut names: Vec<String> = std::fs::read_dir(folder.join("all"))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -222,15 +205,18 @@ fn what_is_wrong_is_told_with_what_to_type() {
     let folder = folder.path();
     study(folder);
     std::fs::write(folder.join("one.toml"), "rounds = 3").unwrap();
-    assert!(refused(folder, &["sweep", "one.toml"]).contains("fedstay run"));
-    assert!(refused(folder, &["run", "study.toml"]).contains("fedstay sweep"));
-    assert!(refused(folder, &["sweep", "none.toml"]).contains("none.toml"));
-    let typo = ["sweep", "study.toml", "--set", "epsilom=[1]"];
-    assert!(refused(folder, &typo).contains("`epsilon`"));
-    let figure = ["figure", "3"];
-    let output = fedstay(folder, &figure);
-    let error = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!output.status.success() && error.contains("fedstay sweep experiments/fig3.toml"));
+    let told = all_said(
+        folder,
+        &[
+            &["sweep", "one.toml"],
+            &["run", "study.toml"],
+            &["sweep", "none.toml"],
+            &["sweep", "status", "study.toml"],
+            &["sweep", "study.toml", "--set", "epsilom=[1]"],
+        ],
+    );
+    assert_eq!(told.matches("\n[2]\n").count(), 5);
+    insta::assert_snapshot!("errors", told);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use fedstay_sim::experiment::{DEFAULT, Experiment, default_under, read_table, se
 use fedstay_sim::run::write_whole;
 use fedstay_sim::text::one_line;
 use serde_json::Value as Json;
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use toml::Value;
 
@@ -48,6 +49,9 @@ impl New {
             let mut data = toml::Table::new();
             data.insert("kind".to_owned(), Value::from("csv"));
             data.insert("path".to_owned(), Value::from(csv.display().to_string()));
+            if let Some(delimiter) = delimiter(csv)? {
+                data.insert("delimiter".to_owned(), Value::from(delimiter.to_string()));
+            }
             table.insert("data".to_owned(), Value::Table(data));
         }
         let set = self.set.iter().map(|pair| pair_of("--set", pair));
@@ -60,11 +64,35 @@ impl New {
         write_whole(&self.file, text.as_bytes())?;
         screen.written(&self.file)?;
         write_schema(&self.file, EXPERIMENT_SCHEMA, &Experiment::schema(), screen)?;
+        let own = match self.csv.is_some() && !set.iter().any(|(key, _)| key == "epsilon") {
+            true => {
+                "\n`epsilon`, the loss at which an agent has what it came for, is that of the built-in \
+                 digits: choose yours, or write epsilon = \"1.1 * local\", ten percent above what each \
+                 agent reaches alone.\n"
+            }
+            false => "",
+        };
         screen.mention(&format!(
-            "\nNext:\n  fedstay run {file} --dry-run\n  fedstay compare {file} --rules fedavg,retain"
+            "{own}\nNext:\n  fedstay run {file} --dry-run\n  fedstay compare {file} --rules fedavg,retain"
         ))
     }
 }
+
+/// What separates a table's columns, by its first line; nothing for a comma, which needs no saying.
+fn delimiter(csv: &Path) -> Result<Option<char>> {
+    let named = |error: std::io::Error| {
+        Usage(format!("{}: {error}; --csv takes a table that is there", csv.display()))
+    };
+    let mut first = Vec::new();
+    let file = std::fs::File::open(csv).map_err(named)?;
+    BufReader::new(file.take(LONGEST)).read_until(b'\n', &mut first).map_err(named)?;
+    let count = |sign: char| first.iter().filter(|byte| **byte == sign as u8).count();
+    let others = [';', '\t', '|'].into_iter().max_by_key(|sign| count(*sign));
+    Ok(others.filter(|sign| count(*sign) > count(',')))
+}
+
+/// How much of a table's first line is looked at.
+const LONGEST: u64 = 1 << 20;
 
 /// The name of the schema beside an experiment.
 const EXPERIMENT_SCHEMA: &str = "experiment.schema.json";

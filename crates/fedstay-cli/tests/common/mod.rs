@@ -35,6 +35,66 @@ pub(crate) fn fedstay(folder: &Path, arguments: &[&str]) -> Output {
     command(folder, arguments).output().unwrap()
 }
 
+/// What a command prints at 80 columns, what it complains about, and its exit code, for a snapshot.
+#[allow(dead_code, reason = "every file of tests takes what it needs")]
+pub(crate) fn said(folder: &Path, arguments: &[&str]) -> String {
+    let output = command(folder, arguments).env("COLUMNS", "80").output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    let (out, error) = (text(output.stdout), text(output.stderr));
+    let code = output.status.code().unwrap_or(-1);
+    format!("$ fedstay {}\n{out}{error}[{code}]\n", arguments.join(" "))
+}
+
+/// What several commands say, one after the other.
+#[allow(dead_code, reason = "every file of tests takes what it needs")]
+pub(crate) fn all_said(folder: &Path, commands: &[&[&str]]) -> String {
+    commands.iter().map(|arguments| said(folder, arguments)).collect()
+}
+
+/// A text with every number and every key of a run as `#`, every gap as one blank and every rule as two
+/// dashes: the words, where the numbers are in single precision or are times, and differ between machines.
+/// Exit codes stay.
+#[allow(dead_code, reason = "every file of tests takes what it needs")]
+pub(crate) fn words(text: &str) -> String {
+    let plain = |line: &str| match line.starts_with('[') && line.ends_with(']') {
+        true => line.to_owned(),
+        false => {
+            line.split(' ').filter(|word| !word.is_empty()).map(word).collect::<Vec<_>>().join(" ")
+        }
+    };
+    text.lines().map(plain).collect::<Vec<_>>().join("\n")
+}
+
+#[allow(dead_code, reason = "every file of tests takes what it needs")]
+fn word(word: &str) -> String {
+    let bare = word.trim_end_matches(',');
+    if bare.len() == 32 && bare.chars().all(|c| c.is_ascii_hexdigit()) {
+        return word.replace(bare, "#");
+    }
+    if word.len() > 1 && word.chars().all(|c| c == '-') {
+        return "--".to_owned();
+    }
+    let is_digit = |c: char| c.is_ascii_digit();
+    let signed = |rest: &str| rest.strip_prefix('-').is_some_and(|rest| rest.starts_with(is_digit));
+    let mut short = String::new();
+    let mut rest = if signed(word) { &word[1..] } else { word };
+    while let Some(letter) = rest.chars().next() {
+        if !is_digit(letter) {
+            short.push(letter);
+            rest = &rest[letter.len_utf8()..];
+            continue;
+        }
+        rest = rest.trim_start_matches(is_digit);
+        while let Some(more) =
+            rest.strip_prefix(['.', ',']).filter(|rest| rest.starts_with(is_digit))
+        {
+            rest = more.trim_start_matches(is_digit);
+        }
+        short.push('#');
+    }
+    short
+}
+
 /// Its output, if all went well.
 #[allow(dead_code, reason = "every file of tests takes what it needs")]
 pub(crate) fn ok(folder: &Path, arguments: &[&str]) -> String {
