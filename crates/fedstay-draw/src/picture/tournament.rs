@@ -61,12 +61,12 @@ pub fn figure(bouts: &[Bout]) -> Figure {
         x_categories: behaviours,
         y_categories: rules.clone(),
         grid: false,
-        height: Some(34.0 * rules.len() as f64),
+        height: Some(48.0 * rules.len() as f64),
         ..Panel::new("", "how the agents behave", "")
     };
     let cells = Cells { texts, ..Cells::new(rows, categories(), 0.0) };
     let subtitle = "In each cell: the worst agent's accuracy under the delivered model, mean over the \
-                    seeds (least to most), and how many agents left (✓: none in any seed)";
+                    seeds, least to most, and how many agents left (✓: none in any seed)";
     let figure = Figure {
         subtitle: subtitle.to_owned(),
         columns: 1,
@@ -90,11 +90,7 @@ fn said(bout: &Bout) -> String {
     let [least, mean, most] = [bout.range.0, worst, bout.range.1].map(whole_percent);
     match least == most {
         true => format!("{mean}\n{left}"),
-        false => format!(
-            "{mean} ({}–{})\n{left}",
-            least.trim_end_matches('%'),
-            most.trim_end_matches('%')
-        ),
+        false => format!("{mean}\n{} to {most}\n{left}", least.trim_end_matches('%')),
     }
 }
 
@@ -119,7 +115,7 @@ mod tests {
         let bout = |result, range| {
             said(&Bout { rule: String::new(), behaviour: String::new(), result, range })
         };
-        assert_eq!(bout(Some((0.5, 0.0)), (0.42, 0.58)), "50% (42–58)\n✓ all stayed");
+        assert_eq!(bout(Some((0.5, 0.0)), (0.42, 0.58)), "50%\n42 to 58%\n✓ all stayed");
         assert_eq!(bout(Some((0.934, 1.25)), (0.931, 0.934)), "93%\n1.3 left");
         assert_eq!(bout(None, (0.0, 0.0)), "failed");
     }
