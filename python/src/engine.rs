@@ -145,6 +145,8 @@ impl Engine for PyEngine<'_> {
             reports: Reports::with_goodbyes(self.dimension, reports, numbered(goodbyes))?
                 .with_returned(numbered(returned))?,
             faults: faults.into_iter().map(|(agent, why)| (AgentId(agent), why)).collect(),
+            absent: Vec::new(),
+            arrived: Vec::new(),
             assessment,
             roster,
             stop: too_few.then_some(StopReason::TooFew),

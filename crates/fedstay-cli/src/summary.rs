@@ -1,9 +1,9 @@
 //! A run's summary as text for a terminal.
 
 use crate::terminal::{Column, Screen, Table};
-use fedstay::record::Summary;
+use fedstay::record::{Change, Summary};
 use fedstay_draw::words::{
-    Counts, Tone, count, guarantee, harm, percent, privacy, verdict, verdict_sentence,
+    Counts, Tone, absences, count, guarantee, harm, percent, privacy, verdict, verdict_sentence,
 };
 
 /// The most agents that are listed.
@@ -51,6 +51,11 @@ pub(crate) fn summary(summary: &Summary, screen: &Screen) -> String {
     if let Some(harm) = harm(summary) {
         text.push_str(&format!("\n{}\n", screen.prose(&harm)));
     }
+    if !summary.without.is_empty() {
+        let told =
+            "What it costs the others if an agent never takes part (in brackets, the change):";
+        text.push_str(&format!("\n{}\n\n{}", screen.prose(told), without(summary, screen)));
+    }
     for warning in &summary.warnings {
         let warning = screen.labelled("WARNING  ", warning);
         let coloured = warning.replacen("WARNING", &screen.toned(Tone::Warn, "WARNING"), 1);
@@ -91,6 +96,33 @@ fn agents(summary: &Summary, screen: &Screen) -> String {
     screen.table(&table)
 }
 
+/// The price of every single departure: the others without an agent, and by how much that differs.
+fn without(summary: &Summary, screen: &Screen) -> String {
+    let mut table = Table::new(vec![
+        Column::kept("without"),
+        Column::kept("mean loss"),
+        Column::kept("worst loss"),
+        Column::dispensable("mean accuracy", 1),
+        Column::dispensable("population loss", 2),
+        Column::dispensable("left", 3),
+    ]);
+    let loss = |change: &Change| format!("{:.4} ({:+.4})", change.without, change.by());
+    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
+    for without in &summary.without {
+        let points =
+            |change: &Change| format!("{} ({:+.1})", percent(change.without), 100.0 * change.by());
+        table.row(vec![
+            format!("agent {}", without.agent),
+            loss(&without.loss),
+            loss(&without.worst),
+            or_dash(without.accuracy.as_ref().map(points)),
+            or_dash(without.population.as_ref().map(loss)),
+            format!("{} ({:+})", without.left.without, without.left.by()),
+        ]);
+    }
+    screen.table(&table)
+}
+
 /// What there is to say about all agents together, each under its label.
 fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
     let spread = |values: [String; 3]| {
@@ -107,6 +139,7 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
         let accuracy = percent(population.accuracy);
         lines.push(("population", format!("loss {:.4}  accuracy {accuracy}", population.loss)));
     }
+    lines.extend(absences(summary).map(|absent| ("absent", absent)));
     let prediction = &summary.prediction;
     if prediction.in_d > 0 || prediction.left > 0 {
         let told = format!(

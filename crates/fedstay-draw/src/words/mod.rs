@@ -14,7 +14,9 @@ pub use format::{count, duration, list, percent, sentence, whole_percent};
 pub use progress::RunProgress;
 pub use state::State;
 pub use story::{better_than_alone, harm, story};
-pub use summary::{content, departures, guarantee, leavers, moments, privacy, verdict_sentence};
+pub use summary::{
+    absences, content, departures, guarantee, leavers, moments, privacy, verdict_sentence,
+};
 pub use verdict::{Counts, Tone, VerdictWords, keeping, landing, stop, sureness, verdict};
 
 #[cfg(test)]
