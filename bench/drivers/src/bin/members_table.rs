@@ -29,7 +29,7 @@ fn main() -> Outcome {
 }
 
 fn worth(name: &str, text: &str) -> Outcome {
-    println!("{name}: seed agent given got loo shapley gtg cgsv fedce reputation unexplained");
+    println!("{name}: seed agent given got loo shapley gtg cgsv fedce reputation unexplained core");
     for seed in 0..3 {
         let experiment = Experiment::parse(text, &[("seed".to_owned(), seed.to_string())])?;
         let Some(summary) = Trial::new(experiment)?.run(&mut [])? else { continue };
@@ -45,6 +45,7 @@ fn worth(name: &str, text: &str) -> Outcome {
                 worth.fedce,
                 worth.reputation,
                 worth.unexplained,
+                worth.core,
             ];
             let known = |score: Option<f64>| score.map_or("-".to_owned(), |s| format!("{s:.4}"));
             let scores: Vec<String> = scores.into_iter().map(known).collect();

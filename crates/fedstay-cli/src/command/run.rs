@@ -82,13 +82,6 @@ impl Run {
         }
         let begun = Instant::now();
         let (mut trial, mut folder) = self.open()?;
-        let agents = trial.header().agents.len();
-        if let Some(Who::Agent(agent)) = self.without
-            && agent >= agents as u64
-        {
-            let told = format!("--without {agent}: there are {agents} agents, numbered from 0");
-            return Err(Usage(told).into());
-        }
         screen.detail(&trial.experiment().to_toml()?);
         let mut progress = Progress::new(&trial, screen);
         let mut parting = Parting::default();
@@ -145,6 +138,11 @@ impl Run {
             return Ok((trial, Some(folder)));
         }
         let trial = Trial::new(self.source.source().experiment()?)?;
+        let agents = trial.header().agents.len();
+        if let Some(Who::Agent(agent)) = self.without.filter(|who| !who.is_among(agents)) {
+            let told = format!("--without {agent}: there are {agents} agents, numbered from 0");
+            return Err(Usage(told).into());
+        }
         let folder = match &self.out {
             Some(path) => trial.keep_in(path, self.asked()),
             None if self.json => return Ok((trial, None)),

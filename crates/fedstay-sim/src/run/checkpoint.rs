@@ -40,6 +40,16 @@ pub enum Who {
     Agent(u64),
 }
 
+impl Who {
+    /// Whether it names nobody who is not among this many agents.
+    pub fn is_among(self, agents: usize) -> bool {
+        match self {
+            Self::Each => true,
+            Self::Agent(agent) => agent < agents as u64,
+        }
+    }
+}
+
 impl std::str::FromStr for Who {
     type Err = String;
 

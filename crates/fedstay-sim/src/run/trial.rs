@@ -1,7 +1,7 @@
 //! One run of an experiment: a file becomes a session, and a session a summary.
 
 use crate::experiment::{Experiment, SpecError};
-use crate::run::{Asked, Driver, Folder, FolderError, Start};
+use crate::run::{Asked, Driver, Folder, FolderError, Start, Who};
 use crate::simulator::Simulator;
 use crate::simulator::population::Population;
 use fedstay::consistency::Consistency;
@@ -276,7 +276,7 @@ impl Trial {
     pub fn without(experiment: Experiment, agent: AgentId) -> Result<Self, SpecError> {
         let mut trial = Self::new(Experiment { compare_alone: false, ..experiment })?;
         let agents = trial.header().agents.len();
-        if agent.0 >= agents as u64 {
+        if !Who::Agent(agent.0).is_among(agents) {
             let must = format!("one of the {agents} agents, numbered from 0");
             return Err(Error::bad_parameter("--without", agent, must).into());
         }

@@ -471,10 +471,12 @@ impl Engine for Simulator {
         let gone = gone as f64 / self.agents.len() as f64;
         let told: Vec<Option<f64>> =
             self.agents.iter().map(|agent| agent.told.filter(|_| is_in(agent))).collect();
+        let (sum, heard) =
+            told.iter().flatten().fold((0.0, 0u32), |(sum, heard), told| (sum + told, heard + 1));
+        // Without its own, if it told one; once for all, because there may be many agents.
         let others = |index: usize| {
-            let told = told.iter().enumerate().filter(|(other, _)| *other != index);
-            let told: Vec<f64> = told.filter_map(|(_, told)| *told).collect();
-            (!told.is_empty()).then(|| told.iter().sum::<f64>() / told.len() as f64)
+            let (own, heard) = told[index].map_or((0.0, heard), |own| (own, heard - 1));
+            (heard > 0).then(|| (sum - own) / f64::from(heard))
         };
         let with_task =
             |index: usize,

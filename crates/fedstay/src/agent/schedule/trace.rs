@@ -54,7 +54,8 @@ impl Trace {
             }
             let stretch = stretch(&cells).filter(|stretch| stretch.agent < agents);
             let Some(stretch) = stretch else {
-                let shown: String = line.chars().take(60).collect();
+                let shown: String =
+                    line.chars().filter(|sign| !sign.is_control()).take(60).collect();
                 let must = format!(
                     "`agent,from,to` as in `0,1,40` in every line: one of the {agents} agents, \
                      numbered from 0, and rounds from 1 in order"

@@ -383,7 +383,9 @@ impl Engine for Federation {
             let behaviour = member.participant.behaviour();
             matches!(behaviour, Behaviour::Threshold(_) | Behaviour::Never(_))
         };
-        let proves = self.privacy.is_none() && self.members.iter().all(plain);
+        // Nothing is proved about agents that were not asked.
+        let asked = self.schedule.0.is_always() && self.without.is_none();
+        let proves = self.privacy.is_none() && asked && self.members.iter().all(plain);
         // A load says how many samples a gradient takes, and an oracle's is exact for any number.
         Abilities { loads: true, personal: true, proves, ..Abilities::default() }
     }
@@ -424,6 +426,17 @@ mod tests {
             alone += usize::from(line.agents.len() == 1);
         }
         assert!(alone > 0, "the test needs rounds in which somebody has left");
+    }
+
+    #[test]
+    fn nothing_is_proved_about_agents_that_are_not_always_asked() {
+        let (_, mut engine) = observation_3();
+        assert!(engine.abilities().proves);
+        engine.set_schedule(Schedule::Random(crate::schedule::Random { p: 0.9 }), Seed(0));
+        assert!(!engine.abilities().proves);
+        let (_, mut without) = observation_3();
+        without.set_without(AgentId(1));
+        assert!(!without.abilities().proves);
     }
 
     #[test]
