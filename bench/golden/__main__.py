@@ -22,6 +22,8 @@ HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[1]
 #: Threads, and whether `--threads` sets them or the environment. The first result is kept.
 ONE, *OTHERS = [(1, True), (3, True), (2, False)]
+#: The lists of which every entry needs a case.
+LISTS = ("rules", "behaviours", "schedules", "policies", "problems", "data", "partitions", "models")
 #: Keys that matter only for data that must be fetched.
 NEED_NO_CASE = {"data.check"}
 
@@ -92,12 +94,12 @@ def forgotten(binary: Path) -> list[str]:
     """What the program lists and no case uses."""
     listed = json.loads(subprocess.check_output([binary, "list", "--json"]))
     used = {"policy.kind": {"none"}, "data.kind": {"digits", "cifar10", "mnist", "fashion-mnist"}}
-    used |= {"partition.kind": {"by-class"}, "model.kind": {"mlp"}}
+    used |= {"partition.kind": {"by-class"}, "model.kind": {"mlp"}, "schedule.kind": {"always"}}
     for case in [*runs(), *commands()]:
         for key, value in case.settings.items():
             used.setdefault(key, set()).add(str(value))
     missing = []
-    for what in ("rules", "behaviours", "policies", "problems", "data", "partitions", "models"):
+    for what in LISTS:
         key = {"policies": "policy", "data": "data"}.get(what, what.removesuffix("s")) + ".kind"
         names = {entry["name"] for entry in listed[what]}
         missing += [f"{key} = {name}" for name in sorted(names - used.get(key, set()))]

@@ -62,6 +62,7 @@ def fitting(base: str, settings: dict) -> str:
 #: Every rule, and what can be changed about it.
 RULES = {
     "fedavg": {},
+    "fedavg samples": {"rule.weigh": "samples"},
     "minibatch-sgd": {},
     "ada-gd": {"rule.delta": 0.1},
     "ada-gd halve": {"rule.delta": 0.1, "rule.on_settled": "halve"},
@@ -120,6 +121,15 @@ BEHAVIOURS = {
     },
 }
 
+#: Every schedule but the usual one and the one that reads a file.
+SCHEDULES = {
+    "arrive": {"schedule.every": 4},
+    "depart": {"schedule.every": 4},
+    "round-robin": {"schedule.every": 2, "schedule.turns": 3},
+    "random": {"schedule.p": 0.6},
+    "markov": {"schedule.stay": 0.7, "schedule.away": 0.6},
+}
+
 POLICIES = {
     "early-stop": {"policy.margin": 0.05},
     "keep-best": {},
@@ -143,6 +153,7 @@ TRAINING = {
     "dirichlet": {"partition.kind": "dirichlet", "partition.alpha": 0.3, "data.per_agent": 30},
     "shards": {"partition.kind": "shards", "partition.k": 3},
     "iid": {"partition.kind": "iid"},
+    "unequal": {"partition.sizes": "power", "partition.skew": 1.2, "data.per_agent": 30},
     "classes": {"data.classes": [1, 4, 7], "agents": 3, "data.test_share": 0.3},
     "population": {"population": 10, "agents": 6},
     "softmax": {"model.kind": "softmax-regression"},
@@ -200,6 +211,18 @@ TRAINING = {
 }
 
 
+def traced() -> Case:
+    """A run whose agents are there as a file says."""
+    settings = {"schedule.kind": "trace", "schedule.path": "times.csv"}
+
+    def do(scratch: Scratch) -> None:
+        times = scratch.write("times.csv", "agent,from,to\n0,1,9\n0,20,\n7,5,25\n")
+        experiment = scratch.write("experiment.toml", DIGITS)
+        scratch.run(experiment, {**settings, "schedule.path": str(times)})
+
+    return Case("schedule: trace", do, settings)
+
+
 def runs() -> list[Case]:
     """All of the above, each once or twice."""
     cases = []
@@ -215,6 +238,13 @@ def runs() -> list[Case]:
             cases.append(run(f"behaviour under {rule}: {name}", DIGITS, settings, varied=True))
         settings = {"behaviour.kind": name, "problem.kind": "huber", "step_size": 2.0, **more}
         cases.append(run(f"behaviour on huber: {name}", PROBLEM, settings))
+    for name, more in SCHEDULES.items():
+        for rule in ("fedavg", "retain"):
+            settings = {"schedule.kind": name, "rule.kind": rule, **more}
+            cases.append(run(f"schedule under {rule}: {name}", DIGITS, settings, varied=True))
+        settings = {"schedule.kind": name, "problem.kind": "huber", "step_size": 2.0, **more}
+        cases.append(run(f"schedule on huber: {name}", PROBLEM, settings))
+    cases.append(traced())
     for name, more in POLICIES.items():
         for rule in ("fedavg", "maxfl", "ada-gd"):
             settings = {"policy.kind": name, "rule.kind": rule, **more}

@@ -87,6 +87,22 @@ pub fn csv(bytes: &[u8]) {
     });
 }
 
+/// The file of a schedule, which says when agents are there.
+pub fn trace(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    match fedstay::schedule::Trace::read("times.csv", &text, 4) {
+        Ok(trace) => {
+            let schedule = fedstay::Schedule::Trace(trace);
+            let seed = fedstay::Seed(0);
+            for agent in 0..4 {
+                let when = fedstay::schedule::When { round: 7, agent, agents: 4, seed };
+                schedule.is_there(when);
+            }
+        }
+        Err(error) => one_line(&error.to_string()),
+    }
+}
+
 /// The four IDX files of MNIST, one after the other, each after its length in two bytes.
 pub fn idx(bytes: &[u8]) {
     const NAMES: [&str; 4] = [

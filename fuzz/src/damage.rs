@@ -55,6 +55,9 @@ pub const ROUNDS: &str = r#"{"schema":"fedstay.rounds/1","version":"0.1.0","rule
 /// A table, preceded by the byte that says how to read it.
 pub const CSV: &str = "\0height,width,class\n1.5,2,a\n-3,4e3,b\n5,0.1,\"a\"\n1,1,b\n2,2,a\n";
 
+/// When agents are there.
+pub const TRACE: &str = "agent,from,to\n0,1,40\n0,61,\n# away at first\n3,10,20\n";
+
 /// An NPY header for values of a kind, in a shape.
 pub fn npy_header(descr: &str, shape: &str) -> Vec<u8> {
     let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n");

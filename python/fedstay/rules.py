@@ -46,7 +46,7 @@ class Rule:
 
     >>> import fedstay
     >>> fedstay.QFedAvg(q=2.0).to_dict()
-    {'kind': 'q-fedavg', 'q': 2.0, 'delta': 0.0}
+    {'kind': 'q-fedavg', 'q': 2.0, 'weigh': 'uniform', 'delta': 0.0}
     """
 
     kind: ClassVar[str]
@@ -111,14 +111,16 @@ def usual_epsilon(rule: Any) -> float | None:
 
 @dataclass(frozen=True, kw_only=True)
 class FedAvg(Rule):
-    """The uniform mean of the agents' displacements; watches departures, does nothing about them.
+    """The mean of the agents' displacements; watches departures, does nothing about them.
 
+    weigh: all agents count alike ("uniform"), or each by the samples behind its report ("samples").
     delta: widens the forecast of departures and changes no step.
 
     Reference: McMahan et al., AISTATS 2017.
     """
 
     kind: ClassVar[str] = "fedavg"
+    weigh: Literal["uniform", "samples"] = "uniform"
     delta: float = 0.0
 
 
@@ -127,14 +129,16 @@ Mean = FedAvg
 
 @dataclass(frozen=True, kw_only=True)
 class MinibatchSgd(Rule):
-    """The uniform mean of gradients that are all taken at the received weights.
+    """The mean of gradients that are all taken at the received weights.
 
+    weigh: all agents count alike ("uniform"), or each by the samples behind its report ("samples").
     delta: widens the forecast of departures and changes no step.
 
     Reference: Dekel et al., JMLR 2012.
     """
 
     kind: ClassVar[str] = "minibatch-sgd"
+    weigh: Literal["uniform", "samples"] = "uniform"
     delta: float = 0.0
 
 
@@ -239,6 +243,7 @@ class QFedAvg(Rule):
     """The larger an agent's loss, the more it counts.
 
     q: how much more; 0 is FedAvg.
+    weigh: all agents count alike ("uniform"), or each by the samples behind its report ("samples").
     delta: widens the forecast of departures and changes no step.
 
     Reference: Li, Sanjabi, Beirami, Smith, ICLR 2020.
@@ -246,6 +251,7 @@ class QFedAvg(Rule):
 
     kind: ClassVar[str] = "q-fedavg"
     q: float = 1.0
+    weigh: Literal["uniform", "samples"] = "uniform"
     delta: float = 0.0
 
 
@@ -331,12 +337,14 @@ class PcGrad(Rule):
 class Mifa(Rule):
     """The mean of everybody's latest update, also of those who are silent or have left.
 
+    weigh: all agents count alike ("uniform"), or each by the samples behind its report ("samples").
     delta: widens the forecast of departures and changes no step.
 
     Reference: Gu, Huang, Zhang, Huang, NeurIPS 2021.
     """
 
     kind: ClassVar[str] = "mifa"
+    weigh: Literal["uniform", "samples"] = "uniform"
     delta: float = 0.0
 
 
@@ -346,6 +354,7 @@ class Uniform(Rule):
 
     nu: what the mean is multiplied by: "one", "unit" (1/‖ḡ‖), "clipped" (min(1, 1/‖ḡ‖)) or "polyak".
     level: the mean loss that "polyak" aims at, the smallest there can be.
+    weigh: all agents count alike ("uniform"), or each by the samples behind its report ("samples").
     delta: widens the forecast of departures and changes no step.
 
     Reference: arXiv 2311.16459, Observation 3.
@@ -354,6 +363,7 @@ class Uniform(Rule):
     kind: ClassVar[str] = "uniform"
     nu: Literal["one", "unit", "clipped", "polyak"] = "clipped"
     level: float = 0.0
+    weigh: Literal["uniform", "samples"] = "uniform"
     delta: float = 0.0
 
 

@@ -147,6 +147,8 @@ impl Engine for PyEngine<'_> {
                 .with_returned(numbered(returned))?
                 .with_absent(absent),
             faults: faults.into_iter().map(|(agent, why)| (AgentId(agent), why)).collect(),
+            absent: Vec::new(),
+            arrived: Vec::new(),
             assessment,
             roster,
             stop: too_few.then_some(StopReason::TooFew),

@@ -7,7 +7,7 @@ use fedstay::list::Entry;
 use fedstay::{AgentId, Aggregator, Choice, Decide, Optimiser, Policy, Rule, View};
 use pyo3::prelude::*;
 
-/// The list of "rules", "optimisers", "policies" or "behaviours": name, one sentence, reference.
+/// The list of "rules", "optimisers", "policies", "behaviours" or "schedules": name, one sentence, reference.
 #[pyfunction]
 pub(crate) fn listed(what: &str) -> PyResult<Vec<(&'static str, &'static str, &'static str)>> {
     let list: &[Entry] = match what {
@@ -15,9 +15,10 @@ pub(crate) fn listed(what: &str) -> PyResult<Vec<(&'static str, &'static str, &'
         "optimisers" => Optimiser::LIST,
         "policies" => Policy::LIST,
         "behaviours" => fedstay::Behaviour::LIST,
+        "schedules" => fedstay::Schedule::LIST,
         _ => {
             return Err(error(format!(
-                "no list `{what}`: rules, optimisers, policies, behaviours"
+                "no list `{what}`: rules, optimisers, policies, behaviours, schedules"
             )));
         }
     };

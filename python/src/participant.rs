@@ -63,6 +63,13 @@ impl Participant {
     #[pyo3(signature = (agent, epsilon, behaviour=None))]
     fn new(agent: u64, epsilon: f64, behaviour: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let behaviour = Behaviour::read(behaviour)?.inner().clone();
+        if behaviour.needs_simulator() {
+            return Err(error(format!(
+                "`{}` is for experiments (`fedstay.run`): agents in Python know only their own loss, and \
+                 send what they computed",
+                behaviour.name()
+            )));
+        }
         Ok(Self(fedstay::Participant::new(AgentId(agent), epsilon, behaviour)))
     }
 

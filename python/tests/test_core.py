@@ -186,7 +186,7 @@ def test_every_policy_of_the_core_has_a_class_with_its_parameters_and_defaults()
 
 
 def test_a_list_is_what_the_core_lists():
-    for what in ("rules", "optimisers", "policies", "behaviours"):
+    for what in ("rules", "optimisers", "policies", "behaviours", "schedules"):
         assert all(name and about for name, about, _ in _core.listed(what))
     for name, _, _ in _core.listed("policies"):
         fedstay.Server([0.0], "fedavg", 0.1, policy=name)

@@ -1,9 +1,9 @@
 //! A run's summary as text for a terminal.
 
 use crate::terminal::{Column, Screen, Table};
-use fedstay::record::{Header, Summary};
+use fedstay::record::{Change, Header, Summary};
 use fedstay_draw::words::{
-    Counts, Tone, count, foreseen, guarantee, harm, percent, privacy, title, verdict,
+    Counts, Tone, absences, count, foreseen, guarantee, harm, percent, privacy, title, verdict,
     verdict_sentence,
 };
 
@@ -38,6 +38,11 @@ pub(crate) fn summary(header: &Header, summary: &Summary, screen: &Screen) -> St
     }
     if let Some(harm) = harm(summary) {
         text.push_str(&format!("\n{}\n", screen.prose(&harm)));
+    }
+    if !summary.without.is_empty() {
+        let told =
+            "What it costs the others if an agent never takes part (in brackets, the change):";
+        text.push_str(&format!("\n{}\n\n{}", screen.prose(told), without(summary, screen)));
     }
     for warning in &summary.warnings {
         let warning = screen.labelled("WARNING  ", warning);
@@ -79,6 +84,33 @@ fn agents(summary: &Summary, screen: &Screen) -> String {
     screen.table(&table)
 }
 
+/// The price of every single departure: the others without an agent, and by how much that differs.
+fn without(summary: &Summary, screen: &Screen) -> String {
+    let mut table = Table::new(vec![
+        Column::kept("without"),
+        Column::kept("mean loss"),
+        Column::kept("worst loss"),
+        Column::dispensable("mean accuracy", 1),
+        Column::dispensable("population loss", 2),
+        Column::dispensable("left", 3),
+    ]);
+    let loss = |change: &Change| format!("{:.4} ({:+.4})", change.without, change.by());
+    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
+    for without in &summary.without {
+        let points =
+            |change: &Change| format!("{} ({:+.1})", percent(change.without), 100.0 * change.by());
+        table.row(vec![
+            format!("agent {}", without.agent),
+            loss(&without.loss),
+            loss(&without.worst),
+            or_dash(without.accuracy.as_ref().map(points)),
+            or_dash(without.population.as_ref().map(loss)),
+            format!("{} ({:+})", without.left.without, without.left.by()),
+        ]);
+    }
+    screen.table(&table)
+}
+
 /// What there is to say about all agents together, each under its label.
 fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
     let spread = |values: [String; 3]| {
@@ -95,6 +127,7 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
         let accuracy = percent(population.accuracy);
         lines.push(("population", format!("loss {:.4}  accuracy {accuracy}", population.loss)));
     }
+    lines.extend(absences(summary).map(|absent| ("absent", absent)));
     lines.extend(foreseen(summary).map(|told| ("prediction", told)));
     lines.extend(guarantee(summary).map(|sure| ("guarantee", sure)));
     lines.extend(summary.privacy.as_ref().map(|budget| ("privacy", privacy(budget))));

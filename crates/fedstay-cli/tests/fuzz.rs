@@ -73,6 +73,8 @@ fn damaged_arrays_and_archives_are_read_whole_or_refused_in_one_line() {
 fn damaged_tables_and_idx_files_are_read_whole_or_refused_in_one_line() {
     bodies::csv(damage::CSV.as_bytes());
     bodies::idx(&damage::idx());
+    bodies::trace(damage::TRACE.as_bytes());
+    over_seeds(1_000, |draw| bodies::trace(&damaged(draw, damage::TRACE.as_bytes())));
     over_seeds(1_000, |draw| bodies::csv(&damaged(draw, damage::CSV.as_bytes())));
     over_seeds(500, |draw| bodies::idx(&damaged(draw, &damage::idx())));
 }
@@ -83,6 +85,7 @@ fn the_documents_that_are_damaged_are_whole_to_begin_with() {
     use fedstay_sim::data::{Mnist, Npz};
     assert!(fedstay_cli::command::step::answer(damage::STEP.as_bytes()).is_ok());
     assert!(fedstay_sim::experiment::Experiment::parse(damage::EXPERIMENT, &[]).is_ok());
+    assert!(fedstay::schedule::Trace::read("times.csv", damage::TRACE, 4).is_ok());
     let folder = tempfile::tempdir().unwrap();
     let rounds = folder.path().join("rounds.jsonl");
     std::fs::write(&rounds, damage::ROUNDS).unwrap();

@@ -55,6 +55,30 @@ fn the_default_experiment_ends_well_and_is_the_one_that_is_compared() {
     assert_eq!(compared[1], summary(&["rule.kind=fedavg"]));
 }
 
+/// Of two agents, the one that stays alone reaches its own target, and that is worse for nobody else.
+#[test]
+fn what_it_costs_the_others_if_an_agent_never_takes_part() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = ["run", "--json", "--set", "problem.kind=observation-3", "--set", "rule.kind=fedavg"];
+    let told = |who: &str| -> Value {
+        let words = [&run[..], &["--without", who]].concat();
+        serde_json::from_str(&ok(folder.path(), &words)).unwrap()
+    };
+    let each = told("each");
+    let without = each["without"].as_array().unwrap();
+    assert_eq!(without.len(), 2);
+    for (agent, entry) in without.iter().enumerate() {
+        assert_eq!(entry["agent"], agent);
+        let other = &each["agents"][1 - agent];
+        assert_eq!(entry["loss"]["with"], other["loss"], "there is one other");
+        assert_eq!(entry["loss"], entry["worst"]);
+        assert!(entry["loss"]["without"].as_f64().unwrap() <= other["epsilon"].as_f64().unwrap());
+    }
+    assert_eq!(told("1")["without"].as_array().unwrap()[0], without[1]);
+    let said = said(folder.path(), &[&run[..], &["--without", "2"]].concat());
+    assert!(said.contains("there are 2 agents, numbered from 0"), "{said}");
+}
+
 #[test]
 fn the_observations_through_the_command() {
     for rule in ["fedavg", "minibatch-sgd", "ada-gd"] {

@@ -301,6 +301,18 @@ const THINKING: &[&[(&str, &str)]] = &[
         ("rule.kind", "fedavg"),
         ("epsilon", "0.5"),
     ],
+    &[("behaviour.kind", "opt-out"), ("behaviour.grace", "3"), ("rule.kind", "fedavg")],
+    &[("behaviour.kind", "withdrawing"), ("behaviour.after", "25")],
+    &[
+        ("behaviour.kind", "contagious"),
+        ("behaviour.patience", "9"),
+        ("rule.kind", "fedavg"),
+        ("epsilon", "0.6"),
+    ],
+    &[("behaviour.kind", "competitor"), ("behaviour.patience", "5"), ("rule.kind", "fedavg")],
+    &[("behaviour.kind", "free-riding"), ("behaviour.form", "adaptive-noise")],
+    &[("behaviour.kind", "amplifying"), ("rule.kind", "fedavg"), ("epsilon", "0.6")],
+    &[("behaviour.kind", "withholding"), ("local.batch", "8"), ("epsilon", "0.6")],
     // Noise is drawn afresh each round from the round's own stream, and flags are remembered.
     &[("privacy.noise", "0.05"), ("behaviour.kind", "shirking"), ("epsilon", "0.6")],
     &[("check_reports", "true"), ("behaviour.kind", "lying"), ("behaviour.within", "0.3")],

@@ -71,16 +71,21 @@ proptest! {
         exact in any::<bool>(),
         epsilon in prop::collection::vec(0.02f64..1.8, 2..6),
         never in prop::bool::weighted(0.1),
+        sizes in prop::sample::select(vec!["equal", "power"]),
+        by_samples in any::<bool>(),
     ) {
         let decides_on = if own { "own" } else { "received" };
         let behaviour = if never { "never" } else { "threshold" };
+        let weighs = ["fedavg", "minibatch-sgd", "q-fedavg", "mifa", "uniform"].contains(&rule);
+        let weigh = if weighs && by_samples { "weigh = \"samples\"\n" } else { "" };
         let text = small(
             &format!(
                 "seed = {seed}\nagents = {agents}\ndecides_on = \"{decides_on}\"\n\
                  last_stays = {last_stays}\nparticipation = {participation}\n\
                  eval_every = {eval_every}\n[behaviour]\nkind = \"{behaviour}\"\n\
                  [server]\noptimiser = \"{server}\"\n\
-                 [rule]\nkind = \"{rule}\"\ndelta = {delta}\n\
+                 [rule]\nkind = \"{rule}\"\ndelta = {delta}\n{weigh}\
+                 [partition]\nsizes = \"{sizes}\"\nskew = 1.5\n\
                  [local]\nsteps = {steps}\nbatch = {batch}\nexact_gradient = {exact}"
             ),
             &format!("epsilon = {epsilon:?}"),

@@ -67,7 +67,7 @@ impl Engine for Equations {
             let loss = agent.loss(weights);
             match agent.participant.answer(call.round, &mut Loss(loss), false) {
                 Answer::Leaves => goodbyes.push(id),
-                Answer::StaysAway => {}
+                Answer::StaysAway | Answer::SitsOut => {}
                 Answer::Reports | Answer::Returns => {
                     let error = agent.error(weights);
                     agent.gradient = agent.x.map(|x| error * x);

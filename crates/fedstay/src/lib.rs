@@ -14,7 +14,7 @@
 //! |---|---|
 //! | `server` | [`Server`], [`Report`]s in, a [`Decision`] out; [`Broadcast`]; [`optimiser`], [`policy`]: what wraps any rule |
 //! | [`rule`] | [`Rule`], one file per rule, and the trait [`Aggregator`] for rules of your own |
-//! | `agent` | [`Participant`] (decide, stay or leave, come back), [`behaviour`], [`privacy`] |
+//! | `agent` | [`Participant`] (decide, stay or leave, come back), [`behaviour`], [`schedule`], [`privacy`] |
 //! | `run` | [`Session`] (the loop, once), [`Engine`], [`Book`], [`record`]s, [`verdict`]s |
 //! | `book` | what every run keeps: the [`ledger`], [`consistency`], [`worth`] |
 //! | `theory` | [`problem`]s with exact oracles, [`diagnose`] |
@@ -52,8 +52,10 @@ mod run;
 mod server;
 mod theory;
 
-pub use agent::behaviour::{self, Behaviour, Choice, Decide, Evidence, Manner, View};
+pub use agent::behaviour::{self, Behaviour, Choice, Decide, Evidence, Manner, Sends, View};
+pub use agent::forgery::{Forgery, Seen};
 pub use agent::privacy::{self, Privacy};
+pub use agent::schedule::{self, Schedule};
 pub use agent::{Answer, Participant, ParticipantState};
 pub use book::{consistency, ledger, worth};
 pub use error::Error;

@@ -1,16 +1,35 @@
-//! Prints the table of docs/members.md: what every score of worth says about ten agents, one of which
-//! never works, on three seeds.
+//! Prints the tables of docs/members.md: what every score of worth says about ten agents, one of which
+//! never works, on three seeds, and about ten of which another holds half of the rows; and what agents
+//! find that come later.
 //!
 //! ```text
-//! cargo run --release -p fedstay-bench --bin members_table
+//! cargo run --release -p fedstay-bench --bin members_table            both
+//! cargo run --release -p fedstay-bench --bin members_table worth      only the scores
+//! cargo run --release -p fedstay-bench --bin members_table arrivals   only the newcomers
 //! ```
 
 use fedstay_sim::experiment::Experiment;
 use fedstay_sim::run::Trial;
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let text = include_str!("../../../../experiments/worth.toml");
-    println!("seed agent given got loo shapley gtg cgsv fedce reputation unexplained");
+type Outcome = Result<(), Box<dyn std::error::Error>>;
+
+fn main() -> Outcome {
+    let only = std::env::args().nth(1);
+    let asked = |what: &str| only.as_deref().is_none_or(|only| only == what);
+    if asked("worth") {
+        worth("equal", include_str!("../../../../experiments/worth.toml"))?;
+        worth("unequal", include_str!("../../../../experiments/worth-unequal.toml"))?;
+    }
+    if asked("arrivals") {
+        for policy in ["none", "preview"] {
+            arrivals(policy)?;
+        }
+    }
+    Ok(())
+}
+
+fn worth(name: &str, text: &str) -> Outcome {
+    println!("{name}: seed agent given got loo shapley gtg cgsv fedce reputation unexplained core");
     for seed in 0..3 {
         let experiment = Experiment::parse(text, &[("seed".to_owned(), seed.to_string())])?;
         let Some(summary) = Trial::new(experiment)?.run(&mut [])? else { continue };
@@ -26,11 +45,54 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 worth.fedce,
                 worth.reputation,
                 worth.unexplained,
+                worth.core,
             ];
             let known = |score: Option<f64>| score.map_or("-".to_owned(), |s| format!("{s:.4}"));
             let scores: Vec<String> = scores.into_iter().map(known).collect();
             println!("{seed} {} {}", agent.id, scores.join(" "));
         }
     }
+    Ok(())
+}
+
+/// The losses that newcomers find, one line each, and their means.
+fn arrivals(policy: &str) -> Outcome {
+    println!(
+        "{policy}: seed agent round last best of_round mixture mixed content_by(last,best,mixture)"
+    );
+    let text = include_str!("../../../../experiments/arrivals.toml");
+    let (mut sums, mut count, mut left) = ([0.0; 6], 0.0, 0);
+    for seed in 0..3 {
+        let set = [("seed", seed.to_string()), ("policy.kind", policy.to_owned())];
+        let set = set.map(|(key, value)| (key.to_owned(), value));
+        let Some(summary) = Trial::new(Experiment::parse(text, &set)?)?.run(&mut [])? else {
+            continue;
+        };
+        left += summary.left.len();
+        for agent in &summary.agents {
+            let Some(found) = agent.entry.arrival else { continue };
+            let best = found.best.unwrap_or(f64::NAN);
+            let content = [found.last, best, found.mixture].map(|loss| loss <= agent.epsilon);
+            println!(
+                "{seed} {} {} {:.4} {best:.4} {} {:.4} {} {content:?}",
+                agent.id,
+                found.round,
+                found.last,
+                found.of_round.unwrap_or(0),
+                found.mixture,
+                found.mixed,
+            );
+            count += 1.0;
+            let losses = [found.last, best, found.mixture];
+            let content = content.map(|yes| f64::from(u8::from(yes)));
+            for (sum, value) in sums.iter_mut().zip(losses.into_iter().chain(content)) {
+                *sum += value;
+            }
+        }
+    }
+    let means = sums.map(|sum| format!("{:.3}", sum / count));
+    println!(
+        "{policy}: {left} departures; mean last, best, mixture, share content by each: {means:?}"
+    );
     Ok(())
 }

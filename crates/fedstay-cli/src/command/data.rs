@@ -133,9 +133,15 @@ fn show(source: &ShowSource, screen: &Screen) -> Result<()> {
     }
     if let Some(training) = experiment.training() {
         let population = simulator.population();
-        let (agents, rows) =
-            (count(population.agents(), "agent"), count(population.per_agent(), "sample"));
-        screen.say(&format!("{}: {agents} with {rows} each", experiment.on()))?;
+        let sizes = population.sizes();
+        let least = sizes.iter().copied().min().unwrap_or(0);
+        let most = sizes.iter().copied().max().unwrap_or(0);
+        let rows = match least == most {
+            true => format!("{} each", count(most, "sample")),
+            false => format!("{least} to {}", count(most, "sample")),
+        };
+        let agents = count(population.agents(), "agent");
+        screen.say(&format!("{}: {agents} with {rows}", experiment.on()))?;
         screen.say(&format!("{}\n", training.partition.describe()))?;
     }
     let in_columns = columns(&histogram, source.most);

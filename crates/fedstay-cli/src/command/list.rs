@@ -6,7 +6,7 @@ use crate::terminal::Screen;
 use anyhow::Result;
 use fedstay::list::Entry;
 use fedstay::problem::Problem;
-use fedstay::{Behaviour, Optimiser, Policy, Rule};
+use fedstay::{Behaviour, Optimiser, Policy, Rule, Schedule};
 use fedstay_sim::data::Source;
 use fedstay_sim::experiment::{KEYS, Key, page};
 use fedstay_sim::model::Model;
@@ -35,6 +35,7 @@ enum What {
     Optimisers,
     Policies,
     Behaviours,
+    Schedules,
     Problems,
     Data,
     Partitions,
@@ -43,11 +44,12 @@ enum What {
     Keys,
 }
 
-const ALL: [What; 10] = [
+const ALL: [What; 11] = [
     What::Rules,
     What::Optimisers,
     What::Policies,
     What::Behaviours,
+    What::Schedules,
     What::Problems,
     What::Data,
     What::Partitions,
@@ -63,6 +65,7 @@ impl What {
             Self::Optimisers => "optimisers",
             Self::Policies => "policies",
             Self::Behaviours => "behaviours",
+            Self::Schedules => "schedules",
             Self::Problems => "problems",
             Self::Data => "data",
             Self::Partitions => "partitions",
@@ -86,6 +89,7 @@ impl What {
             Self::Optimisers => entries(Optimiser::LIST),
             Self::Policies => entries(Policy::LIST),
             Self::Behaviours => entries(Behaviour::LIST),
+            Self::Schedules => entries(Schedule::LIST),
             Self::Problems => entries(Problem::LIST),
             Self::Data => pairs(&Source::KINDS),
             Self::Partitions => pairs(&Partition::KINDS),

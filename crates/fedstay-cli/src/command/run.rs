@@ -6,12 +6,12 @@ use crate::progress::Progress;
 use crate::summary;
 use crate::terminal::Screen;
 use anyhow::{Context, Result};
-use fedstay::Book;
-use fedstay::record::{Counterfactual, Header, Summary};
+use fedstay::record::{Counterfactual, Header, Summary, Without};
+use fedstay::{AgentId, Book};
 use fedstay_draw::picture::{self, Subject};
 use fedstay_draw::words;
 use fedstay_sim::experiment::Experiment;
-use fedstay_sim::run::{Asked, Folder, FolderError, Parting, TensorBoard, Trial, read_rounds};
+use fedstay_sim::run::{Asked, Folder, FolderError, Parting, TensorBoard, Trial, Who, read_rounds};
 use fedstay_sim::text::one_line;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -29,6 +29,8 @@ Examples:
   fedstay run --resume runs/fig5a-3
   # what departures cost, and whom
   fedstay run --set rule.kind=fedavg --counterfactual --story
+  # what it would cost the others if one agent had never taken part
+  fedstay run --set rule.kind=fedavg --without each
   # for other programs
   fedstay run --set problem.kind=red-blue --json | jq .verdict
   fedstay run --out runs/a --tensorboard boards/a
@@ -44,7 +46,8 @@ pub struct Run {
     /// Keep the run in this folder
     #[arg(short, long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Continue a run that was cut off, with the --story and --counterfactual it was begun with
+    /// Continue a run that was cut off, with the --story, --counterfactual and --without it was begun
+    /// with
     #[arg(long, value_name = "DIR", conflicts_with_all = ["file", "set", "out"])]
     resume: Option<PathBuf>,
     /// Check the experiment and print it with every key, as a file; run nothing
@@ -53,6 +56,9 @@ pub struct Run {
     /// Run again with nobody leaving, and say what the departures cost
     #[arg(long)]
     counterfactual: bool,
+    /// Run again without an agent (`each`: one after the other), and say what that costs the others
+    #[arg(long, value_name = "each|AGENT")]
+    without: Option<Who>,
     /// Tell every agent's story: when it was first about to leave, how long it waited, what it
     /// gained over training alone
     #[arg(long)]
@@ -97,6 +103,9 @@ impl Run {
         if asked.counterfactual {
             summary.counterfactual = Some(counterfactual(trial.experiment().clone(), screen)?);
         }
+        if let Some(who) = asked.without {
+            summary.without = without(trial.experiment(), who, &summary, screen)?;
+        }
         if asked.story {
             trial.compare_with_alone(&mut summary, &parting, None)?;
         }
@@ -119,7 +128,7 @@ impl Run {
     /// What is asked for beyond the experiment that changes the summary. The folder remembers it
     /// for `--resume`.
     fn asked(&self) -> Asked {
-        Asked { story: self.story, counterfactual: self.counterfactual }
+        Asked { story: self.story, counterfactual: self.counterfactual, without: self.without }
     }
 
     fn open(&self) -> Result<(Trial, Option<Folder>)> {
@@ -130,6 +139,11 @@ impl Run {
             return Ok((trial, Some(folder)));
         }
         let trial = Trial::new(self.source.source().experiment()?)?;
+        let agents = trial.header().agents.len();
+        if let Some(Who::Agent(agent)) = self.without.filter(|who| !who.is_among(agents)) {
+            let told = format!("--without {agent}: there are {agents} agents, numbered from 0");
+            return Err(Usage(told).into());
+        }
         let folder = match &self.out {
             Some(path) => trial.keep_in(path, self.asked()),
             None if self.json => return Ok((trial, None)),
@@ -204,6 +218,28 @@ pub(super) fn counterfactual(experiment: Experiment, screen: &Screen) -> Result<
     let found = trial.counterfactual(&mut [&mut progress])?;
     progress.finish();
     found.context(INTERRUPTED)
+}
+
+/// What it costs the others if an agent, or one after the other, never takes part.
+fn without(
+    experiment: &Experiment,
+    who: Who,
+    summary: &Summary,
+    screen: &Screen,
+) -> Result<Vec<Without>> {
+    let agents: Vec<AgentId> = match who {
+        Who::Each => summary.agents.iter().map(|agent| agent.id).collect(),
+        Who::Agent(agent) => vec![AgentId(agent)],
+    };
+    let mut found = Vec::with_capacity(agents.len());
+    for agent in agents {
+        let mut trial = Trial::without(experiment.clone(), agent)?;
+        let mut progress = Progress::named(&trial, &format!("without {agent}"), screen);
+        let again = trial.run(&mut [&mut progress])?.context(INTERRUPTED)?;
+        progress.finish();
+        found.push(Without::of(agent, summary, &again));
+    }
+    Ok(found)
 }
 
 /// Keys that the name of a folder tells already, with what is trained and the rule's label.

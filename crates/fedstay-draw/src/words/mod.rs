@@ -16,7 +16,9 @@ pub use name::title;
 pub use progress::RunProgress;
 pub use state::State;
 pub use story::{better_than_alone, harm, story};
-pub use summary::{content, foreseen, guarantee, leavers, moments, privacy, verdict_sentence};
+pub use summary::{
+    absences, content, foreseen, guarantee, leavers, moments, privacy, verdict_sentence,
+};
 pub use verdict::{Counts, Tone, VerdictWords, keeping, landing, stop, sureness, verdict};
 
 #[cfg(test)]

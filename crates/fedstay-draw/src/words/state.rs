@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum State {
-    /// It was not asked, or has not joined yet.
+    /// It could not be reached, was not asked, sat out, or has not joined yet. It has not left.
     Absent,
     /// It takes part, and its direction counts in full.
     Free,
@@ -34,7 +34,7 @@ impl State {
     /// A few words, for a cell of a table or a legend.
     pub fn brief(self) -> &'static str {
         match self {
-            Self::Absent => "not asked",
+            Self::Absent => "absent",
             Self::Free => "free",
             Self::InD => "about to leave",
             Self::Fault => "did not answer",

@@ -45,6 +45,9 @@ fn of(agent: &AgentSummary, summary: &Summary) -> String {
         let rounds = count(agent.entry.previewed, "round");
         text.push_str(&format!("shown previews in {rounds}{shown}, "));
     }
+    if agent.entry.absent > 0 {
+        text.push_str(&format!("absent in {}, ", count(agent.entry.absent, "round")));
+    }
     let back = summary.returned.iter().filter(|back| back.agent == agent.id).count();
     if back > 0 {
         text.push_str(&format!("left and came back {back}×, "));

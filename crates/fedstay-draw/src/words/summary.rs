@@ -31,6 +31,22 @@ pub fn moments(summary: &Summary) -> String {
     format!("{}{more}{back}", named.join(", "))
 }
 
+/// Who was absent at times, as `4 of 10 at times, 37% of all reports`; `None` where nobody was. An absent
+/// agent has not left.
+pub fn absences(summary: &Summary) -> Option<String> {
+    let absent = summary.agents.iter().filter(|agent| agent.entry.absent > 0);
+    let rounds: u64 = summary.agents.iter().map(|agent| u64::from(agent.entry.absent)).sum();
+    let could = u64::from(summary.rounds) * summary.agents.len() as u64;
+    (rounds > 0).then(|| {
+        let share = percent(rounds as f64 / could.max(1) as f64);
+        format!(
+            "{} of {} at times, {share} of all their rounds",
+            absent.count(),
+            summary.agents.len()
+        )
+    })
+}
+
 /// What a verdict means, in a sentence.
 pub fn verdict_sentence(summary: &Summary) -> String {
     let counts = Counts::of(summary);

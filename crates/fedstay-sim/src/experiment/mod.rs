@@ -26,11 +26,13 @@ pub use label::under;
 pub use table::read_table;
 pub use work::{Training, Work};
 
+use crate::data::DataError;
 use crate::model::Architecture;
 use crate::simulator::DecidesOn;
 use fedstay::problem::Problem;
+use fedstay::schedule::Trace;
 use fedstay::worth::Method;
-use fedstay::{Aggregator, Behaviour, Decide, Optimiser, Policy, Privacy, Rule};
+use fedstay::{Aggregator, Behaviour, Decide, Optimiser, Policy, Privacy, Rule, Schedule};
 use keys::{check_keys, training_key};
 use serde::{Deserialize, Serialize};
 use toml::Table;
@@ -71,6 +73,9 @@ pub struct Experiment {
     /// How agents decide.
     #[serde(default)]
     pub behaviour: Behaviour,
+    /// When agents can be reached.
+    #[serde(default)]
+    pub schedule: Schedule,
     /// What agents do to their reports before they send them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub privacy: Option<Privacy>,
@@ -166,6 +171,20 @@ impl Experiment {
         self.training().is_some_and(|training| training.decides_on == DecidesOn::Own)
     }
 
+    /// The schedule, with its file read where it has one.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or a line of it does not fit this many agents.
+    pub fn schedule_for(&self, agents: usize) -> Result<Schedule, SpecError> {
+        let Schedule::Trace(Trace { path, .. }) = &self.schedule else {
+            return Ok(self.schedule.clone());
+        };
+        let text = std::fs::read_to_string(path).map_err(|source| {
+            DataError::io(path.as_ref(), "set schedule.path to the file you want to read", source)
+        })?;
+        Ok(Schedule::Trace(Trace::read(path, &text, agents as u64)?))
+    }
+
     /// How many vectors and numbers a report consists of, for the accounting of privacy.
     pub fn parts_of_a_report(&self) -> u32 {
         let both =
@@ -197,6 +216,7 @@ impl Experiment {
     fn check(&self) -> Result<(), SpecError> {
         self.server.check()?;
         self.behaviour.check()?;
+        self.schedule.check()?;
         if let Some(privacy) = &self.privacy {
             privacy.check()?;
         }

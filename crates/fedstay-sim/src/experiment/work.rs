@@ -4,8 +4,8 @@ use super::keys;
 use crate::data::Data;
 use crate::model::Model;
 use crate::partition::Partition;
-use crate::simulator::DecidesOn;
 use crate::simulator::local_work::Local;
+use crate::simulator::{DecidesOn, Shelf};
 use fedstay::problem::Problem;
 use serde::de::Error as _;
 use serde::ser::SerializeMap;
@@ -48,6 +48,13 @@ pub struct Training {
     pub model: Model,
     /// The agents' local work.
     pub local: Local,
+    /// The models that are kept for agents that come later.
+    #[serde(skip_serializing_if = "is_default")]
+    pub library: Shelf,
+}
+
+fn is_default(shelf: &Shelf) -> bool {
+    *shelf == Shelf::default()
 }
 
 impl Default for Training {
@@ -63,6 +70,7 @@ impl Default for Training {
             partition: Partition::default(),
             model: Model::Mlp(Default::default()),
             local: Local::default(),
+            library: Shelf::default(),
         }
     }
 }

@@ -3,7 +3,8 @@
 //! First every device gets n rows of its own class or classes. Then it keeps a share of them, the
 //! other rows of all devices are pooled, and the pool is dealt out evenly at random. The share it
 //! keeps is q *as described* (a larger q is more heterogeneous, as in the paper's text and figures)
-//! or 1 − q *as printed* (the paper's formula, D̂_i = (1−q)·D_i ∪ (1/n)·D̂).
+//! or 1 − q *as printed* (the paper's formula, D̂_i = (1−q)·D_i ∪ (1/n)·D̂). Where devices are
+//! unequal, each has its own n, in both steps.
 //!
 //! Reference: *On the Effect of Defections in Federated Learning and How to Prevent Them*,
 //! arXiv 2311.16459, appendix "Generating Data with Heterogeneity q".
@@ -12,7 +13,8 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::Deal;
+use super::sizes::{Sizing, one};
+use super::{Deal, Portions};
 use crate::data::{ClassRef, DataError, Fits};
 
 /// One class per device, or any map from devices to classes.
@@ -29,6 +31,12 @@ pub struct ByClass {
     /// more devices than entries the map starts again. By default device i has class i.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub map: Option<Vec<Vec<ClassRef>>>,
+    /// How many rows the devices have.
+    #[serde(default)]
+    pub sizes: Sizing,
+    /// How unequal that is; 0 is equal.
+    #[serde(default = "one")]
+    pub skew: f64,
 }
 
 /// The two readings of q.
@@ -48,7 +56,13 @@ fn nine_tenths() -> f64 {
 
 impl Default for ByClass {
     fn default() -> Self {
-        ByClass { q: nine_tenths(), mix: Mix::default(), map: None }
+        ByClass {
+            q: nine_tenths(),
+            mix: Mix::default(),
+            map: None,
+            sizes: Sizing::default(),
+            skew: one(),
+        }
     }
 }
 
@@ -75,34 +89,34 @@ impl ByClass {
     /// Deals the rows out.
     pub(super) fn deal(
         &self,
-        deal: &Deal<'_>,
+        portions: &Portions<'_>,
         rng: &mut ChaCha8Rng,
     ) -> Result<Vec<Vec<usize>>, DataError> {
         if !(0.0..=1.0).contains(&self.q) {
             let why = format!("{} is not a share: choose one from 0 to 1", self.q);
             return Err(DataError::setting("partition.q", why));
         }
-        let map = self.resolve(deal)?;
-        let mut classes = deal.shuffled_classes(rng);
+        let map = self.resolve(portions.deal)?;
+        let mut classes = portions.deal.shuffled_classes(rng);
         let has: Vec<usize> = classes.iter().map(Vec::len).collect();
-        let each = rows_each(deal, &map, &has)?;
+        let counts = portions.counts(rows_each(portions, &map, &has)?);
 
-        let kept = (self.kept() * each as f64).round() as usize;
-        let mut pool = Vec::with_capacity((each - kept) * deal.devices);
-        let mut devices = Vec::with_capacity(deal.devices);
-        for device in 0..deal.devices {
+        let kept = |each: usize| (self.kept() * each as f64).round() as usize;
+        let mut pool = Vec::with_capacity(counts.iter().map(|each| each - kept(*each)).sum());
+        let mut devices = Vec::with_capacity(counts.len());
+        for (device, each) in counts.iter().copied().enumerate() {
             let mut own = Vec::with_capacity(each);
             for (class, rows) in shares(&map[device % map.len()], each) {
                 let left = classes[class].len() - rows;
                 own.extend(classes[class].drain(left..));
             }
             own.shuffle(rng);
-            pool.extend(own.drain(kept..));
+            pool.extend(own.drain(kept(each)..));
             devices.push(own);
         }
         pool.shuffle(rng);
-        for rows in &mut devices {
-            let left = pool.len() - (each - kept);
+        for (rows, each) in devices.iter_mut().zip(counts) {
+            let left = pool.len() - (each - kept(each));
             rows.extend(pool.drain(left..));
         }
         Ok(devices)
@@ -129,19 +143,25 @@ fn shares(classes: &[usize], each: usize) -> impl Iterator<Item = (usize, usize)
     classes.iter().enumerate().map(share)
 }
 
-/// How many rows a device gets: those asked for, else the most that every class can serve.
-fn rows_each(deal: &Deal<'_>, map: &[Vec<usize>], has: &[usize]) -> Result<usize, DataError> {
+/// How many rows a device gets on average: those asked for, else the most that every class can serve.
+fn rows_each(
+    portions: &Portions<'_>,
+    map: &[Vec<usize>],
+    has: &[usize],
+) -> Result<usize, DataError> {
+    let deal = portions.deal;
     let short = |each: usize| {
         let mut needs = vec![0usize; has.len()];
-        for device in 0..deal.devices {
-            for (class, rows) in shares(&map[device % map.len()], each) {
+        for (device, rows) in portions.counts(each).into_iter().enumerate() {
+            for (class, rows) in shares(&map[device % map.len()], rows) {
                 needs[class] = needs[class].saturating_add(rows);
             }
         }
         let class = (0..has.len()).find(|&class| needs[class] > has[class])?;
         Some((class, needs[class]))
     };
-    // More rows need more of every class, so the most that fits can be found by halving.
+    // More rows need more of every class (or, unequal and rounded, hardly less), so the most that fits
+    // can be found by halving.
     let (mut fits, mut over) = (0, deal.labels.len() + 1);
     while over - fits > 1 {
         let middle = fits + (over - fits) / 2;

@@ -2,7 +2,8 @@
 //!
 //! Device i draws class shares p_i ~ Dirichlet(α, …, α); then the devices take turns, each drawing
 //! a class from its p_i among those that still have rows, and one row of that class. Taking turns
-//! spreads the leftovers over all devices instead of handing them to the last one.
+//! spreads the leftovers over all devices instead of handing them to the last one. A device with more
+//! rows has its turns more often.
 //!
 //! Reference: H. Hsu, H. Qi and M. Brown, *Measuring the Effects of Non-Identical Data Distribution
 //! for Federated Visual Classification*, arXiv 1909.06335, 2019.
@@ -11,7 +12,8 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::Deal;
+use super::Portions;
+use super::sizes::{Sizing, one};
 use crate::data::DataError;
 
 /// Random mixtures: close to one class per device for a small `alpha`, close to i.i.d. for a large
@@ -21,32 +23,49 @@ use crate::data::DataError;
 pub struct Dirichlet {
     /// The concentration α, above 0.
     pub alpha: f64,
+    /// How many rows the devices have.
+    #[serde(default)]
+    pub sizes: Sizing,
+    /// How unequal that is; 0 is equal.
+    #[serde(default = "one")]
+    pub skew: f64,
 }
 
 impl Dirichlet {
     /// Deals the rows out.
     pub(super) fn deal(
         &self,
-        deal: &Deal<'_>,
+        portions: &Portions<'_>,
         rng: &mut ChaCha8Rng,
     ) -> Result<Vec<Vec<usize>>, DataError> {
         if !(self.alpha > 0.0 && self.alpha.is_finite()) {
             let why = format!("{} must be a number above 0", self.alpha);
             return Err(DataError::setting("partition.alpha", why));
         }
-        let each = deal.rows_each()?;
-        let mut classes = deal.shuffled_classes(rng);
+        let counts = portions.rows_each()?;
+        let mut classes = portions.deal.shuffled_classes(rng);
         let mixtures: Vec<Vec<f64>> =
-            (0..deal.devices).map(|_| shares(self.alpha, classes.len(), rng)).collect();
-        let mut devices = vec![Vec::with_capacity(each); deal.devices];
-        for _ in 0..each {
-            for (rows, mixture) in devices.iter_mut().zip(&mixtures) {
-                let class = draw(mixture, &classes, rng);
-                rows.extend(classes[class].pop());
-            }
+            counts.iter().map(|_| shares(self.alpha, classes.len(), rng)).collect();
+        let mut devices: Vec<Vec<usize>> =
+            counts.iter().map(|count| Vec::with_capacity(*count)).collect();
+        for device in turns(&counts) {
+            let class = draw(&mixtures[device], &classes, rng);
+            devices[device].extend(classes[class].pop());
         }
         Ok(devices)
     }
+}
+
+/// Whose turn it is, row after row: the k-th of a device's n rows is dealt at the time (k + ½)/n, at
+/// equal times to the first device first.
+fn turns(counts: &[usize]) -> Vec<usize> {
+    let of = |(device, count): (usize, &usize)| {
+        let count = *count;
+        (0..count).map(move |k| ((k as f64 + 0.5) / count as f64, device))
+    };
+    let mut turns: Vec<(f64, usize)> = counts.iter().enumerate().flat_map(of).collect();
+    turns.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    turns.into_iter().map(|(_, device)| device).collect()
 }
 
 /// Draws a class from `mixture` among those with rows left. There is one: `rows_each` made sure of
@@ -73,7 +92,7 @@ fn draw(mixture: &[f64], classes: &[Vec<usize>], rng: &mut ChaCha8Rng) -> usize 
 
 /// One draw from the symmetric Dirichlet distribution. Gamma variates are kept as logarithms:
 /// for a small α most of them are below the smallest float.
-fn shares(alpha: f64, classes: usize, rng: &mut ChaCha8Rng) -> Vec<f64> {
+pub(super) fn shares(alpha: f64, classes: usize, rng: &mut ChaCha8Rng) -> Vec<f64> {
     let logs: Vec<f64> = (0..classes).map(|_| log_gamma_variate(alpha, rng)).collect();
     let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let weights: Vec<f64> = logs.iter().map(|log| (log - largest).exp()).collect();
@@ -103,6 +122,12 @@ fn log_gamma_variate(alpha: f64, rng: &mut ChaCha8Rng) -> f64 {
 mod tests {
     use super::*;
     use rand::SeedableRng;
+
+    #[test]
+    fn equal_devices_take_turns_and_a_larger_one_has_more_of_them() {
+        assert_eq!(turns(&[2, 2, 2]), [0, 1, 2, 0, 1, 2]);
+        assert_eq!(turns(&[4, 2, 1]), [0, 1, 0, 2, 0, 1, 0]);
+    }
 
     #[test]
     fn shares_have_the_moments_of_the_distribution() {

@@ -4,24 +4,36 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::Deal;
+use super::Portions;
+use super::sizes::{Sizing, one};
 use crate::data::DataError;
 
-/// A partition with no heterogeneity but chance.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+/// A partition with no heterogeneity but chance, and the devices' sizes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Iid {}
+pub struct Iid {
+    /// How many rows the devices have.
+    #[serde(default)]
+    pub sizes: Sizing,
+    /// How unequal that is; 0 is equal.
+    #[serde(default = "one")]
+    pub skew: f64,
+}
 
-impl Iid {
-    /// Deals the rows out.
-    pub(super) fn deal(
-        &self,
-        deal: &Deal<'_>,
-        rng: &mut ChaCha8Rng,
-    ) -> Result<Vec<Vec<usize>>, DataError> {
-        let each = deal.rows_each()?;
-        let mut rows: Vec<usize> = (0..deal.labels.len()).collect();
-        rows.shuffle(rng);
-        Ok(rows.chunks_exact(each).take(deal.devices).map(<[_]>::to_vec).collect())
+impl Default for Iid {
+    fn default() -> Self {
+        Self { sizes: Sizing::default(), skew: one() }
     }
+}
+
+/// Deals the rows out.
+pub(super) fn deal(
+    portions: &Portions<'_>,
+    rng: &mut ChaCha8Rng,
+) -> Result<Vec<Vec<usize>>, DataError> {
+    let counts = portions.rows_each()?;
+    let mut rows: Vec<usize> = (0..portions.deal.labels.len()).collect();
+    rows.shuffle(rng);
+    let mut rows = rows.into_iter();
+    Ok(counts.into_iter().map(|count| rows.by_ref().take(count).collect()).collect())
 }

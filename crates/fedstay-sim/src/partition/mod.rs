@@ -1,8 +1,8 @@
 //! Who holds what: dealing the training rows out to devices.
 //!
 //! Every way of dealing is one file in this folder and one kind of [`Partition`]. All devices end
-//! up with equally many rows, no row goes to two of them, and chance comes from the given stream
-//! alone.
+//! up with equally many rows unless [`Sizing`] says otherwise, no row goes to two of them, and chance
+//! comes from the given stream alone.
 
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -15,12 +15,14 @@ mod dirichlet;
 mod histogram;
 mod iid;
 mod shards;
+mod sizes;
 
 pub use self::by_class::{ByClass, Mix};
 pub use self::dirichlet::Dirichlet;
 pub use self::histogram::Histogram;
 pub use self::iid::Iid;
 pub use self::shards::Shards;
+pub use self::sizes::Sizing;
 
 /// The `[partition]` table of an experiment: every way of dealing rows out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -51,8 +53,17 @@ pub struct Deal<'a> {
     pub classes: &'a [String],
     /// How many devices there are.
     pub devices: usize,
-    /// The rows of a device; by default as many as all can have equally.
+    /// The rows of a device, on average where they are unequal; by default as many as all can have
+    /// equally.
     pub per_agent: Option<usize>,
+}
+
+/// A deal with every device's share of the rows.
+#[derive(Debug)]
+struct Portions<'a> {
+    deal: &'a Deal<'a>,
+    /// `None` if all are equal.
+    shares: Option<Vec<f64>>,
 }
 
 impl Partition {
@@ -76,12 +87,28 @@ impl Partition {
 
     /// A description for the head of an output; with a `q` it names the reading.
     pub fn describe(&self) -> String {
-        match self {
+        let how = match self {
             Partition::ByClass(by_class) => by_class.describe(),
-            Partition::Dirichlet(Dirichlet { alpha }) => format!("Dirichlet({alpha}) mixtures"),
-            Partition::Shards(Shards { k }) => format!("{k} shards a device"),
-            Partition::Iid(Iid {}) => "i.i.d.".into(),
+            Partition::Dirichlet(Dirichlet { alpha, .. }) => format!("Dirichlet({alpha}) mixtures"),
+            Partition::Shards(Shards { k, .. }) => format!("{k} shards a device"),
+            Partition::Iid(_) => "i.i.d.".into(),
+        };
+        how + &sizes::describe(self.sizing())
+    }
+
+    /// How unequal the devices are: by which law, and how much.
+    fn sizing(&self) -> (Sizing, f64) {
+        match self {
+            Partition::ByClass(ByClass { sizes, skew, .. })
+            | Partition::Dirichlet(Dirichlet { sizes, skew, .. })
+            | Partition::Shards(Shards { sizes, skew, .. })
+            | Partition::Iid(Iid { sizes, skew }) => (*sizes, *skew),
         }
+    }
+
+    /// Whether all devices get equally many rows.
+    pub fn is_equal(&self) -> bool {
+        matches!(self.sizing(), (Sizing::Equal, _) | (_, 0.0))
     }
 
     /// Deals out the rows: those of every device, each in random order.
@@ -100,11 +127,12 @@ impl Partition {
             // Checked before anything is counted for each device.
             return Err(deal.too_few(deal.per_agent.unwrap_or(1), 0));
         }
+        let deal = &Portions { deal, shares: sizes::shares(self.sizing(), deal.devices, rng)? };
         let mut devices = match self {
             Partition::ByClass(by_class) => by_class.deal(deal, rng),
             Partition::Dirichlet(dirichlet) => dirichlet.deal(deal, rng),
             Partition::Shards(shards) => shards.deal(deal, rng),
-            Partition::Iid(iid) => iid.deal(deal, rng),
+            Partition::Iid(_) => iid::deal(deal, rng),
         }?;
         devices.iter_mut().for_each(|rows| rows.shuffle(rng));
         Ok(devices)
@@ -140,6 +168,21 @@ impl Deal<'_> {
             per_agent: rows,
             fits: Fits(fits),
         }
+    }
+}
+
+impl Portions<'_> {
+    /// How many of `each` per device on average every device gets.
+    fn counts(&self, each: usize) -> Vec<usize> {
+        match &self.shares {
+            None => vec![each; self.deal.devices],
+            Some(shares) => sizes::counts(shares, each.saturating_mul(self.deal.devices)),
+        }
+    }
+
+    /// How many rows every device gets where any row may go to any device.
+    fn rows_each(&self) -> Result<Vec<usize>, DataError> {
+        Ok(self.counts(self.deal.rows_each()?))
     }
 }
 

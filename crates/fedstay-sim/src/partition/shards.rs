@@ -1,7 +1,8 @@
 //! Every device has a few pieces of the sorted rows.
 //!
 //! The rows are sorted by class and cut into shards of n/k rows; every device gets k of them at
-//! random. With k = 2 most devices see two classes.
+//! random. With k = 2 most devices see two classes. Where devices are unequal, a device gets more or
+//! fewer shards of the same size instead.
 //!
 //! Reference: B. McMahan, E. Moore, D. Ramage, S. Hampson and B. Agüera y Arcas,
 //! *Communication-Efficient Learning of Deep Networks from Decentralized Data*, 2017.
@@ -10,16 +11,23 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::Deal;
+use super::Portions;
+use super::sizes::{Sizing, one};
 use crate::data::DataError;
 
 /// Every device gets a few pieces of the sorted rows.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shards {
-    /// The number of shards of a device.
+    /// The number of shards of a device, on average where devices are unequal.
     #[serde(default = "two")]
     pub k: usize,
+    /// How many rows the devices have.
+    #[serde(default)]
+    pub sizes: Sizing,
+    /// How unequal that is; 0 is equal.
+    #[serde(default = "one")]
+    pub skew: f64,
 }
 
 fn two() -> usize {
@@ -30,9 +38,10 @@ impl Shards {
     /// Deals the rows out.
     pub(super) fn deal(
         &self,
-        deal: &Deal<'_>,
+        portions: &Portions<'_>,
         rng: &mut ChaCha8Rng,
     ) -> Result<Vec<Vec<usize>>, DataError> {
+        let deal = portions.deal;
         let each = deal.rows_each()?;
         if self.k == 0 || self.k > each {
             let why = format!("{} is not between 1 and the {each} rows of a device", self.k);
@@ -45,6 +54,8 @@ impl Shards {
         let sorted = deal.shuffled_classes(rng).concat();
         let mut shards: Vec<&[usize]> = sorted.chunks_exact(each / self.k).collect();
         shards.shuffle(rng);
-        Ok(shards.chunks_exact(self.k).take(deal.devices).map(<[_]>::concat).collect())
+        let mut shards = shards.into_iter();
+        let mut take = |count| shards.by_ref().take(count).flatten().copied().collect();
+        Ok(portions.counts(self.k).into_iter().map(&mut take).collect())
     }
 }

@@ -17,18 +17,36 @@ fn digits() -> (Vec<u16>, Vec<String>) {
 }
 
 fn by_class(q: f64, mix: Mix) -> Partition {
-    Partition::ByClass(ByClass { q, mix, map: None })
+    Partition::ByClass(ByClass { q, mix, ..ByClass::default() })
 }
 
 fn any_partition() -> impl Strategy<Value = Partition> {
     let mix = prop_oneof![Just(Mix::AsDescribed), Just(Mix::AsPrinted)];
     prop_oneof![
         (0.0..=1.0, mix).prop_map(|(q, mix)| by_class(q, mix)),
-        (-3.0..2.0f64)
-            .prop_map(|power| Partition::Dirichlet(Dirichlet { alpha: 10f64.powf(power) })),
-        (1..4usize).prop_map(|k| Partition::Shards(Shards { k })),
-        Just(Partition::Iid(Iid {})),
+        (-3.0..2.0f64).prop_map(|power| dirichlet(10f64.powf(power))),
+        (1..4usize).prop_map(shards),
+        Just(Partition::Iid(Iid::default())),
     ]
+}
+
+fn dirichlet(alpha: f64) -> Partition {
+    Partition::Dirichlet(Dirichlet { alpha, sizes: Sizing::Equal, skew: 1.0 })
+}
+
+fn shards(k: usize) -> Partition {
+    Partition::Shards(Shards { k, sizes: Sizing::Equal, skew: 1.0 })
+}
+
+/// The same way of dealing, to devices of other sizes.
+fn sized(mut partition: Partition, law: Sizing, by: f64) -> Partition {
+    match &mut partition {
+        Partition::ByClass(ByClass { sizes, skew, .. })
+        | Partition::Dirichlet(Dirichlet { sizes, skew, .. })
+        | Partition::Shards(Shards { sizes, skew, .. })
+        | Partition::Iid(Iid { sizes, skew }) => (*sizes, *skew) = (law, by),
+    }
+    partition
 }
 
 proptest! {
@@ -54,6 +72,34 @@ proptest! {
         prop_assert!(distinct.last().is_none_or(|&row| row < labels.len()));
         prop_assert_eq!(&dealt, &partition.deal(&deal, &mut rng(seed)).unwrap());
         prop_assert_ne!(&dealt, &partition.deal(&deal, &mut rng(seed ^ 1)).unwrap());
+    }
+
+    #[test]
+    fn unequal_devices_share_as_many_rows_and_a_skew_of_zero_is_equal_bit_for_bit(
+        partition in any_partition(),
+        devices in 1..20usize,
+        law in prop_oneof![Just(Sizing::Power), Just(Sizing::Dirichlet)],
+        skew in 0.01..3.0f64,
+        seed: u64,
+    ) {
+        let (labels, classes) = digits();
+        // Few enough for one class to serve a device that has nearly everything.
+        let deal = Deal { labels: &labels, classes: &classes, devices, per_agent: Some(6) };
+        let dealt = sized(partition.clone(), law, skew).deal(&deal, &mut rng(seed)).unwrap();
+        let distinct: BTreeSet<usize> = dealt.iter().flatten().copied().collect();
+        prop_assert_eq!(distinct.len(), dealt.iter().map(Vec::len).sum::<usize>());
+        prop_assert_eq!(distinct.len(), 6 * devices);
+        prop_assert!(dealt.iter().all(|rows| !rows.is_empty()));
+        if law == Sizing::Power {
+            // A shard more or less, and what is given to whoever would have nothing.
+            let least = if matches!(partition, Partition::Shards(_)) { 6 } else { 1 };
+            prop_assert!(dealt[0].len() + least >= dealt[devices - 1].len());
+        }
+        let equal = partition.deal(&deal, &mut rng(seed)).unwrap();
+        for law in [Sizing::Power, Sizing::Dirichlet] {
+            let none = sized(partition.clone(), law, 0.0).deal(&deal, &mut rng(seed)).unwrap();
+            prop_assert_eq!(&none, &equal);
+        }
     }
 
     #[test]
@@ -112,7 +158,7 @@ fn a_map_gives_a_device_several_classes() {
     let (labels, classes) = digits();
     let name = |class: &str| ClassRef::Name(class.into());
     let map = vec![vec![name("0"), name("1"), ClassRef::Index(2)], vec![name("9")]];
-    let partition = Partition::ByClass(ByClass { q: 1.0, mix: Mix::AsDescribed, map: Some(map) });
+    let partition = Partition::ByClass(ByClass { q: 1.0, map: Some(map), ..ByClass::default() });
     let deal = Deal { labels: &labels, classes: &classes, devices: 3, per_agent: Some(50) };
     let counts =
         Histogram::new(&classes, &labels, partition.deal(&deal, &mut rng(5)).unwrap()).counts;
@@ -126,7 +172,7 @@ fn a_shard_holds_one_class_or_two() {
     let labels: Vec<u16> = (0..1000).map(|row| row % 10).collect();
     let classes: Vec<String> = (0..10).map(|class| class.to_string()).collect();
     let deal = Deal { labels: &labels, classes: &classes, devices: 20, per_agent: None };
-    let dealt = Partition::Shards(Shards { k: 2 }).deal(&deal, &mut rng(6)).unwrap();
+    let dealt = shards(2).deal(&deal, &mut rng(6)).unwrap();
     for counts in Histogram::new(&classes, &labels, dealt).counts {
         assert!(counts.iter().filter(|&&count| count > 0).count() <= 2, "{counts:?}");
     }
@@ -148,7 +194,7 @@ fn what_cannot_be_dealt_says_what_to_lower() {
     assert!(
         told(&pure, 2000, None).ends_with("lower data.per_agent, or lower the number of devices")
     );
-    let iid = Partition::Iid(Iid {});
+    let iid = Partition::Iid(Iid::default());
     assert_eq!(
         told(&iid, 10, Some(200)),
         "there are 1442 training rows, but 10 devices of 200 rows need 2000: \
@@ -159,16 +205,10 @@ fn what_cannot_be_dealt_says_what_to_lower() {
     assert!(told(&iid, 0, None).starts_with("agents: "));
     assert!(told(&iid, 1, Some(0)).starts_with("data.per_agent: "));
     assert!(told(&by_class(1.5, Mix::AsPrinted), 1, None).starts_with("partition.q: 1.5"));
-    assert!(told(&Partition::Shards(Shards { k: 0 }), 1, None).starts_with("partition.k: 0"));
-    assert!(
-        told(&Partition::Shards(Shards { k: 3 }), 1, Some(10))
-            .contains("not a multiple of partition.k = 3")
-    );
+    assert!(told(&shards(0), 1, None).starts_with("partition.k: 0"));
+    assert!(told(&shards(3), 1, Some(10)).contains("not a multiple of partition.k = 3"));
     for alpha in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-        assert!(
-            told(&Partition::Dirichlet(Dirichlet { alpha }), 1, None)
-                .starts_with("partition.alpha: ")
-        );
+        assert!(told(&dirichlet(alpha), 1, None).starts_with("partition.alpha: "));
     }
     let map = |map| Partition::ByClass(ByClass { map: Some(map), ..ByClass::default() });
     assert!(told(&map(vec![vec![]]), 1, None).starts_with("partition.map: "));

@@ -25,6 +25,43 @@ pub struct Asked {
     pub story: bool,
     /// Whether to do the same run with nobody leaving.
     pub counterfactual: bool,
+    /// Without whom to do the same run again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub without: Option<Who>,
+}
+
+/// One agent after the other, or one of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Who {
+    /// One after the other.
+    Each,
+    /// This one.
+    Agent(u64),
+}
+
+impl Who {
+    /// Whether it names nobody who is not among this many agents.
+    pub fn is_among(self, agents: usize) -> bool {
+        match self {
+            Self::Each => true,
+            Self::Agent(agent) => agent < agents as u64,
+        }
+    }
+}
+
+impl std::str::FromStr for Who {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "each" => Ok(Self::Each),
+            number => match number.parse() {
+                Ok(agent) => Ok(Self::Agent(agent)),
+                Err(_) => Err("say `each`, or the number of an agent, from 0".to_owned()),
+            },
+        }
+    }
 }
 
 /// Where a run stands between two rounds.
@@ -135,7 +172,7 @@ mod tests {
             config: hash_of("seed = 1"),
             rounds: journal.mark().unwrap(),
             gram: None,
-            asked: Asked { story: true, counterfactual: false },
+            asked: Asked { story: true, ..Asked::default() },
             state: Some("some state".to_owned()),
         };
         written.write(folder).unwrap();

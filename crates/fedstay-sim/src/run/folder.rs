@@ -285,6 +285,7 @@ impl Folder {
     pub fn ask(&mut self, more: Asked) {
         self.asked.story |= more.story;
         self.asked.counterfactual |= more.counterfactual;
+        self.asked.without = more.without.or(self.asked.without);
     }
 
     /// Writes the delivered model and the summary; the run is then over.

@@ -10,7 +10,7 @@ mod reader;
 mod tensorboard;
 mod trial;
 
-pub use checkpoint::{Asked, Checkpoint, hash_of};
+pub use checkpoint::{Asked, Checkpoint, Who, hash_of};
 pub use disk::write_whole;
 pub(crate) use folder::write_folder;
 pub use folder::{CutOff, Driver, Folder, FolderError, Start, made_in_python};

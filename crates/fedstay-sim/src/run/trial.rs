@@ -1,7 +1,7 @@
 //! One run of an experiment: a file becomes a session, and a session a summary.
 
 use crate::experiment::{Experiment, SpecError};
-use crate::run::{Asked, Driver, Folder, FolderError, Start};
+use crate::run::{Asked, Driver, Folder, FolderError, Start, Who};
 use crate::simulator::Simulator;
 use crate::simulator::population::Population;
 use fedstay::consistency::Consistency;
@@ -65,6 +65,7 @@ impl Trial {
                 if let Some(privacy) = experiment.privacy {
                     federation.set_privacy(privacy, seed);
                 }
+                federation.set_schedule(experiment.schedule_for(epsilon.len())?, seed);
                 (Agents::Problem(federation), instance.start)
             }
             None => {
@@ -266,6 +267,24 @@ impl Trial {
         let Some(summary) = self.run(books)? else { return Ok(None) };
         let Summary { rounds, stop, loss, accuracy, population, .. } = summary;
         Ok(Some(Counterfactual { rounds, stop, loss, accuracy, population }))
+    }
+
+    /// The same experiment with an agent that never takes part.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), and if there is no such agent.
+    pub fn without(experiment: Experiment, agent: AgentId) -> Result<Self, SpecError> {
+        let mut trial = Self::new(Experiment { compare_alone: false, ..experiment })?;
+        let agents = trial.header().agents.len();
+        if !Who::Agent(agent.0).is_among(agents) {
+            let must = format!("one of the {agents} agents, numbered from 0");
+            return Err(Error::bad_parameter("--without", agent, must).into());
+        }
+        match trial.session.engine_mut() {
+            Agents::Problem(federation) => federation.set_without(agent),
+            Agents::Data(simulator) => simulator.set_without(agent),
+        }
+        Ok(trial)
     }
 
     /// Tells every agent's summary what it ends with and what it would have reached alone: as `alone`

@@ -6,7 +6,7 @@ use crate::simulator::local_work::Local;
 use fedstay::linalg::norm;
 use fedstay::{
     AgentId, Answer, Behaviour, Decide, Evidence, Loss, Losses, Manner, Participant,
-    ParticipantState, Privacy, Report, Seed, Standing, Vector, packed,
+    ParticipantState, Privacy, Report, Seed, Seen, Sends, Standing, Vector, packed,
 };
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +28,12 @@ pub(crate) struct Task<'a> {
     pub(crate) must_stay: bool,
     /// What it does to its report before it sends it.
     pub(crate) privacy: Option<Privacy>,
+    /// The share of all agents that have left, and the mean of the losses that the others told last.
+    pub(crate) company: (f64, Option<f64>),
 }
+
+/// A direction and a gradient.
+type Sent = (Vec<f32>, Option<Vec<f32>>);
 
 /// A simulated agent.
 pub(crate) struct Agent {
@@ -40,9 +45,16 @@ pub(crate) struct Agent {
     drawn: Vec<u32>,
     /// Its rows, hardest first, so that decisions are reached early.
     order: Order,
-    /// Direction and gradient with noise added, if any is.
-    blurred: Option<(Vec<f32>, Option<Vec<f32>>)>,
+    /// The direction and the gradient that it sends, where they are not what it computed: forged,
+    /// multiplied, or with noise.
+    sent: Option<Sent>,
+    /// What it remembers of the models it received, if it forges what it sends.
+    seen: Seen,
     loss: Loss,
+    /// The loss it last told.
+    pub(crate) told: Option<f64>,
+    /// Whether it could be reached in some round so far.
+    pub(crate) met: bool,
     /// Whether its direction is the gradient at what it received.
     exact: bool,
     reach: f64,
@@ -59,8 +71,11 @@ impl Agent {
             gradient: None,
             drawn: Vec::new(),
             order: Order::default(),
-            blurred: None,
+            sent: None,
+            seen: Seen::default(),
             loss: Loss::Exact(0.0),
+            told: None,
+            met: false,
             exact: false,
             reach: 0.0,
             last_norm: 0.0,
@@ -133,32 +148,64 @@ impl Agent {
                 self.work(task, work)?;
             }
             if task.local.exact_gradient && !task.local.is_exact() {
+                let shown = self.shown(task.rows.len());
+                let some: Vec<u32> = (0..shown as u32).collect();
                 let gradient = self.gradient.get_or_insert_with(|| vec![0.0; self.direction.len()]);
                 let (weights, rows) = (task.weights, task.rows);
-                task.network.loss_and_gradient(weights, rows, Batch::All, gradient, work)?;
+                let batch = match shown < rows.len() {
+                    true => Batch::Rows(&some),
+                    false => Batch::All,
+                };
+                task.network.loss_and_gradient(weights, rows, batch, gradient, work)?;
             }
         }
         self.last_norm = norm(Vector::F32(self.gradient.as_ref().unwrap_or(&self.direction)));
         self.reach = task.local.reach(task.step_size);
         self.loss = self.complete(task, own.unwrap_or(task.weights), seen, manner, work)?;
+        self.sent = self.altered(manner.sends, task);
         if let Some(privacy) = &task.privacy {
-            self.blur(
-                privacy,
-                task.seed.stream("privacy", u64::from(task.round), self.participant.id.0),
-            );
+            let (round, id) = (u64::from(task.round), self.participant.id.0);
+            self.blur(privacy, task.seed.stream("privacy", round, id));
         }
+        self.told = Some(self.loss.value());
         Ok(())
+    }
+
+    /// What it sends instead of what it computed, if it does. It claims that a direction which is not
+    /// its gradient is one.
+    fn altered(&mut self, sends: Sends, task: &Task<'_>) -> Option<Sent> {
+        let times = |vector: &[f32], by: f64| -> Vec<f32> {
+            vector.iter().map(|value| (f64::from(*value) * by) as f32).collect()
+        };
+        match sends {
+            Sends::Own => None,
+            Sends::Times(by) => {
+                let gradient = self.gradient.as_deref().map(|gradient| times(gradient, by));
+                Some((times(&self.direction, by), gradient))
+            }
+            Sends::Forged(forgery) => {
+                let id = self.participant.id.0;
+                let mut rng = task.seed.stream("free-riding", u64::from(task.round), id);
+                let received = task.weights.flat().iter().copied().map(f64::from);
+                let mut direction = vec![0.0f32; self.direction.len()];
+                self.seen.forge(forgery, received, self.reach, &mut rng, &mut direction);
+                Some((direction, None))
+            }
+        }
     }
 
     /// Clips what it is about to report and adds noise; what it computed stays as it is.
     fn blur(&mut self, privacy: &Privacy, mut rng: rand_chacha::ChaCha8Rng) {
+        let (direction, gradient) = match &self.sent {
+            Some((direction, gradient)) => (direction, gradient.as_deref()),
+            None => (&self.direction, self.gradient.as_deref()),
+        };
         let mut blurred = |vector: &[f32]| {
             let mut vector = vector.to_vec();
             privacy.blur(&mut vector, &mut rng);
             vector
         };
-        let direction = blurred(&self.direction);
-        self.blurred = Some((direction, self.gradient.as_deref().map(&mut blurred)));
+        self.sent = Some((blurred(direction), gradient.map(&mut blurred)));
         self.loss = privacy.blur_loss(self.loss.value(), &mut rng);
     }
 
@@ -195,15 +242,29 @@ impl Agent {
 
     fn work(&mut self, task: &Task<'_>, work: &mut Workspace) -> Result<(), Error> {
         let Task { local, network, rows, .. } = task;
-        local.draw(rows.len(), task.seed, task.round, self.participant.id.0, &mut self.drawn);
-        let batches = local.batches(&self.drawn);
+        let shown = self.shown(rows.len());
+        local.draw(shown, task.seed, task.round, self.participant.id.0, &mut self.drawn);
+        let some: Vec<u32>;
+        let batches = match self.drawn.is_empty() && shown < rows.len() {
+            true => {
+                some = (0..shown as u32).collect();
+                vec![Batch::Rows(&some); local.steps]
+            }
+            false => local.batches(&self.drawn),
+        };
         let walk = local.walk(task.step_size, task.stands);
         network.local_steps(task.weights, rows, &batches, walk, &mut self.direction, work)?;
         Ok(())
     }
 
-    pub(crate) fn report(&self, samples: u64) -> Report<'_> {
-        let (direction, gradient) = match &self.blurred {
+    /// How many of its rows it works on.
+    fn shown(&self, rows: usize) -> usize {
+        let share = self.participant.manner().rows;
+        if share < 1.0 { ((share * rows as f64).ceil() as usize).clamp(1, rows) } else { rows }
+    }
+
+    pub(crate) fn report(&self, rows: usize) -> Report<'_> {
+        let (direction, gradient) = match &self.sent {
             Some((direction, gradient)) => (direction, gradient.as_deref()),
             None => (&self.direction, self.gradient.as_deref()),
         };
@@ -213,8 +274,8 @@ impl Agent {
             direction: Vector::F32(direction),
             gradient: gradient.or(self.exact.then_some(direction)).map(Vector::F32),
             reach: Some(self.reach),
-            samples,
-            length: self.blurred.is_none().then_some(self.last_norm),
+            samples: self.shown(rows) as u64,
+            length: self.sent.is_none().then_some(self.last_norm),
         }
     }
 
@@ -226,6 +287,9 @@ impl Agent {
         let widened = |values: &[f32]| values.iter().copied().map(f64::from).collect();
         AgentState {
             participant: self.participant.save(),
+            seen: self.seen.clone(),
+            told: self.told,
+            met: self.met,
             direction: if repeats { widened(&self.direction) } else { Vec::new() },
             gradient: match &self.gradient {
                 Some(gradient) if repeats => widened(gradient),
@@ -244,6 +308,11 @@ impl Agent {
             }
             Ok(values.into_iter().map(|value| value as f32).collect())
         };
+        if !state.seen.fits(parameters) {
+            let why = format!("agent {id}: it saw models of another size");
+            return Err(fedstay::Error::BadState { why });
+        }
+        (self.seen, self.told, self.met) = (state.seen, state.told, state.met);
         if self.participant.behaviour().repeats() {
             self.direction = narrowed(state.direction)?;
             let gradient = Some(state.gradient).filter(|gradient| !gradient.is_empty());
@@ -258,6 +327,12 @@ impl Agent {
 pub(crate) struct AgentState {
     #[serde(flatten)]
     participant: ParticipantState,
+    #[serde(default)]
+    seen: Seen,
+    #[serde(default)]
+    told: Option<f64>,
+    #[serde(default)]
+    met: bool,
     #[serde(default, with = "packed", skip_serializing_if = "Vec::is_empty")]
     direction: Vec<f64>,
     #[serde(default, with = "packed", skip_serializing_if = "Vec::is_empty")]
@@ -364,6 +439,14 @@ impl Evidence for Look<'_, '_> {
 
     fn alone(&mut self, rounds: u32) -> f64 {
         self.alone_for(rounds).unwrap_or(f64::INFINITY)
+    }
+
+    fn gone(&mut self) -> f64 {
+        self.task.company.0
+    }
+
+    fn others(&mut self) -> Option<f64> {
+        self.task.company.1
     }
 }
 

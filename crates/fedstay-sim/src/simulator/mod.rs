@@ -6,23 +6,27 @@
 
 mod agent;
 mod judge;
+mod library;
 pub mod local_work;
 pub mod population;
 mod unseen;
 
 pub(crate) use agent::reach_of;
 pub use judge::UnseenRows;
+pub use library::Shelf;
 
 use crate::data::{Dataset, Inputs};
 use crate::experiment::bounds::{check_drawn, check_held};
 use crate::experiment::{Experiment, SpecError, Training};
 use crate::model::{Architecture, Loaded, Network, Rows, RowsData, Workspace};
 use agent::{Agent, AgentState, Hermit, Task};
-use fedstay::record::{HeaderAgent, Population as PopulationScore, Score};
+use fedstay::record::{Arrival, HeaderAgent, Population as PopulationScore, Score};
+use fedstay::schedule::When;
 use fedstay::{
     Abilities, AgentAssessment, AgentId, Answer, Assessment, Call, Decide, Engine, Error, Gathered,
-    Losses, Memory, Privacy, Reports, Rule, Seed,
+    Losses, Memory, Participant, Privacy, Reports, Rule, Schedule, Seed,
 };
+use library::Library;
 use local_work::{BatchSize, Local};
 use population::{Population, Sizes};
 use rand::seq::SliceRandom;
@@ -59,7 +63,19 @@ pub struct Simulator {
     /// Everybody stays, whatever they decide: the counterfactual.
     nobody_leaves: bool,
     privacy: Option<Privacy>,
+    schedule: Schedule,
+    library: Library,
+    /// An agent that is kept out from the start.
+    without: Option<AgentId>,
     workspaces: Workspaces,
+}
+
+/// What must survive a restart.
+#[derive(Serialize, Deserialize)]
+struct State {
+    agents: Vec<AgentState>,
+    #[serde(default)]
+    library: Library,
 }
 
 /// One workspace per thread, handed out and taken back.
@@ -125,11 +141,12 @@ impl Simulator {
         let data = population.data();
         let network = training.model.network(data.features(), data.classes.len())?;
         let behaviours = experiment.behaviour.assign(population.agents(), seed)?;
-        let parameters = network.layout().parameters();
-        check_held(population.agents(), parameters)?;
+        let (parameters, count) = (network.layout().parameters(), population.agents());
+        // Models that are kept are as large as those that agents hold.
+        check_held(count + training.library.keep, parameters)?;
         if matches!(training.local.batch, BatchSize::Samples(_)) {
-            let batch = training.local.batch_of(population.per_agent());
-            check_drawn(training.local.steps, batch)?;
+            let largest = population.sizes().into_iter().max().unwrap_or(0);
+            check_drawn(training.local.steps, training.local.batch_of(largest))?;
         }
         let agents = behaviours
             .into_iter()
@@ -145,13 +162,15 @@ impl Simulator {
             full_losses: false,
             nobody_leaves: false,
             privacy: experiment.privacy,
+            schedule: experiment.schedule_for(count)?,
+            library: Library::default(),
+            without: None,
             workspaces: Workspaces::default(),
         };
         // Checks labels, lengths and scaling once, so that no round can fail on them.
         for index in 0..simulator.agents.len() {
             rows(simulator.population.data(), simulator.population.agent(index))?;
         }
-        let count = simulator.agents.len();
         let alone = || simulator.alone(experiment.step_size, experiment.rounds);
         let epsilon: Vec<f64> = experiment.epsilon.each(count, alone)?;
         for (agent, epsilon) in simulator.agents.iter_mut().zip(epsilon) {
@@ -183,6 +202,11 @@ impl Simulator {
     /// Makes everybody stay, whatever they decide: the counterfactual of a run with departures.
     pub fn set_nobody_leaves(&mut self, nobody: bool) {
         self.nobody_leaves = nobody;
+    }
+
+    /// Keeps an agent out from the start, to see what the others would do without it.
+    pub fn set_without(&mut self, agent: AgentId) {
+        self.without = Some(agent);
     }
 
     /// In how many rounds each agent reported without having worked.
@@ -287,11 +311,20 @@ impl Simulator {
             .map_err(|error: crate::model::Error| error.into())
     }
 
-    /// Who is asked in a round: the agents still in, or a share of them. Agents that have left and
-    /// may come back look at the model by themselves.
+    /// Whether an agent can be reached in a round.
+    fn is_there(&self, index: usize, round: u32) -> bool {
+        let (agent, agents) = (index as u64, self.agents.len() as u64);
+        let kept_out = self.without == Some(AgentId(agent));
+        !kept_out && self.schedule.is_there(When { round, agent, agents, seed: self.seed })
+    }
+
+    /// Who is asked in a round: the agents still in that can be reached, or a share of them. Agents
+    /// that have left and may come back look at the model by themselves.
     fn asked(&self, round: u32) -> Vec<bool> {
+        let there: Vec<bool> =
+            (0..self.agents.len()).map(|index| self.is_there(index, round)).collect();
         let mut present: Vec<usize> = (0..self.agents.len())
-            .filter(|index| self.agents[*index].participant.is_in())
+            .filter(|index| there[*index] && self.agents[*index].participant.is_in())
             .collect();
         if self.training.participation < 1.0 {
             let share = self.training.participation * present.len() as f64;
@@ -299,19 +332,41 @@ impl Simulator {
             present.truncate((share.round() as usize).max(1));
         }
         let away = self.agents.iter().map(|Agent { participant, .. }| participant);
-        let mut asked: Vec<bool> = away.map(|agent| !agent.is_in() && agent.looks()).collect();
+        let looks = |agent: &Participant| !agent.is_in() && agent.looks();
+        let mut asked: Vec<bool> =
+            away.zip(there).map(|(agent, there)| there && looks(agent)).collect();
         present.into_iter().for_each(|index| asked[index] = true);
         asked
+    }
+
+    /// What the agents find that come in this round, if models are kept for them. Whoever is there in
+    /// the first round has not come later.
+    fn arrivals(&mut self, call: &Call<'_>) -> Result<Vec<Arrival>, crate::model::Error> {
+        let mut arrived = Vec::new();
+        for index in 0..self.agents.len() {
+            if self.agents[index].met || !self.is_there(index, call.round) {
+                continue;
+            }
+            self.agents[index].met = true;
+            if call.round == 1 || self.training.library.keep == 0 {
+                continue;
+            }
+            let own = rows(self.population.data(), self.population.agent(index))?;
+            let who = (self.agents[index].participant.id, call.round);
+            let with = (&self.network, &own);
+            let last = call.broadcast.shared();
+            let offer = |work: &mut Workspace| self.library.offer(who, last, with, work);
+            arrived.push(self.workspaces.with(offer)?);
+        }
+        Ok(arrived)
     }
 
     /// An agent's local work, under the load the server set for it.
     fn local_work(&self, agent: &Agent, loads: Option<&[(AgentId, f64)]>) -> Local {
         let local = &self.training.local;
         let load = loads.into_iter().flatten().find(|(id, _)| *id == agent.participant.id);
-        load.map_or_else(
-            || local.clone(),
-            |(_, share)| local.with_load(*share, self.population.per_agent()),
-        )
+        let rows = || self.population.agent(agent.participant.id.0 as usize).len();
+        load.map_or_else(|| local.clone(), |(_, share)| local.with_load(*share, rows()))
     }
 
     fn assess_loaded(&self, weights: &Loaded) -> Result<Assessment, crate::model::Error> {
@@ -385,6 +440,7 @@ impl Engine for Simulator {
     }
 
     fn gather(&mut self, call: &Call<'_>) -> Result<Gathered<'_>, Error> {
+        let arrived = self.arrivals(call).map_err(failed(call.round))?;
         let shared = self.network.load(call.broadcast.shared()).map_err(failed(call.round))?;
         let looks = call.round == 1 || call.round.is_multiple_of(self.training.eval_every);
         let assessment = match looks {
@@ -402,13 +458,26 @@ impl Engine for Simulator {
         };
         // Noise on a bound would be worthless: it is added to the loss.
         let privacy = self.privacy;
-        let exact = self.full_losses || privacy.is_some();
+        let compares = |agent: &Agent| agent.participant.behaviour().compares();
+        let exact = self.full_losses || privacy.is_some() || self.agents.iter().any(compares);
         let losses = if exact { Losses::Exact } else { call.losses };
         let locals: Vec<Local> =
             self.agents.iter().map(|agent| self.local_work(agent, call.loads)).collect();
         let (network, population) = (&self.network, &self.population);
         let (training, seed, stands) = (&self.training, self.seed, self.stands);
         let workspaces = &self.workspaces;
+        let is_in = |agent: &Agent| agent.participant.is_in();
+        let gone = self.agents.iter().filter(|agent| !is_in(agent)).count();
+        let gone = gone as f64 / self.agents.len() as f64;
+        let told: Vec<Option<f64>> =
+            self.agents.iter().map(|agent| agent.told.filter(|_| is_in(agent))).collect();
+        let (sum, heard) =
+            told.iter().flatten().fold((0.0, 0u32), |(sum, heard), told| (sum + told, heard + 1));
+        // Without its own, if it told one; once for all, because there may be many agents.
+        let others = |index: usize| {
+            let (own, heard) = told[index].map_or((0.0, heard), |own| (own, heard - 1));
+            (heard > 0).then(|| (sum - own) / f64::from(heard))
+        };
         let with_task =
             |index: usize,
              known_loss: Option<f64>,
@@ -431,13 +500,19 @@ impl Engine for Simulator {
                     known_loss,
                     must_stay,
                     privacy,
+                    company: (gone, others(index)),
                 };
                 workspaces.with(|work| act(&task, work))
             };
         let is_in = |index: &usize| self.agents[*index].participant.is_in();
         let present = (0..asked.len()).filter(is_in).count();
         let asked_in = (0..asked.len()).filter(is_in).filter(|index| asked[*index]);
-        let absent = present - asked_in.count();
+        let unasked = present - asked_in.count();
+        let unreachable = (0..asked.len()).filter(is_in);
+        let unreachable: Vec<AgentId> = unreachable
+            .filter(|index| !self.is_there(*index, call.round))
+            .map(|index| self.agents[index].participant.id)
+            .collect();
         let must_stay = self.nobody_leaves || training.last_stays && present == 1;
         self.agents
             .par_iter_mut()
@@ -468,14 +543,21 @@ impl Engine for Simulator {
         };
         let leaving = answered(&self.agents, Answer::Leaves);
         let (goodbyes, returned) = (ids(&self.agents, &leaving), ids(&self.agents, &returned));
+        let sitting_out = answered(&self.agents, Answer::SitsOut);
+        let weights = call.broadcast.shared();
+        self.library.note(self.training.library, call.round, weights, &goodbyes);
         let reports = (0..asked.len())
             .filter(|index| asked[*index] && self.agents[*index].answer.reports())
-            .map(|index| self.agents[index].report(self.population.per_agent() as u64))
+            .map(|index| self.agents[index].report(self.population.agent(index).len()))
             .collect();
         let dimension = self.network.layout().parameters();
         let reports =
             Reports::with_goodbyes(dimension, reports, goodbyes)?.with_returned(returned)?;
-        Ok(Gathered { assessment, ..Gathered::new(reports.with_absent(absent)) })
+        let out = ids(&self.agents, &sitting_out);
+        let reports = reports.with_absent(unasked + out.len());
+        let mut absent = [unreachable, out].concat();
+        absent.sort_unstable();
+        Ok(Gathered { assessment, absent, arrived, ..Gathered::new(reports) })
     }
 
     fn assess(&mut self, weights: &[f64]) -> Result<Assessment, Error> {
@@ -484,16 +566,18 @@ impl Engine for Simulator {
     }
 
     fn save(&self) -> Result<Memory, Error> {
-        Memory::of(&self.agents.iter().map(Agent::save).collect::<Vec<_>>())
+        let agents = self.agents.iter().map(Agent::save).collect();
+        Memory::of(&State { agents, library: self.library.clone() })
     }
 
     fn restore(&mut self, memory: &Memory) -> Result<(), Error> {
-        let states: Vec<AgentState> = memory.read()?;
+        let State { agents: states, library } = memory.read()?;
         if states.len() != self.agents.len() {
             let (got, expected) = (states.len(), self.agents.len());
             let why = format!("it has {got} agents, the experiment {expected}");
             return Err(Error::BadState { why });
         }
+        self.library = library;
         let mut agents = self.agents.iter_mut().zip(states);
         agents.try_for_each(|(agent, state)| agent.restore(state))
     }

@@ -16,7 +16,8 @@ pub struct Sizes {
     pub agents: usize,
     /// All devices; by default as many as take part.
     pub population: Option<usize>,
-    /// The rows of a device; by default as many as all can have equally.
+    /// The rows of a device, on average where they are unequal; by default as many as all can have
+    /// equally.
     pub per_agent: Option<usize>,
 }
 
@@ -27,9 +28,9 @@ pub struct Sizes {
 #[derive(Debug, Clone)]
 pub struct Population {
     data: Arc<Dataset>,
-    per_agent: usize,
     agents: usize,
-    held_out: usize,
+    /// Where the rows of each device begin, agents first, and where those of the last one end.
+    bounds: Arc<[usize]>,
 }
 
 impl Population {
@@ -64,12 +65,11 @@ impl Population {
         order.iter().for_each(|&row| held[usize::from(data.labels[row])] = true);
         order.extend((train..data.len()).filter(|&row| held[usize::from(data.labels[row])]));
         data.arrange(&order);
-        Ok(Population {
-            data: Arc::new(data),
-            per_agent: dealt[0].len(),
-            agents: sizes.agents,
-            held_out: devices - sizes.agents,
-        })
+        let mut bounds = vec![0];
+        for rows in &dealt {
+            bounds.push(bounds[bounds.len() - 1] + rows.len());
+        }
+        Ok(Population { data: Arc::new(data), agents: sizes.agents, bounds: bounds.into() })
     }
 
     /// The rows.
@@ -82,20 +82,25 @@ impl Population {
         self.agents
     }
 
-    /// How many rows every agent has.
+    /// How many rows an agent has on average, rounded down; every agent, where all are equal.
     pub fn per_agent(&self) -> usize {
-        self.per_agent
+        self.bounds[self.agents] / self.agents
+    }
+
+    /// How many rows each agent has.
+    pub fn sizes(&self) -> Vec<usize> {
+        (0..self.agents).map(|agent| self.agent(agent).len()).collect()
     }
 
     /// The rows of agent `agent`.
     pub fn agent(&self, agent: usize) -> Range<usize> {
         assert!(agent < self.agents, "there are {} agents, none is number {agent}", self.agents);
-        agent * self.per_agent..(agent + 1) * self.per_agent
+        self.bounds[agent]..self.bounds[agent + 1]
     }
 
     /// The rows of the devices that do not take part, device after device.
     pub fn held_out(&self) -> Range<usize> {
-        self.agents * self.per_agent..(self.agents + self.held_out) * self.per_agent
+        self.bounds[self.agents]..self.bounds[self.bounds.len() - 1]
     }
 
     /// The test rows, of those classes that some device has.
@@ -106,7 +111,7 @@ impl Population {
     /// The rows that stand for the population: the held-out devices or, where all take part, the
     /// test rows. `None` if there are neither.
     pub fn population(&self) -> Option<Range<usize>> {
-        let rows = if self.held_out > 0 { self.held_out() } else { self.test() };
+        let rows = if self.held_out().is_empty() { self.test() } else { self.held_out() };
         Some(rows).filter(|rows| !rows.is_empty())
     }
 
@@ -121,7 +126,7 @@ impl Population {
 mod tests {
     use super::*;
     use crate::data::{Data, Row, Source};
-    use crate::partition::{ByClass, Iid};
+    use crate::partition::{ByClass, Iid, Sizing};
     use rand::SeedableRng;
 
     fn sizes(agents: usize, population: Option<usize>, per_agent: Option<usize>) -> Sizes {
@@ -150,6 +155,20 @@ mod tests {
     }
 
     #[test]
+    fn unequal_agents_have_their_own_ranges_and_the_first_has_half() {
+        let unequal = Iid { sizes: Sizing::Power, skew: 1.5 };
+        let population = digits(&Partition::Iid(unequal), sizes(10, None, None), 3).unwrap();
+        let rows = population.sizes();
+        assert_eq!(rows.iter().sum::<usize>(), 1440);
+        assert!((715..=725).contains(&rows[0]) && rows[9] < 30, "{rows:?}");
+        assert!(rows.is_sorted_by(|a, b| a >= b), "{rows:?}");
+        assert_eq!((population.agent(1).start, population.per_agent()), (rows[0], 144));
+        assert_eq!(population.test().start, 1440);
+        let counted: usize = population.histogram().counts[0].iter().sum();
+        assert_eq!(counted, rows[0]);
+    }
+
+    #[test]
     fn images_and_labels_stay_together() {
         let whole = Source::default().load().unwrap().data;
         let known: std::collections::HashMap<Vec<u8>, u16> = (0..whole.len())
@@ -168,7 +187,7 @@ mod tests {
 
     #[test]
     fn devices_that_do_not_take_part_stand_for_the_population() {
-        let partition = Partition::Iid(Iid {});
+        let partition = Partition::Iid(Iid::default());
         let population = digits(&partition, sizes(4, Some(20), Some(50)), 3).unwrap();
         assert_eq!(population.agents(), 4);
         assert_eq!(population.population(), Some(200..1000));

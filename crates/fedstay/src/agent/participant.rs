@@ -16,6 +16,8 @@ pub enum Answer {
     Leaves,
     /// It has left and remains away.
     StaysAway,
+    /// It is in, and reports nothing in this round. It has not left.
+    SitsOut,
 }
 
 impl Answer {
@@ -31,6 +33,7 @@ impl Answer {
             Self::Returns => "returns",
             Self::Leaves => "leaves",
             Self::StaysAway => "stays-away",
+            Self::SitsOut => "sits-out",
         }
     }
 }
@@ -112,7 +115,8 @@ impl Participant {
                 self.left = Some(round);
                 Answer::Leaves
             }
-            (Choice::Leave, Some(_)) => Answer::StaysAway,
+            (Choice::SitOut, None) => Answer::SitsOut,
+            (Choice::Leave | Choice::SitOut, Some(_)) => Answer::StaysAway,
             (_, None) => Answer::Reports,
             (_, Some(_)) => {
                 self.left = None;

@@ -7,7 +7,7 @@ mod summary;
 pub use summary::Ended;
 
 use crate::rule::{Landing, Why};
-use crate::run::record::{Departure, Return, RoundLine, Spread};
+use crate::run::record::{Arrival, Departure, Return, RoundLine, Spread};
 use crate::{AgentId, StopReason};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,6 +45,12 @@ pub struct AgentEntry {
     /// Why it last did not answer.
     #[serde(skip_serializing_if = "is_nothing")]
     pub fault: Option<String>,
+    /// In how many rounds it could not be reached by its schedule, or sat out. It had not left.
+    #[serde(skip_serializing_if = "is_nothing")]
+    pub absent: u32,
+    /// What it found when it came, where models are kept for newcomers.
+    #[serde(skip_serializing_if = "is_nothing")]
+    pub arrival: Option<Arrival>,
     /// In how many rounds its reports contradicted themselves, in runs that look.
     #[serde(skip_serializing_if = "is_nothing")]
     pub flags: u32,
@@ -210,6 +216,12 @@ impl Ledger {
             entry.faults += 1;
             entry.fault = Some(why.chars().take(LONGEST_REASON).collect());
         }
+        for arrival in &line.arrived {
+            agents.entry(arrival.agent).or_default().arrival = Some(*arrival);
+        }
+        for agent in &line.absent {
+            agents.entry(*agent).or_default().absent += 1;
+        }
         let flagged: BTreeSet<AgentId> = line.flags.iter().map(|flag| flag.agent).collect();
         for agent in flagged {
             agents.entry(agent).or_default().flags += 1;
@@ -239,7 +251,8 @@ mod tests {
             r#""round":2,"agents":[0,1],"loss":[0.8,0.7],"d":[0],"case":1,"faults":[[2,"no answer"]],
                 "doubted":[{"agent":0,"why":"benched"},{"agent":1,"why":"capped"}],
                 "flags":[{"agent":1,"doubt":"below-tangent","by":1},{"agent":1,"doubt":"implausible","by":2}]"#,
-            r#""round":4,"agents":[0],"loss":[0.7],"case":2,"left":[1],"faults":[[2,"not connected"]]"#,
+            r#""round":4,"agents":[0],"loss":[0.7],"case":2,"left":[1],"faults":[[2,"not connected"]],
+                "absent":[3]"#,
         ]);
         let zero = AgentEntry {
             rounds_in_d: 2,
@@ -265,8 +278,10 @@ mod tests {
             fault: Some("not connected".into()),
             ..AgentEntry::default()
         };
-        let entries = [0, 1, 2, 3].map(|id| ledger.agent(AgentId(id)));
-        assert_eq!(entries, [Some(&zero), Some(&one), Some(&two), None]);
+        let three = AgentEntry { absent: 1, ..AgentEntry::default() };
+        let entries = [0, 1, 2, 3, 4].map(|id| ledger.agent(AgentId(id)));
+        assert_eq!(entries, [Some(&zero), Some(&one), Some(&two), Some(&three), None]);
+        assert_eq!(ledger.left().len(), 1, "absence is no departure");
     }
 
     #[test]

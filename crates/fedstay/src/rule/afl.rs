@@ -1,7 +1,7 @@
 //! AFL: agnostic federated learning, the best model for the worst mixture of the agents.
 //!
 //! ```text
-//! s = −η Σ λ_m g_m
+//! s = −η Σ λ_m g_m,   g_m = reach_m · direction_m / η
 //! λ ← Π(λ + γF),   Π onto the simplex
 //! ```
 //!

@@ -1,6 +1,7 @@
 //! FedFV: fair averaging, in which gradients are turned until they do not conflict.
 //!
 //! ```text
+//! g_m = reach_m · direction_m / η
 //! order: the agents by ascending loss
 //! v_i = g_i for the α share with the largest losses; for the others, along the order:
 //!     if ⟨v_i, g_j⟩ < 0:  v_i ← v_i − ⟨v_i, g_j⟩/‖g_j‖² · g_j
@@ -18,9 +19,6 @@
 //! directions for τ rounds. It never stops on its own; where nothing is left of the direction but
 //! rounding, the step is zero. An agent that left is absent like one that was not asked: for τ
 //! rounds the step does not undo what its last gradient asked for.
-//!
-//! Simplified here: the authors' gradients are the displacements of local epochs and carry their
-//! length into the step, where this rule has mean gradients and the server's η.
 //!
 //! Reference: Zheng Wang, Xiaoliang Fan, Jianzhong Qi, Chenglu Wen, Cheng Wang, Rongshan Yu,
 //! *Federated Learning with Fair Averaging*, IJCAI 2021, Algorithms 1 to 3.
@@ -63,22 +61,28 @@ impl FedFv {
     }
 
     /// The mean of the gradients without the conflicts among them.
-    fn resolve(&self, directions: &[Vector<'_>], losses: &[f64], mean: &mut [f64]) {
+    fn resolve(
+        &self,
+        directions: &[Vector<'_>],
+        strides: &[f64],
+        losses: &[f64],
+        mean: &mut [f64],
+    ) {
         let count = directions.len();
         let mut order: Vec<usize> = (0..count).collect();
         order.sort_by(|a, b| losses[*a].total_cmp(&losses[*b]));
         // A little less, so that 0.1 of 30 is 3 however it is rounded.
         let kept = (self.alpha * count as f64 - 1e-9).ceil().max(0.0) as usize;
         let (turned, kept) = order.split_at(count - kept.min(count));
-        let conflicts = Conflicts::new(directions);
+        let conflicts = Conflicts::new(directions, strides);
         let mut weights = vec![0.0; count];
         kept.iter().for_each(|own| weights[*own] += 1.0);
         for own in turned {
             let resolved = conflicts.resolve(*own, &order);
             weights.iter_mut().zip(resolved).for_each(|(weight, more)| *weight += more);
         }
-        for (direction, weight) in directions.iter().zip(weights) {
-            linalg::add_scaled(mean, weight / count as f64, *direction);
+        for ((direction, strides), weight) in directions.iter().zip(strides).zip(weights) {
+            linalg::add_scaled(mean, weight * strides / count as f64, *direction);
         }
     }
 
@@ -109,7 +113,7 @@ impl FedFv {
             return;
         }
         for report in round.reports.iter() {
-            self.last.insert(report.agent, Sent::new(report, 1.0, round.number));
+            self.last.insert(report.agent, Sent::new(report, round.strides(report), round.number));
         }
         self.last.retain(|_, sent| round.number - sent.round < self.tau);
     }
@@ -123,11 +127,12 @@ impl Aggregator for FedFv {
             round.reports.iter().map(|report| report.direction).collect();
         let share = 1.0 / directions.len() as f64;
         let (mut plain, mut lengths) = (vec![0.0; step.len()], 0.0);
-        for direction in &directions {
-            linalg::add_scaled(&mut plain, share, *direction);
-            lengths += share * linalg::norm(*direction);
+        let strides: Vec<f64> = round.reports.iter().map(|report| round.strides(report)).collect();
+        for (direction, strides) in directions.iter().zip(&strides) {
+            linalg::add_scaled(&mut plain, share * strides, *direction);
+            lengths += share * strides * linalg::norm(*direction);
         }
-        self.resolve(&directions, &losses, step);
+        self.resolve(&directions, &strides, &losses, step);
         self.spare_absent(round, step);
         let length = linalg::norm(Vector::F64(step));
         if length <= NOTHING_LEFT.of(directions) * lengths {

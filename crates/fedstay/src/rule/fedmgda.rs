@@ -1,7 +1,7 @@
 //! FedMGDA+: a step that helps everybody at once, as far as there is one.
 //!
 //! ```text
-//! u_m = g_m/‖g_m‖
+//! u_m = g_m/‖g_m‖,   g_m = reach_m · direction_m / η
 //! λ = argmin ‖Σ λ_m u_m‖²  over  Σ λ = 1,  λ ≥ 0,  |λ_m − 1/M| ≤ e
 //! s = −η Σ λ_m u_m
 //! ```
@@ -15,15 +15,17 @@
 //! with e ≥ 1 it takes all the weight and the step is zero, because nothing helps an agent that is
 //! at its minimum.
 //!
-//! Simplified here: the authors normalise the displacement of the agents' local epochs, let the
-//! server's step size decay over the rounds, and prefer weights by sample counts instead of
-//! 1/M where agents differ in size.
+//! How far an agent went is normalised away, so several local steps make no step longer, here as for
+//! the authors.
+//!
+//! Simplified here: the authors let the server's step size decay over the rounds, and prefer weights
+//! by sample counts instead of 1/M where agents differ in size.
 //!
 //! Reference: Zeou Hu, Kiarash Shaloudegi, Guojun Zhang, Yaoliang Yu, *Federated Learning Meets
 //! Multi-Objective Optimization*, IEEE Transactions on Network Science and Engineering 9(4), 2022;
 //! arXiv 2006.11489 (2020).
 
-use super::{Aggregator, Decision, Facts, Losses, Origin, Round, descend, watched};
+use super::{Aggregator, Decision, Facts, Losses, Origin, Round, watched};
 use crate::numerics::simplex;
 use crate::{Error, Vector, linalg};
 use serde::{Deserialize, Serialize};
@@ -70,7 +72,9 @@ impl Aggregator for FedMgdaPlus {
         }
         let mut weights = simplex::shortest(&gram, count, self.e);
         weights.iter_mut().zip(&inverses).for_each(|(weight, inverse)| *weight *= inverse);
-        descend(round, &weights, step);
+        for (direction, weight) in directions.into_iter().zip(weights) {
+            linalg::add_scaled(step, -round.step_size * weight, direction);
+        }
         Ok(watched(round, step, self.delta))
     }
 

@@ -129,6 +129,58 @@ proptest! {
         }
     }
 
+    /// What agents say is how far they went, `reach · direction`: several local steps and one that is
+    /// as long are the same to every rule that does not predict by the direction. With K local steps
+    /// of size η everybody reaches K times as far, and so does the step.
+    #[test]
+    fn a_rule_that_does_not_predict_sees_displacements(
+        (losses, directions) in round(),
+        reaches in prop::collection::vec(0.01..0.5f64, 6),
+        steps in 1u32..30,
+    ) {
+        let dimension = directions[0].len();
+        let predicts = |rule: &Rule| ["ada-gd", "retain", "level"].contains(&rule.name());
+        for rule in every_rule().into_iter().filter(|rule| !predicts(rule)) {
+            let mut first = Server::new(vec![0.0; dimension], rule.clone(), 0.1).unwrap();
+            let mut second = first.clone();
+            let usual = reports(&losses, &directions);
+            let longer: Vec<Vec<f64>> = directions
+                .iter()
+                .zip(&reaches)
+                .map(|(g, reach)| g.iter().map(|value| value * reach / 0.1).collect())
+                .collect();
+            for _ in 0..3 {
+                let mut several = usual.clone();
+                several.iter_mut().zip(&reaches).for_each(|(r, reach)| r.reach = Some(*reach));
+                let mut one = reports(&losses, &longer);
+                // The gradient, which forecasts use, is what it was.
+                one.iter_mut().zip(&usual).for_each(|(r, usual)| r.gradient = usual.gradient);
+                first.step(&Reports::new(dimension, several).unwrap()).unwrap();
+                second.step(&Reports::new(dimension, one).unwrap()).unwrap();
+                for (a, b) in first.weights().iter().zip(second.weights()) {
+                    prop_assert!((a - b).abs() < 1e-6, "{}: {a} {b}", rule.name());
+                }
+            }
+            // As far as averaging, whatever K.
+            if rule.name() != "fedmgda-plus" && rule.name() != "uniform" {
+                let step = |steps: f64| {
+                    let mut server = Server::new(vec![0.0; dimension], rule.clone(), 0.1).unwrap();
+                    let mut reports = usual.clone();
+                    reports.iter_mut().for_each(|r| r.reach = Some(0.1 * steps));
+                    server.step(&Reports::new(dimension, reports).unwrap()).unwrap();
+                    server.displacement().to_vec()
+                };
+                let (one, many) = (step(1.0), step(f64::from(steps)));
+                let scales = rule.name() != "q-fedavg" && rule.name() != "fedce";
+                for (one, many) in one.iter().zip(&many) {
+                    let expected = f64::from(steps) * one;
+                    prop_assert!(!scales || (expected - many).abs() < 1e-9 * (1.0 + expected.abs()),
+                        "{}: {} {}", rule.name(), expected, many);
+                }
+            }
+        }
+    }
+
     #[test]
     fn a_saved_state_goes_on_as_if_nothing_had_happened((losses, directions) in round()) {
         let dimension = directions[0].len();

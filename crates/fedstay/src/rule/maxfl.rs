@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! q_m = σ(x_m)(1 − σ(x_m))  or  σ(x_m),   x_m = F_m − ρ_m
-//! s = −η Σ q_m g_m / (Σ q_m + e)
+//! s = −η Σ q_m g_m / (Σ q_m + e),   g_m = reach_m · direction_m / η
 //! ```
 //!
 //! The first reading (`"gradient"`) is the authors' algorithm: gradient descent on
@@ -16,8 +16,7 @@
 //! so if agents leave once they are content, it is expected to lose them.
 //!
 //! Simplified here: the authors' ρ_m is the loss of a model that the agent trained alone (set
-//! `epsilon = "1.0 * local"` for that), and their agents send the displacement of several local
-//! steps, where this rule takes the mean gradient and the server's η.
+//! `epsilon = "1.0 * local"` for that).
 //!
 //! Reference: Yae Jee Cho, Divyansh Jhunjhunwala, Tian Li, Virginia Smith, Gauri Joshi, *Maximizing
 //! Global Model Appeal in Federated Learning*, TMLR 2024; arXiv 2205.14840 (2022), first titled *To

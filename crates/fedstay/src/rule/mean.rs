@@ -1,4 +1,4 @@
-//! The uniform mean: FedAvg and mini-batch SGD.
+//! The mean: FedAvg and mini-batch SGD.
 //!
 //! Every agent moves the weights by its own displacement `−reach_m · direction_m`; the server takes
 //! the mean, which is the average of the local models:
@@ -6,6 +6,8 @@
 //! ```text
 //! s = −(1/M) Σ reach_m · direction_m
 //! ```
+//!
+//! With `weigh = "samples"` an agent counts n_m/Σn instead of 1/M, as in the first reference.
 //!
 //! The two algorithms differ in the agents' local work (along a path, or all gradients at the
 //! received weights), not here. The server must know: the directions. It never stops on its own.
@@ -17,8 +19,9 @@
 //! of Deep Networks from Decentralized Data*, AISTATS 2017. Dekel, Gilad-Bachrach, Shamir, Xiao,
 //! *Optimal Distributed Online Prediction Using Mini-Batches*, JMLR 13, 2012.
 
+use super::weigh::{CHANGES, Weigh};
 use super::{Aggregator, Decision, Facts, Losses, Origin, Round, watched};
-use crate::{Error, linalg};
+use crate::Error;
 use serde::{Deserialize, Serialize};
 
 pub(super) const FEDAVG: Origin = Origin {
@@ -31,10 +34,12 @@ pub(super) const MINIBATCH_SGD: Origin = Origin {
     reference: "Dekel et al., Optimal Distributed Online Prediction Using Mini-Batches, JMLR 2012",
 };
 
-/// The uniform mean of the agents' displacements.
+/// The mean of the agents' displacements.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Mean {
+    /// How much each agent counts.
+    pub weigh: Weigh,
     /// How far above its target loss an agent's predicted loss may be and still count as about to
     /// leave. It widens the forecast and changes no step.
     pub delta: f64,
@@ -42,14 +47,7 @@ pub struct Mean {
 
 impl Aggregator for Mean {
     fn aggregate(&mut self, round: &Round<'_>, step: &mut [f64]) -> Result<Decision, Error> {
-        let agents = round.reports.len() as f64;
-        for report in round.reports.iter() {
-            let reach = report.reach.unwrap_or(round.step_size);
-            linalg::add_scaled(step, -reach, report.direction);
-        }
-        for value in step.iter_mut() {
-            *value /= agents;
-        }
+        self.weigh.mean(round, step);
         Ok(watched(round, step, self.delta))
     }
 
@@ -61,7 +59,7 @@ impl Aggregator for Mean {
     }
 
     fn facts(&self) -> Facts {
-        Facts::blind(self.delta)
+        Facts { label: self.weigh.label(), changes: CHANGES, ..Facts::blind(self.delta) }
     }
 
     fn check(&self) -> Result<(), Error> {

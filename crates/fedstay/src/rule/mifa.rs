@@ -10,6 +10,8 @@
 //! leave because they are content it is a memory of what they wanted then, at weights that are no
 //! longer those: whether that still helps them is what a comparison shows.
 //!
+//! With `weigh = "samples"` an agent counts by the samples behind its last report instead of alike.
+//!
 //! The server must know: the directions. It keeps one vector per agent. It never stops on its own. A
 //! round in which nobody reports moves nothing, here as under every rule. Where everybody always
 //! reports it is FedAvg, bit for bit.
@@ -20,6 +22,7 @@
 //! not count.
 
 use super::sent::{self, Last, Sent};
+use super::weigh::{CHANGES, Weigh};
 use super::{Aggregator, Decision, Facts, Losses, Origin, Round, watched};
 use crate::{Error, Vector, linalg};
 use serde::{Deserialize, Serialize};
@@ -34,23 +37,36 @@ pub(super) const ORIGIN: Origin = Origin {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Mifa {
+    /// How much each agent counts.
+    pub weigh: Weigh,
     /// Widens the forecast of departures and changes no step.
     pub delta: f64,
     #[serde(rename = "memory", with = "sent", skip_serializing_if = "Last::is_empty")]
     last: Last,
 }
 
+impl Mifa {
+    /// The rule before its first round.
+    pub fn new(weigh: Weigh) -> Self {
+        Self { weigh, ..Self::default() }
+    }
+}
+
 impl Aggregator for Mifa {
     fn aggregate(&mut self, round: &Round<'_>, step: &mut [f64]) -> Result<Decision, Error> {
         for report in round.reports.iter() {
-            let times = report.reach.map_or(1.0, |reach| reach / round.step_size);
-            self.last.insert(report.agent, Sent::new(report, times, round.number));
+            let sent = Sent::new(report, round.strides(report), round.number);
+            self.last.insert(report.agent, sent);
         }
-        let everybody = self.last.len() as f64;
-        for sent in self.last.values() {
-            linalg::add_scaled(step, -round.step_size, Vector::F64(&sent.direction));
+        let shares = self.weigh.shares(self.last.values().map(|sent| sent.samples));
+        for (place, sent) in self.last.values().enumerate() {
+            let share = shares.as_ref().map_or(1.0, |shares| shares[place]);
+            linalg::add_scaled(step, -round.step_size * share, Vector::F64(&sent.direction));
         }
-        step.iter_mut().for_each(|value| *value /= everybody);
+        if shares.is_none() {
+            let everybody = self.last.len() as f64;
+            step.iter_mut().for_each(|value| *value /= everybody);
+        }
         Ok(watched(round, step, self.delta))
     }
 
@@ -59,7 +75,7 @@ impl Aggregator for Mifa {
     }
 
     fn facts(&self) -> Facts {
-        Facts::blind(self.delta)
+        Facts { label: self.weigh.label(), changes: CHANGES, ..Facts::blind(self.delta) }
     }
 
     fn check(&self) -> Result<(), Error> {

@@ -27,6 +27,7 @@ mod retain;
 pub(crate) mod safety;
 mod sent;
 mod uniform;
+mod weigh;
 
 /// The types of all rules, with their parameters.
 pub(crate) mod rules {
@@ -44,6 +45,7 @@ pub(crate) mod rules {
     pub use super::q_fedavg::QFedAvg;
     pub use super::retain::{Base, OnUnrealizable, Retain, Trust};
     pub use super::uniform::{Nu, Uniform};
+    pub use super::weigh::Weigh;
 }
 
 pub(crate) use crate::server::forecast;
@@ -56,7 +58,7 @@ pub use rules::*;
 
 use crate::list::{Entry, Origin};
 use crate::numerics::PerPrecision;
-use crate::{AgentId, Error, Reports, linalg};
+use crate::{AgentId, Error, Report, Reports, linalg};
 use list::rules;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -120,6 +122,13 @@ impl Round<'_> {
     /// be predicted here and counts as staying.
     pub fn forecast(&self, step: &[f64], margin: f64) -> Split {
         forecast(self.reports, step, margin)
+    }
+
+    /// How far an agent went along its direction, in steps of the server's size η: with K local steps
+    /// of size η it is K. Times the direction it is what the literature sends as a gradient,
+    /// `(w − w_m)/η`.
+    pub fn strides(&self, report: &Report<'_>) -> f64 {
+        report.reach.map_or(1.0, |reach| reach / self.step_size)
     }
 }
 
@@ -297,9 +306,10 @@ fn check_not_negative(name: &str, value: f64) -> Result<(), Error> {
     }
 }
 
-/// The step of a weighted mean, `−η Σ weight_m · direction_m`.
+/// The step of a weighted mean of the agents' own displacements, `−Σ weight_m · reach_m · direction_m`.
 fn descend(round: &Round<'_>, weights: &[f64], step: &mut [f64]) {
     for (report, weight) in round.reports.iter().zip(weights) {
+        let weight = weight * round.strides(report);
         linalg::add_scaled(step, -round.step_size * weight, report.direction);
     }
 }

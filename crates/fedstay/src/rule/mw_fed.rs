@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! p_m ← c · p_m  for every agent that is not content (F_m > ε_m);  normalise
-//! s = −η Σ p_m g_m
+//! s = −η Σ p_m g_m,   g_m = reach_m · direction_m / η
 //! ```
 //!
 //! In its first round every agent counts as not content, so the first step is the plain mean. With

@@ -1,6 +1,7 @@
 //! PCGrad: project conflicting gradients.
 //!
 //! ```text
+//! g_m = reach_m · direction_m / η
 //! for every agent i:  v_i = g_i;  for every other j in random order:
 //!     if ⟨v_i, g_j⟩ < 0:  v_i ← v_i − ⟨v_i, g_j⟩/‖g_j‖² · g_j
 //! s = −(η/M) Σ v_i
@@ -44,7 +45,8 @@ impl Aggregator for PcGrad {
         let directions: Vec<Vector<'_>> =
             round.reports.iter().map(|report| report.direction).collect();
         let count = directions.len();
-        let conflicts = Conflicts::new(&directions);
+        let strides: Vec<f64> = round.reports.iter().map(|report| round.strides(report)).collect();
+        let conflicts = Conflicts::new(&directions, &strides);
         let mut weights = vec![0.0; count];
         for (own, report) in round.reports.iter().enumerate() {
             let mut order: Vec<usize> = (0..count).collect();

@@ -1,24 +1,24 @@
 //! q-FedAvg: the larger an agent's loss, the more it counts.
 //!
 //! ```text
-//! s = −Σ F_m^q g_m / Σ (q F_m^(q−1) ‖g_m‖² + L F_m^q),   L = 1/η
+//! g_m = L(w − w_m) = reach_m · direction_m / η,   L = 1/η
+//! s = −Σ F_m^q g_m / Σ (q F_m^(q−1) ‖g_m‖² + L F_m^q)
 //! ```
 //!
 //! This is gradient descent on `Σ F_m^(q+1)/(q+1)` whose step size follows from an upper bound on
-//! the curvature of that, so η is tuned once, for q = 0, where the rule is FedAvg. A large q comes
-//! close to minimising the largest loss.
+//! the curvature of that, so η is tuned once, for q = 0, where the rule is FedAvg, for any number of
+//! local steps. A large q comes close to minimising the largest loss. With `weigh = "samples"` every
+//! agent's terms are multiplied by its share p_m of the samples, as in the authors' objective
+//! `Σ p_m F_m^(q+1)/(q+1)`.
 //!
 //! The server must know: every agent's exact loss and its direction. It never stops on its own.
 //! Losses below 1e-10, including negative ones, count as 1e-10, because `F^(q−1)` grows without
-//! bound at zero for q < 1.
-//!
-//! Simplified here: the authors' agents send `L(w − w_m)` after epochs of local work, so that
-//! several local steps make a longer displacement; this rule takes the mean gradient of the path.
-//! With one local step both are the gradient (their q-FedSGD).
+//! bound at zero for q < 1. With one local step g_m is the gradient, and the rule their q-FedSGD.
 //!
 //! Reference: Tian Li, Maziar Sanjabi, Ahmad Beirami, Virginia Smith, *Fair Resource Allocation in
 //! Federated Learning*, ICLR 2020, Algorithms 1 and 2.
 
+use super::weigh::{CHANGES, Weigh};
 use super::{Aggregator, Decision, Facts, Origin, Round, descend, watched};
 use crate::{Error, linalg};
 use serde::{Deserialize, Serialize};
@@ -38,13 +38,15 @@ pub struct QFedAvg {
     /// How much more a larger loss counts: 0 is FedAvg, a large q looks at the largest loss only.
     /// Larger: shorter steps.
     pub q: f64,
+    /// How much each agent counts.
+    pub weigh: Weigh,
     /// Widens the forecast of departures and changes no step.
     pub delta: f64,
 }
 
 impl Default for QFedAvg {
     fn default() -> Self {
-        Self { q: 1.0, delta: 0.0 }
+        Self { q: 1.0, weigh: Weigh::default(), delta: 0.0 }
     }
 }
 
@@ -58,9 +60,13 @@ impl Aggregator for QFedAvg {
         // which leaves the server's η in front.
         let mut weights: Vec<f64> =
             losses.iter().map(|loss| (self.q * (loss / largest).ln()).exp()).collect();
+        if let Some(shares) = self.weigh.shares(round.reports.iter().map(|report| report.samples)) {
+            weights.iter_mut().zip(shares).for_each(|(weight, share)| *weight *= share);
+        }
         let mut total = 0.0;
         for ((report, loss), weight) in round.reports.iter().zip(&losses).zip(&weights) {
-            let squared = linalg::dot(report.direction, report.direction);
+            let strides = round.strides(report);
+            let squared = linalg::dot(report.direction, report.direction) * strides * strides;
             if *weight > 0.0 {
                 total += weight * (1.0 + self.q * round.step_size * squared / loss);
             }
@@ -71,7 +77,7 @@ impl Aggregator for QFedAvg {
     }
 
     fn facts(&self) -> Facts {
-        Facts::blind(self.delta)
+        Facts { label: self.weigh.label(), changes: CHANGES, ..Facts::blind(self.delta) }
     }
 
     fn check(&self) -> Result<(), Error> {

@@ -12,6 +12,9 @@ pub(super) type Last = BTreeMap<AgentId, Arc<Sent>>;
 pub(super) struct Sent {
     pub(super) agent: AgentId,
     pub(super) round: u32,
+    /// The samples behind it; states from before this was kept count everybody alike.
+    #[serde(default)]
+    pub(super) samples: u64,
     #[serde(with = "packed")]
     pub(super) direction: Vec<f64>,
 }
@@ -21,7 +24,7 @@ impl Sent {
     pub(super) fn new(report: &Report<'_>, times: f64, round: u32) -> Arc<Self> {
         let mut direction = vec![0.0; report.direction.len()];
         linalg::add_scaled(&mut direction, times, report.direction);
-        Arc::new(Self { agent: report.agent, round, direction })
+        Arc::new(Self { agent: report.agent, round, samples: report.samples, direction })
     }
 }
 

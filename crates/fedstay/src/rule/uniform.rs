@@ -15,11 +15,12 @@
 //! It is the class of rules of which Observation 3 of the reference says that short steps cannot
 //! prevent harmful departures: wherever ν depends on, the direction stays the mean. Where ḡ is zero
 //! nothing moves, and it never stops on its own. The server must know the directions, and for
-//! `polyak` everybody's loss.
+//! `polyak` everybody's loss. With `weigh = "samples"` both means count an agent by its samples.
 //!
 //! References: arXiv 2311.16459, Observation 3. Polyak, *Introduction to Optimization*, 1987, for his
 //! step.
 
+use super::weigh::{CHANGES, Weigh};
 use super::{Aggregator, Decision, Facts, Losses, Origin, Round, watched};
 use crate::{Error, Vector, linalg};
 use serde::{Deserialize, Serialize};
@@ -37,6 +38,8 @@ pub struct Uniform {
     pub nu: Nu,
     /// The mean loss that `polyak` aims at: the smallest there can be.
     pub level: f64,
+    /// How much each agent counts.
+    pub weigh: Weigh,
     /// Widens the forecast of departures and changes no step.
     pub delta: f64,
 }
@@ -64,18 +67,16 @@ impl Uniform {
 
     fn mean_loss(&self, round: &Round<'_>) -> Result<f64, Error> {
         let losses = round.reports.iter().map(|report| report.exact_loss("uniform"));
-        Ok(losses.sum::<Result<f64, _>>()? / round.reports.len() as f64)
+        match self.weigh.shares(round.reports.iter().map(|report| report.samples)) {
+            None => Ok(losses.sum::<Result<f64, _>>()? / round.reports.len() as f64),
+            Some(shares) => losses.zip(shares).map(|(loss, share)| Ok(loss? * share)).sum(),
+        }
     }
 }
 
 impl Aggregator for Uniform {
     fn aggregate(&mut self, round: &Round<'_>, step: &mut [f64]) -> Result<Decision, Error> {
-        let agents = round.reports.len() as f64;
-        for report in round.reports.iter() {
-            let reach = report.reach.unwrap_or(round.step_size);
-            linalg::add_scaled(step, -reach, report.direction);
-        }
-        step.iter_mut().for_each(|value| *value /= agents);
+        self.weigh.mean(round, step);
         let length = linalg::norm(Vector::F64(step)) / round.step_size;
         let nu = match self.nu {
             Nu::One => 1.0,
@@ -102,7 +103,7 @@ impl Aggregator for Uniform {
     }
 
     fn facts(&self) -> Facts {
-        Facts::blind(self.delta)
+        Facts { label: self.weigh.label(), changes: CHANGES, ..Facts::blind(self.delta) }
     }
 
     fn check(&self) -> Result<(), Error> {

@@ -1,6 +1,6 @@
 //! What reaches the agents: a simulator in this process, a network, objects in another language.
 
-use super::record::{HeaderAgent, Population, RoundLine, few};
+use super::record::{Arrival, HeaderAgent, Population, RoundLine, few};
 use crate::rule::Losses;
 use crate::{AgentId, Broadcast, Decision, Error, Memory, Reports, Server, Split, StopReason};
 use std::borrow::Cow;
@@ -40,6 +40,11 @@ pub struct Gathered<'a> {
     pub reports: Reports<'a>,
     /// The agents that should have answered and did not, and why. A fault is not a departure.
     pub faults: Vec<(AgentId, String)>,
+    /// The agents that could not be reached by their schedule, or sat this round out. That is neither
+    /// a fault nor a departure.
+    pub absent: Vec<AgentId>,
+    /// The agents that came in this round, and what they found, where models are kept for newcomers.
+    pub arrived: Vec<Arrival>,
     /// How good the server's own weights are, in rounds in which the engine measures that.
     pub assessment: Option<Assessment>,
     /// Everybody who takes part, in rounds in which that changed.
@@ -51,7 +56,15 @@ pub struct Gathered<'a> {
 impl<'a> Gathered<'a> {
     /// An ordinary round: these reports and nothing else.
     pub fn new(reports: Reports<'a>) -> Self {
-        Self { reports, faults: Vec::new(), assessment: None, roster: None, stop: None }
+        Self {
+            reports,
+            faults: Vec::new(),
+            absent: Vec::new(),
+            arrived: Vec::new(),
+            assessment: None,
+            roster: None,
+            stop: None,
+        }
     }
 
     /// Takes the server's step with these reports, and makes the line of the round. No step is taken
@@ -70,7 +83,8 @@ impl<'a> Gathered<'a> {
         };
         let Self { reports, faults, assessment, .. } = self;
         let line = RoundLine::new(number, reports, faults, &decision, step, assessment.as_ref());
-        Ok((decision, RoundLine { weights, ..line }))
+        let (absent, arrived) = (self.absent.clone(), self.arrived.clone());
+        Ok((decision, RoundLine { weights, absent, arrived, ..line }))
     }
 }
 

@@ -128,6 +128,13 @@ pub struct RoundLine {
     /// The agents that should have answered and did not, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<(AgentId, String)>,
+    /// The agents that could not be reached by their schedule, or sat this round out. They have not
+    /// left.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub absent: Vec<AgentId>,
+    /// The agents that came in this round, and what they found, where models are kept for newcomers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arrived: Vec<Arrival>,
     /// The agents whose reports contradict themselves, and how, in runs that check.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<Flag>,
@@ -201,6 +208,8 @@ impl RoundLine {
             left: reports.goodbyes().to_vec(),
             returned: reports.returned().to_vec(),
             faults: faults.to_vec(),
+            absent: Vec::new(),
+            arrived: Vec::new(),
             flags: Vec::new(),
             step_size: decision.step_size,
             step_norm: linalg::norm(Vector::F64(step)),
@@ -241,6 +250,26 @@ impl RoundLine {
         let told: Vec<f64> = self.loss.iter().flatten().copied().collect();
         (!told.is_empty()).then(|| told.iter().sum::<f64>() / told.len() as f64)
     }
+}
+
+/// What an agent found that came after the first round, where models are kept for newcomers: its loss
+/// on its own data.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Arrival {
+    /// The agent.
+    pub agent: AgentId,
+    /// The round in which it came.
+    pub round: u32,
+    /// Under the model of that round.
+    pub last: f64,
+    /// Under the best of the models that were kept; null where none was.
+    pub best: Option<f64>,
+    /// The round of that model.
+    pub of_round: Option<u32>,
+    /// Under a mixture of the models that were kept and the last one.
+    pub mixture: f64,
+    /// Of how many models that mixture is.
+    pub mixed: u32,
 }
 
 /// How good the weights of a round are. Columns run over the header's agents, including those that
@@ -408,6 +437,9 @@ pub struct Summary {
     /// What the run would have delivered with nobody leaving, if that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counterfactual: Option<Counterfactual>,
+    /// What every single departure would cost the others, if that was asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub without: Vec<Without>,
     /// What the reports gave away, where agents add noise to them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub privacy: Option<Budget>,
@@ -557,6 +589,73 @@ pub struct Counterfactual {
     pub accuracy: Option<Spread>,
     /// Loss and accuracy on the population, where there is one.
     pub population: Option<Population>,
+}
+
+/// What it would have changed for the others if an agent had never taken part.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Without {
+    /// The agent.
+    pub agent: AgentId,
+    /// The mean loss of the others.
+    pub loss: Change,
+    /// The largest loss among them.
+    pub worst: Change,
+    /// Their mean accuracy, where that means something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accuracy: Option<Change>,
+    /// The loss on the population, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub population: Option<Change>,
+    /// How many of the others left.
+    pub left: Change,
+}
+
+/// A number in the run as it was, and in the same run without an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Change {
+    /// In the run as it was.
+    pub with: f64,
+    /// Without the agent.
+    pub without: f64,
+}
+
+impl Change {
+    /// By how much it is more without the agent.
+    pub fn by(&self) -> f64 {
+        self.without - self.with
+    }
+}
+
+impl Without {
+    /// Compares a run with the same run without the agent.
+    pub fn of(agent: AgentId, with: &Summary, without: &Summary) -> Self {
+        let others = |summary: &Summary| -> Vec<AgentSummary> {
+            summary.agents.iter().filter(|other| other.id != agent).cloned().collect()
+        };
+        let (now, then) = (others(with), others(without));
+        let change =
+            |of: &dyn Fn(&[AgentSummary]) -> f64| Change { with: of(&now), without: of(&then) };
+        let losses = |agents: &[AgentSummary]| Spread::of(agents.iter().map(|agent| agent.loss));
+        let accuracy = |agents: &[AgentSummary]| {
+            let each: Option<Vec<f64>> = agents.iter().map(|agent| agent.accuracy).collect();
+            Spread::of(each?).map(|spread| spread.mean)
+        };
+        let both = |with: Option<f64>, without: Option<f64>| {
+            with.zip(without).map(|(with, without)| Change { with, without })
+        };
+        let population = |summary: &Summary| summary.population.map(|population| population.loss);
+        let left = |agents: &[AgentSummary]| {
+            agents.iter().filter(|agent| agent.entry.left.is_some()).count() as f64
+        };
+        Self {
+            agent,
+            loss: change(&|agents| losses(agents).map_or(f64::NAN, |spread| spread.mean)),
+            worst: change(&|agents| losses(agents).map_or(f64::NAN, |spread| spread.max)),
+            accuracy: both(accuracy(&now), accuracy(&then)),
+            population: both(population(with), population(without)),
+            left: change(&left),
+        }
+    }
 }
 
 /// Loss and accuracy on data that no participant trained on.

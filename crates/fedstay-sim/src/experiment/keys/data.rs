@@ -23,7 +23,7 @@ pub(super) static SECTION: Section = Section {
             "data.per_agent",
             "100",
             Allowed::Count(1, COUNT),
-            "how many samples each agent holds",
+            "how many samples each agent holds, on average where partition.sizes is not equal",
         )
         .otherwise("as many as all can have equally")
         .shares(),

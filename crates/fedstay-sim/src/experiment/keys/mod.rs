@@ -12,6 +12,7 @@ mod data;
 mod experiment;
 #[cfg(test)]
 mod laws;
+mod library;
 mod local;
 mod model;
 mod page;
@@ -20,6 +21,7 @@ mod policy;
 mod privacy;
 mod problem;
 mod rule;
+mod schedule;
 mod schema;
 mod server;
 mod starter;
@@ -42,12 +44,13 @@ use toml::{Table, Value};
 pub(super) const PROBLEM: &str = "problem";
 
 /// Every section, in the order in which they are listed.
-pub static SECTIONS: [&Section; 13] = [
+pub static SECTIONS: [&Section; 15] = [
     &experiment::SECTION,
     &rule::SECTION,
     &server::SECTION,
     &policy::SECTION,
     &behaviour::SECTION,
+    &schedule::SECTION,
     &privacy::SECTION,
     &worth::SECTION,
     &problem::SECTION,
@@ -56,6 +59,7 @@ pub static SECTIONS: [&Section; 13] = [
     &partition::SECTION,
     &model::SECTION,
     &local::SECTION,
+    &library::SECTION,
 ];
 
 /// Every key there is, section by section.

@@ -56,6 +56,22 @@ pub(super) static SECTION: Section = Section {
         .of(&["dirichlet"])
         .needed_by(&["dirichlet"])
         .shares(),
+        Key::new(
+            "partition.sizes",
+            "\"power\"",
+            Allowed::Word(&["equal", "power", "dirichlet"], &[]),
+            "how many rows agents have: all `equal`, by a `power` law in which agent 0 has the most, or \
+             random shares (`dirichlet`)",
+        )
+        .shares(),
+        Key::new(
+            "partition.skew",
+            "1.5",
+            Allowed::Number(0.0, 100.0),
+            "how unequal `power` and `dirichlet` are; 0 is equal, 1.5 under `power` gives the first of \
+             ten agents half of the rows",
+        )
+        .shares(),
         Key::new("partition.k", "2", Allowed::Count(1, COUNT), "how many shards each agent gets")
             .of(&["shards"])
             .shares(),

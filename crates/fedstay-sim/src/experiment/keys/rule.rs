@@ -177,6 +177,14 @@ pub(super) static SECTION: Section = Section {
         .of(&["fedfv"])
         .shares(),
         Key::new(
+            "rule.weigh",
+            "\"samples\"",
+            Allowed::Word(&["uniform", "samples"], &[]),
+            "all agents count alike (`uniform`), or each by the samples behind its report",
+        )
+        .of(&["fedavg", "minibatch-sgd", "mifa", "uniform", "q-fedavg"])
+        .shares(),
+        Key::new(
             "rule.nu",
             "\"unit\"",
             Allowed::Word(&["one", "unit", "clipped", "polyak"], &[]),

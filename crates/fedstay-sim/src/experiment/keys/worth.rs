@@ -3,7 +3,7 @@
 use super::{Allowed, Key, On, Section};
 
 const METHODS: Allowed =
-    Allowed::Word(&["help", "loo", "shapley", "gtg", "cgsv", "fedce", "reputation"], &[]);
+    Allowed::Word(&["help", "loo", "shapley", "gtg", "cgsv", "fedce", "reputation", "core"], &[]);
 
 pub(super) static SECTION: Section = Section {
     name: "worth",
@@ -14,8 +14,8 @@ pub(super) static SECTION: Section = Section {
         "worth.methods",
         "[\"help\", \"cgsv\"]",
         Allowed::List(&METHODS),
-        "the ways to say what an agent is worth: see docs/members.md. `loo`, `shapley` and `gtg` evaluate \
-         many models in every round",
+        "the ways to say what an agent is worth: see docs/members.md. `loo`, `shapley`, `gtg` and `core` \
+         evaluate many models in every round",
     )
     .otherwise("none")],
 };

@@ -259,6 +259,7 @@ impl Seen<'_> {
                 .with_absent(self.present - self.gathered.reports.len());
         let gathered = Gathered {
             faults: self.gathered.faults.clone(),
+            absent: self.gathered.absent.clone(),
             assessment: self.gathered.assessment.clone(),
             ..Gathered::new(reports)
         };

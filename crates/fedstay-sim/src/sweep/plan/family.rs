@@ -6,7 +6,7 @@
 //! - the rule's step is a function of the directions and losses alone: the averaging rules and the
 //!   baselines that only watch departures. ADA-GD, `retain`, MW-Fed and MaxFL compute with ε;
 //! - there is no policy: early stop, keep-best and the guard compute with ε;
-//! - an agent leaves iff its loss is at most ε, or never;
+//! - an agent leaves iff its loss is at most ε, or never, and is always there;
 //! - ε is a number, not a multiple of something that has to be trained first;
 //! - nobody compares an agent's reports with each other, bounds included (`check_reports`).
 //!
@@ -68,6 +68,7 @@ fn shares(experiment: &Experiment, config: &Value) -> bool {
     experiment.problem().is_none()
         && margin(&experiment.rule).is_some()
         && experiment.policy == Policy::None
+        && experiment.schedule.is_always()
         && matches!(experiment.behaviour, Behaviour::Threshold(_) | Behaviour::Never(_))
         && !matches!(experiment.epsilon, Epsilon::Relative(_))
         && !experiment.check_reports.unwrap_or(experiment.is_convex())

@@ -60,6 +60,8 @@ fn lines(summary: &Summary, points: &[Point]) -> Vec<RoundLine> {
             left,
             returned,
             faults: Vec::new(),
+            absent: Vec::new(),
+            arrived: Vec::new(),
             flags: Vec::new(),
             step_size: f64::NAN,
             step_norm: f64::NAN,

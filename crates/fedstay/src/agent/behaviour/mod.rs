@@ -5,26 +5,41 @@
 //! it remembers, so saving an agent is saving this value. `docs/behaviours.md` describes them in
 //! plain words, with what can be done about each.
 
+mod amplifying;
+mod competitor;
+mod contagious;
 mod foresight;
+mod free_riding;
 mod lying;
 mod mixed;
 mod never;
+mod opt_out;
 mod returning;
 mod shirking;
 mod threshold;
 mod two_sided;
 mod utility;
+mod withdrawing;
+mod withholding;
 
+pub use amplifying::Amplifying;
+pub use competitor::Competitor;
+pub use contagious::Contagious;
 pub use foresight::Foresight;
+pub use free_riding::{Form, FreeRiding};
 pub use lying::Lying;
 pub use mixed::{Mixed, Part};
 pub use never::Never;
+pub use opt_out::OptOut;
 pub use returning::Returning;
 pub use shirking::Shirking;
 pub use threshold::Threshold;
 pub use two_sided::TwoSided;
 pub use utility::Utility;
+pub use withdrawing::Withdrawing;
+pub use withholding::Withholding;
 
+use super::forgery::Forgery;
 use crate::list::{Origin, listed};
 use crate::memory::inside::{check_fresh, is_default};
 use crate::{AgentId, Error, Seed};
@@ -39,6 +54,8 @@ pub enum Choice {
     /// Say goodbye and report nothing, in this round or later; for an agent that has left, stay
     /// away.
     Leave,
+    /// Report nothing in this round, and look at the next model again. That is no departure.
+    SitOut,
 }
 
 /// What an agent can find out about the weights it received. Finding out costs it work, so an
@@ -67,6 +84,17 @@ pub trait Evidence {
         let _ = rounds;
         f64::INFINITY
     }
+
+    /// The share of all agents that have left so far; zero in an engine that does not tell.
+    fn gone(&mut self) -> f64 {
+        0.0
+    }
+
+    /// The mean of the losses that the others told last, as far as they are in; `None` where nobody
+    /// told one, or the engine does not tell.
+    fn others(&mut self) -> Option<f64> {
+        None
+    }
 }
 
 /// What an agent knows when it decides.
@@ -90,12 +118,28 @@ pub struct Manner {
     pub works: bool,
     /// What it adds to the loss it reports.
     pub loss_offset: f64,
+    /// What it sends as its direction.
+    pub sends: Sends,
+    /// The share of its rows that it works on, where it has rows.
+    pub rows: f64,
+}
+
+/// What an agent sends as its direction.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub enum Sends {
+    /// Its own.
+    #[default]
+    Own,
+    /// Its own direction, and its own gradient, times a number.
+    Times(f64),
+    /// Something that it has not worked for.
+    Forged(Forgery),
 }
 
 impl Default for Manner {
     /// The manner of an honest agent.
     fn default() -> Self {
-        Self { works: true, loss_offset: 0.0 }
+        Self { works: true, loss_offset: 0.0, sends: Sends::Own, rows: 1.0 }
     }
 }
 
@@ -129,6 +173,23 @@ pub trait Decide {
         false
     }
 
+    /// Whether it forges what it sends from the models it received, which the engine must then keep.
+    fn forges(&self) -> bool {
+        false
+    }
+
+    /// Whether it asks about the others' losses, which must then be exact.
+    fn compares(&self) -> bool {
+        false
+    }
+
+    /// Whether it needs an engine that knows more than a loss: who has left and what the others told,
+    /// what to send instead of work, that a round can be sat out. An engine that does not must refuse
+    /// it, because it would be something else there.
+    fn needs_simulator(&self) -> bool {
+        self.forges() || self.compares()
+    }
+
     /// In how many rounds it reported without having worked.
     fn idle_rounds(&self) -> u32 {
         0
@@ -159,6 +220,20 @@ listed! {
         Shirking = "shirking", shirking;
         /// Reports a loss other than its own.
         Lying = "lying", lying;
+        /// Never leaves, and sits out rounds that are not worth it.
+        OptOut = "opt-out", opt_out;
+        /// Leaves content, or in a given round.
+        Withdrawing = "withdrawing", withdrawing;
+        /// Leaves content, or when others have left.
+        Contagious = "contagious", contagious;
+        /// Leaves content, or when its lead over the others does not grow.
+        Competitor = "competitor", competitor;
+        /// Never works and never leaves.
+        FreeRiding = "free-riding", free_riding;
+        /// Sends its direction times a factor.
+        Amplifying = "amplifying", amplifying;
+        /// Works on a share of its rows.
+        Withholding = "withholding", withholding;
         /// Consists of shares of the others. It is assigned to agents first; on its own it always
         /// stays.
         Mixed = "mixed", mixed;
@@ -199,6 +274,18 @@ impl Decide for Behaviour {
         self.inner().repeats()
     }
 
+    fn forges(&self) -> bool {
+        self.inner().forges()
+    }
+
+    fn compares(&self) -> bool {
+        self.inner().compares()
+    }
+
+    fn needs_simulator(&self) -> bool {
+        self.inner().needs_simulator()
+    }
+
     fn idle_rounds(&self) -> u32 {
         self.inner().idle_rounds()
     }
@@ -236,6 +323,37 @@ mod tests {
     /// Evidence of a fixed loss; alone the agent reaches 0.5, and every private step takes `rate`
     /// off.
     struct Fixed(f64);
+
+    /// The same, told what became of the others.
+    struct Among {
+        own: Fixed,
+        gone: f64,
+        others: Option<f64>,
+    }
+
+    impl Evidence for Among {
+        fn loss(&mut self) -> f64 {
+            self.own.loss()
+        }
+
+        fn gone(&mut self) -> f64 {
+            self.gone
+        }
+
+        fn others(&mut self) -> Option<f64> {
+            self.others
+        }
+    }
+
+    pub(super) fn among(
+        behaviour: &mut impl Decide,
+        loss: f64,
+        gone: f64,
+        others: Option<f64>,
+    ) -> Choice {
+        let (agent, evidence) = (AgentId(0), &mut Among { own: Fixed(loss), gone, others });
+        behaviour.decide(&mut View { agent, round: 1, epsilon: 0.2, present: true, evidence })
+    }
 
     impl Evidence for Fixed {
         fn loss(&mut self) -> f64 {
@@ -280,9 +398,10 @@ mod tests {
     }
 
     #[test]
-    fn only_never_and_shirking_stay_when_content_and_only_returning_comes_back() {
+    fn few_stay_when_content_and_only_returning_comes_back() {
         for mut behaviour in every_behaviour() {
-            let stays = matches!(behaviour.name(), "never" | "shirking" | "mixed");
+            let stays = ["never", "shirking", "mixed", "opt-out", "free-riding"];
+            let stays = stays.contains(&behaviour.name());
             let expected = if stays { Choice::Stay } else { Choice::Leave };
             assert_eq!(choice(&mut behaviour, 0.2), expected, "{}", behaviour.name());
             assert_eq!(behaviour.comes_back(), behaviour.name() == "returning");
@@ -348,6 +467,13 @@ mod tests {
             (serde_json::json!({ "kind": "foresight", "rate": -0.1 }), "behaviour.rate"),
             (serde_json::json!({ "kind": "returning", "rise": -0.1 }), "behaviour.rise"),
             (serde_json::json!({ "kind": "lying", "within": -0.1 }), "behaviour.within"),
+            (serde_json::json!({ "kind": "opt-out", "gain": -0.1 }), "behaviour.gain"),
+            (serde_json::json!({ "kind": "opt-out", "alone": 100_001 }), "behaviour.alone"),
+            (serde_json::json!({ "kind": "contagious", "patience": 0 }), "behaviour.patience"),
+            (serde_json::json!({ "kind": "competitor", "rivalry": -1.0 }), "behaviour.rivalry"),
+            (serde_json::json!({ "kind": "free-riding", "range": -1.0 }), "behaviour.range"),
+            (serde_json::json!({ "kind": "amplifying", "factor": -1.0 }), "behaviour.factor"),
+            (serde_json::json!({ "kind": "withholding", "rows": 0.0 }), "behaviour.rows"),
         ] {
             let behaviour: Behaviour = serde_json::from_value(parameters).unwrap();
             let error = behaviour.assign(3, Seed(0)).unwrap_err().to_string();

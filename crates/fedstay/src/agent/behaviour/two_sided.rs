@@ -23,6 +23,15 @@ pub(super) const ORIGIN: Origin = Origin {
 /// first round.
 const MOST_ALONE: u32 = 100_000;
 
+/// Checks a number of rounds of work alone.
+pub(super) fn check_alone(alone: u32) -> Result<(), Error> {
+    if alone > MOST_ALONE {
+        let must = format!("at most {MOST_ALONE}");
+        return Err(Error::bad_parameter("behaviour.alone", alone, must));
+    }
+    Ok(())
+}
+
 /// Leaves once content, or when the model stays worse than its own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -67,10 +76,7 @@ impl Decide for TwoSided {
     }
 
     fn check(&self) -> Result<(), Error> {
-        if self.alone > MOST_ALONE {
-            let must = format!("at most {MOST_ALONE}");
-            return Err(Error::bad_parameter("behaviour.alone", self.alone, must));
-        }
+        check_alone(self.alone)?;
         super::check_patience(self.patience)
     }
 }

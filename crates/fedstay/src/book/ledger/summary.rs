@@ -132,6 +132,7 @@ impl Ledger {
             misses: self.misses,
             prediction: self.prediction(),
             counterfactual: None,
+            without: Vec::new(),
             privacy: None,
             worth: None,
             notes: about.notes.clone(),

@@ -75,8 +75,8 @@ impl<'a, E> Game<'a, E> {
             .collect()
     }
 
-    /// The Shapley value, from every group; `None` for too many agents.
-    pub(super) fn shapley(&mut self) -> Result<Option<Vec<f64>>, E> {
+    /// The worth of every group, by the bits of its members; `None` for too many agents.
+    pub(super) fn groups(&mut self) -> Result<Option<Vec<f64>>, E> {
         let n = self.n;
         if n > MOST_FOR_SHAPLEY {
             return Ok(None);
@@ -86,6 +86,13 @@ impl<'a, E> Game<'a, E> {
             let group: Vec<usize> = (0..n).filter(|member| set >> member & 1 == 1).collect();
             worths.push(self.worth(&group)?);
         }
+        Ok(Some(worths))
+    }
+
+    /// The Shapley value, from every group; `None` for too many agents.
+    pub(super) fn shapley(&mut self) -> Result<Option<Vec<f64>>, E> {
+        let n = self.n;
+        let Some(worths) = self.groups()? else { return Ok(None) };
         // How much a group of so many others weighs: k!(n−1−k)!/n!.
         let mut weights = vec![1.0 / n.max(1) as f64; n];
         for k in 1..n {

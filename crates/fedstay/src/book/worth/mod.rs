@@ -3,7 +3,7 @@
 //! | method | asks | needs |
 //! |---|---|---|
 //! | `help` | whose loss fell because of whose direction | exact losses, gradients |
-//! | `loo`, `shapley`, `gtg` | what the validation loss would be without an agent | rows nobody trained on |
+//! | `loo`, `shapley`, `gtg`, `core` | what the validation loss would be without an agent | rows nobody trained on |
 //! | `cgsv`, `fedce`, `reputation` | how an agent's direction lies relative to the others' | nothing more |
 //!
 //! One file per family; `docs/members.md` says what each makes of a duplicate and of a free rider.
@@ -12,8 +12,10 @@ mod alike;
 mod coefficients;
 mod game;
 mod help;
+mod least_core;
 
 pub use game::MOST_FOR_SHAPLEY;
+pub use least_core::Core;
 
 use crate::memory::inside::{is_default, pairs};
 use crate::run::record::Summary;
@@ -21,6 +23,7 @@ use crate::{AgentId, Book, Error, Memory, RoundRecord, Vector, linalg};
 use alike::Alike;
 use game::Game;
 use help::Help;
+use least_core::Groups;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -43,11 +46,13 @@ pub enum Method {
     Fedce,
     /// How often its direction agreed with the step.
     Reputation,
+    /// The least core: a division of what everybody made that no group complains much about.
+    Core,
 }
 
 impl Method {
     /// Every method.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Help,
         Self::Loo,
         Self::Shapley,
@@ -55,11 +60,12 @@ impl Method {
         Self::Cgsv,
         Self::Fedce,
         Self::Reputation,
+        Self::Core,
     ];
 
     /// Whether it asks for the loss of models that were never sent out.
     pub fn needs_judge(self) -> bool {
-        matches!(self, Self::Loo | Self::Shapley | Self::Gtg)
+        matches!(self, Self::Loo | Self::Shapley | Self::Gtg | Self::Core)
     }
 }
 
@@ -103,6 +109,9 @@ pub struct AgentWorth {
     /// Its reputation, between 0 and 1.
     #[serde(skip_serializing_if = "is_default")]
     pub reputation: Option<f64>,
+    /// Its part in the least core of the whole run.
+    #[serde(skip_serializing_if = "is_default")]
+    pub core: Option<f64>,
 }
 
 /// Who helped whom, over the whole run.
@@ -118,6 +127,9 @@ pub struct WorthSummary {
     /// Over how many steps each agent's row is booked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<u32>,
+    /// Whether a group would gain by leaving together, in runs that ask.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub core: Option<Core>,
 }
 
 /// What a round says about worth. Columns run over `agents`.
@@ -164,6 +176,8 @@ struct Kept {
     games: BTreeMap<AgentId, Shares>,
     /// In how many rounds too many agents reported for every group to be judged.
     crowded: u32,
+    #[serde(default)]
+    groups: Groups,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -183,7 +197,7 @@ impl Worth {
         methods.sort_unstable();
         methods.dedup();
         if judge.is_none() && methods.iter().any(|method| method.needs_judge()) {
-            let must = "without loo, shapley and gtg where no rows are kept from training";
+            let must = "without loo, shapley, gtg and core where no rows are kept from training";
             return Err(Error::bad_parameter("worth.methods", format!("{methods:?}"), must));
         }
         Ok(Self { methods, judge, kept: Kept::default(), failed: None })
@@ -227,9 +241,10 @@ impl Worth {
         c: &[f64],
         line: &mut WorthLine,
     ) -> Result<(), Error> {
-        let [loo, shapley, gtg] =
-            [Method::Loo, Method::Shapley, Method::Gtg].map(|method| self.asks(method));
-        let Some(judge) = self.judge.as_mut().filter(|_| loo || shapley || gtg) else {
+        let [loo, shapley, gtg, core] = [Method::Loo, Method::Shapley, Method::Gtg, Method::Core]
+            .map(|method| self.asks(method));
+        let asked = loo || shapley || gtg || core;
+        let Some(judge) = self.judge.as_mut().filter(|_| asked) else {
             return Ok(());
         };
         let before = judge.loss(record.received)?;
@@ -259,6 +274,11 @@ impl Worth {
                 None => self.kept.crowded += 1,
             }
         }
+        if core {
+            let worths = game.groups()?;
+            let few = worths.is_some_and(|worths| self.kept.groups.add(&line.agents, &worths));
+            self.kept.crowded += u32::from(!few && !shapley);
+        }
         for (index, agent) in line.agents.iter().enumerate() {
             let shares = self.kept.games.entry(*agent).or_default();
             let at = |values: &[f64]| values.get(index).copied().unwrap_or(0.0);
@@ -267,6 +287,12 @@ impl Worth {
             shares.gtg += at(&line.gtg);
         }
         Ok(())
+    }
+
+    /// The least core, if it was asked for and everybody could be judged in every round.
+    fn core(&self) -> Option<(Core, Vec<(AgentId, f64)>)> {
+        let whole = self.asks(Method::Core) && self.kept.crowded == 0;
+        whole.then(|| self.kept.groups.least()).flatten()
     }
 
     fn of(&self, agent: AgentId) -> AgentWorth {
@@ -288,6 +314,7 @@ impl Worth {
             cgsv: seen.cgsv().and_then(|value| asked(Method::Cgsv, value)),
             fedce: seen.fedce().and_then(|value| asked(Method::Fedce, value)),
             reputation: asked(Method::Reputation, seen.reputation()),
+            core: None,
         }
     }
 }
@@ -318,12 +345,15 @@ impl Book for Worth {
     }
 
     fn enter(&self, summary: &mut Summary) {
+        let (core, parts) = self.core().unzip();
+        let parts = parts.unwrap_or_default();
         for agent in &mut summary.agents {
-            agent.worth = Some(self.of(agent.id));
+            let part = parts.iter().find(|(id, _)| *id == agent.id).map(|(_, part)| *part);
+            agent.worth = Some(AgentWorth { core: part, ..self.of(agent.id) });
         }
         let agents: Vec<AgentId> = summary.agents.iter().map(|agent| agent.id).collect();
-        let mut whole =
-            WorthSummary { methods: self.methods.clone(), agents, ..WorthSummary::default() };
+        let methods = self.methods.clone();
+        let mut whole = WorthSummary { methods, agents, core, ..WorthSummary::default() };
         if self.asks(Method::Help) {
             let rows = self.kept.help.rows();
             let cell = |helped: &AgentId, by: &AgentId| {
@@ -340,8 +370,8 @@ impl Book for Worth {
         summary.worth = Some(whole);
         if self.kept.crowded > 0 {
             summary.warnings.push(format!(
-                "worth: in {} rounds more than {MOST_FOR_SHAPLEY} agents reported, so no Shapley values \
-                 were computed there; use gtg",
+                "worth: in {} rounds more than {MOST_FOR_SHAPLEY} agents reported, so not every group \
+                 was judged there; use gtg",
                 self.kept.crowded
             ));
         }

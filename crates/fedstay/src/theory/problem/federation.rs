@@ -2,11 +2,12 @@
 
 use super::{Instance, Oracle};
 use crate::record::{HeaderAgent, Score};
+use crate::schedule::When;
 use crate::worth::Judge;
 use crate::{
     Abilities, AgentAssessment, AgentId, Answer, Assessment, Behaviour, Call, Decide, Engine,
     Error, Evidence, Gathered, Memory, Participant, ParticipantState, Privacy, Report, Reports,
-    Seed, Standing, Vector, packed,
+    Schedule, Seed, Seen, Sends, Standing, Vector, linalg, packed,
 };
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -21,6 +22,10 @@ struct Member {
     blurred: Vec<f64>,
     /// Its loss at the weights it last looked at.
     loss: f64,
+    /// The loss it last told.
+    told: Option<f64>,
+    /// What it remembers of the models it received, if it forges what it sends.
+    seen: Seen,
 }
 
 /// An engine whose agents have exact oracles.
@@ -29,6 +34,8 @@ pub struct Federation {
     dimension: usize,
     nobody_leaves: bool,
     privacy: Option<(Privacy, Seed)>,
+    schedule: (Schedule, Seed),
+    without: Option<AgentId>,
 }
 
 /// The mean loss over all agents.
@@ -41,12 +48,26 @@ impl Judge for MeanLoss {
     }
 }
 
+/// The mean of some numbers; `None` if there are none.
+fn mean(numbers: impl Iterator<Item = f64>) -> Option<f64> {
+    let (count, sum) = numbers.fold((0u32, 0.0), |(count, sum), number| (count + 1, sum + number));
+    (count > 0).then(|| sum / f64::from(count))
+}
+
 /// What an agent with an oracle finds out.
 struct Sight<'a> {
     oracle: &'a dyn Oracle,
     weights: &'a [f64],
     step_size: f64,
     loss: f64,
+    company: Company,
+}
+
+/// What an agent knows about the others.
+#[derive(Clone, Copy)]
+struct Company {
+    gone: f64,
+    others: Option<f64>,
 }
 
 /// Where `steps` gradient steps on one agent's loss lead.
@@ -72,6 +93,14 @@ impl Evidence for Sight<'_> {
     fn alone(&mut self, rounds: u32) -> f64 {
         self.oracle.loss(&descended(self.oracle, self.weights, rounds, self.step_size))
     }
+
+    fn gone(&mut self) -> f64 {
+        self.company.gone
+    }
+
+    fn others(&mut self) -> Option<f64> {
+        self.company.others
+    }
 }
 
 /// What must survive a restart of a member.
@@ -82,6 +111,10 @@ struct MemberState {
     /// Empty unless it may be repeated.
     #[serde(default, with = "packed", skip_serializing_if = "Vec::is_empty")]
     gradient: Vec<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    told: Option<f64>,
+    #[serde(default, skip_serializing_if = "crate::memory::inside::is_default")]
+    seen: Seen,
 }
 
 impl Federation {
@@ -115,8 +148,17 @@ impl Federation {
             gradient: vec![0.0; dimension],
             blurred: Vec::new(),
             loss: f64::NAN,
+            told: None,
+            seen: Seen::default(),
         });
-        Ok(Self { members: members.collect(), dimension, nobody_leaves: false, privacy: None })
+        Ok(Self {
+            members: members.collect(),
+            dimension,
+            nobody_leaves: false,
+            privacy: None,
+            schedule: (Schedule::default(), Seed(0)),
+            without: None,
+        })
     }
 
     /// A judge of models: the mean loss over all agents, leavers included.
@@ -149,6 +191,16 @@ impl Federation {
         self.privacy = Some((privacy, seed));
     }
 
+    /// Makes agents reachable only when the schedule says so.
+    pub fn set_schedule(&mut self, schedule: Schedule, seed: Seed) {
+        self.schedule = (schedule, seed);
+    }
+
+    /// Keeps an agent out from the start, to see what the others would do without it.
+    pub fn set_without(&mut self, agent: AgentId) {
+        self.without = Some(agent);
+    }
+
     /// Makes everybody stay, whatever they decide: the counterfactual of a run with departures.
     pub fn set_nobody_leaves(&mut self, nobody: bool) {
         self.nobody_leaves = nobody;
@@ -156,17 +208,37 @@ impl Federation {
 }
 
 impl Member {
-    fn answer(&mut self, call: &Call<'_>, fresh: &mut Vec<f64>, must_stay: bool) -> Answer {
+    fn answer(
+        &mut self,
+        call: &Call<'_>,
+        fresh: &mut Vec<f64>,
+        must_stay: bool,
+        (company, seed): (Company, Seed),
+    ) -> Answer {
         if !self.participant.looks() {
             return Answer::StaysAway;
         }
         let weights = &*call.broadcast.to(self.participant.id);
         self.loss = self.oracle.loss_and_gradient(weights, fresh);
         let (oracle, step_size, loss) = (self.oracle.as_ref(), call.step_size, self.loss);
-        let mut sight = Sight { oracle, weights, step_size, loss };
+        let mut sight = Sight { oracle, weights, step_size, loss, company };
         let answer = self.participant.answer(call.round, &mut sight, must_stay);
-        if answer.reports() && self.participant.manner().works {
+        let manner = self.participant.manner();
+        if answer.reports() && manner.works {
             std::mem::swap(&mut self.gradient, fresh);
+        }
+        match manner.sends {
+            Sends::Times(factor) if answer.reports() => linalg::scale(&mut self.gradient, factor),
+            Sends::Forged(forgery) if answer.reports() => {
+                let id = self.participant.id.0;
+                let mut rng = seed.stream("free-riding", u64::from(call.round), id);
+                let received = weights.iter().copied();
+                self.seen.forge(forgery, received, step_size, &mut rng, &mut self.gradient);
+            }
+            _ => {}
+        }
+        if answer.reports() {
+            self.told = Some(manner.told(loss));
         }
         answer
     }
@@ -206,7 +278,8 @@ impl Member {
     fn save(&self) -> MemberState {
         let repeats = self.participant.behaviour().repeats();
         let gradient = if repeats { self.gradient.clone() } else { Vec::new() };
-        MemberState { participant: self.participant.save(), gradient }
+        let seen = self.seen.clone();
+        MemberState { participant: self.participant.save(), gradient, told: self.told, seen }
     }
 
     fn restore(&mut self, state: MemberState) -> Result<(), Error> {
@@ -218,6 +291,11 @@ impl Member {
             }
             self.gradient = state.gradient;
         }
+        if !state.seen.fits(self.gradient.len()) {
+            let why = format!("agent {}: it saw models of another size", self.participant.id);
+            return Err(Error::BadState { why });
+        }
+        (self.told, self.seen) = (state.told, state.seen);
         self.participant.restore(state.participant)
     }
 }
@@ -234,17 +312,36 @@ impl Engine for Federation {
 
     fn gather(&mut self, call: &Call<'_>) -> Result<Gathered<'_>, Error> {
         let (mut goodbyes, mut returned, mut reports) = (Vec::new(), Vec::new(), Vec::new());
+        let mut absent = Vec::new();
+        let (schedule, seed) = self.schedule.clone();
+        let (round, count) = (call.round, self.members.len() as u64);
         // The oracles know every loss, so everybody is measured in every round, even those that
         // left.
         let mut agents = Vec::with_capacity(self.members.len());
         let mut fresh = vec![0.0; self.dimension];
-        for member in &mut self.members {
-            let answer = member.answer(call, &mut fresh, self.nobody_leaves);
+        let gone = self.members.iter().filter(|member| !member.participant.is_in()).count();
+        let gone = gone as f64 / self.members.len().max(1) as f64;
+        let told = |member: &Member| member.told.filter(|_| member.participant.is_in());
+        let told: Vec<Option<f64>> = self.members.iter().map(told).collect();
+        for (place, member) in self.members.iter_mut().enumerate() {
+            let others = || told.iter().enumerate().filter(|(other, _)| *other != place);
+            let others = mean(others().filter_map(|(_, told)| *told));
+            let company = (Company { gone, others }, seed);
             let id = member.participant.id;
+            let there = self.without != Some(id)
+                && schedule.is_there(When { round, agent: id.0, agents: count, seed });
+            if !there && member.participant.is_in() {
+                absent.push(id);
+            }
+            let answer = match there {
+                true => member.answer(call, &mut fresh, self.nobody_leaves, company),
+                false => Answer::StaysAway,
+            };
             let looked = answer != Answer::StaysAway && call.broadcast.personal(id).is_none();
             agents.push(member.assess(call.broadcast.shared(), looked.then_some(member.loss)));
             match answer {
                 Answer::StaysAway => {}
+                Answer::SitsOut => absent.push(id),
                 Answer::Leaves => goodbyes.push(id),
                 Answer::Returns => {
                     returned.push(id);
@@ -256,7 +353,8 @@ impl Engine for Federation {
         let reports =
             Reports::with_goodbyes(self.dimension, reports, goodbyes)?.with_returned(returned)?;
         let assessment = Some(Assessment { agents, population: None });
-        Ok(Gathered { assessment, ..Gathered::new(reports) })
+        let reports = reports.with_absent(absent.len());
+        Ok(Gathered { assessment, absent, ..Gathered::new(reports) })
     }
 
     fn assess(&mut self, weights: &[f64]) -> Result<Assessment, Error> {
@@ -285,7 +383,9 @@ impl Engine for Federation {
             let behaviour = member.participant.behaviour();
             matches!(behaviour, Behaviour::Threshold(_) | Behaviour::Never(_))
         };
-        let proves = self.privacy.is_none() && self.members.iter().all(plain);
+        // Nothing is proved about agents that were not asked.
+        let asked = self.schedule.0.is_always() && self.without.is_none();
+        let proves = self.privacy.is_none() && asked && self.members.iter().all(plain);
         // A load says how many samples a gradient takes, and an oracle's is exact for any number.
         Abilities { loads: true, personal: true, proves, ..Abilities::default() }
     }
@@ -326,6 +426,17 @@ mod tests {
             alone += usize::from(line.agents.len() == 1);
         }
         assert!(alone > 0, "the test needs rounds in which somebody has left");
+    }
+
+    #[test]
+    fn nothing_is_proved_about_agents_that_are_not_always_asked() {
+        let (_, mut engine) = observation_3();
+        assert!(engine.abilities().proves);
+        engine.set_schedule(Schedule::Random(crate::schedule::Random { p: 0.9 }), Seed(0));
+        assert!(!engine.abilities().proves);
+        let (_, mut without) = observation_3();
+        without.set_without(AgentId(1));
+        assert!(!without.abilities().proves);
     }
 
     #[test]
