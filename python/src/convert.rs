@@ -2,32 +2,82 @@
 
 use crate::error::{blame, error};
 use fedstay::{AgentId, Vector};
+use fedstay_sim::experiment::check_section;
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, ToPyArray};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyBool, PyMapping, PySequence, PyString, PyType};
 use serde::de::DeserializeOwned;
+use toml::{Table, Value};
 
-/// Reads a rule, a policy or a behaviour: a name, a dict as in TOML, or an object with `to_dict`.
+/// Deeper than anything a section holds; something that contains itself is deeper still.
+const DEEPEST: usize = 8;
+
+/// Reads a rule, a policy or a behaviour: a name, a dict as in TOML, or an object with `to_dict`. What is
+/// wrong is said in the words of the command line; `example` is a kind to try.
 pub(crate) fn described<T: DeserializeOwned>(
     value: &Bound<'_, PyAny>,
-    what: &str,
-    names: &[fedstay::list::Entry],
+    section: &str,
+    example: &str,
 ) -> PyResult<T> {
-    let py = value.py();
-    let dict: Bound<'_, PyAny> = if value.is_instance_of::<PyString>() {
-        let dict = PyDict::new(py);
-        dict.set_item("kind", value)?;
-        dict.into_any()
-    } else if value.hasattr("to_dict")? {
-        value.call_method0("to_dict")?
-    } else {
-        value.clone()
+    if let Ok(class) = value.cast::<PyType>() {
+        let name = class.name()?;
+        return Err(error(format!("`{name}` is a class; give an object of it: {name}()")));
+    }
+    let given = match value.hasattr("to_dict")? {
+        true => value.call_method0("to_dict")?,
+        false => value.clone(),
     };
-    let text: String = py.import("json")?.call_method1("dumps", (dict,))?.extract()?;
-    serde_json::from_str(&text).map_err(|why| {
-        let names: Vec<&str> = names.iter().map(|entry| entry.name).collect();
-        error(format!("{text} is not a {what}: {why}; there are {}", names.join(", ")))
-    })
+    let table = match in_toml(&given, section, 0)? {
+        Some(kind @ Value::String(_)) => Table::from_iter([("kind".to_owned(), kind)]),
+        Some(Value::Table(table)) => table,
+        _ => {
+            return Err(error(format!(
+                "`{section}` is {}, but must be a name such as \"{example}\", or a dict such as \
+             {{\"kind\": \"{example}\"}}",
+                given.repr()?
+            )));
+        }
+    };
+    check_section(section, &table).map_err(error)?;
+    table
+        .try_into()
+        .map_err(|why: toml::de::Error| error(format!("`{section}`: {}", why.message())))
+}
+
+/// A value as an experiment's file would have it; nothing for None, which is left out there.
+fn in_toml(value: &Bound<'_, PyAny>, key: &str, depth: usize) -> PyResult<Option<Value>> {
+    if depth > DEEPEST {
+        return Err(error(format!("`{key}` is nested more than {DEEPEST} times")));
+    }
+    Ok(Some(if value.is_none() {
+        return Ok(None);
+    } else if let Ok(text) = value.cast::<PyString>() {
+        Value::String(text.extract()?)
+    } else if let Ok(switch) = value.cast::<PyBool>() {
+        Value::Boolean(switch.is_true())
+    } else if let Ok(mapping) = value.cast::<PyMapping>() {
+        let mut table = Table::new();
+        for item in mapping.items()? {
+            let (name, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item.extract()?;
+            let name = name.str()?.to_string();
+            if let Some(value) = in_toml(&value, &format!("{key}.{name}"), depth + 1)? {
+                table.insert(name, value);
+            }
+        }
+        Value::Table(table)
+    } else if let Ok(list) = value.cast::<PySequence>() {
+        let values = list.try_iter()?.map(|value| in_toml(&value?, key, depth + 1));
+        Value::Array(values.filter_map(Result::transpose).collect::<PyResult<_>>()?)
+    } else if let Ok(whole) = value.extract::<i64>() {
+        Value::Integer(whole)
+    } else if let Ok(number) = value.extract::<f64>() {
+        Value::Float(number)
+    } else if value.hasattr("tolist")? {
+        return in_toml(&value.call_method0("tolist")?, key, depth + 1);
+    } else {
+        let must = "a text, a number, True or False, a list or a dict";
+        return Err(error(format!("`{key}` is {}, but must be {must}", value.repr()?)));
+    }))
 }
 
 /// A vector that belongs to Python, in one of the two precisions we read.

@@ -25,7 +25,10 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add("Error", module.py().get_type::<error::Error>())?;
+    let error = module.py().get_type::<error::Error>();
+    // What is raised in Python names no agent unless it sets one.
+    error.setattr("agent", module.py().None())?;
+    module.add("Error", error)?;
     module.add("RuleError", module.py().get_type::<error::RuleError>())?;
     module.add_class::<report::Report>()?;
     module.add_class::<round::Round>()?;

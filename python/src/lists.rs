@@ -164,7 +164,7 @@ impl Behaviour {
         if let Ok(other) = value.cast::<Self>() {
             return Ok(Self { inner: other.borrow().inner.clone() });
         }
-        let inner: fedstay::Behaviour = described(value, "behaviour", fedstay::Behaviour::LIST)?;
+        let inner: fedstay::Behaviour = described(value, "behaviour", "threshold")?;
         inner.check().map_err(from_core)?;
         Ok(Self { inner })
     }

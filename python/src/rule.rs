@@ -20,7 +20,7 @@ const STOPS: [StopReason; 2] = [StopReason::Settled, StopReason::Stalled];
 pub(crate) fn read(value: &Bound<'_, PyAny>, raised: &Raised) -> PyResult<Rule> {
     Ok(match own(value, raised)? {
         Some(rule) => Rule::from(rule),
-        None => described(value, "rule", Rule::LIST)?,
+        None => described(value, "rule", "ada-gd")?,
     })
 }
 

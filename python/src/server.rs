@@ -58,7 +58,7 @@ struct State {
 }
 
 pub(crate) fn policy(value: Option<&Bound<'_, PyAny>>) -> PyResult<Policy> {
-    value.map_or(Ok(Policy::None), |value| described(value, "policy", Policy::LIST))
+    value.map_or(Ok(Policy::None), |value| described(value, "policy", "guard"))
 }
 
 #[pymethods]

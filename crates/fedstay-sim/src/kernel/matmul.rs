@@ -1,4 +1,5 @@
-//! Matrix products through the `gemm` crate, on the calling thread.
+//! Matrix products through the `gemm` crates, on the calling thread. The crate `gemm` itself would also
+//! compile products of double-precision and complex matrices, which nobody here asks for.
 
 /// A borrowed matrix of any strides.
 #[derive(Debug, Clone, Copy)]
@@ -50,10 +51,15 @@ pub(crate) fn matmul(
         shape.fits(dst.len()) && lhs.fits(lhs.data.len()) && rhs.fits(rhs.data.len()),
         "bounds"
     );
+    // The kernel prefers a destination whose columns are contiguous: (AB)ᵀ = BᵀAᵀ.
+    let (shape, lhs, rhs) = match shape.col_stride < shape.row_stride {
+        true => (shape.transposed(), rhs.transposed(), lhs.transposed()),
+        false => (shape, lhs, rhs),
+    };
     // SAFETY: the last element of each of the three matrices lies inside its slice (checked
     // above), strides are non-negative, and `dst` is borrowed exclusively, so it overlaps neither.
     unsafe {
-        gemm::gemm(
+        gemm_f32::gemm::f32::get_gemm_fn()(
             shape.rows,
             shape.cols,
             lhs.cols,
@@ -72,7 +78,7 @@ pub(crate) fn matmul(
             false,
             false,
             false,
-            gemm::Parallelism::None,
+            gemm_common::Parallelism::None,
         );
     }
 }

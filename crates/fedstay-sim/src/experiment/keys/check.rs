@@ -3,6 +3,7 @@
 use super::{Allowed, KEYS, Key, Kinds, On, PROBLEM, SECTIONS, Section, behaviour};
 use crate::experiment::SpecError;
 use crate::text::{one_line, quoted};
+use serde::Serialize;
 use toml::{Table, Value};
 
 /// How many sections with a key of the same name are told.
@@ -24,12 +25,12 @@ pub(in crate::experiment) fn check_keys(table: &Table) -> Result<(), SpecError> 
     Ok(())
 }
 
-/// Checks a section that was given by itself, as JSON, such as a rule in a request. What TOML cannot
-/// express is left to the reader.
+/// Checks a section that was given by itself, such as a rule in a request. What TOML cannot express is
+/// left to the reader.
 ///
 /// # Errors
 /// As for a file.
-pub fn check_section(name: &str, value: &serde_json::Value) -> Result<(), SpecError> {
+pub fn check_section(name: &str, value: &impl Serialize) -> Result<(), SpecError> {
     match Value::try_from(value) {
         Ok(value) => check_keys(&Table::from_iter([(name.to_owned(), value)])),
         Err(_) => Ok(()),
