@@ -258,5 +258,5 @@ fn a_figure_from_an_exported_table_is_the_one_from_the_store() {
         assert!(!output.status.success() && error.contains(wanted), "{wanted}: {error}");
     }
     let both = ["figure", "2", "--table", "study.csv"];
-    assert!(refused(folder, &both).contains("not drawn from a sweep"));
+    assert!(said(folder, &both).contains("not drawn from a sweep"));
 }
