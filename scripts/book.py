@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 TOP = ["COMPARE.md", "DESIGN.md", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md", "RELEASE.md"]
-#: Two documents are called README.
-FRONT = "front.md"
+#: Two documents are called README, a name that mdBook changes without changing links to it.
+FRONT, INDEX = "front.md", "index.md"
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
 
 
@@ -32,13 +32,22 @@ def moved(text: str, folder: Path, names: dict[Path, str]) -> str:
     return LINK.sub(link, text)
 
 
+def unlisted(root: Path) -> list[str]:
+    """The documents that the table of contents forgot: nobody would find them in the book."""
+    listed = set(re.findall(r"\(([^()]+\.md)\)", (root / "docs/SUMMARY.md").read_text()))
+    return sorted({file.name for file in (root / "docs").glob("*.md")} - listed - {"SUMMARY.md"})
+
+
 def main() -> None:
     root, out = Path.cwd(), Path(sys.argv[1])
+    if forgotten := unlisted(root):
+        sys.exit(f"docs/SUMMARY.md does not list {', '.join(forgotten)}")
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     sources = {root / "README.md": FRONT}
     sources |= {root / name: name for name in TOP}
     sources |= {file: file.name for file in (root / "docs").glob("*.md")}
+    sources[root / "docs/README.md"] = INDEX
     names = dict(sources)
     for part in ("img", "data"):
         shutil.copytree(root / "docs" / part, out / part)

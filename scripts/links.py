@@ -1,16 +1,22 @@
 """Checks every relative link of the documents: the file is there, and so is the heading.
 
-    python3 scripts/links.py            all documents
-    python3 scripts/links.py docs/a.md  some of them
+    python3 scripts/links.py                     all documents
+    python3 scripts/links.py docs/a.md           some of them
+    python3 scripts/links.py target/book/*.html  pages of the book
 """
 
 import re
 import subprocess
 import sys
+from functools import cache
+from html import unescape
 from pathlib import Path
+from urllib.parse import unquote
 
 LINK = re.compile(r"!?\[(?:[^\[\]]|\[[^\]]*\])*\]\(([^()\s]+)\)")
 HEADING = re.compile(r"^#{1,6} +(.*?)\s*$", re.MULTILINE)
+HREF = re.compile(r'\s(?:href|src)="([^"]*)"')
+ID = re.compile(r'\sid="([^"]*)"')
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
 
@@ -20,21 +26,33 @@ def slug(heading: str) -> str:
     return re.sub(r"\s", "-", re.sub(r"[^\w\- ]", "", text))
 
 
+def links(document: Path) -> list[str]:
+    """Where a document leads, in and out of the repository."""
+    if document.suffix == ".html":
+        return [unescape(target) for target in HREF.findall(document.read_text())]
+    return LINK.findall(FENCE.sub("", document.read_text()))
+
+
+@cache
+def anchors(file: Path) -> set[str]:
+    """What can be linked to inside a file."""
+    if file.suffix == ".html":
+        return set(ID.findall(file.read_text()))
+    return set(map(slug, HEADING.findall(FENCE.sub("", file.read_text()))))
+
+
 def broken(document: Path) -> list[str]:
     """What is wrong with a document's links."""
-    text = FENCE.sub("", document.read_text())
     wrong = []
-    for target in LINK.findall(text):
+    for target in links(document):
         if re.match(r"[a-z]+:", target):
             continue
-        path, _, anchor = target.partition("#")
+        path, _, anchor = unquote(target).partition("#")
         file = (document.parent / path).resolve() if path else document.resolve()
         if not file.exists():
             wrong.append(f"{document}: {target}: there is no such file")
-        elif anchor and file.suffix == ".md":
-            headings = HEADING.findall(FENCE.sub("", file.read_text()))
-            if anchor not in map(slug, headings):
-                wrong.append(f"{document}: {target}: there is no such heading")
+        elif anchor and file.suffix in (".md", ".html") and anchor not in anchors(file):
+            wrong.append(f"{document}: {target}: there is no such heading")
     return wrong
 
 

@@ -53,6 +53,8 @@ class Gathered(NamedTuple):
     assessment: list[Assessed] | None = None
     #: Whether too few answered: then no step is taken, and the run ends.
     too_few: bool = False
+    #: How many agents are still in but were not heard from in this round: not asked, or silent.
+    absent: int = 0
 
 
 class Engine(Protocol):

@@ -39,6 +39,7 @@ struct Answers<'py> {
     faults: Vec<(u64, String)>,
     assessment: Option<Vec<Assessed>>,
     too_few: bool,
+    absent: usize,
 }
 
 /// Asks a Python object for everything; `raised` keeps an exception that it raises.
@@ -133,7 +134,7 @@ impl Engine for PyEngine<'_> {
         self.held.clear();
         let asked = self.ask(call);
         let (answers, changed) = asked.map_err(|error| self.failed(call.round, error))?;
-        let Answers { reports, goodbyes, returned, faults, assessment, too_few } = answers;
+        let Answers { reports, goodbyes, returned, faults, assessment, too_few, absent } = answers;
         let assessment = assessment.map(|told| self.assessment(&told)).transpose();
         let assessment = assessment.map_err(|error| self.failed(call.round, error))?;
         let roster = changed.then(|| self.agents());
@@ -143,7 +144,8 @@ impl Engine for PyEngine<'_> {
         let reports = reports.map_err(|error| self.failed(call.round, error))?;
         Ok(Gathered {
             reports: Reports::with_goodbyes(self.dimension, reports, numbered(goodbyes))?
-                .with_returned(numbered(returned))?,
+                .with_returned(numbered(returned))?
+                .with_absent(absent),
             faults: faults.into_iter().map(|(agent, why)| (AgentId(agent), why)).collect(),
             absent: Vec::new(),
             arrived: Vec::new(),

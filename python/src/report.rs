@@ -90,6 +90,7 @@ impl<'py> HeldReport<'py> {
             gradient: self.gradient.as_ref().map(Held::vector).transpose()?,
             reach: report.reach,
             samples: report.samples,
+            length: None,
         })
     }
 }

@@ -90,15 +90,16 @@ impl Server {
 
     /// One round: reports in, weights moved, decision out.
     ///
-    /// `goodbyes` are the numbers of agents that left in this round. Other Python threads run in
-    /// the meantime. After an error the server is as it was: leave the named agent out and try
-    /// again.
-    #[pyo3(signature = (reports, goodbyes=Vec::new()))]
+    /// `goodbyes` are the numbers of agents that left in this round, and `absent` is how many are
+    /// still in but were not heard from. Other Python threads run in the meantime. After an error
+    /// the server is as it was: leave the named agent out and try again.
+    #[pyo3(signature = (reports, goodbyes=Vec::new(), absent=0))]
     fn step(
         &mut self,
         py: Python<'_>,
         reports: Vec<Bound<'_, Report>>,
         goodbyes: Vec<u64>,
+        absent: usize,
     ) -> PyResult<Decision> {
         let held: Vec<HeldReport<'_>> =
             reports.into_iter().map(HeldReport::new).collect::<PyResult<_>>()?;
@@ -108,7 +109,7 @@ impl Server {
         let server = &mut self.inner;
         let decision = py.detach(|| {
             let reports = Reports::with_goodbyes(server.weights().len(), reports, goodbyes)?;
-            server.step(&reports)
+            server.step(&reports.with_absent(absent))
         });
         Ok(Decision::from(decision.map_err(|why| self.raised.behind(why))?))
     }

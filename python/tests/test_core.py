@@ -115,6 +115,12 @@ def test_errors_without_an_agent_say_what_to_type():
             bad()
 
 
+def test_a_round_in_which_all_who_were_asked_leave_is_no_end_while_others_are_still_in():
+    server = fedstay.Server([1.0], "fedavg", 0.1)
+    assert server.step([], goodbyes=[0], absent=1).stop is None
+    assert server.step([], goodbyes=[1]).stop == "everyone-left"
+
+
 def test_other_threads_run_during_a_step():
     size, turns, done = 2_000_000, [], threading.Event()
 

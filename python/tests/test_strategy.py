@@ -70,6 +70,20 @@ def test_silence_is_a_fault_then_set_aside_then_welcome_back():
     assert reported == [True, False, False, False, False, True, True]
 
 
+def test_a_silent_agent_is_not_gone_and_is_held_by_its_last_report():
+    grid = Nodes("abc", bowl_app(epsilon=0.001))
+
+    def change(reply, name, round):
+        if name == "a" and round == 2:
+            grid.dead.add(102)
+        return reply
+
+    grid.app = bowl_app(change, epsilon=0.001)
+    result = start(FedStay("retain", step_size=STEP_SIZE), grid, rounds=4)
+    assert [line.get("by_cut", []) for line in result.lines[:4]] == [[], [1], [1], [1]]
+    assert result.left == []
+
+
 def test_a_hanging_node_is_tried_again_now_and_then():
     grid = Nodes("ab", bowl_app(epsilon=0.001))
     grid.dead.add(102)

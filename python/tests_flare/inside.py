@@ -67,7 +67,6 @@ def engine_of(controller: FedStay, courier: Inside) -> Engine:
     layout = Layout(controller._start())
     roll = Roll(controller.agents, controller.max_silent, controller.retry_every)
     reader = Reader(
-        roll,
         layout,
         controller.step_size,
         controller.epsilon,

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from bowls import Bowl
 from fedstay.flare import FedStay, Site
-from fedstay.flare._door import number
 from fedstay.flare._roll import Roll
+from fedstay.remote.door import number
 from inside import over_the_wire
 from nvflare.app_common.abstract.fl_model import FLModel, ParamsType
 

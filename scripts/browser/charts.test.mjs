@@ -148,7 +148,16 @@ test("a chart is saved as SVG, PNG and CSV, and the files open", async () => {
     return readFileSync(await download.path());
   };
   const [svg, png, csv] = [await save("SVG"), await save("PNG"), (await save("CSV")).toString()];
-  assert.deepEqual([...png.subarray(0, 8)], [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
+  // The browser itself decodes the picture: twice the chart's size, and not of one colour.
+  const picture = await page.evaluate(async (bytes) => {
+    const bitmap = await createImageBitmap(new Blob([Uint8Array.from(atob(bytes), (sign) => sign.charCodeAt(0))], { type: "image/png" }));
+    const context = new OffscreenCanvas(bitmap.width, bitmap.height).getContext("2d");
+    context.drawImage(bitmap, 0, 0);
+    const { data } = context.getImageData(0, 0, bitmap.width, bitmap.height);
+    return { width: bitmap.width, colours: new Set(new Uint32Array(data.buffer)).size };
+  }, png.toString("base64"));
+  assert.equal(picture.width, 2 * (await card.locator(".plot").evaluate((plot) => plot.clientWidth)));
+  assert.ok(picture.colours > 10, `${picture.colours} colours`);
   // The browser itself reads the drawing: it has a size, a title, lines and the legend's texts.
   const read = await page.evaluate((text) => {
     const made = new DOMParser().parseFromString(text, "image/svg+xml");
@@ -182,6 +191,7 @@ test("a chart is saved as SVG, PNG and CSV, and the files open", async () => {
 test("the head says the settings, the time and the price; the table what each agent is", async () => {
   const { page, trouble } = await opened("averaging");
   const settings = await page.locator(".settings").textContent();
+  await page.getByRole("heading", { level: 1, name: "fedavg on digits, seed 0" }).waitFor();
   for (const text of ["rulefedavg", "target loss ε0.1", "step size η0.2", "heterogeneity q1", "datadigits", "seed0"]) assert.ok(settings.includes(text), `${text} in ${settings}`);
   assert.match(await page.locator(".progress").textContent(), /began .* · took \d+ (s|min)/);
   const { accuracy, counterfactual } = summaryOf("averaging");
@@ -206,6 +216,12 @@ test("the head says the settings, the time and the price; the table what each ag
   await page.getByRole("link", { name: "preview" }).click();
   await page.locator(".progress", { hasText: "preview ·" }).waitFor();
   await page.locator("th", { hasText: /^shown$/ }).waitFor();
+  // A run is called by its rule and what was added to it, as in the terminal and in its report.
+  const called = "fedavg+preview on digits, seed 0";
+  await page.getByRole("heading", { level: 1, name: called }).waitFor();
+  assert.ok((await page.locator(".settings").textContent()).includes("rulefedavg+preview"));
+  assert.match(await page.locator("#runs li", { hasText: "fedavg+preview · " }).textContent(), /^preview/);
+  assert.ok(readFileSync(join(runs, "preview", "report.html"), "utf8").includes(`<h1>${called}</h1>`));
   assert.deepEqual(trouble, []);
   await page.close();
 });
@@ -295,6 +311,19 @@ test("a live run grows without moving anything, zoomed or not", async () => {
   for (let round = 61; round <= 70; round += 1) appendFileSync(join(live, "grows", "rounds.jsonl"), `${JSON.stringify(line(round))}\n`);
   await page.locator(".progress", { hasText: "round 70" }).waitFor();
   assert.equal(await shownRounds(page), rounds);
+  // The same in a comparison: only what was added is drawn, and nothing moves.
+  writeRun(join(live, "other"), header(2, 200, { rule: "fedavg" }), Array.from({ length: 30 }, (_, i) => line(i + 1)));
+  await page.locator("#runs li", { hasText: "other" }).waitFor();
+  await page.locator("#choose").click();
+  await page.locator("#compare").click();
+  await until(async () => (await page.locator(".results tbody tr").count()) === 2, "both runs");
+  await page.waitForTimeout(300);
+  await page.evaluate(() => { window.shift_ = 0; });
+  const compared = await page.evaluate(() => document.documentElement.scrollHeight);
+  for (let round = 71; round <= 90; round += 1) appendFileSync(join(live, "grows", "rounds.jsonl"), `${JSON.stringify(line(round))}\n`);
+  await page.locator(".results tbody tr", { hasText: "grows" }).locator("td", { hasText: /^90$/ }).waitFor();
+  assert.equal(await page.evaluate(() => document.documentElement.scrollHeight), compared);
+  assert.ok((await page.evaluate(() => window.shift_)) < 0.01, "no layout shift in a comparison");
   assert.deepEqual(trouble, []);
   await page.close();
   own.stop();

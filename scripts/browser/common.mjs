@@ -37,8 +37,13 @@ export function digits(out, ...sets) {
   return ["run", COMPARE, "--out", out, ...sets.flatMap((set) => ["--set", set])];
 }
 
-export async function view(...words) {
-  const server = spawn(FEDSTAY, ["view", "--port", "0", ...words], { stdio: ["ignore", "pipe", "inherit"] });
+export function view(...words) {
+  return viewBy(FEDSTAY, ...words);
+}
+
+// The page of one build among several.
+export async function viewBy(program, ...words) {
+  const server = spawn(program, ["view", "--port", "0", ...words], { stdio: ["ignore", "pipe", "inherit"] });
   const url = await new Promise((resolve, reject) => {
     let said = "";
     server.stdout.on("data", (text) => {
@@ -131,6 +136,62 @@ export function writeFinished(path, { rule, seed = 0, q = 1, rounds = 20, verdic
   const summary = { verdict, stop: "settled", rounds, content: 2, agents, left: [], loss: { min: 0.1, mean: 0.15, max: 0.2 }, accuracy: { min: mean - 0.1, mean: mean - 0.05, max: mean }, population: { accuracy: mean - 0.02 }, warnings: [] };
   writeFileSync(join(path, "summary.json"), JSON.stringify(summary));
   return summary;
+}
+
+// 200 agents × 5,000 rounds of losses that never lie on a line, sixty of them leaving: the largest run measured.
+export function writeLarge(path) {
+  const ids = Array.from({ length: 200 }, (_, id) => id);
+  const lines = [];
+  for (let round = 1; round <= 5000; round += 1) {
+    const gone = Math.min(60, Math.max(0, Math.floor((round - 2500) / 40)));
+    const still = ids.slice(gone);
+    const loss = still.map((id) => 0.15 + (2 + (id % 13) / 10) * Math.exp(-round / (900 + 3 * id)) + 0.05 * Math.sin(round * (id + 1)));
+    const left = round > 2500 && round % 40 === 0 && gone < 60 ? [gone] : [];
+    lines.push({ round, agents: still, loss, d: still.filter((id, i) => loss[i] < 0.3 && id % 3 === 0), case: 1, left: left.filter((id) => still.includes(id)), step_size: 0.1, step_norm: 0.01 + 1 / round, stop: null });
+  }
+  writeRun(path, header(200, 5000), lines);
+}
+
+// A hundred finished runs under four rules, of 60 to 159 rounds.
+export function writeHundred(folder) {
+  for (let seed = 0; seed < 100; seed += 1) {
+    const rule = ["fedavg", "retain", "ada-gd", "mixed-retention"][seed % 4];
+    writeFinished(join(folder, `run-${seed}`), { rule, seed, q: seed % 2 ? 0.9 : 0.4, mean: 0.5 + seed / 250, rounds: 60 + seed });
+  }
+}
+
+// Notes how long every frame of a page takes, from now on.
+export function watchFrames(page) {
+  return page.evaluate(() => {
+    window.frames_ = [];
+    let last = performance.now();
+    const tick = (now) => {
+      window.frames_.push(now - last);
+      last = now;
+      requestAnimationFrame(tick);
+    };
+    requestAnimationFrame(tick);
+  });
+}
+
+// Moves the pointer over a chart, whose frames are watched, and returns how long they took, in order of size.
+export async function pointOver(page, box) {
+  for (let step = 0; step < 120; step += 1) await page.mouse.move(box.x + 80 + step * 8, box.y + 60 + (step % 40) * 5);
+  return (await page.evaluate(() => window.frames_.slice(2))).sort((a, b) => a - b);
+}
+
+// How long everything takes to be drawn again, as an update of a live run causes it: the median of five.
+export function redraw(page) {
+  return page.evaluate(async () => {
+    const times = [];
+    for (let i = 0; i < 5; i += 1) {
+      const since = performance.now();
+      document.getElementById("theme").click();
+      await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+      times.push(performance.now() - since);
+    }
+    return times.sort((a, b) => a - b)[2];
+  });
 }
 
 export function header(agents, rounds, more = {}) {

@@ -5,7 +5,7 @@ import { spawn } from "node:child_process";
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { FEDSTAY, digits, drawing, fedstay, folder, header, open, until, useBrowser, view, writeRun } from "./common.mjs";
+import { FEDSTAY, digits, drawing, fedstay, folder, header, open, pointOver, redraw, until, useBrowser, view, watchFrames, writeLarge, writeRun } from "./common.mjs";
 
 const chrome = useBrowser();
 
@@ -301,16 +301,7 @@ test("a problem with two weights has a map whose way plays", async () => {
 
 test("200 agents × 5,000 rounds stay smooth", async () => {
   const runs = folder();
-  const ids = Array.from({ length: 200 }, (_, id) => id);
-  const lines = [];
-  for (let round = 1; round <= 5000; round += 1) {
-    const gone = Math.min(60, Math.max(0, Math.floor((round - 2500) / 40)));
-    const still = ids.slice(gone);
-    const loss = still.map((id) => 0.15 + (2 + (id % 13) / 10) * Math.exp(-round / (900 + 3 * id)) + 0.05 * Math.sin(round * (id + 1)));
-    const left = round > 2500 && round % 40 === 0 && gone < 60 ? [gone] : [];
-    lines.push({ round, agents: still, loss, d: still.filter((id, i) => loss[i] < 0.3 && id % 3 === 0), case: 1, left: left.filter((id) => still.includes(id)), step_size: 0.1, step_norm: 0.01 + 1 / round, stop: null });
-  }
-  writeRun(join(runs, "large"), header(200, 5000), lines);
+  writeLarge(join(runs, "large"));
   const server = await view(runs);
   const { page, trouble } = await open(chrome.context, server.url);
   const first = await page.evaluate(() => {
@@ -322,33 +313,11 @@ test("200 agents × 5,000 rounds stay smooth", async () => {
   const all = first.bytes.reduce((sum, [, bytes]) => sum + bytes, 0);
   // The pointer moves over the chart; every frame is timed.
   const box = await page.locator(`${LOSSES} .plot`).boundingBox();
-  await page.evaluate(() => {
-    window.frames_ = [];
-    let last = performance.now();
-    const tick = (now) => {
-      window.frames_.push(now - last);
-      last = now;
-      requestAnimationFrame(tick);
-    };
-    requestAnimationFrame(tick);
-  });
-  for (let step = 0; step < 120; step += 1) {
-    await page.mouse.move(box.x + 80 + step * 8, box.y + 60 + (step % 40) * 5);
-  }
-  const frames = (await page.evaluate(() => window.frames_.slice(2))).sort((a, b) => a - b);
+  await watchFrames(page);
+  const frames = await pointOver(page, box);
   const at = (share) => frames[Math.floor(share * (frames.length - 1))];
-  // A whole redraw, as an update of a live run causes it.
-  const redraw = await page.evaluate(async () => {
-    const times = [];
-    for (let i = 0; i < 5; i += 1) {
-      const since = performance.now();
-      document.getElementById("theme").click();
-      await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
-      times.push(performance.now() - since);
-    }
-    return times.sort((a, b) => a - b)[2];
-  });
-  console.log(`200 agents x 5,000 rounds: series ${(series / 1e3).toFixed(0)} kB, all ${(all / 1e3).toFixed(0)} kB; first paint ${first.paint.toFixed(0)} ms, drawn ${first.drawn.toFixed(0)} ms; frame while pointing: median ${at(0.5).toFixed(1)} ms, 95% ${at(0.95).toFixed(1)} ms; everything drawn anew ${redraw.toFixed(0)} ms`);
+  const again = await redraw(page);
+  console.log(`200 agents x 5,000 rounds: series ${(series / 1e3).toFixed(0)} kB, all ${(all / 1e3).toFixed(0)} kB; first paint ${first.paint.toFixed(0)} ms, drawn ${first.drawn.toFixed(0)} ms; frame while pointing: median ${at(0.5).toFixed(1)} ms, 95% ${at(0.95).toFixed(1)} ms; everything drawn again ${again.toFixed(0)} ms`);
   // Of a part of the rounds every single one is there.
   const chart = page.getByRole("slider", { name: "chart of losses" });
   await page.mouse.move(5, 5);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import { folder, open, until, useBrowser, view, writeFinished } from "./common.mjs";
+import { folder, header, open, until, useBrowser, view, writeFinished, writeHundred, writeRun } from "./common.mjs";
 
 const chrome = useBrowser();
 
@@ -164,12 +164,103 @@ test("lines are hidden and shown alone, columns chosen and sorted, settings comp
   server.stop();
 });
 
+test("a comparison is zoomed by pointer and keyboard, and then has every single round", async () => {
+  const runs = folder();
+  // Good in even rounds, bad in odd ones: thinned, no round has the good value for its own.
+  const write = (name, rule, good) => {
+    const lines = Array.from({ length: 3000 }, (_, i) => {
+      const share = (i + 1) % 2 ? 0.1 : good;
+      return { round: i + 1, agents: [0, 1], loss: [1 - share, 1 - share], d: [], case: null, left: [], step_size: 0.1, step_norm: 0.1, stop: null, assessment: { loss: [1 - share, 1 - share], accuracy: [share, share], population: null } };
+    });
+    writeRun(join(runs, name), header(2, 4000, { rule, on: "digits" }), lines);
+  };
+  write("one", "fedavg", 0.9);
+  write("two", "retain", 0.8);
+  const server = await view(runs);
+  const { page, trouble } = await open(chrome.context, server.url);
+  await compareAll(page);
+  await until(async () => (await results(page).locator("tbody tr").count()) === 2, "both runs");
+  const chart = page.getByRole("slider", { name: "Mean over all agents" });
+  const said = () => chart.getAttribute("aria-valuetext");
+  const shown = () => page.getByRole("group", { name: "Rounds shown" }).locator("span").first().textContent();
+  const box = await chart.boundingBox();
+  const at = (share) => box.x + 58 + share * (box.width - 74);
+  await page.mouse.move(at(0.5), box.y + 100);
+  assert.match(await said(), /one 10\.0% · two 10\.0%$/, "thinned to the smallest of a few rounds");
+  await page.mouse.move(at(0.5), box.y + 100);
+  await page.mouse.down();
+  await page.mouse.move(at(0.52), box.y + 100);
+  await page.mouse.move(at(0.53), box.y + 100);
+  await page.mouse.up();
+  await until(async () => !(await shown()).startsWith("rounds 1 to"), "a part of the rounds");
+  const [from, to] = (await shown()).match(/\d+/g).map(Number);
+  assert.ok(to - from < 200, `${from} to ${to}`);
+  await page.mouse.move(5, 5);
+  await chart.focus();
+  const goodRound = async () => {
+    for (let i = 0; i < 2 && !/one 90\.0% · two 80\.0%$/.test(await said()); i += 1) await page.keyboard.press("ArrowLeft");
+    return /^round \d*[02468] · one 90\.0% · two 80\.0%$/.test(await said());
+  };
+  await until(goodRound, "every single round");
+  await page.keyboard.press("ArrowLeft");
+  assert.match(await said(), /^round \d*[13579] · one 10\.0% · two 10\.0%$/);
+  // In groups too; and the address alone restores it.
+  await page.getByLabel("group by").selectOption("data");
+  await chart.focus();
+  await page.keyboard.press("ArrowRight");
+  const grouped = /^round \d*[02468] · data = digits 85\.0%$/;
+  assert.match(await said(), grouped);
+  const again = await open(chrome.context, page.url());
+  await until(async () => (await results(again.page).locator("tbody tr").count()) === 1, "the group");
+  const other = again.page.getByRole("slider", { name: "Mean over all agents" });
+  await other.focus();
+  await until(async () => { await again.page.keyboard.press("ArrowLeft"); return grouped.test(await other.getAttribute("aria-valuetext")); }, "single rounds from the address");
+  // By keyboard: all rounds, then nearer again.
+  await chart.focus();
+  await page.keyboard.press("0");
+  await until(async () => (await shown()).startsWith("rounds 1 to"), "all rounds");
+  await page.keyboard.press("Home");
+  for (let i = 0; i < 5; i += 1) await page.keyboard.press("+");
+  await until(async () => { await page.keyboard.press("ArrowRight"); return grouped.test(await said()); }, "single rounds by keyboard");
+  assert.deepEqual([...trouble, ...again.trouble], []);
+  await page.close();
+  await again.page.close();
+  server.stop();
+});
+
+test("a run keeps its colour and pattern when others appear, and rules keep theirs", async () => {
+  const runs = study();
+  const server = await view(runs);
+  const { page, trouble } = await open(chrome.context, server.url);
+  const looks = async (of) => Object.fromEntries(await of.locator("#runs li").evaluateAll((all) => all.map((one) => {
+    const style = getComputedStyle(one.querySelector(".swatch"));
+    return [one.querySelector(".name").textContent, `${style.borderTopColor} ${style.maskImage}`];
+  })));
+  const before = await looks(page);
+  assert.equal(new Set(Object.values(before)).size, 12, "twelve looks");
+  // Whatever else is there, one run of a rule has the colours the rule has in every drawing.
+  for (const [rule, colour] of [["fedavg", "rgb(213, 94, 0)"], ["retain", "rgb(0, 158, 115)"]]) {
+    assert.ok(Object.entries(before).some(([name, look]) => name.startsWith(rule) && look.startsWith(colour)), rule);
+  }
+  // A name that is sorted first takes nobody's look, in this window or in the next.
+  await new Promise((done) => setTimeout(done, 50));
+  writeFinished(join(runs, "0-later"), { rule: "fedavg" });
+  await page.locator("#runs li", { hasText: "0-later" }).waitFor();
+  const again = await open(chrome.context, server.url);
+  for (const after of [await looks(page), await looks(again.page)]) {
+    const { "0-later": later, ...others } = after;
+    assert.deepEqual(others, before);
+    assert.ok(!Object.values(before).includes(later));
+  }
+  assert.deepEqual([...trouble, ...again.trouble], []);
+  await page.close();
+  await again.page.close();
+  server.stop();
+});
+
 test("100 runs compared stay readable", async () => {
   const runs = folder();
-  for (let seed = 0; seed < 100; seed += 1) {
-    const rule = ["fedavg", "retain", "ada-gd", "mixed-retention"][seed % 4];
-    writeFinished(join(runs, `run-${seed}`), { rule, seed, q: seed % 2 ? 0.9 : 0.4, mean: 0.5 + seed / 250, rounds: 60 + seed });
-  }
+  writeHundred(runs);
   const server = await view(runs);
   const { page, trouble } = await open(chrome.context, server.url, { size: { width: 1280, height: 1000 } });
   await page.locator("#choose").click();

@@ -1,20 +1,14 @@
 //! A run's summary as text for a terminal.
 
 use crate::terminal::{Column, Screen, Table};
-use fedstay::record::{Change, Summary};
+use fedstay::record::{Change, Header, Summary};
 use fedstay_draw::words::{
-    Counts, Tone, absences, count, guarantee, harm, percent, privacy, verdict, verdict_sentence,
+    Counts, Tone, absences, count, foreseen, guarantee, harm, percent, privacy, title, verdict,
+    verdict_sentence,
 };
 
 /// The most agents that are listed.
 const MOST_AGENTS: usize = 30;
-
-/// What the server did, as a label says it: the rule, its optimiser and its policy.
-pub(crate) fn label(summary: &Summary) -> String {
-    let policy = Some(&summary.policy).filter(|policy| *policy != "none");
-    let parts = summary.optimiser.iter().chain(policy);
-    parts.fold(summary.rule.clone(), |label, part| format!("{label}+{part}"))
-}
 
 /// The colour of a run's verdict.
 pub(crate) fn tone(summary: &Summary) -> Tone {
@@ -22,15 +16,9 @@ pub(crate) fn tone(summary: &Summary) -> Tone {
 }
 
 /// A run's summary.
-pub(crate) fn summary(summary: &Summary, screen: &Screen) -> String {
-    let head = format!(
-        "{} on {}, seed {}: {} after {}",
-        label(summary),
-        summary.on,
-        summary.seed,
-        summary.stop.name(),
-        count(summary.rounds, "round")
-    );
+pub(crate) fn summary(header: &Header, summary: &Summary, screen: &Screen) -> String {
+    let (name, rounds) = (title(header), count(summary.rounds, "round"));
+    let head = format!("{name}: {} after {rounds}", summary.stop.name());
     let sentence = screen.prose(&verdict_sentence(summary));
     // The colour is added after the lines were broken: it takes no room.
     let word = summary.verdict.name();
@@ -140,14 +128,7 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
         lines.push(("population", format!("loss {:.4}  accuracy {accuracy}", population.loss)));
     }
     lines.extend(absences(summary).map(|absent| ("absent", absent)));
-    let prediction = &summary.prediction;
-    if prediction.in_d > 0 || prediction.left > 0 {
-        let told = format!(
-            "of {} that left, {} were in D the round before; of {} ever in D, {} left",
-            prediction.left, prediction.left_foreseen, prediction.in_d, prediction.in_d_left
-        );
-        lines.push(("prediction", told));
-    }
+    lines.extend(foreseen(summary).map(|told| ("prediction", told)));
     lines.extend(guarantee(summary).map(|sure| ("guarantee", sure)));
     lines.extend(summary.privacy.as_ref().map(|budget| ("privacy", privacy(budget))));
     lines.extend(summary.notes.iter().map(|note| ("data", note.clone())));

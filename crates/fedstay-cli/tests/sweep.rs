@@ -232,3 +232,45 @@ fn what_is_wrong_is_told_with_what_to_type() {
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && error.contains("fedstay sweep experiments/fig3.toml"));
 }
+
+#[test]
+fn a_figure_from_an_exported_table_is_the_one_from_the_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let study = "rounds = 20\nstep_size = 0.3\nagents = 4\neval_every = 5\n[grid]\n\
+                 partition.q = [0.5, 0.9]\nlocal.steps = [1, 3]\nepsilon = [0.4, 2.0]\nseed = [0, 1]\n\
+                 [rule]\nkind = \"fedavg\"\n[data]\nper_agent = 30\n[local]\nbatch = 8\n";
+    std::fs::write(folder.join("study.toml"), study).unwrap();
+    ok(folder, &["sweep", "study.toml", "--store", "study.db"]);
+    ok(folder, &["sweep", "export", "study.toml", "--store", "study.db", "--out", "study.csv"]);
+    let from = ["--from", "study.toml"];
+    for figure in ["3", "3a", "3b", "3c"] {
+        ok(folder, &[&["figure", figure, "--out", "a", "--store", "study.db"], &from[..]].concat());
+        ok(
+            folder,
+            &[&["figure", figure, "--out", "b", "--table", "study.csv"], &from[..]].concat(),
+        );
+        for ending in ["svg", "json"] {
+            let read = |of: &str| {
+                std::fs::read_to_string(folder.join(format!("{of}/figure-{figure}.{ending}")))
+            };
+            assert_eq!(read("a").unwrap(), read("b").unwrap(), "{figure}.{ending}");
+        }
+    }
+    // What is not such a table is refused by line and column.
+    let table = std::fs::read_to_string(folder.join("study.csv")).unwrap();
+    let figure = ["figure", "3", "--from", "study.toml", "--table", "wrong.csv"];
+    let cases = [
+        (table.replacen(",0.5,", ",0.6,", 1), "line 2 is not a run of this sweep"),
+        (table.replacen("accuracy.mean", "accuracy", 1), "`accuracy.mean` is ``"),
+        (table.lines().take(1).collect(), "has no rows"),
+    ];
+    for (text, wanted) in cases {
+        std::fs::write(folder.join("wrong.csv"), text).unwrap();
+        let output = fedstay(folder, &figure);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && error.contains(wanted), "{wanted}: {error}");
+    }
+    let both = ["figure", "2", "--table", "study.csv"];
+    assert!(refused(folder, &both).contains("not drawn from a sweep"));
+}

@@ -131,7 +131,8 @@ fn what_departures_cost_and_every_agents_story_are_told() {
     assert!(summary["agents"][0]["alone"]["loss"].is_f64());
     // The same story from the folder.
     let told = ok(folder.path(), &["story", "a"]);
-    let story = told.split("What the departures").next().unwrap().trim();
+    let story = told.split("What the departures").next().unwrap();
+    let story = story.split_once("Every agent's story").unwrap().1.trim();
     assert!(said.contains(story), "{told}");
     let json: Value = serde_json::from_str(&ok(folder.path(), &["story", "a", "--json"])).unwrap();
     assert_eq!(json["counterfactual"], summary["counterfactual"]);

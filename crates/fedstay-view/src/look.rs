@@ -10,12 +10,15 @@ pub(crate) struct Look {
     colour: String,
     /// The lengths of dashes and gaps in multiples of the line's width; empty for an unbroken line.
     dash: Vec<f64>,
+    /// Whether it is the rule's own, and not one of the spare ones.
+    own: bool,
 }
 
 impl Look {
     /// The look of a rule, by the label that a run's header has.
     pub(crate) fn of(rule: &str) -> Self {
         let style = Style::of(rule);
-        Self { colour: style.colour.hex(), dash: style.dash.lengths().to_vec() }
+        let own = Style::known(rule).is_some();
+        Self { colour: style.colour.hex(), dash: style.dash.lengths().to_vec(), own }
     }
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,12 +13,14 @@ from nvflare.app_common.abstract.fl_model import FLModel, ParamsType
 from nvflare.app_common.app_constant import AppConstants
 
 from .._core import Error
-from ..engine import Assessed, Gathered, Member
-from ._door import reason
+from ..engine import Assessed, Gathered
+from ..remote.answers import Answers
+from ..remote.door import reason
+from ..remote.engine import RemoteEngine
 from ._exchange import Courier
 from ._layout import KEY, Layout
-from ._replies import Answers, Reader
-from ._roll import Roll
+from ._replies import Reader
+from ._roll import Member, Roll
 
 
 @dataclass(frozen=True)
@@ -41,11 +42,10 @@ class Evaluation:
     leavers: bool
 
 
-class Engine:
+class Engine(RemoteEngine[Member]):
     """The engine behind FLARE: one task per round, or several where sites get weights of their own."""
 
-    #: Every site can be sent weights of its own.
-    personal = True
+    roll: Roll
 
     def __init__(
         self,
@@ -62,13 +62,10 @@ class Engine:
         self.patience, self.evaluation, self.rounds = patience, evaluation, rounds
         #: The rule's name, for the reason why a report without a loss is of no use.
         self.needs = needs
-        self.round = 0
 
-    def agents(self) -> list[Member]:
-        """Every agent that ever told a target loss; that of the others is not known."""
-        return [
-            Member(m.id, m.epsilon, m.name) for m in self.roll.everybody() if m.epsilon is not None
-        ]
+    def say(self, text: str, *, warn: bool = False) -> None:
+        """Logs a line."""
+        self.courier.log(text, warn=warn)
 
     def gather(
         self,
@@ -95,20 +92,18 @@ class Engine:
             )
             hopeless = bool(roll.members) and len(roll.still_in()) < patience.min_agents
             if patience.on_few == "stop" or hopeless:
-                self.courier.log(f"{got}{answers.reasons()}; the run ends here", warn=True)
+                self.say(f"{got}{answers.reasons()}; the run ends here", warn=True)
                 goodbyes = sorted(answers.goodbyes)
-                return Gathered([], goodbyes, faults=self._close(answers), too_few=True)
+                return Gathered([], goodbyes, faults=self.close(answers), too_few=True)
             if attempt == patience.tries:
                 raise Error(
                     f"{got}, after {attempt} more tries{answers.reasons()}. Submit the same job again, "
                     "with the same `out`, to continue with this round"
                 )
-            self.courier.log(f"{got}{answers.reasons()}; waiting {patience.wait:g} s", warn=True)
+            self.say(f"{got}{answers.reasons()}; waiting {patience.wait:g} s", warn=True)
             time.sleep(patience.wait)
-        faults = self._close(answers)
-        reports = [answers.reports[agent] for agent in sorted(answers.reports)]
-        assessment = self._assessment(weights)
-        return Gathered(reports, sorted(answers.goodbyes), [], faults, assessment)
+        faults = self.close(answers)
+        return self.gathered(answers, faults, self._assessment(weights))
 
     def _ask(
         self,
@@ -137,16 +132,13 @@ class Engine:
             else:
                 answers.faults[member.name] = failed[member.name]
         if exact:
-            for member in asked:
-                made = answers.reports.get(member.id)
-                if made is not None and made.loss is None:
-                    answers.drop(member, f"it keeps its loss, which {self.needs} needs")
-        self.reader.drop_garbage(weights, answers)
+            answers.drop_secrets(roll, self.needs)
+        answers.drop_garbage(roll, weights, self.reader.max_ratio)
         for member in asked:
             if member.id in answers.goodbyes:
-                self.courier.log(f"round {self.round}: agent {member.name} leaves")
+                self.say(f"round {self.round}: agent {member.name} leaves")
             if answers.heard(member) and roll.answered(member):
-                self.courier.log(f"round {self.round}: agent {member.name} is back")
+                self.say(f"round {self.round}: agent {member.name} is back")
 
     def _message(self, task: str, weights: NDArray[np.float64]) -> FLModel:
         """What a site receives: the model, and what it decides with."""
@@ -166,19 +158,6 @@ class Engine:
             meta={KEY: said},
         )
 
-    def _close(self, answers: Answers) -> list[tuple[int, str]]:
-        """Counts the silent rounds of agents that gave no usable answer."""
-        faults = []
-        for name, why in sorted(answers.faults.items()):
-            member = self.roll.members[name]
-            if answers.heard(member) or member.left is not None:
-                continue
-            if self.roll.failed(member, self.round):
-                why += f"; set aside after {member.silent} silent rounds"
-            self.courier.log(f"round {self.round}: agent {name} is skipped: {why}", warn=True)
-            faults.append((member.id, why))
-        return sorted(faults)
-
     def _evaluate(self, weights: NDArray[np.float64]) -> dict[int, tuple[float, float | None]]:
         """Loss and accuracy by agent. What cannot be used is ignored and logged."""
         connected = set(self.courier.connected())
@@ -195,9 +174,7 @@ class Engine:
                 found[member.id] = self.reader.evaluation(told[member.name])
             # As for a report: it can only lose its own place.
             except Exception as error:  # noqa: BLE001
-                self.courier.log(
-                    f"agent {member.name} did not evaluate: {reason(error)}", warn=True
-                )
+                self.say(f"agent {member.name} did not evaluate: {reason(error)}", warn=True)
         return found
 
     def _assessment(self, weights: NDArray[np.float64]) -> list[Assessed] | None:
@@ -205,51 +182,12 @@ class Engine:
         every = self.evaluation.every
         if not every or (self.round != 1 and self.round % every):
             return None
-        told = self._evaluate(weights)
-        ids = [member.id for member in self.agents()]
-        if any(agent not in told for agent in ids):
-            return None
-        # A column of accuracies is everybody's or nobody's.
-        full = all(told[agent][1] is not None for agent in ids)
-        return [Assessed(agent, told[agent][0], told[agent][1] if full else None) for agent in ids]
+        return self.assessed_by_all(self._evaluate(weights))
 
     def assess(self, weights: NDArray[np.float64]) -> list[Assessed]:
         """How good the delivered model is, where agents can be asked; else what they last reported."""
-        told = self._evaluate(weights) if self.evaluation.at_end else {}
-        assessed = []
-        for member in self.roll.everybody():
-            if member.epsilon is None:
-                continue
-            if member.id in told:
-                assessed.append(Assessed(member.id, *told[member.id]))
-            else:
-                # Content from the start, it never reported a loss: it is at most its target loss.
-                loss = member.loss if member.loss is not None else member.epsilon
-                as_of = member.loss_round or member.left or 0
-                assessed.append(Assessed(member.id, loss, as_of=as_of))
-        return assessed
-
-    def dropped(self, agent: int, why: str) -> None:
-        """The core could not step with this agent's report, and stepped without it."""
-        for member in self.roll.everybody():
-            if member.id == agent:
-                self.courier.log(
-                    f"round {self.round}: agent {member.name} is skipped: {why}", warn=True
-                )
-                self.roll.failed(member, self.round)
-
-    def save(self) -> str:
-        """What a restart needs, for the checkpoint."""
-        # Everything kept can be written as JSON; if that were ever untrue, it must fail here.
-        return json.dumps({"round": self.round, **self.roll.memory()}, allow_nan=False)
+        return self.assessed_at_the_end(self._evaluate(weights) if self.evaluation.at_end else {})
 
     def restore(self, saved: str) -> None:
         """Takes up what `save` gave."""
-        state = json.loads(saved)
-        if not isinstance(state, dict) or not {"round", "members"} <= set(state):
-            raise Error(
-                "the checkpoint does not say who takes part, so this run cannot be resumed; start it "
-                "again in another folder"
-            )
-        self.round = state["round"]
-        self.roll.recall(state)
+        self.restored(saved)

@@ -8,7 +8,7 @@ one short printable line.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,37 +16,10 @@ from numpy.typing import NDArray
 from nvflare.app_common.abstract.fl_model import FLModel, ParamsType
 
 from .._core import Error, Report
-from ._door import LARGEST, number, outliers, reason, shown
+from ..remote.answers import Answers, target_loss
+from ..remote.door import LARGEST, number, reach, reason, share, shown
 from ._layout import GRADIENT, KEY, Layout
-from ._roll import Member, Roll
-
-
-@dataclass
-class Answers:
-    """What came back in a round so far, by agent."""
-
-    reports: dict[int, Report] = field(default_factory=dict)
-    goodbyes: list[int] = field(default_factory=list)
-    #: How far each report would move the model, and the largest number in it.
-    moves: dict[int, float] = field(default_factory=dict)
-    tells: dict[int, float] = field(default_factory=dict)
-    faults: dict[str, str] = field(default_factory=dict)
-
-    def reasons(self) -> str:
-        """Why answers are missing, as far as that is known."""
-        told = [f"agent {name}: {why}" for name, why in self.faults.items()]
-        more = f" (and {len(told) - 3} more)" if len(told) > 3 else ""
-        return "".join(f"; {why}" for why in told[:3]) + more
-
-    def heard(self, member: Member) -> bool:
-        """Whether the agent gave a usable answer."""
-        return member.id in self.reports or member.id in self.goodbyes
-
-    def drop(self, member: Member, why: str) -> None:
-        """Takes a report back as its agent's fault."""
-        for by_agent in (self.reports, self.moves, self.tells):
-            by_agent.pop(member.id, None)
-        self.faults[member.name] = why
+from ._roll import Member
 
 
 @dataclass
@@ -58,7 +31,6 @@ class Reader:
     max_ratio: how many times larger than the model and than the other reports a report may be.
     """
 
-    roll: Roll
     layout: Layout
     step_size: float
     epsilon: float | None
@@ -78,7 +50,7 @@ class Reader:
             said = _said(answer)
             if said.get("leaves") is True:
                 # The layout of a goodbye: that it leaves, its target loss, and nothing else.
-                epsilon = self._target(said, member)
+                epsilon = target_loss(said, member, self.epsilon)
                 member.left = round
                 answers.goodbyes.append(member.id)
             else:
@@ -96,12 +68,6 @@ class Reader:
             return
         answers.faults.pop(member.name, None)
 
-    def _target(self, said: Mapping[str, Any], member: Member) -> float | None:
-        """The target loss an agent reported now or before, else the one it was sent."""
-        if said.get("epsilon") is not None:
-            return number(said, "epsilon")
-        return member.epsilon if member.epsilon is not None else self.epsilon
-
     def _report(
         self, member: Member, said: Mapping[str, Any], answer: FLModel, sent: NDArray[np.float64]
     ) -> tuple[Report, float, float]:
@@ -109,7 +75,7 @@ class Reader:
         tells."""
         if not isinstance(answer.params, dict):
             raise Error("its answer is neither a goodbye nor a report: it has no arrays")
-        reach = self._reach(said)
+        local = reach(said, self.step_size, self.max_reach)
         work = {k: v for k, v in answer.params.items() if not str(k).startswith(GRADIENT)}
         slope = {
             k.removeprefix(GRADIENT): v
@@ -124,7 +90,7 @@ class Reader:
         direction = self.layout.unpack(work)
         exact = self.layout.unpack(slope) if slope else None
         if said.get("kind") == "weights":
-            direction = self._moved(answer, direction, sent, reach)
+            direction = self._moved(answer, direction, sent, local)
         elif said.get("kind") == "direction":
             # It is the gradient at what the site was sent, and previews may be made from it.
             exact = direction
@@ -141,11 +107,11 @@ class Reader:
             member.id,
             direction,
             gradient=exact,
-            reach=reach,
+            reach=local,
             samples=max(int(number(said, "samples")), 1) if "samples" in said else 1,
             **numbers,
         )
-        move = max(self.step_size, reach or 0.0) * made.check(self.layout.length)
+        move = max(self.step_size, local or 0.0) * made.check(self.layout.length)
         if move > LARGEST:
             raise Error(f"its report would move the model by {move:g}, out of all range")
         return made, move, max((abs(value) for value in numbers.values()), default=0.0)
@@ -155,7 +121,7 @@ class Reader:
         answer: FLModel,
         trained: NDArray[Any],
         sent: NDArray[np.float64],
-        reach: float | None,
+        local: float | None,
     ) -> NDArray[Any]:
         """What an agent's training amounts to as a direction: FLARE passes on either the trained
         weights or, if the job says so, their difference from what was sent."""
@@ -163,34 +129,8 @@ class Reader:
             moved = -trained.astype(np.float64)
             if answer.params_type != ParamsType.DIFF:
                 moved += self.layout.unpack(self.layout.pack(sent), np.float64)
-            moved /= self.step_size if reach is None else reach
+            moved /= self.step_size if local is None else local
             return moved.astype(self.layout.dtype)
-
-    def _reach(self, said: Mapping[str, Any]) -> float | None:
-        if said.get("reach") is None:
-            return None
-        reach, most = number(said, "reach"), self.max_reach * self.step_size
-        if not 0.0 < reach <= most:
-            raise Error(
-                f"its reach is {reach:g}, but must be above zero and at most {most:g}, `max_reach` = "
-                f"{self.max_reach:g} times the step size"
-            )
-        return reach
-
-    def drop_garbage(self, weights: NDArray[np.float64], answers: Answers) -> None:
-        """Finite nonsense stands out: it is beyond all that the model and the others are like."""
-        with np.errstate(over="ignore"):
-            length = float(np.linalg.norm(weights))
-        by_id = {member.id: member for member in self.roll.members.values()}
-        beyond = f"is taken for garbage, beyond `max_ratio` = {self.max_ratio:g} times"
-        for agent, typical in outliers(answers.moves, max(length, 1.0), self.max_ratio).items():
-            why = f"its report would move the model by {answers.moves[agent]:.3g} and {beyond}"
-            answers.drop(
-                by_id[agent], f"{why} {typical:.3g}, what the model and the others are like"
-            )
-        for agent, typical in outliers(answers.tells, 1.0, self.max_ratio).items():
-            why = f"it tells a loss or a target of size {answers.tells[agent]:.3g}, which {beyond}"
-            answers.drop(by_id[agent], f"{why} {typical:.3g}, what the others tell")
 
     @staticmethod
     def evaluation(answer: FLModel) -> tuple[float, float | None]:
@@ -202,10 +142,7 @@ class Reader:
             )
         if said.get("accuracy") is None:
             return number(said, "loss"), None
-        accuracy = number(said, "accuracy")
-        if not 0.0 <= accuracy <= 1.0:
-            raise Error(f"its accuracy is {accuracy}, not a number from 0 to 1")
-        return number(said, "loss"), accuracy
+        return number(said, "loss"), share(said, "accuracy")
 
 
 def _said(answer: FLModel) -> Mapping[str, Any]:

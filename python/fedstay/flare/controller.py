@@ -146,7 +146,7 @@ class FedStay(ModelController):  # type: ignore[misc]
         start = self._start()
         layout = Layout(start)
         roll = Roll(self.agents, self.max_silent, self.retry_every)
-        reader = Reader(roll, layout, self.step_size, self.epsilon, self.max_reach, self.max_ratio)
+        reader = Reader(layout, self.step_size, self.epsilon, self.max_reach, self.max_ratio)
         engine = Engine(
             self,
             layout,

@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 
 from .._core import Error, Report
 from ..callbacks import describe, tell
-from ..engine import Assessed, Gathered, Member
+from ..engine import Assessed, Gathered
+from ..remote.engine import RemoteEngine
 from ..scale import Scale
 from ._metrics import mean
 from ._replies import Answers, Sent
-from ._roll import Roll
+from ._roll import Member, Roll
 
 if TYPE_CHECKING:
     from ._strategy import FedStay
@@ -31,10 +32,10 @@ if TYPE_CHECKING:
 POLL = 0.2
 
 
-class Engine:
+class Engine(RemoteEngine[Member]):
     """The engine behind Flower: a round gathered over the network, with patience."""
 
-    personal = True
+    roll: Roll
 
     def __init__(
         self,
@@ -47,11 +48,11 @@ class Engine:
         rounds: int = 0,
     ) -> None:
         self.strategy, self.grid, self.timeout = strategy, grid, timeout
+        self.roll = strategy.roll
         self.rounds = rounds
         self.train_config, self.evaluate_config = train_config, evaluate_config
         self.evaluate_fn = evaluate_fn
         self.flower = FlowerResult()
-        self.round = 0
         self.begun = False
         #: The first exchange of all, made before the layout of the model was known.
         self.early: tuple[list[int], list[int], list[Message], dict[str, int]] | None = None
@@ -61,18 +62,13 @@ class Engine:
         self.drawn: tuple[int, set[int]] | None = None
         self.scale = Scale(strategy.rule, strategy.policy)
 
-    @property
-    def roll(self) -> Roll:
-        return self.strategy.roll
+    def say(self, text: str, *, warn: bool = False) -> None:
+        """Logs a line."""
+        log(WARNING if warn else INFO, "fedstay: %s", text)
 
-    def agents(self) -> list[Member]:
-        """Every agent that ever reported a target loss; that of the others is not known."""
-        known = sorted(self.roll.members.values(), key=lambda member: member.id)
-        return [
-            Member(m.id, m.epsilon, None if m.name == str(m.id) else m.name)
-            for m in known
-            if m.epsilon is not None
-        ]
+    def shown_name(self, member: Member) -> str | None:
+        """An agent that is called by its number needs no other name."""
+        return None if member.name == str(member.id) else member.name
 
     def ask_early(self, arrays: ArrayRecord) -> list[Message]:
         """Sends the first model of all, before it is known which of its arrays are parameters: the
@@ -127,7 +123,7 @@ class Engine:
             hopeless = bool(roll.members) and len(roll.still_in()) + strangers < strategy.min_agents
             got = f"{len(answers.reports)} of at least {strategy.min_agents} agents reported in round {round}"
             if strategy.on_few == "stop" or hopeless:
-                faults = self._close(round, answers)
+                faults = self.close(answers)
                 log(WARNING, "fedstay: %s; the run ends here", got)
                 return Gathered([], sorted(answers.goodbyes), faults=faults, too_few=True)
             if attempt == strategy.tries:
@@ -145,14 +141,13 @@ class Engine:
                 strategy.wait,
             )
             time.sleep(strategy.wait)
-        faults = self._close(round, answers)
+        faults = self.close(answers)
         reports = [answers.reports[agent] for agent in sorted(answers.reports)]
         self._metrics(round, reports, answers)
         told = [answers.buffers[agent] for agent in sorted(answers.buffers)]
         strategy._layout.take_buffers([buffers for buffers in told if buffers])
         assessment = self._assessment(round, arrays)
-        goodbyes = sorted(answers.goodbyes)
-        return Gathered(reports, goodbyes, sorted(answers.returned), faults, assessment)
+        return self.gathered(answers, faults, assessment, answers.returned)
 
     def _ask(
         self,
@@ -195,7 +190,7 @@ class Engine:
         for node in silent:
             strategy.reader.blame(node, f"no answer within {self.timeout:g} s", answers)
         if exact:
-            self._drop_secrets(answers)
+            answers.drop_secrets(roll, str(strategy.rule))
         return nodes
 
     def _first(self) -> ArrayRecord:
@@ -219,13 +214,6 @@ class Engine:
             self.drawn = round, set(chosen)
         # Agents that were introduced in this round are asked once more.
         return [node for node in nodes if node in self.drawn[1]]
-
-    def _drop_secrets(self, answers: Answers) -> None:
-        """A rule that computes with losses cannot use a report without one."""
-        for member in self.roll.still_in():
-            made = answers.reports.get(member.id)
-            if made is not None and made.loss is None:
-                answers.drop(member, f"it keeps its loss, which {self.strategy.rule} needs")
 
     def _exchange(self, messages: list[Message]) -> tuple[list[Message], dict[str, int]]:
         """Sends messages, and waits for the replies as long as an agent may take."""
@@ -257,19 +245,6 @@ class Engine:
         if round == 1:
             raise Error(f"fewer than {wanted} nodes came; start SuperNodes, then this app again")
         log(WARNING, "fedstay: only %d of %d nodes came back; continuing", there, wanted)
-
-    def _close(self, round: int, answers: Answers) -> list[tuple[int, str]]:
-        """Counts the silent rounds of agents that gave no usable answer."""
-        faults = []
-        for name, why in sorted(answers.faults.items()):
-            member = self.roll.members[name]
-            if answers.heard(member) or member.left is not None:
-                continue
-            if self.roll.failed(member, round):
-                why += f"; set aside after {member.silent} silent rounds"
-            log(WARNING, "fedstay: round %d: agent %s is skipped: %s", round, name, why)
-            faults.append((member.id, why))
-        return sorted(faults)
 
     def _metrics(self, round: int, reports: list[Report], answers: Answers) -> None:
         losses = [made.loss for made in reports if made.loss is not None]
@@ -333,15 +308,7 @@ class Engine:
         every = self.strategy.evaluate_every
         if not every or (round != 1 and round % every):
             return None
-        told = self._evaluate(round, arrays)
-        ids = [member.id for member in self.agents()]
-        if any(agent not in told for agent in ids):
-            return None
-        # A column of accuracies is everybody's or nobody's.
-        everybody = all(told[agent][1] is not None for agent in ids)
-        return [
-            Assessed(agent, told[agent][0], told[agent][1] if everybody else None) for agent in ids
-        ]
+        return self.assessed_by_all(self._evaluate(round, arrays))
 
     def assess(self, weights: NDArray[np.float64]) -> list[Assessed]:
         """How good the delivered model is, where agents can be asked; else what they last reported."""
@@ -353,51 +320,17 @@ class Engine:
             told = self._evaluate(self.round + 1, arrays)
         if self.evaluate_fn is not None:
             self._central(self.round, arrays)
-        by_id = {member.id: member for member in self.roll.members.values()}
-        assessed = []
-        for agent, epsilon, *_ in self.agents():
-            member = by_id[agent]
-            if agent in told:
-                assessed.append(Assessed(agent, *told[agent]))
-            else:
-                # Content from the start, it never reported a loss: it is at most its target loss.
-                loss = member.loss if member.loss is not None else epsilon
-                as_of = member.loss_round or member.left or 0
-                assessed.append(Assessed(agent, loss, as_of=as_of))
-        return assessed
+        return self.assessed_at_the_end(told)
 
-    def dropped(self, agent: int, why: str) -> None:
-        """The core could not step with this agent's report, and stepped without it."""
-        for member in self.roll.members.values():
-            if member.id == agent:
-                log(
-                    WARNING,
-                    "fedstay: round %d: agent %s is skipped: %s",
-                    self.round,
-                    member.name,
-                    why,
-                )
-                self.roll.failed(member, self.round)
-
-    def save(self) -> str:
-        """What a restart needs, for the checkpoint."""
-        # Everything kept can be written as JSON; if that were ever untrue, it must fail here.
-        state = {"round": self.round, **self.roll.memory(), **self.scale.memory()}
+    def more(self) -> dict[str, Any]:
+        """What else a restart needs."""
         layout = self.strategy._layout
-        if layout is not None and layout.buffers:
-            state["buffers"] = layout.memory()
-        return json.dumps(state, allow_nan=False)
+        buffers = layout.memory() if layout is not None and layout.buffers else None
+        return {**self.scale.memory(), **({"buffers": buffers} if buffers else {})}
 
     def restore(self, saved: str) -> None:
         """Takes up what `save` gave."""
-        state = json.loads(saved)
-        if not isinstance(state, dict) or not {"round", "members"} <= set(state):
-            raise Error(
-                "the checkpoint does not say who takes part, so this run cannot be resumed; start it "
-                "again in another folder"
-            )
-        self.round = state["round"]
-        self.roll.recall(state)
+        state = self.restored(saved)
         self.scale.recall(state)
         if "buffers" in state and self.strategy._layout is not None:
             self.strategy._layout.recall(state["buffers"])

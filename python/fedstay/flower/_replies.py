@@ -18,16 +18,11 @@ from flwr.common.logger import log
 from numpy.typing import NDArray
 
 from .._core import Error, Report
-from ._door import (
-    LARGEST,
-    SECURE_AGGREGATION,
-    SECURE_AGGREGATION_MARK,
-    claimed_name,
-    number,
-    outliers,
-    share,
-    shown,
-)
+from ..remote import answers as shared
+from ..remote.answers import target_loss
+from ..remote.door import LARGEST, number, reach, reason, share
+from ..remote.roll import Member as AnyMember
+from ._door import SECURE_AGGREGATION, SECURE_AGGREGATION_MARK, claimed_name
 from ._layout import RECORD, Layout
 from ._metrics import scalars
 from ._roll import Member, Roll
@@ -53,42 +48,32 @@ class Sent:
 
 
 @dataclass
-class Answers:
+class Answers(shared.Answers):
     """What came back in a round so far, by agent."""
 
-    reports: dict[int, Report] = field(default_factory=dict)
-    goodbyes: list[int] = field(default_factory=list)
     #: Reporting agents for which somebody else had said goodbye.
     returned: list[int] = field(default_factory=list)
-    #: How far each report would move the model, and the largest number in it.
-    moves: dict[int, float] = field(default_factory=dict)
-    tells: dict[int, float] = field(default_factory=dict)
     #: The buffers of agents' models, and the numbers that agents sent along.
     buffers: dict[int, dict[str, NDArray[Any]]] = field(default_factory=dict)
     metrics: dict[int, dict[str, float]] = field(default_factory=dict)
     #: Agents that were sent the first model, and have told their names now.
     introduced: set[str] = field(default_factory=set)
-    faults: dict[str, str] = field(default_factory=dict)
     #: The faults of nodes that have not told their names, by node.
     strangers: dict[int, str] = field(default_factory=dict)
 
-    def reasons(self) -> str:
-        """Why answers are missing, as far as anybody said."""
-        told = [f"agent {name}: {why}" for name, why in self.faults.items()]
-        told += [f"node {node}: {why}" for node, why in self.strangers.items()]
-        more = f" (and {len(told) - 3} more)" if len(told) > 3 else ""
-        return "".join(f"; {why}" for why in told[:3]) + more
+    def told(self) -> list[str]:
+        """Every reason for a missing answer, as far as that is known."""
+        return super().told() + [f"node {node}: {why}" for node, why in self.strangers.items()]
 
-    def heard(self, member: Member) -> bool:
-        return member.id in self.reports or member.id in self.goodbyes
+    def by_agent(self) -> list[dict[int, Any]]:
+        """Everything that belongs to a report."""
+        return [*super().by_agent(), self.buffers, self.metrics]
 
-    def drop(self, member: Member, why: str) -> None:
+    def drop(self, member: AnyMember, why: str) -> None:
         """Takes a report back as its agent's fault."""
-        for kept in (self.reports, self.moves, self.tells, self.buffers, self.metrics):
-            kept.pop(member.id, None)
         if member.id in self.returned:
             self.returned.remove(member.id)
-        self.faults[member.name] = why
+        super().drop(member, why)
 
 
 @dataclass
@@ -133,7 +118,7 @@ class Reader:
                 contents[node] = content
             # As in `_hear`.
             except Exception as error:  # noqa: BLE001
-                self.blame(node, _why(error), answers)
+                self.blame(node, reason(error), answers)
         for node in twice:
             del claims[node]
             self.blame(node, f"node {node} answered twice; refused", answers)
@@ -165,7 +150,7 @@ class Reader:
         member.answers += 1
         try:
             if said.get("leaves") is True:
-                epsilon = self._precision(said, member)
+                epsilon = target_loss(said, member, self.epsilon)
                 if not believed:
                     raise Error(
                         f"it says goodbye in the first answer of node {member.node}, where anybody "
@@ -196,18 +181,12 @@ class Reader:
                 member.epsilon = epsilon
         # Whatever an agent sends, it can only lose its own place in this round.
         except Exception as error:  # noqa: BLE001
-            why = _why(error)
+            why = reason(error)
             for prefix in (f"agent {member.id}: ", f"agent {member.name}: "):
                 why = why.removeprefix(prefix)
             answers.faults[member.name] = why
             return
         answers.faults.pop(member.name, None)
-
-    def _precision(self, said: Mapping[str, Any], member: Member) -> float | None:
-        """The target loss an agent reported now or before, else the one it was sent."""
-        if said.get("epsilon") is not None:
-            return number(said, "epsilon", member.name)
-        return member.epsilon if member.epsilon is not None else self.epsilon
 
     def _report(
         self, member: Member, content: RecordDict, weights: NDArray[np.float64]
@@ -222,13 +201,13 @@ class Reader:
         unknown = sorted(set(content.array_records) - ARRAYS)
         if unknown:
             raise Error(f"agent {who}: its reply has array records that are not ours: {unknown}")
-        reach = self._reach(said, who)
+        local = reach(said, self.step_size, self.max_reach)
         direction = self.layout.unpack(arrays, who)
         if said.get("kind") == "weights":
             sent = self.layout.unpack(self.layout.pack(weights), who, np.float64)
             with np.errstate(all="ignore"):  # What is not finite is found below.
                 moved = sent - direction.astype(np.float64)
-                moved /= self.step_size if reach is None else reach
+                moved /= self.step_size if local is None else local
                 direction = moved.astype(self.layout.dtype)
         elif not self.expects_gradients:
             self.expects_gradients = True
@@ -239,7 +218,7 @@ class Reader:
         if slope is None and said.get("exact") is True and said.get("kind") != "weights":
             slope = direction
         numbers: dict[str, Any] = {
-            name: number(said, name, who, may_be_infinite=name == "tau")
+            name: number(said, name, may_be_infinite=name == "tau")
             for name in ("loss", "epsilon", "tau", "standard_error")
             if name in said
         }
@@ -249,11 +228,11 @@ class Reader:
             member.id,
             direction,
             gradient=slope,
-            reach=reach,
-            samples=max(int(number(said, "samples", who)), 1) if "samples" in said else 1,
+            reach=local,
+            samples=max(int(number(said, "samples")), 1) if "samples" in said else 1,
             **numbers,
         )
-        move = max(self.step_size, reach or 0.0) * made.check(len(weights))
+        move = max(self.step_size, local or 0.0) * made.check(len(weights))
         if move > LARGEST:
             raise Error(
                 f"agent {who}: its report would move the model by {move:g}, out of all range"
@@ -270,34 +249,11 @@ class Reader:
             return {}
         return self.layout.unpack_buffers(arrays, who)
 
-    def _reach(self, said: Mapping[str, Any], who: str) -> float | None:
-        if "reach" not in said:
-            return None
-        reach, most = number(said, "reach", who), self.max_reach * self.step_size
-        if not 0.0 < reach <= most:
-            raise Error(
-                f"agent {who}: its reach is {reach:g}, but must be above zero and at most {most:g}, "
-                f"`max_reach` = {self.max_reach:g} times the step size"
-            )
-        return reach
-
     def _drop_garbage(self, weights: NDArray[np.float64], answers: Answers) -> None:
-        with np.errstate(over="ignore"):
-            length = float(np.linalg.norm(weights))
-        by_id = {member.id: member for member in self.roll.members.values()}
-        beyond = f"is taken for garbage, beyond `max_ratio` = {self.max_ratio:g} times"
-        for agent, typical in outliers(answers.moves, max(length, 1.0), self.max_ratio).items():
-            move = answers.moves[agent]
-            why = f"its report would move the model by {move:.3g} and {beyond} {typical:.3g}"
-            answers.drop(by_id[agent], f"{why}, what the model and the other reports are like")
-        for agent, typical in outliers(answers.tells, 1.0, self.max_ratio).items():
-            told = answers.tells[agent]
-            why = f"it tells a loss or a precision of size {told:.3g}, which {beyond} {typical:.3g}"
-            answers.drop(by_id[agent], f"{why}, what the others tell")
+        answers.drop_garbage(self.roll, weights, self.max_ratio)
         sizes = {agent: _size(buffers) for agent, buffers in answers.buffers.items()}
-        for agent, typical in outliers(sizes, 1.0, self.max_ratio).items():
-            why = f"its buffers are of size {sizes[agent]:.3g}, which {beyond} {typical:.3g}"
-            answers.drop(by_id[agent], f"{why}, what the others send")
+        why = "its buffers are of size {size}, which {beyond}, what the others send"
+        answers.drop_outliers(self.roll, sizes, 1.0, self.max_ratio, why)
 
     def blame(self, node: int, why: str, answers: Answers) -> None:
         """A node's fault is its agent's, where that is known."""
@@ -335,13 +291,13 @@ class Reader:
                     raise Error(
                         f"its evaluation has no `{loss_key}`, but {there}: give FedStay `loss_key=`"
                     )
-                told[member.id] = (number(metrics, loss_key, member.name), None)
+                told[member.id] = (number(metrics, loss_key), None)
                 if accuracy_key in metrics:
-                    accuracy = share(metrics, accuracy_key, member.name)
+                    accuracy = share(metrics, accuracy_key)
                     told[member.id] = (told[member.id][0], accuracy)
             # As in `_hear`.
             except Exception as error:  # noqa: BLE001
-                why = _why(error).removeprefix(f"agent {member.name}: ")
+                why = reason(error).removeprefix(f"agent {member.name}: ")
                 log(WARNING, "fedstay: agent %s: %s; ignored", member.name, why)
         return told, everything
 
@@ -383,10 +339,10 @@ def _content(reply: Message, node: int) -> RecordDict:
     """What a reply says, if it is one of the node that was asked and not an error."""
     if reply.has_error():
         # Flower itself answers for a node that failed, so the source says nothing here.
-        reason = str(reply.error.reason or "")
-        if SECURE_AGGREGATION_MARK in reason:
+        told = str(reply.error.reason or "")
+        if SECURE_AGGREGATION_MARK in told:
             raise Error(SECURE_AGGREGATION)
-        lines = reason.strip().splitlines()
+        lines = told.strip().splitlines()
         raise Error(f"error {reply.error.code}: {lines[-1] if lines else '?'}")
     source = reply.metadata.src_node_id
     if source != node:
@@ -394,8 +350,3 @@ def _content(reply: Message, node: int) -> RecordDict:
     if SECURE_AGGREGATION_MARK in reply.content.config_records:
         raise Error(SECURE_AGGREGATION)
     return reply.content
-
-
-def _why(error: Exception) -> str:
-    """An exception as a reason for a log and for rounds.jsonl."""
-    return shown(error if isinstance(error, Error) else f"{type(error).__name__}: {error}")

@@ -6,67 +6,48 @@ under another number, and a reply under somebody else's name is refused.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from .._core import Error
+from ..remote import roll as shared
 
 __all__ = ["Member", "Roll"]
 
 
 @dataclass
-class Member:
-    """What the server knows about one agent."""
+class Member(shared.Member):
+    """What the server knows about one agent, and where it was last heard from."""
 
-    id: int
-    name: str
     node: int | None = None
     #: The node that first answered under the name; any other only stands in for it.
     first: int | None = None
     #: How often its node has answered since it has the name.
     answers: int = 0
-    epsilon: float | None = None
-    silent: int = 0
-    #: The round in which it was set aside, if it is.
-    aside: int | None = None
-    #: Set aside and not connected: asked at once when it is back.
-    absent: bool = False
-    left: int | None = None
     #: The node that said goodbye.
     left_node: int | None = None
-    loss: float | None = None
-    loss_round: int | None = None
 
 
 @dataclass
-class Roll:
-    """Everybody heard of so far.
+class Roll(shared.Roll[Member]):
+    """Everybody heard of so far, and the nodes they are heard from.
 
-    expected: the names that may take part, in the order of their numbers, or a mapping from names to
-        node ids (None where any node may have the name). Anybody, if not given.
-    max_silent: after this many rounds without a usable answer an agent is set aside.
-    retry_every: an agent that was set aside is asked again after this many rounds.
+    `expected` may also be a mapping from names to node ids (None where any node may have the name).
     """
-
-    expected: Sequence[str] | Mapping[str, int | None] | None = None
-    max_silent: int = 3
-    retry_every: int = 5
-    members: dict[str, Member] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for number, name in enumerate(self.expected or ()):
             node = self.expected[name] if isinstance(self.expected, Mapping) else None
-            self.members[name] = Member(number, name, node)
+            self.members[name] = Member(number, name, node=node)
+
+    def member(self, **known: Any) -> Member:
+        """A member as `memory` has it."""
+        return Member(**known)
 
     def of_node(self, node: int) -> Member | None:
         """The agent whose node it is."""
         return next((m for m in self.members.values() if m.node == node), None)
-
-    def still_in(self) -> list[Member]:
-        """The agents that have not left, by number."""
-        return sorted((m for m in self.members.values() if m.left is None), key=lambda m: m.id)
 
     def to_ask(self, round: int, listed: Iterable[int]) -> list[int]:
         """The nodes to send this round's weights to, of those that are connected."""
@@ -74,18 +55,14 @@ class Roll:
         for member in self.still_in():
             if member.aside is not None and member.node not in listed:
                 member.absent = True
-        return [node for node in listed if self._is_due(node, round)]
+        return [node for node in listed if self._asks(node, round)]
 
-    def _is_due(self, node: int, round: int) -> bool:
+    def _asks(self, node: int, round: int) -> bool:
         member = self.of_node(node)
         if member is None:
             # A stranger may be a new agent, or an old one on a new node.
             return not self.only_known_nodes()
-        if member.left is not None:
-            return False
-        if member.aside is None or member.absent:
-            return True
-        return (round - member.aside) % self.retry_every == 0
+        return member.left is None and self.is_due(member, round)
 
     def only_known_nodes(self) -> bool:
         """Whether every name belongs to one node for good."""
@@ -131,7 +108,7 @@ class Roll:
                     f"agent {name}: nodes {rivals} all answered under this name; refused, give every "
                     "node its own `agent` or `partition-id`"
                 )
-            member = self.members[name] = Member(self._number(name), name, node)
+            member = self.members[name] = Member(self._number(name), name, node=node)
         if member.node != node:
             back = member.first == node
             if self._is_bound(name) or (member.node in listed and not back):
@@ -166,36 +143,6 @@ class Roll:
         if own is not None and str(own) == name and own not in taken:
             return own
         return next(number for number in range(len(taken) + 1) if number not in taken)
-
-    def answered(self, member: Member) -> bool:
-        """Notes a usable answer; returns whether the agent had been set aside."""
-        back = member.aside is not None
-        member.silent, member.aside, member.absent = 0, None, False
-        return back
-
-    def failed(self, member: Member, round: int) -> bool:
-        """Notes a round without a usable answer; returns whether the agent is set aside."""
-        member.silent += 1
-        if member.aside is not None:
-            # Another attempt failed: the next one is as far away as before.
-            member.absent = False
-            return False
-        if member.silent >= self.max_silent:
-            member.aside = round
-        return member.aside is not None
-
-    def memory(self) -> dict[str, Any]:
-        """Everything it knows, for a checkpoint."""
-        return {"members": [asdict(member) for member in self.members.values()]}
-
-    def recall(self, memory: Mapping[str, Any]) -> None:
-        """Takes up what `memory` gave."""
-        self.members = {saved["name"]: Member(**saved) for saved in memory["members"]}
-
-    def settings(self) -> str:
-        """What config.toml says about it."""
-        expected = list(self.expected) if self.expected is not None else "anybody"
-        return json.dumps([expected, self.max_silent, self.retry_every])
 
 
 def _order(name: str) -> tuple[int, int, str]:

@@ -94,6 +94,7 @@ impl<'a> Job<'a> {
             gradient: None,
             reach: Some(local.reach(eta)),
             samples: self.agents[agent].len() as u64,
+            length: None,
         });
         let reports = reports.collect();
         server.step(&Reports::new(self.start.len(), reports)?)?;

@@ -83,7 +83,7 @@ impl Compare {
             }
             let header = trial.header().clone();
             let recorded = Recorded { header, rounds, unreadable: Vec::new() };
-            compared.push(Compared { label, recorded, summary });
+            compared.push(Compared { rule: label.clone(), label, recorded, summary });
         }
         self.print(&compared, screen)
     }

@@ -21,6 +21,8 @@ Examples:
   # from a sweep
   fedstay sweep experiments/fig3-reduced.toml
   fedstay figure 3 --from experiments/fig3-reduced.toml
+  # from what `fedstay sweep export` wrote
+  fedstay figure 3 --from experiments/fig3-reduced.toml --table fig3-reduced.csv
   fedstay list figures
 
 Figures 2, 5a, 5b, appendix and tuning train on CIFAR-10. On two free cores they take about 2, 1, 4, 4 and \
@@ -51,6 +53,9 @@ pub struct Figure {
     /// The sweep's store, if not sweeps/NAME.db
     #[arg(long, value_name = "DB")]
     store: Option<PathBuf>,
+    /// Draw from a table that `fedstay sweep export` wrote, not from the store
+    #[arg(long, value_name = "CSV", conflicts_with = "store")]
+    table: Option<PathBuf>,
     /// Run the controls on every seed, not only on the first; tuning: also K = 100
     #[arg(long)]
     full: bool,
@@ -127,13 +132,17 @@ impl Figure {
             full: self.full,
             from: self.from.clone(),
             store: self.store.clone(),
+            table: self.table.clone(),
             quiet: false,
         };
         let known = figure::LIST.iter().any(|entry| entry.name == self.name);
         let swept = figure::is_swept(&self.name);
-        if known && !swept && self.name != "tuning" && (self.from.is_some() || self.store.is_some())
-        {
-            let why = format!("figure {} is not drawn from a sweep: leave out --from", self.name);
+        let from = self.from.is_some() || self.store.is_some() || self.table.is_some();
+        if known && !swept && self.name != "tuning" && from {
+            let why = format!(
+                "figure {} is not drawn from a sweep: leave out --from, --store and --table",
+                self.name
+            );
             return Err(Usage(why));
         }
         let trains = figure::experiment(&self.name).is_some() || swept;

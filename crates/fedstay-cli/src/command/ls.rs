@@ -1,12 +1,12 @@
 //! `fedstay ls`: the runs in a folder, one line each.
 
 use super::Usage;
-use crate::summary::{label, tone};
+use crate::summary::tone;
 use crate::terminal::{Cell, Column, Screen, Table};
 use anyhow::Result;
 use fedstay::record::Summary;
 use fedstay_draw::words::{leavers, percent};
-use fedstay_sim::run::read_rounds;
+use fedstay_sim::run::{read_header, read_rounds};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -46,8 +46,8 @@ enum By {
 /// A run's folder and what can be read of it.
 struct Found {
     name: String,
-    /// The summary, or how many rounds there are without one.
-    state: Result<Box<Summary>, Unfinished>,
+    /// The summary with the rule's label, or how many rounds there are without one.
+    state: Result<(String, Box<Summary>), Unfinished>,
 }
 
 /// What is known of a run without a summary.
@@ -67,13 +67,13 @@ impl Ls {
             .into());
         }
         let worst = |run: &Found| match run.state.as_ref() {
-            Ok(summary) => summary.accuracy.map_or(summary.loss.max, |accuracy| -accuracy.min),
+            Ok((_, summary)) => summary.accuracy.map_or(summary.loss.max, |accuracy| -accuracy.min),
             Err(_) => f64::INFINITY,
         };
         match self.sort {
             By::Name => {}
             By::Left => found.sort_by_key(|run| {
-                run.state.as_ref().map_or(usize::MAX, |summary| summary.leavers())
+                run.state.as_ref().map_or(usize::MAX, |(_, summary)| summary.leavers())
             }),
             By::Worst => found.sort_by(|a, b| worst(a).total_cmp(&worst(b))),
         }
@@ -109,7 +109,11 @@ impl Found {
         let summary = std::fs::read(path.join("summary.json")).ok();
         let summary = summary.map(|bytes| serde_json::from_slice::<Box<Summary>>(&bytes));
         let state = match summary {
-            Some(Ok(summary)) => Ok(summary),
+            Some(Ok(summary)) => {
+                // What was added to the rule is in the header; the summary has the rule alone.
+                let header = read_header(&path.join("rounds.jsonl"));
+                Ok((header.map_or_else(|_| summary.rule.clone(), |header| header.rule), summary))
+            }
             other => {
                 let rounds = read_rounds(&path.join("rounds.jsonl"));
                 let why = other.and_then(Result::err).map(|error| error.to_string());
@@ -121,10 +125,10 @@ impl Found {
 
     fn json(&self) -> Value {
         match &self.state {
-            Ok(summary) => json!({
+            Ok((rule, summary)) => json!({
                 "name": self.name,
                 "verdict": summary.verdict.name(),
-                "rule": summary.rule,
+                "rule": rule,
                 "on": summary.on,
                 "seed": summary.seed,
                 "rounds": summary.rounds,
@@ -156,7 +160,7 @@ fn table(found: &[Found]) -> Table {
     ]);
     for Found { name, state } in found {
         match state {
-            Ok(summary) => {
+            Ok((rule, summary)) => {
                 let (mean, worst) = match summary.accuracy {
                     Some(accuracy) => (percent(accuracy.mean), percent(accuracy.min)),
                     None => {
@@ -165,7 +169,7 @@ fn table(found: &[Found]) -> Table {
                 };
                 table.row([
                     Cell::from(name.clone()),
-                    label(summary).into(),
+                    rule.clone().into(),
                     summary.on.clone().into(),
                     Cell::toned(summary.verdict.name(), tone(summary)),
                     leavers(summary).into(),

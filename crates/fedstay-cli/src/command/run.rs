@@ -6,7 +6,7 @@ use crate::progress::Progress;
 use crate::summary;
 use crate::terminal::Screen;
 use anyhow::{Context, Result};
-use fedstay::record::{Counterfactual, Summary, Without};
+use fedstay::record::{Counterfactual, Header, Summary, Without};
 use fedstay::{AgentId, Book};
 use fedstay_draw::picture::{self, Subject};
 use fedstay_draw::words;
@@ -114,7 +114,8 @@ impl Run {
             pictures = draw(folder.path(), &summary)?;
             trial.close(folder, &summary)?;
         }
-        self.print(&summary, asked, folder.as_ref().map(Folder::path), &pictures, screen)
+        let folder = folder.as_ref().map(Folder::path);
+        self.print(trial.header(), &summary, asked, folder, &pictures, screen)
     }
 
     fn board(&self, trial: &Trial) -> Result<Option<TensorBoard>> {
@@ -178,6 +179,7 @@ impl Run {
 
     fn print(
         &self,
+        header: &Header,
         summary: &Summary,
         asked: Asked,
         folder: Option<&Path>,
@@ -187,7 +189,7 @@ impl Run {
         if self.json {
             return screen.print(&format!("{}\n", serde_json::to_string_pretty(summary)?));
         }
-        screen.print(&summary::summary(summary, screen))?;
+        screen.print(&summary::summary(header, summary, screen))?;
         if asked.story {
             screen.say(&format!("\n{}", words::story(summary).trim_end()))?;
         }

@@ -152,6 +152,7 @@ impl InputReport {
             gradient: self.gradient.as_deref().map(Vector::F64),
             reach: self.reach,
             samples: self.samples.unwrap_or(1),
+            length: None,
         })
     }
 }

@@ -4,7 +4,7 @@ use super::{INTERRUPTED, Threads};
 use crate::progress::Progress;
 use crate::terminal::Screen;
 use anyhow::{Context, Result};
-use fedstay_draw::words::{harm, story};
+use fedstay_draw::words::{harm, story, title};
 use fedstay_sim::run::{Parting, Trial};
 use std::path::PathBuf;
 
@@ -45,6 +45,7 @@ impl Story {
         if self.json {
             return screen.print(&format!("{}\n", serde_json::to_string_pretty(&summary)?));
         }
+        screen.say(&format!("{}\n", title(trial.header())))?;
         screen.say(story(&summary).trim_end())?;
         harm(&summary).map_or(Ok(()), |harm| screen.say(&format!("\n{harm}")))
     }

@@ -17,7 +17,7 @@ fn arms() -> Vec<Arm> {
         Arm::main("ADA-GD 0.08", "ada-gd"),
         Arm::main("ADA-GD halving", "ada-gd+halve"),
     ];
-    arms.extend(Arm::averaging_controls());
+    arms.extend(Arm::controls());
     arms.extend([Arm::control("ADA-GD unprojected", "ada-gd+no-projection"), Arm::as_printed()]);
     arms
 }

@@ -13,7 +13,7 @@ pub(super) const TEXT: &str = include_str!("../../../../experiments/fig2.toml");
 /// Averaging on every seed; the controls, and the rule as the paper prints it.
 fn arms() -> Vec<Arm> {
     let mut arms = vec![Arm::main("FedAvg", "fedavg")];
-    arms.extend(Arm::averaging_controls());
+    arms.extend(Arm::controls());
     arms.extend([
         Arm::control("ADA-GD", "ada-gd"),
         Arm::control("ADA-GD unprojected", "ada-gd+no-projection"),

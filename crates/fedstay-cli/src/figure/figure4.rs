@@ -111,7 +111,7 @@ fn observation_2(pair: &Pair) -> anyhow::Result<Panel> {
                 named(last.agent),
                 pair.averaging.summary.loss.mean
             ),
-            (-55.0, -58.0),
+            (-30.0, -58.0),
         )))
 }
 

@@ -12,7 +12,7 @@ pub(super) const TEXT: &str = include_str!("../../../../experiments/fig5a.toml")
 
 fn arms() -> Vec<Arm> {
     let mut arms = vec![Arm::main("FedAvg", "fedavg"), Arm::main("ADA-GD", "ada-gd")];
-    arms.extend(Arm::averaging_controls());
+    arms.extend(Arm::controls());
     arms.extend([
         Arm::control("ADA-GD unprojected", "ada-gd+no-projection"),
         Arm::control("ADA-GD halving", "ada-gd+halve"),

@@ -28,7 +28,7 @@ fn arms(safe: Option<f64>) -> Vec<Arm> {
         arms.push(Arm::main(format!("FedAvg {safe:e}"), "fedavg").with("step_size", safe));
     }
     arms.push(Arm::main("FedAvg 2e-4", "fedavg"));
-    arms.extend(Arm::averaging_controls());
+    arms.extend(Arm::controls());
     arms.extend([
         Arm::control("ADA-GD unprojected", "ada-gd+no-projection"),
         Arm::control("ADA-GD halving", "ada-gd+halve"),

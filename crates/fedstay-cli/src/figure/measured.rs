@@ -80,21 +80,20 @@ impl MeasuredRun {
         complete.copied().max_by(|a, b| a.agents.mean.total_cmp(&b.agents.mean))
     }
 
-    /// The curve up to round `last`. A run that ended earlier keeps its model from there on.
-    pub(super) fn points(&self, last: u32, of: fn(&Sample) -> Option<f64>) -> Vec<Point> {
-        let tail = Sample { round: last.max(self.end.round), ..self.end };
-        self.curve
-            .iter()
-            .chain([&self.end, &tail])
-            .filter_map(|sample| Some((f64::from(sample.round), of(sample)?)))
-            .collect()
+    /// The curve: the rounds that were measured. The delivered model belongs to none of them.
+    pub(super) fn points(&self, of: fn(&Sample) -> Option<f64>) -> Vec<Point> {
+        let point = |sample: &Sample| Some((f64::from(sample.round), of(sample)?));
+        self.curve.iter().filter_map(point).collect()
     }
 
-    /// The curve's value at a round, interpolated between the measured rounds.
+    /// The curve's value at a round, interpolated between the measured rounds; after the last of
+    /// them, its value.
     pub(super) fn at(&self, round: u32, of: fn(&Sample) -> Option<f64>) -> Option<f64> {
-        let points = self.points(round, of);
+        let points = self.points(of);
         let x = f64::from(round);
-        let after = points.iter().position(|point| point.0 >= x)?;
+        let last = points.len().checked_sub(1)?;
+        let after = points.iter().position(|point| point.0 >= x).unwrap_or(last);
+        let x = x.min(points[last].0);
         let ((x1, y1), (x0, y0)) = (points[after], points[after.saturating_sub(1)]);
         let share = if x1 > x0 { (x - x0) / (x1 - x0) } else { 1.0 };
         Some(y0 + share * (y1 - y0))
@@ -192,12 +191,12 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_run_that_ended_early_keeps_its_model() {
-        let points = fake().points(20, Sample::population);
-        assert_eq!(points[..2], [(1.0, 0.1), (5.0, 0.55)]);
-        assert_eq!(points[4..], [(13.0, 0.25), (20.0, 0.25)]);
+    fn a_curve_has_the_measured_rounds_only() {
+        let points = fake().points(Sample::population);
+        assert_eq!(points, [(1.0, 0.1), (5.0, 0.55), (7.0, 0.45), (10.0, 0.35)]);
         assert_eq!(fake().at(5, Sample::population), Some(0.55));
         assert_eq!(fake().at(6, Sample::population), Some(0.5));
-        assert_eq!(fake().at(19, Sample::population), Some(0.25));
+        assert_eq!(fake().at(11, Sample::population), Some(0.35));
+        assert_eq!(MeasuredRun { curve: Vec::new(), ..fake() }.at(3, Sample::average), None);
     }
 }

@@ -22,6 +22,7 @@ mod page;
 mod search;
 mod setting;
 mod swept;
+mod table;
 mod trace;
 mod training;
 mod tuning;

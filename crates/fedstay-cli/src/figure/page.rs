@@ -4,7 +4,7 @@
 use super::measured::{MeasuredRun, Sample};
 use super::setting;
 use super::training::Done;
-use fedstay_draw::picture::{PERCENT, delivered_bars};
+use fedstay_draw::picture::{PERCENT, delivered_bars, with_end};
 use fedstay_draw::plot::{
     Bars, Colour, Dash, Figure, Guide, Line, Marker, Panel, Point, Points, Style,
 };
@@ -40,10 +40,11 @@ pub(super) fn figure(title: &str, done: &[Done]) -> Figure {
 /// Every arm in its rule's style; a rule that appears again, with other settings, in one that no
 /// other rule of these figures has.
 fn styles(done: &[Done]) -> Vec<Style> {
+    let brown = Colour::VERMILLION.darker(0.45);
     let mut again = [
-        Style { colour: Colour::GREEN, dash: Dash::DashDot, marker: Marker::Triangle },
-        Style { colour: Colour::INK, dash: Dash::Dotted, marker: Marker::Ring },
+        Style { colour: brown, dash: Dash::DashDot, marker: Marker::Triangle },
         Style { colour: Colour::PURPLE, dash: Dash::Dotted, marker: Marker::Diamond },
+        Style { colour: brown, dash: Dash::Dotted, marker: Marker::Ring },
     ]
     .into_iter()
     .cycle();
@@ -68,18 +69,17 @@ fn axes(title: &str, last: u32) -> Panel {
     }
 }
 
-/// A run's curve in per cent, up to its end: the delivered model.
+/// A run's curve in per cent.
 fn curve(run: &MeasuredRun, of: Of) -> Vec<Point> {
-    let points = run.points(run.end.round, of);
+    let points = run.points(of);
     thinned(points.into_iter().map(|(round, share)| (round, 100.0 * share)).collect())
 }
 
-/// A diamond at the end of a curve.
+/// The delivered model behind the end of a curve.
 fn delivered(panel: Panel, run: &MeasuredRun, of: Of, style: Style) -> Panel {
-    let end = curve(run, of).pop();
-    let end: Vec<Point> = end.into_iter().collect();
-    let points = Points::new("the delivered model", end, Marker::Diamond, style.colour);
-    panel.with(Points { size: 5.0, ..points })
+    let Some(share) = of(&run.end) else { return panel };
+    let end = (f64::from(run.rounds), 100.0 * share);
+    with_end(panel, curve(run, of).pop(), end, style.colour)
 }
 
 /// The last round of the axis.
@@ -103,24 +103,29 @@ fn curves(title: &str, styled: &[Styled<'_>], of: Of) -> Panel {
         }
     }
     for (done, style) in &main {
-        let others = done.runs.iter().skip(1);
-        let crosses: Vec<Point> = others.filter_map(|run| first_departure(run, of)).collect();
-        if !crosses.is_empty() {
-            let name = "first departure, other seeds";
-            let crosses = Points::new(name, crosses, Marker::Cross, style.colour);
-            panel = panel.with(Points { size: 4.5, ..crosses });
-        }
+        panel = done.runs.iter().skip(1).fold(panel, |panel, run| crosses(panel, run, of, *style));
         let points = curve(done.first(), of);
         panel = panel.with(Line::new(done.arm.name.clone(), points, *style));
-        panel = delivered(panel, done.first(), of, *style);
     }
-    panel
+    main.iter().fold(panel, |panel, (done, style)| delivered(panel, done.first(), of, *style))
 }
 
-/// The point on the curve where the first agent left.
-fn first_departure(run: &MeasuredRun, of: Of) -> Option<Point> {
-    let round = *run.left.first()?;
-    Some((f64::from(round), 100.0 * run.at(round, of)?))
+/// The points on the curve where agents left.
+fn departed(run: &MeasuredRun, of: Of) -> Vec<Point> {
+    let mut rounds = run.left.clone();
+    rounds.dedup();
+    let at = |round: &u32| Some((f64::from(*round), 100.0 * run.at(*round, of)?));
+    rounds.iter().take(GUIDES).filter_map(at).collect()
+}
+
+/// A cross on the curve in every round in which an agent left.
+fn crosses(panel: Panel, run: &MeasuredRun, of: Of, style: Style) -> Panel {
+    let points = departed(run, of);
+    if points.is_empty() {
+        return panel;
+    }
+    let crosses = Points::new("an agent leaves", points, Marker::Cross, style.colour.darker(0.25));
+    panel.with(Points { size: 3.5, ..crosses })
 }
 
 /// A dashed line in every round in which an agent left the first seed's run.
@@ -128,7 +133,7 @@ fn departures(mut panel: Panel, done: &Done, style: Style) -> Panel {
     let mut rounds = done.first().left.clone();
     rounds.dedup();
     for round in rounds.into_iter().take(GUIDES) {
-        let name = format!("an agent leaves {}", done.arm.name);
+        let name = format!("an agent leaves {}, seed {}", done.arm.name, done.first().seed);
         let guide = Guide::vertical(f64::from(round), "");
         panel = panel.with(Guide { name, colour: style.colour, width: 1.0, ..guide });
     }
@@ -140,7 +145,7 @@ fn departures(mut panel: Panel, done: &Done, style: Style) -> Panel {
 fn controls(styled: &[Styled<'_>]) -> Panel {
     let last = last(styled);
     let seed = styled.first().map_or(0, |(done, _)| done.first().seed);
-    let mut panel = axes(&format!("(c) controls, seed {seed}: average accuracy"), last);
+    let mut panel = axes(&format!("(c) all rules, seed {seed}: average accuracy"), last);
     let chooses = |done: &Done| done.arm.label.contains("keep-best");
     let mut order: Vec<&Styled<'_>> = styled.iter().collect();
     order.sort_by_key(|(done, _)| !chooses(done));
@@ -148,6 +153,9 @@ fn controls(styled: &[Styled<'_>]) -> Panel {
         let points = curve(done.first(), Sample::average);
         let width = if chooses(done) { 4.5 } else { 2.0 };
         panel = panel.with(Line { width, ..Line::new(done.arm.name.clone(), points, *style) });
+    }
+    for (done, style) in &order {
+        panel = crosses(panel, done.first(), Sample::average, *style);
     }
     for (done, style) in order {
         panel = delivered(panel, done.first(), Sample::average, *style);
@@ -164,6 +172,8 @@ fn ends(styled: &[Styled<'_>]) -> Panel {
     let seed = styled.first().map_or(0, |(done, _)| done.first().seed);
     Panel {
         height: Some(HEIGHT),
+        // Two numbers over every name need room.
+        weight: f64::max(1.0, 0.15 * styled.len() as f64),
         x_categories: styled.iter().map(|(done, _)| done.arm.name.clone()).collect(),
         y_range: Some(PERCENT),
         ..Panel::new(format!("(d) the model delivered at the end, seed {seed}"), "", "accuracy, %")
@@ -173,27 +183,23 @@ fn ends(styled: &[Styled<'_>]) -> Panel {
 
 fn caption(done: &[Done]) -> String {
     let Some(first) = done.first() else { return String::new() };
-    let rules = [done.iter().find(|done| done.arm.label == "fedavg"), ada_gd(done)];
-    let steps: Vec<String> = rules
+    let first_of = |label: &str| done.iter().find(|done| done.arm.label == label);
+    let steps: Vec<String> = ["fedavg", "ada-gd", "retain"]
         .into_iter()
-        .flatten()
+        .filter_map(first_of)
         .map(|done| format!("{}: {}", done.arm.name, setting::step(&done.experiment)))
         .collect();
     let seeds: Vec<String> = first.runs.iter().map(|run| run.seed.to_string()).collect();
     let seeds = match seeds.as_slice() {
-        [seed] => format!("Seed {seed}. Upright dashes: an agent leaves."),
+        [seed] => format!("Seed {seed}. Upright dashes and crosses: an agent leaves."),
         seeds => format!(
-            "Seeds {}: the first strong, with upright dashes in the rounds in which an agent leaves it; \
-             the others thin.",
+            "Seeds {}: the first strong, with upright dashes in (a) and (b) in the rounds in which an \
+             agent leaves it; the others thin, with crosses.",
             seeds.join(", ")
         ),
     };
-    let end = "A curve that ends early is a run that was over.";
+    let end = "A curve that ends early is a run that was over; dotted: to what it delivered.";
     format!("{} {}. {seeds} {end}", setting::work(&first.experiment), steps.join("; "))
-}
-
-fn ada_gd(done: &[Done]) -> Option<&Done> {
-    done.iter().find(|done| done.arm.label == "ada-gd")
 }
 
 /// A colour halfway to white, for other seeds of the same rule.
@@ -246,6 +252,8 @@ mod tests {
     #[test]
     fn crosses_lie_on_their_curve() {
         let run = crate::figure::measured::tests::fake();
-        assert_eq!(first_departure(&run, Sample::population), Some((7.0, 45.0)));
+        assert_eq!(departed(&run, Sample::population), [(7.0, 45.0)]);
+        let twice = MeasuredRun { left: vec![7, 7], ..run };
+        assert_eq!(departed(&twice, Sample::population).len(), 1, "one cross for both");
     }
 }

@@ -1,6 +1,5 @@
 //! An experiment's settings in words: every figure says what it was made with.
 
-use fedstay::Rule;
 use fedstay_sim::experiment::{Epsilon, Experiment, Training};
 use fedstay_sim::model::Model;
 use fedstay_sim::simulator::DecidesOn;
@@ -96,9 +95,9 @@ pub(super) fn step(experiment: &Experiment) -> String {
         small if small < 1e-3 => format!("{small:e}"),
         eta => eta.to_string(),
     };
-    match &experiment.rule {
-        Rule::AdaGd(rule) => format!("η = {eta}, δ = {}", rule.delta),
-        _ => format!("η = {eta}"),
+    match experiment.rule.slack() {
+        Some(delta) => format!("η = {eta}, δ = {delta}"),
+        None => format!("η = {eta}"),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Figures drawn from a sweep's store: cells with their means and 95% bands.
 
+use super::table;
 use super::training::Asked;
 use crate::command::sweep::Study;
 use anyhow::{Context, Result};
@@ -9,7 +10,7 @@ use fedstay_sim::experiment::Experiment;
 use fedstay_sim::sweep::stats::Mean;
 use fedstay_sim::sweep::{Frame, Plan, Store};
 use serde_json::{Value, json};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A sweep, with its finished runs.
 pub(super) struct Swept {
@@ -34,16 +35,10 @@ impl Swept {
             Some(file) => Plan::read(file, &set)?,
             None => Plan::parse(text, Path::new("experiments"), &set)?,
         };
-        let path = Study::of(&file, Vec::new(), asked.store.clone()).store_path()?;
-        let next = || format!("compute it first: `fedstay sweep {}`", file.display());
-        let store = Store::read(&path).with_context(next)?;
-        let frame = Frame::of_plan(&plan, &store)?;
-        anyhow::ensure!(
-            !frame.records.is_empty(),
-            "{} has none of these runs; {}",
-            path.display(),
-            next()
-        );
+        let frame = match &asked.table {
+            Some(table) => table::read(&plan, table)?,
+            None => stored(&plan, &file, asked.store.clone())?,
+        };
         let planned = plan.runs.len();
         let experiment = plan.runs[planned - 1].experiment.clone();
         Ok(Self { frame, experiment, planned, plan })
@@ -100,6 +95,17 @@ impl Swept {
         };
         format!("{means}{missing}{diverged}")
     }
+}
+
+/// The finished runs of a plan from its store.
+fn stored(plan: &Plan, file: &Path, store: Option<PathBuf>) -> Result<Frame> {
+    let path = Study::of(file, Vec::new(), store).store_path()?;
+    let next = || format!("compute it first: `fedstay sweep {}`", file.display());
+    let store = Store::read(&path).with_context(next)?;
+    let frame = Frame::of_plan(plan, &store)?;
+    let none = || format!("{} has none of these runs; {}", path.display(), next());
+    anyhow::ensure!(!frame.records.is_empty(), none());
+    Ok(frame)
 }
 
 /// One setting.
@@ -168,7 +174,7 @@ impl Curve {
             let dots = self.runs.iter().filter(|(_, runs)| runs.len() > 1);
             let dots = dots.flat_map(|(x, runs)| runs.iter().map(|run| (*x, 100.0 * run)));
             let dots = Points::new("", dots.collect(), Marker::Disc, style.colour);
-            panel = panel.with(Points { size: 1.8, ..dots });
+            panel = panel.with(Points { size: 2.2, ..dots });
         } else if band.len() > 1 {
             panel = panel.with(Band::new(name, band, style.colour));
         }

@@ -11,6 +11,9 @@ use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
+/// The slack that `retain` has in an experiment that does not say one.
+const RETAIN_SLACK: f64 = 0.02;
+
 /// What the caller of a figure asks for.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Asked {
@@ -24,6 +27,8 @@ pub struct Asked {
     pub from: Option<PathBuf>,
     /// Its store, if not the default one.
     pub store: Option<PathBuf>,
+    /// A table that was exported from it, to be drawn from instead.
+    pub table: Option<PathBuf>,
     /// Whether progress is not to be shown.
     pub quiet: bool,
 }
@@ -59,13 +64,15 @@ impl Arm {
         Self { main: false, ..Self::main(name, label) }
     }
 
-    /// The controls that averaging is compared with in every figure.
-    pub(super) fn averaging_controls() -> [Self; 4] {
+    /// What averaging is compared with in every figure.
+    pub(super) fn controls() -> [Self; 5] {
         [
             Self::control("nobody may leave", "fedavg+never"),
             Self::control("early stop", "fedavg+early-stop"),
             Self::control("keep best", "fedavg+keep-best"),
             Self::control("preview", "fedavg+preview"),
+            // With its own slack: where an experiment says one, it is ADA-GD's.
+            Self::control("retain", "retain").with("rule.delta", RETAIN_SLACK),
         ]
     }
 
@@ -184,4 +191,20 @@ pub(super) fn numbers(done: &[Done], paper: Value) -> Value {
         })
         .collect();
     json!({ "paper": paper, "arms": arms })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retain_has_the_slack_of_an_experiment_that_says_none() {
+        let plain = Experiment::parse("[rule]\nkind = \"retain\"\n", &[]).unwrap();
+        assert_eq!(plain.rule.slack(), Some(RETAIN_SLACK));
+        let text = "[rule]\nkind = \"ada-gd\"\ndelta = 0.0\n";
+        let arms = Arm::controls();
+        let arm = arms.iter().find(|arm| arm.label == "retain").unwrap();
+        let experiment = arm.experiment(text, &Asked::default(), 0).unwrap();
+        assert_eq!(experiment.rule.slack(), Some(RETAIN_SLACK));
+    }
 }

@@ -106,7 +106,7 @@ fn swept_curves(swept: &Swept) -> Vec<TuningCurve> {
 
 /// Makes the figure, from runs made now or, where a sweep is named, from its store.
 pub(super) fn make(asked: &Asked) -> Result<Drawing> {
-    if asked.from.is_some() || asked.store.is_some() {
+    if asked.from.is_some() || asked.store.is_some() || asked.table.is_some() {
         let swept = Swept::open(asked, "tuning-sweep.toml", SWEEP)?;
         let seeds: Vec<u64> = swept.frame.values("seed").iter().filter_map(Value::as_u64).collect();
         let mut drawing = draw(&swept.experiment, &seeds, swept_curves(&swept));

@@ -13,8 +13,10 @@ use std::path::{Path, PathBuf};
 /// One of several runs.
 #[derive(Debug, Clone)]
 pub struct Compared {
-    /// The rule as the user named it.
+    /// Its name in the legend and under the bars.
     pub label: String,
+    /// The rule with what was added to it, by which its line gets its look.
+    pub rule: String,
     /// Its rounds.
     pub recorded: Recorded,
     /// What came of it.
@@ -135,8 +137,8 @@ impl Curve {
 fn curves(compared: &[Compared]) -> Panel {
     let curve = Curve::of(compared);
     let (title, label) = curve.words();
-    let labels: Vec<&str> = compared.iter().map(|run| run.label.as_str()).collect();
-    let styles = Style::assign(&labels);
+    let rules: Vec<&str> = compared.iter().map(|run| run.rule.as_str()).collect();
+    let styles = Style::assign(&rules);
     let mut panel = Panel { weight: 1.5, height: Some(360.0), ..Panel::new(title, "round", label) };
     // The same scale as the bars beside it.
     panel.y_range = (curve == Curve::Accuracy).then_some(PERCENT);
@@ -145,7 +147,8 @@ fn curves(compared: &[Compared]) -> Panel {
     let mut order: Vec<(&Compared, &Style)> = compared.iter().zip(&styles).collect();
     let alone = |run: &Compared| run.summary.policy == "none" && run.summary.behaviour != "never";
     order.sort_by_key(|(run, _)| alone(run));
-    let mut crosses: Vec<Points> = Vec::new();
+    // The marks come last: above all lines, and behind them in the legend.
+    let (mut delivered, mut crosses) = (Vec::new(), Vec::new());
     for (run, style) in order {
         let value = |line: &RoundLine| Some((f64::from(line.round), curve.value(line)?));
         let points: Vec<(f64, f64)> = run.recorded.rounds.iter().filter_map(value).collect();
@@ -153,11 +156,12 @@ fn curves(compared: &[Compared]) -> Panel {
         let line = Line::new(run.label.clone(), thinned(&points), *style);
         panel = panel.with(Line { width: if alone(run) { 2.2 } else { 4.2 }, ..line });
         crosses.extend(departures(run, &points, *style));
-        if let Some(end) = curve.end(&run.summary) {
-            panel = with_end(panel, last, (f64::from(run.summary.rounds), end), style.colour);
-        }
+        let end = curve.end(&run.summary).map(|end| (f64::from(run.summary.rounds), end));
+        delivered.extend(end.map(|end| (last, end, style.colour)));
     }
-    crosses.into_iter().fold(panel, Panel::with)
+    let with_end = |panel, (last, end, colour)| with_end(panel, last, end, colour);
+    let panel = delivered.into_iter().fold(panel, with_end);
+    crosses.into_iter().fold(panel, |panel: Panel, points: Points| panel.with(points))
 }
 
 /// A cross on the curve in every round in which agents left this run.
@@ -240,7 +244,7 @@ mod tests {
         let play = |rule: &str| {
             let text = format!("[rule]\nkind = \"{rule}\"\n[problem]\nkind = \"observation-3\"\n");
             let (recorded, summary) = played::play(&text);
-            Compared { label: rule.to_owned(), recorded, summary }
+            Compared { label: rule.to_owned(), rule: rule.to_owned(), recorded, summary }
         };
         let compared = [play("ada-gd"), play("fedavg")];
         assert_eq!(Curve::of(&compared), Curve::Loss);

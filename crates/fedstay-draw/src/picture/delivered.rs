@@ -8,12 +8,7 @@ use fedstay::record::{AgentSummary, Summary};
 pub(super) const NAME: &str = "the delivered model";
 
 /// Adds the end of a line: the value under the delivered model, joined to the last round's.
-pub(super) fn with_end(
-    panel: Panel,
-    last: Option<(f64, f64)>,
-    end: (f64, f64),
-    colour: Colour,
-) -> Panel {
+pub fn with_end(panel: Panel, last: Option<(f64, f64)>, end: (f64, f64), colour: Colour) -> Panel {
     let style = Style { colour, dash: Dash::Dotted, marker: Marker::Diamond };
     let joined = last.map(|last| Line { width: 1.6, ..Line::new("", vec![last, end], style) });
     let panel = joined.into_iter().fold(panel, Panel::with);

@@ -20,6 +20,7 @@ mod played;
 
 pub use bars::{PERCENT, delivered_bars};
 pub use compare::Compared;
+pub use delivered::with_end;
 pub use files::{PNG_SCALE, PictureError, write_figure};
 pub use subject::{LossOf, Subject};
 

@@ -12,9 +12,10 @@ use super::run::figure;
 use super::{Compared, Subject, compare, map};
 use crate::markup::escape;
 use crate::plot::Figure;
-use crate::words::{self, departures, percent, sentence};
+use crate::words::{self, count, leavers, percent, sentence};
 use fedstay::record::{AgentSummary, Summary};
 use fedstay_sim::run::write_whole;
+use std::collections::HashSet;
 use std::io;
 use std::path::PathBuf;
 
@@ -27,8 +28,7 @@ const AGENTS: usize = 200;
 
 impl Subject {
     fn title(&self) -> String {
-        let header = &self.recorded.header;
-        format!("{} on {}, seed {}", header.rule, header.on, header.seed)
+        words::title(&self.recorded.header)
     }
 
     /// What came of it: the name of the verdict, and a sentence.
@@ -37,12 +37,13 @@ impl Subject {
             Some(summary) => (summary.verdict.name(), sentence(&words::verdict_sentence(summary))),
             None => {
                 let rounds = self.recorded.rounds.last().map_or(0, |line| line.round);
+                let rounds = count(rounds, "round");
                 let left: usize = self.recorded.rounds.iter().map(|line| line.left.len()).sum();
                 let all = self.recorded.header.agents.len();
                 (
                     "open",
                     format!(
-                        "Not over, or without a summary: {rounds} rounds so far, {left} of {all} agents left."
+                        "Not over, or without a summary: {rounds} so far, {left} of {all} agents left."
                     ),
                 )
             }
@@ -71,19 +72,37 @@ pub fn page(subjects: &[Subject]) -> String {
         escape(&title),
         include_str!("report.css")
     );
+    let names = names(subjects);
     if subjects.len() > 1 {
-        html.push_str(&comparison(&title, subjects));
+        html.push_str(&comparison(&title, subjects, &names));
     }
-    for subject in subjects {
-        html.push_str(&section(subject, subjects.len() > 1));
+    for (subject, name) in subjects.iter().zip(&names) {
+        html.push_str(&section(subject, Some(name).filter(|_| subjects.len() > 1)));
     }
     html.push_str("</main>\n</body></html>\n");
     html
 }
 
-fn comparison(title: &str, subjects: &[Subject]) -> String {
+/// The runs' names, as `fedstay ls` and the page have them: the names of their folders, or the whole
+/// paths where two folders have one name.
+fn names(subjects: &[Subject]) -> Vec<String> {
+    let whole = |subject: &Subject| subject.folder.display().to_string();
+    let last = |subject: &Subject| match subject.folder.file_name() {
+        Some(name) => name.to_string_lossy().into_owned(),
+        None => whole(subject),
+    };
+    let short: Vec<String> = subjects.iter().map(last).collect();
+    let different: HashSet<&String> = short.iter().collect();
+    match different.len() == short.len() {
+        true => short,
+        false => subjects.iter().map(whole).collect(),
+    }
+}
+
+fn comparison(title: &str, subjects: &[Subject], names: &[String]) -> String {
     let mut html = format!("<section class=\"run\"><h1>{}</h1>\n", escape(title));
-    let compared: Vec<Compared> = subjects.iter().filter_map(compared).collect();
+    let compared: Vec<Compared> =
+        subjects.iter().zip(names).filter_map(|(subject, name)| compared(subject, name)).collect();
     for sentence in compare::sentences(&compared) {
         html.push_str(&paragraph("", &sentence));
     }
@@ -92,6 +111,7 @@ fn comparison(title: &str, subjects: &[Subject]) -> String {
     }
     let headings = [
         "run",
+        "rule",
         "left",
         "verdict",
         "content",
@@ -100,18 +120,17 @@ fn comparison(title: &str, subjects: &[Subject]) -> String {
         "worst loss",
         "mean accuracy",
         "worst",
-        "folder",
     ];
-    let rows = subjects.iter().map(|subject| {
+    let rows = subjects.iter().zip(names).map(|(subject, name)| {
         let summary = subject.summary.as_ref();
         let loss = |pick: fn(&Summary) -> f64| {
             summary.map_or("–".into(), |summary| format!("{:.4}", pick(summary)))
         };
         let accuracy = summary.and_then(|summary| summary.accuracy);
-        let header = &subject.recorded.header;
         vec![
-            header.rule.clone(),
-            summary.map_or("–".into(), departures),
+            name.clone(),
+            subject.recorded.header.rule.clone(),
+            summary.map_or("–".into(), leavers),
             subject.verdict().0.to_owned(),
             summary.map_or("–".into(), content_of),
             subject.recorded.rounds.last().map_or(0, |line| line.round).to_string(),
@@ -119,7 +138,6 @@ fn comparison(title: &str, subjects: &[Subject]) -> String {
             loss(|summary| summary.loss.max),
             percent(accuracy.map(|accuracy| accuracy.mean)),
             percent(accuracy.map(|accuracy| accuracy.min)),
-            subject.folder.display().to_string(),
         ]
     });
     html.push_str(&rows_of(&headings, rows));
@@ -127,18 +145,22 @@ fn comparison(title: &str, subjects: &[Subject]) -> String {
     html
 }
 
-fn compared(subject: &Subject) -> Option<Compared> {
+fn compared(subject: &Subject, name: &str) -> Option<Compared> {
     Some(Compared {
-        label: subject.recorded.header.rule.clone(),
+        label: name.to_owned(),
+        rule: subject.recorded.header.rule.clone(),
         recorded: subject.recorded.clone(),
         summary: subject.summary.clone()?,
     })
 }
 
-fn section(subject: &Subject, among_others: bool) -> String {
-    let heading = if among_others { "h2" } else { "h1" };
-    let mut html =
-        format!("<section class=\"run\"><{heading}>{}</{heading}>\n", escape(&subject.title()));
+/// Everything about one run; among others it has its name.
+fn section(subject: &Subject, name: Option<&String>) -> String {
+    let (heading, title) = match name {
+        Some(name) => ("h2", format!("{name}: {}", subject.title())),
+        None => ("h1", subject.title()),
+    };
+    let mut html = format!("<section class=\"run\"><{heading}>{}</{heading}>\n", escape(&title));
     let (kind, words) = subject.verdict();
     html.push_str(&paragraph(&format!("verdict {kind}"), &words));
     html.push_str(&troubles(subject));
@@ -190,28 +212,24 @@ fn troubles(subject: &Subject) -> String {
 }
 
 fn result(summary: &Summary) -> String {
-    let mut words = vec![format!(
-        "{} after {} rounds. Loss of the delivered model over the agents: mean {:.4}, worst {:.4}.",
-        sentence(summary.stop.name()).trim_end_matches('.'),
-        summary.rounds,
+    let mut told = vec![format!(
+        "{}. {} Loss of the delivered model over the agents: mean {:.4}, worst {:.4}.",
+        count(summary.rounds, "round"),
+        sentence(words::stop(summary.stop)),
         summary.loss.mean,
         summary.loss.max
     )];
     if let Some(accuracy) = &summary.accuracy {
         let (mean, worst) = (percent(accuracy.mean), percent(accuracy.min));
-        words.push(format!("Accuracy: mean {mean}, worst agent {worst}."));
+        told.push(format!("Accuracy: mean {mean}, worst agent {worst}."));
     }
     if let Some(accuracy) = summary.population.and_then(|score| score.accuracy) {
-        words.push(format!("On the population: {}.", percent(accuracy)));
+        told.push(format!("On the population: {}.", percent(accuracy)));
     }
-    let prediction = &summary.prediction;
-    if prediction.in_d > 0 || prediction.left > 0 {
-        words.push(format!(
-            "Of {} who left, {} were predicted to in the round before; of {} ever predicted to leave, {} did.",
-            prediction.left, prediction.left_foreseen, prediction.in_d, prediction.in_d_left
-        ));
+    if let Some(foreseen) = words::foreseen(summary) {
+        told.push(format!("{} D has the agents that are about to leave.", sentence(&foreseen)));
     }
-    let mut html = paragraph("", &words.join(" "));
+    let mut html = paragraph("", &told.join(" "));
     html.extend(summary.notes.iter().map(|note| paragraph("faint", note)));
     html
 }
@@ -363,7 +381,7 @@ mod tests {
         );
         assert!(
             page.contains("did not answer")
-                && page.contains("Not over, or without a summary: 1 rounds")
+                && page.contains("Not over, or without a summary: 1 round so far")
         );
     }
 }

@@ -8,7 +8,7 @@ use crate::plot::{
     Category, Cells, Colour, Dash, Figure, Fill, Guide, Line, Marker, Panel, Pattern, Points,
     Scale, Style,
 };
-use crate::words::{State, sentence};
+use crate::words::{State, sentence, title};
 use fedstay::record::{AssessmentLine, Spread, Summary};
 use fedstay_sim::run::Recorded;
 use std::path::PathBuf;
@@ -32,9 +32,7 @@ pub fn write(subject: &Subject) -> Result<Vec<PathBuf>, PictureError> {
 
 /// The picture. Once there is a summary it ends in the delivered model.
 pub fn figure(recorded: &Recorded, summary: Option<&Summary>, on: LossOf) -> Figure {
-    let header = &recorded.header;
-    let title = format!("{} on {}, seed {}", header.rule, header.on, header.seed);
-    let mut figure = Figure { columns: 1, ..Figure::new(title) };
+    let mut figure = Figure { columns: 1, ..Figure::new(title(&recorded.header)) };
     figure.caption = caption(recorded, summary);
     let panels = [
         losses(recorded, summary, on),

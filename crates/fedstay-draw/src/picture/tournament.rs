@@ -24,6 +24,8 @@ pub struct Bout {
     /// The worst agent's accuracy under the delivered model, and how many agents left; none where
     /// every run failed.
     pub result: Option<(f64, f64)>,
+    /// The worst agent's accuracy in the seed with the least and in that with the most.
+    pub range: (f64, f64),
 }
 
 /// Draws `tournament.svg` and `tournament.png`.
@@ -63,8 +65,8 @@ pub fn figure(bouts: &[Bout]) -> Figure {
         ..Panel::new("", "how the agents behave", "")
     };
     let cells = Cells { texts, ..Cells::new(rows, categories(), 0.0) };
-    let subtitle = "In each cell: the worst agent's accuracy under the delivered model, and how many \
-                    agents left (✓: none in any seed); means over the seeds";
+    let subtitle = "In each cell: the worst agent's accuracy under the delivered model, mean over the \
+                    seeds (least to most), and how many agents left (✓: none in any seed)";
     let figure = Figure {
         subtitle: subtitle.to_owned(),
         columns: 1,
@@ -85,7 +87,15 @@ fn said(bout: &Bout) -> String {
         0.0 => "✓ all stayed".to_owned(),
         left => format!("{} left", (10.0 * left).round() / 10.0),
     };
-    format!("{}\n{left}", whole_percent(worst))
+    let [least, mean, most] = [bout.range.0, worst, bout.range.1].map(whole_percent);
+    match least == most {
+        true => format!("{mean}\n{left}"),
+        false => format!(
+            "{mean} ({}–{})\n{left}",
+            least.trim_end_matches('%'),
+            most.trim_end_matches('%')
+        ),
+    }
 }
 
 fn categories() -> Vec<Category> {
@@ -98,4 +108,19 @@ fn categories() -> Vec<Category> {
         },
     };
     BANDS.iter().map(category).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_says_how_far_the_seeds_are_apart() {
+        let bout = |result, range| {
+            said(&Bout { rule: String::new(), behaviour: String::new(), result, range })
+        };
+        assert_eq!(bout(Some((0.5, 0.0)), (0.42, 0.58)), "50% (42–58)\n✓ all stayed");
+        assert_eq!(bout(Some((0.934, 1.25)), (0.931, 0.934)), "93%\n1.3 left");
+        assert_eq!(bout(None, (0.0, 0.0)), "failed");
+    }
 }

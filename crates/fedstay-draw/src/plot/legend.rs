@@ -45,7 +45,8 @@ struct Entry {
     keys: Vec<Key>,
 }
 
-/// The names of all layers in order of appearance, each once.
+/// The names of all layers in order of appearance, each once; signs that mark places on lines come
+/// last.
 fn entries<'a>(layers: impl Iterator<Item = &'a Layer>) -> Vec<Entry> {
     let mut entries: Vec<Entry> = Vec::new();
     let mut add = |name: &str, key: Key| {
@@ -128,6 +129,8 @@ fn entries<'a>(layers: impl Iterator<Item = &'a Layer>) -> Vec<Entry> {
             Layer::Note(_) => {}
         }
     }
+    let marks = |key: &Key| matches!(key, Key::Marker(..) | Key::Line { upright: true, .. });
+    entries.sort_by_key(|entry| entry.keys.iter().all(marks));
     entries
 }
 
@@ -232,6 +235,18 @@ mod tests {
         assert!(matches!(entries(one.iter())[0].keys[..], [Key::Marker(_, Colour::BLUE, _)]));
         let two: Vec<Layer> = vec![points(Colour::BLUE), points(Colour::GREEN)];
         assert!(matches!(entries(two.iter())[0].keys[..], [Key::Marker(_, Colour::INK, _)]));
+    }
+
+    #[test]
+    fn marks_come_after_lines() {
+        let style = Style::of("fedavg");
+        let layers: Vec<Layer> = vec![
+            Points::new("leaves", vec![], Marker::Cross, Colour::INK).into(),
+            Line::new("FedAvg", vec![], style).into(),
+            Points::new("FedAvg", vec![], Marker::Disc, style.colour).into(),
+        ];
+        let names: Vec<String> = entries(layers.iter()).into_iter().map(|e| e.name).collect();
+        assert_eq!(names, ["FedAvg", "leaves"]);
     }
 
     #[test]

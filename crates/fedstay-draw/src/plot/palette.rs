@@ -2,6 +2,7 @@
 //!
 //! The colours are those of Okabe and Ito (2008), chosen so that readers with any of the common
 //! colour-vision deficiencies can tell them apart. Their yellow is left out: it vanishes on white.
+//! ADA-GD has variants, so there is a third blue for them, from Paul Tol's muted scheme.
 //! Colour is never the only sign, so that a figure survives a grey print: lines also differ by dash
 //! and marker, fills by pattern.
 
@@ -24,6 +25,8 @@ impl Colour {
     pub const ORANGE: Self = Self(0xe6, 0x9f, 0x00);
     /// Okabe-Ito sky blue.
     pub const SKY: Self = Self(0x56, 0xb4, 0xe9);
+    /// Tol's indigo, a third blue that is darker than both of Okabe and Ito's.
+    pub const INDIGO: Self = Self(0x33, 0x22, 0x88);
     /// Neutral grey: references, baselines and departures.
     pub const GREY: Self = Self(0x76, 0x76, 0x76);
     /// Text and axes; softer than black, still far above the contrast that small print needs.
@@ -181,11 +184,12 @@ const KNOWN: &[(&str, Colour, Dash, Marker)] = &[
     ("fedavg", Colour::VERMILLION, Dash::Dashed, Marker::Square),
     ("adagd", Colour::BLUE, Dash::Solid, Marker::Disc),
     ("adagdhalve", Colour::SKY, Dash::Long, Marker::Star),
-    ("adagdnoprojection", Colour::BLUE, Dash::DashDot, Marker::Ring),
+    ("adagdnoprojection", Colour::INDIGO, Dash::DashDot, Marker::Ring),
     ("retain", Colour::GREEN, Dash::Solid, Marker::Diamond),
     ("earlystop", Colour::ORANGE, Dash::DashDot, Marker::Triangle),
     ("keepbest", Colour::PURPLE, Dash::Long, Marker::TriangleDown),
     ("never", Colour::GREY, Dash::Dotted, Marker::Ring),
+    ("preview", Colour::INK, Dash::Long, Marker::Disc),
     ("mwfed", Colour::SKY, Dash::Solid, Marker::Triangle),
     ("maxfl", Colour::PURPLE, Dash::Solid, Marker::Square),
     ("qfedavg", Colour::ORANGE, Dash::Solid, Marker::TriangleDown),
@@ -207,6 +211,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("fedavgearlystop", "earlystop"),
     ("fedavgkeepbest", "keepbest"),
     ("fedavgnever", "never"),
+    ("fedavgpreview", "preview"),
 ];
 
 /// Looks for names that are not known: every colour with two dashes that no known rule has with it
@@ -227,17 +232,25 @@ fn key(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
+/// Where the search for a spare look begins.
+fn hash(name: &str) -> usize {
+    fnv1a(key(name).as_bytes()) as usize
+}
+
 impl Style {
-    /// The look of the rule `name`, the same in every figure. An unknown name gets one of a few
-    /// spare looks by its hash; use [`Style::assign`] where several of them meet.
-    pub fn of(name: &str) -> Self {
+    /// The look of a rule that has one of its own.
+    pub fn known(name: &str) -> Option<Self> {
         let key = key(name);
         let key =
             ALIASES.iter().find(|(alias, _)| *alias == key).map_or(key.as_str(), |(_, rule)| rule);
-        match KNOWN.iter().find(|(known, ..)| *known == key) {
-            Some(&(_, colour, dash, marker)) => Self { colour, dash, marker },
-            None => Self::spare(fnv1a(key.as_bytes()) as usize),
-        }
+        let (_, colour, dash, marker) = *KNOWN.iter().find(|(known, ..)| *known == key)?;
+        Some(Self { colour, dash, marker })
+    }
+
+    /// The look of the rule `name`, the same in every figure. An unknown name gets one of a few
+    /// spare looks by its hash; use [`Style::assign`] where several of them meet.
+    pub fn of(name: &str) -> Self {
+        Self::known(name).unwrap_or_else(|| Self::spare(hash(name)))
     }
 
     fn spare(slot: usize) -> Self {
@@ -245,19 +258,28 @@ impl Style {
         Self { colour, dash, marker }
     }
 
-    /// Looks for all `names` of one figure, in order. Each is [`Style::of`] its name unless an
-    /// earlier name already took that look; then the next free spare look is used.
+    /// Looks for all `names` of one figure, in order. A name with a look of its own has it, unless an
+    /// earlier name took it; every other has the next spare look, if possible in a colour that
+    /// nothing else has.
     pub fn assign(names: &[&str]) -> Vec<Self> {
-        let mut taken: Vec<Self> = Vec::with_capacity(names.len());
+        let mut given: Vec<Option<Self>> = Vec::with_capacity(names.len());
         for name in names {
-            let first = Self::of(name);
-            let start = fnv1a(key(name).as_bytes()) as usize;
-            let free = std::iter::once(first)
-                .chain((0..SPARE.len()).map(|i| Self::spare(start.wrapping_add(i))))
-                .find(|style| !taken.contains(style));
-            taken.push(free.unwrap_or(first));
+            let own = Self::known(name).filter(|look| !given.contains(&Some(*look)));
+            given.push(own);
         }
-        taken
+        for (index, name) in names.iter().enumerate() {
+            if given[index].is_some() {
+                continue;
+            }
+            let start = hash(name);
+            let spares = || (0..SPARE.len()).map(|i| Self::spare(start.wrapping_add(i)));
+            let taken = || given.iter().flatten();
+            let alone = |look: &Self| taken().all(|other| other.colour != look.colour);
+            let free = |look: &Self| taken().all(|other| other != look);
+            let look = spares().find(alone).or_else(|| spares().find(free));
+            given[index] = Some(look.unwrap_or_else(|| Self::of(name)));
+        }
+        given.into_iter().flatten().collect()
     }
 
     /// The look of agent number `index` (from 0), for contours and sub-level sets.
@@ -316,6 +338,36 @@ mod tests {
             KNOWN.iter().map(|&(_, c, d, m)| (c, d, m)).chain(SPARE.iter().copied()).collect();
         for (i, a) in all.iter().enumerate() {
             assert!(all[i + 1..].iter().all(|b| (a.0, a.1) != (b.0, b.1)), "{a:?} is used twice");
+        }
+    }
+
+    #[test]
+    fn what_a_comparison_shows_by_default_has_a_colour_each() {
+        let rules = [
+            "fedavg+never",
+            "fedavg",
+            "fedavg+early-stop",
+            "fedavg+keep-best",
+            "ada-gd+no-projection",
+            "ada-gd",
+            "ada-gd+halve",
+            "retain",
+            "fedavg+preview",
+        ];
+        let styles = Style::assign(&rules);
+        for (index, style) in styles.iter().enumerate() {
+            let shared = styles[index + 1..].iter().position(|other| other.colour == style.colour);
+            assert_eq!(shared, None, "{}", rules[index]);
+        }
+    }
+
+    #[test]
+    fn a_name_without_a_look_takes_a_colour_that_nobody_has() {
+        let names = ["fedavg+adam+preview", "fedavg", "retain", "ada-gd", "ada-gd+halve+guard"];
+        let styles = Style::assign(&names);
+        assert_eq!(styles[1..4], [1, 2, 3].map(|at| Style::of(names[at])));
+        for (index, style) in styles.iter().enumerate() {
+            assert!(styles[index + 1..].iter().all(|other| other.colour != style.colour));
         }
     }
 

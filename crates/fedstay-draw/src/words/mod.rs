@@ -4,6 +4,7 @@
 //! law below checks that no two share them.
 
 mod format;
+mod name;
 mod progress;
 mod state;
 mod story;
@@ -11,11 +12,12 @@ mod summary;
 mod verdict;
 
 pub use format::{count, duration, list, percent, sentence, whole_percent};
+pub use name::title;
 pub use progress::RunProgress;
 pub use state::State;
 pub use story::{better_than_alone, harm, story};
 pub use summary::{
-    absences, content, departures, guarantee, leavers, moments, privacy, verdict_sentence,
+    absences, content, foreseen, guarantee, leavers, moments, privacy, verdict_sentence,
 };
 pub use verdict::{Counts, Tone, VerdictWords, keeping, landing, stop, sureness, verdict};
 

@@ -3,16 +3,8 @@
 use super::verdict::{Counts, sureness};
 use super::{count, percent};
 use fedstay::privacy::Budget;
-use fedstay::record::{Guarantee, Summary};
+use fedstay::record::{Guarantee, Prediction, Summary};
 use fedstay::verdict::Verdict;
-
-/// Who left in which round, as `3 of 10 (2@41, 7@55, 0@60)`, and how many came back.
-pub fn departures(summary: &Summary) -> String {
-    match summary.left.is_empty() {
-        true => leavers(summary),
-        false => format!("{} ({})", leavers(summary), moments(summary)),
-    }
-}
 
 /// How many left, as `3 of 10`.
 pub fn leavers(summary: &Summary) -> String {
@@ -86,6 +78,18 @@ pub fn content(summary: &Summary) -> String {
     let worst = farthest
         .map(|agent| format!("; worst: loss {:.4} where ε is {:.4}", agent.loss, agent.epsilon));
     format!("{}{}", Counts::of(summary).content_words(), worst.unwrap_or_default())
+}
+
+/// How many of those that left the server had seen coming; `None` where nobody left and nobody was
+/// about to.
+pub fn foreseen(summary: &Summary) -> Option<String> {
+    let Prediction { left, left_foreseen, in_d, in_d_left } = summary.prediction;
+    (in_d > 0 || left > 0).then(|| {
+        format!(
+            "of {left} that left, {left_foreseen} were in D the round before; of {in_d} ever in D, \
+             {in_d_left} left"
+        )
+    })
 }
 
 /// How sure it is that the rule keeps everybody, and how often the guard had to act.

@@ -17,7 +17,7 @@ pub use folder::{CutOff, Driver, Folder, FolderError, Start, made_in_python};
 pub use journal::{Journal, Mark};
 pub use lock::RunLock;
 pub use model::TensorShapes;
-pub use reader::{Recorded, read_gram, read_rounds};
+pub use reader::{Recorded, read_gram, read_header, read_rounds};
 pub use tensorboard::TensorBoard;
 pub use trial::{Parting, Trial};
 pub(crate) use trial::{about, config_text};

@@ -3,7 +3,11 @@
 use fedstay::record::{GramLine, Header, RoundLine};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
+
+/// The longest header that is read on its own, in bytes: that of a million agents.
+const MOST_HEADER: u64 = 64 << 20;
 
 /// The rounds of a run.
 #[derive(Debug, Clone)]
@@ -24,16 +28,34 @@ pub struct Recorded {
 pub fn read_rounds(path: &Path) -> Result<Recorded, String> {
     let text = read(path)?;
     let mut lines = text.split_inclusive('\n');
-    let first = lines.next().unwrap_or_default();
+    let header = header(path, lines.next().unwrap_or_default())?;
+    let (rounds, unreadable) = parse(lines, RoundLine::check);
+    Ok(Recorded { header, rounds, unreadable })
+}
+
+/// Reads the first line of `rounds.jsonl`: what the run is.
+///
+/// # Errors
+/// When there is no such file or its first line is not the header of a run.
+pub fn read_header(path: &Path) -> Result<Header, String> {
+    let told = |error: std::io::Error| format!("{}: {error}", path.display());
+    let mut first = Vec::new();
+    let file = std::fs::File::open(path).map_err(told)?;
+    BufReader::new(file.take(MOST_HEADER)).read_until(b'\n', &mut first).map_err(told)?;
+    header(path, &String::from_utf8_lossy(&first))
+}
+
+fn header(path: &Path, first: &str) -> Result<Header, String> {
     let header: Header = serde_json::from_str(first).map_err(|error| {
         format!("{}: its first line is not the header of a run: {error}", path.display())
     })?;
-    if header.schema != Header::SCHEMA {
-        let (got, want) = (&header.schema, Header::SCHEMA);
-        return Err(format!("{}: its schema is {got}, this version reads {want}", path.display()));
+    match header.schema == Header::SCHEMA {
+        true => Ok(header),
+        false => {
+            let (got, want) = (&header.schema, Header::SCHEMA);
+            Err(format!("{}: its schema is {got}, this version reads {want}", path.display()))
+        }
     }
-    let (rounds, unreadable) = parse(lines, RoundLine::check);
-    Ok(Recorded { header, rounds, unreadable })
 }
 
 /// Reads `gram.jsonl`.

@@ -275,6 +275,7 @@ impl Agent {
             gradient: gradient.or(self.exact.then_some(direction)).map(Vector::F32),
             reach: Some(self.reach),
             samples: self.shown(rows) as u64,
+            length: self.sent.is_none().then_some(self.last_norm),
         }
     }
 

@@ -9,11 +9,15 @@ export function swatch(kind) {
   return el("span", { class: `swatch ${kind}`, "aria-hidden": "true" });
 }
 
-// The sign of a line: its colour and pattern.
+// The sign of a line: its colour and its very pattern.
 export function lineSwatch(look) {
   const sign = swatch("dash");
   sign.style.borderTopColor = look.colour;
-  sign.style.borderTopStyle = look.dash.length ? (look.dash[0] < 4 ? "dotted" : "dashed") : "solid";
+  if (look.dash.length) {
+    let at = 0;
+    const stops = look.dash.map((length, i) => `${i % 2 ? "transparent" : "#000"} ${at}px ${(at += length)}px`);
+    sign.style.maskImage = `repeating-linear-gradient(to right, ${stops.join(", ")})`;
+  }
   return sign;
 }
 

@@ -26,7 +26,15 @@ export class CompareView {
   constructor(runs) {
     this.runs = runs;
     this.cursor = new Cursor();
-    this.cursor.zoomed = () => this.draw();
+    this.cursor.zoomed = () => {
+      this.draw();
+      this.lookClosely();
+    };
+    // What was zoomed into is in the address, and asked for with the runs.
+    for (const run of runs) {
+      run.range = this.cursor.range;
+      if (!run.range) run.part = null;
+    }
     this.hidden = new Set((read("hide") || "").split(",").filter(Boolean).map(decodeURIComponent));
     this.solo = read("solo");
     this.near = null;
@@ -60,6 +68,18 @@ export class CompareView {
   remove() {
     this.stop();
     this.plots.forEach(({ plot }) => plot.remove());
+  }
+
+  // Of rounds that are zoomed into every single one is asked for, of a few runs at a time.
+  async lookClosely() {
+    const { range } = this.cursor;
+    const rest = [...this.ready];
+    let more = false;
+    const one = async () => {
+      while (rest.length && range === this.cursor.range) more = (await rest.shift().look(range).catch(() => false)) || more;
+    };
+    await Promise.all(Array.from({ length: 6 }, one));
+    if (more && range === this.cursor.range) this.update();
   }
 
   get ready() {
@@ -170,7 +190,7 @@ export class CompareView {
       const text = kind.counts ? kind.title : `${kind.title}: ${this.accuracy ? "accuracy" : "loss"}${this.partly()}`;
       if (heading.textContent !== text) heading.textContent = text;
       plot.entries = [...visible.map((line) => ({ kind: "dash", text: line.name, look: line.look })), { kind: "diamond", text: "delivered" }];
-      plot.setSeries(longest.series);
+      plot.setSeries(longest.drawn, longest.detail.round);
     }
     this.updateWords();
     this.updateLegend();

@@ -6,17 +6,35 @@ import { valuesOf } from "./query.js";
 import { spread } from "./results.js";
 import { NONE, short } from "./words.js";
 
+// The rounds of a run and its values there. Where some rounds are looked at closely every one of them is
+// there, between what is known of the others, so that lines enter and leave the chart where they should.
+function columnOf(run, track) {
+  const { series, drawn } = run;
+  const whole = { first: series.first, bucket: series.bucket, column: series.tracks[track] };
+  if (drawn === series || !drawn.count || !whole.column) return whole;
+  const [from, to] = [drawn.first[0], drawn.first[drawn.count - 1] + drawn.bucket - 1];
+  const { first, bucket } = series;
+  let before = 0;
+  while (before < first.length && first[before] + bucket - 1 < from) before += 1;
+  let after = before;
+  while (after < first.length && first[after] <= to) after += 1;
+  const middle = (at) => at + (bucket - 1) / 2;
+  const close = Float64Array.from(drawn.first, (at) => at + (drawn.bucket - 1) / 2);
+  const join = (a, b) => Float64Array.from([...a.subarray(0, before), ...b, ...a.subarray(after)]);
+  const { low, high } = drawn.tracks[track];
+  return { first: join(first.map(middle), close), bucket: 1, column: { low: join(whole.column.low, low), high: join(whole.column.high, high) } };
+}
+
 // A value of a run's track at a round: the last known one or, once it is over, what it delivered.
-function valueAt(run, track, round) {
-  const { detail, series } = run;
+function valueAt(run, { first, column }, track, round) {
+  const { detail } = run;
   const delivered = detail.delivered && detail.delivered[track];
   if (detail.status === "finished" && round >= detail.round && Number.isFinite(delivered)) return delivered;
-  const column = series.tracks[track];
   if (!column) return NaN;
-  let [low, high] = [0, series.first.length];
+  let [low, high] = [0, first.length];
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (series.first[middle] <= round) low = middle + 1;
+    if (first[middle] <= round) low = middle + 1;
     else high = middle;
   }
   const last = lastKnown(column, low);
@@ -32,11 +50,12 @@ export class RunLine {
     this.look = lookOf(run.id);
     this.end = run.detail.round || 1;
     this.over = run.detail.status === "finished";
+    this.made = new Map();
   }
 
   column(track) {
-    const { first, bucket, tracks } = this.run.series;
-    return { first, bucket, column: tracks[track], band: null };
+    if (!this.made.has(track)) this.made.set(track, { ...columnOf(this.run, track), band: null });
+    return this.made.get(track);
   }
 
   delivered(track) {
@@ -45,7 +64,7 @@ export class RunLine {
   }
 
   at(track, round) {
-    return valueAt(this.run, track, round);
+    return valueAt(this.run, this.column(track), track, round);
   }
 }
 
@@ -59,15 +78,16 @@ export class GroupLine {
     this.end = Math.max(...runs.map((run) => run.detail.round || 1));
     this.over = runs.every((run) => run.detail.status === "finished");
     this.made = new Map();
+    this.each = runs.map((run) => new RunLine(run));
   }
 
   // The rounds in which something new is known of some run: a value, or its end.
   rounds(track) {
     const rounds = new Set();
-    for (const { series, detail } of this.runs) {
-      const column = series.tracks[track];
-      if (column) series.first.forEach((round, i) => { if (column.low[i] === column.low[i]) rounds.add(round + series.bucket - 1); });
-      if (detail.status === "finished" && detail.delivered && Number.isFinite(detail.delivered[track])) rounds.add(detail.round);
+    for (const line of this.each) {
+      const { first, bucket, column } = line.column(track);
+      if (column) first.forEach((round, i) => { if (column.low[i] === column.low[i]) rounds.add(round + bucket - 1); });
+      if (line.over && Number.isFinite(line.delivered(track))) rounds.add(line.run.detail.round);
     }
     return Float64Array.from([...rounds].sort((a, b) => a - b));
   }
@@ -78,7 +98,7 @@ export class GroupLine {
     const [first, bucket] = [this.rounds(track), 1];
     const [mean, low, high] = Array.from({ length: 3 }, () => new Float64Array(first.length).fill(NaN));
     for (let i = 0; i < first.length; i += 1) {
-      const found = spread(this.runs.map((run) => valueAt(run, track, first[i])));
+      const found = spread(this.each.map((line) => line.at(track, first[i])));
       if (!found) continue;
       mean[i] = found.mean;
       [low[i], high[i]] = this.ends(found);
@@ -95,17 +115,17 @@ export class GroupLine {
 
   delivered(track) {
     if (!this.over) return NaN;
-    const found = spread(this.runs.map((run) => (run.detail.delivered ? run.detail.delivered[track] : NaN)));
+    const found = spread(this.each.map((line) => line.delivered(track)));
     return found ? found.mean : NaN;
   }
 
   at(track, round) {
-    const found = spread(this.runs.map((run) => valueAt(run, track, round)));
+    const found = spread(this.each.map((line) => line.at(track, round)));
     return found ? found.mean : NaN;
   }
 
   bandAt(track, round) {
-    const found = spread(this.runs.map((run) => valueAt(run, track, round)));
+    const found = spread(this.each.map((line) => line.at(track, round)));
     return found ? this.ends(found) : null;
   }
 }

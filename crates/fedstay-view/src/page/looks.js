@@ -11,15 +11,26 @@ const taken = new Set();
 
 const mark = ({ colour, dash }) => `${colour} ${dash}`;
 
-// Every run of the list gets its look once, in the order of the names: the first run of a rule has the
-// rule's own, later ones the next that nobody has. It is kept for as long as the page is open.
+function give(id, look) {
+  taken.add(mark(look));
+  given.set(id, look);
+}
+
+// The looks there are, those of a colour first that no run has yet.
+function spares(first) {
+  const all = [first, ...DASHES.flatMap((dash) => SPARE.map((colour) => ({ colour, dash })))].filter((one) => !taken.has(mark(one)));
+  const used = new Set([...given.values()].map(({ colour }) => colour));
+  return [...all.filter(({ colour }) => !used.has(colour)), ...all];
+}
+
+// Every run of the list gets its look once, in the order in which the runs began, so that a new run changes
+// no other's: the first run of a rule has the rule's own, if it has one, others the next that nobody has.
 export function giveLooks(listings) {
-  for (const { id, look } of listings) {
-    if (given.has(id)) continue;
-    const free = [look, ...DASHES.flatMap((dash) => SPARE.map((colour) => ({ colour, dash })))].find((one) => !taken.has(mark(one)));
-    const own = free || { colour: SPARE[given.size % SPARE.length], dash: DASHES[Math.floor(given.size / SPARE.length) % DASHES.length] };
-    taken.add(mark(own));
-    given.set(id, own);
+  const order = (a, b) => (a.began ?? Infinity) - (b.began ?? Infinity) || a.name.localeCompare(b.name, "en", { numeric: true });
+  const waiting = listings.filter(({ id }) => !given.has(id)).sort(order);
+  for (const { id, look } of waiting) if (look.own && !taken.has(mark(look))) give(id, look);
+  for (const { id, look } of waiting.filter((one) => !given.has(one.id))) {
+    give(id, spares(look)[0] || { colour: SPARE[given.size % SPARE.length], dash: DASHES[Math.floor(given.size / SPARE.length) % DASHES.length] });
   }
 }
 

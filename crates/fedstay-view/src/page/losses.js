@@ -72,7 +72,7 @@ export class Losses {
     const { own, previews, delivered } = this.run.detail;
     const which = previews ? "Thick: the loss of what each agent was shown, which it compares with its ε. Thin: that of the server’s model, in the rounds in which it was measured; it is delivered at the end."
       : own ? "Thick: the loss of each agent’s own model after its local steps, which it compares with its ε. Thin: that of the model it received, in the rounds in which it was measured."
-      : "At the model each agent received. An agent whose loss reaches its ε leaves; what the model then does to it is drawn faintly where it is measured.";
+      : "At the model each agent received. An agent whose loss reaches its ε leaves; after that its loss is drawn faintly, where it is measured.";
     const end = delivered ? " ◆ is the delivered model." : "";
     if (this.about.textContent !== which + end) this.about.textContent = which + end;
   }

@@ -135,16 +135,18 @@ export class RunView {
     this.resume.replaceChildren("Nothing has been written for a while. To continue it: ", el("code", {}, command));
   }
 
-  updateSettings({ settings, theory }) {
+  updateSettings({ settings, theory, listing }) {
     // Other rules have a δ in their file too, but keep nobody by it.
     const applies = (key) => key !== "rule.delta" || theory.delta !== null;
     const known = SETTINGS.filter(([key]) => settings && settings[key] !== undefined && settings[key] !== USUAL[key] && applies(key));
-    const wanted = JSON.stringify(known.map(([key]) => settings[key]));
+    // The rule under the name that the run has everywhere.
+    const value = (key) => (key === "rule.kind" && listing.rule ? listing.rule : settings[key]);
+    const wanted = JSON.stringify(known.map(([key]) => value(key)));
     this.settings.hidden = !known.length;
     if (this.settings.dataset.wanted === wanted) return;
     this.settings.dataset.wanted = wanted;
-    const text = (value) => (typeof value === "number" && !Number.isInteger(value) ? short(value) : String(value));
-    this.settings.replaceChildren(...known.map(([key, name]) => el("div", { title: key }, el("dt", {}, name), el("dd", {}, text(settings[key])))));
+    const text = (one) => (typeof one === "number" && !Number.isInteger(one) ? short(one) : String(one));
+    this.settings.replaceChildren(...known.map(([key, name]) => el("div", { title: key }, el("dt", {}, name), el("dd", {}, text(value(key))))));
   }
 
   updateTiles(detail) {

@@ -6,6 +6,13 @@
 //! known. Neither can replace the other, because another order rounds differently; the
 //! substitutions are shared.
 
+use super::linalg;
+use crate::Vector;
+
+/// From this many terms on a sum is taken by lanes, which is several times as fast; shorter ones are
+/// added in order.
+const LONG: usize = 32;
+
 /// The factor `L`: row `r` has `r + 1` entries, one row after the other.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cholesky {
@@ -45,17 +52,36 @@ impl Cholesky {
         before: impl IntoIterator<Item = f64>,
         pivot: impl FnOnce(f64) -> f64,
     ) {
-        let start = self.entries.len();
-        for (j, entry) in before.into_iter().enumerate().take(self.size) {
-            let above = j * (j + 1) / 2;
-            let known: f64 =
-                (0..j).map(|k| self.entries[start + k] * self.entries[above + k]).sum();
-            let value = (entry - known) / self.entries[above + j];
-            self.entries.push(value);
+        let mut row = self.forward(before);
+        let known: f64 = row.iter().map(|a| a * a).sum();
+        row.push(pivot(known).sqrt());
+        self.push(&row);
+    }
+
+    /// Takes out one row and column of `A`. The rows below, which then have an entry too many, are
+    /// turned back into a triangle by rotations of neighbouring columns.
+    pub(crate) fn remove(&mut self, place: usize) {
+        // (cosine, sine) of the columns (c, c + 1), from `place` on.
+        let mut rotations: Vec<(f64, f64)> = Vec::with_capacity(self.size - place);
+        let mut row = Vec::with_capacity(self.size);
+        let rest = self.entries.split_off(place * (place + 1) / 2);
+        let mut below = &rest[place + 1..];
+        for old in place + 1..self.size {
+            let (entries, next) = below.split_at(old + 1);
+            below = next;
+            row.clear();
+            row.extend_from_slice(&entries[..place]);
+            let mut left = entries[place];
+            for ((cosine, sine), right) in rotations.iter().zip(&entries[place + 1..]) {
+                row.push(cosine * left + sine * right);
+                left = cosine * right - sine * left;
+            }
+            let length = left.hypot(entries[old]);
+            rotations.push((left / length, entries[old] / length));
+            row.push(length);
+            self.entries.extend_from_slice(&row);
         }
-        let known: f64 = self.entries[start..].iter().map(|a| a * a).sum();
-        self.entries.push(pivot(known).sqrt());
-        self.size += 1;
+        self.size -= 1;
     }
 
     /// The number of rows.
@@ -118,8 +144,7 @@ impl Cholesky {
         let mut y = Vec::with_capacity(self.size);
         for (index, right) in right.into_iter().enumerate().take(self.size) {
             let row = self.row(index);
-            let known: f64 = row[..index].iter().zip(&y).map(|(a, b)| a * b).sum();
-            y.push((right - known) / row[index]);
+            y.push((right - dot(&row[..index], &y)) / row[index]);
         }
         y
     }
@@ -127,6 +152,15 @@ impl Cholesky {
     /// Solves `L Lᵀ x = right`.
     pub(crate) fn solve(&self, right: impl IntoIterator<Item = f64>) -> Vec<f64> {
         let mut x = self.forward(right);
+        if self.size >= LONG {
+            for index in (0..self.size).rev() {
+                let row = self.row(index);
+                x[index] /= row[index];
+                let value = x[index];
+                linalg::add_scaled(&mut x[..index], -value, Vector::F64(&row[..index]));
+            }
+            return x;
+        }
         for index in (0..self.size).rev() {
             let below = index + 1..self.size;
             let known: f64 = below.map(|below| self.row(below)[index] * x[below]).sum();
@@ -149,6 +183,13 @@ impl Cholesky {
             diagonal.push(column[start..].iter().map(|value| value * value).sum());
         }
         diagonal
+    }
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    match a.len() {
+        0..LONG => a.iter().zip(b).map(|(a, b)| a * b).sum(),
+        _ => linalg::dot(Vector::F64(a), Vector::F64(b)),
     }
 }
 
@@ -198,6 +239,45 @@ mod tests {
             let turned = factor.solve(pivots.iter().map(|pivot| right[*pivot]));
             for (pivot, value) in pivots.iter().zip(turned) {
                 prop_assert!((x[*pivot] - value).abs() < 1e-9);
+            }
+        }
+
+        /// A row taken out is as if it had never been in.
+        #[test]
+        fn a_row_that_is_taken_out_leaves_the_factor_of_the_others(
+            size in 2usize..7,
+            place in 0usize..6,
+            seeds in prop::collection::vec(-0.9..0.9f64, 36),
+        ) {
+            let matrix = cosines(&seeds, size);
+            let place = place % size;
+            let mut factor = Cholesky::new(size, |i, j| matrix[i * size + j], Some).unwrap();
+            factor.remove(place);
+            let others: Vec<usize> = (0..size).filter(|i| *i != place).collect();
+            let entry = |i: usize, j: usize| matrix[others[i] * size + others[j]];
+            let fresh = Cholesky::new(size - 1, entry, Some).unwrap();
+            prop_assert_eq!(factor.size(), fresh.size());
+            for (a, b) in factor.entries.iter().zip(&fresh.entries) {
+                prop_assert!((a - b).abs() < 1e-12, "{} for {}", a, b);
+            }
+        }
+
+        /// Sums by lanes and sums in order solve the same system.
+        #[test]
+        fn a_large_system_is_solved_too(
+            size in LONG - 2..2 * LONG,
+            seeds in prop::collection::vec(-0.9..0.9f64, 36),
+        ) {
+            let entry = |i: usize, j: usize| match i == j {
+                true => 1.0,
+                false => seeds[(i * j) % 36] / size as f64,
+            };
+            let right = |i: usize| seeds[i % 36];
+            let factor = Cholesky::new(size, entry, Some).unwrap();
+            let x = factor.solve((0..size).map(right));
+            for i in 0..size {
+                let back: f64 = (0..size).map(|j| entry(i, j) * x[j]).sum();
+                prop_assert!((back - right(i)).abs() < 1e-9, "{} for {}", back, right(i));
             }
         }
 

@@ -12,7 +12,8 @@
 //! not meet: a combination `λ ≥ 0` with `Σ λ_m g_m = 0` and `λᵀb > 0` (Farkas).
 //!
 //! Rows may be added after a solution was found, which then continues from it (see `slabs.rs`).
-//! The factor of the active rows grows by one row at a time and is cut back where one leaves.
+//! The factor of the active rows grows by one row at a time. Where one leaves, it is cut back, or
+//! turned if it is large; and once many rows are active, many enter at once.
 //!
 //! Reference: Lawson, Hanson, *Solving Least Squares Problems*, Prentice-Hall 1974, chapter 23.
 
@@ -22,6 +23,10 @@ use super::Cholesky;
 const TOLERANCE: f64 = 1e-12;
 /// A pivot of the normalised Gram matrix below this is a dependence.
 const DEPENDENT: f64 = 1e-13;
+/// Only rows with a larger pivot than this enter together with others.
+const INDEPENDENT: f64 = 1e-6;
+/// From this many active rows on, half as many may enter at once.
+const MANY: usize = 32;
 
 /// The answer to a nearest-point problem.
 #[derive(Debug, Clone, PartialEq)]
@@ -91,8 +96,13 @@ impl ActiveSet {
     pub(crate) fn solve(&mut self) -> Result<(), Vec<f64>> {
         // Each turn raises the dual; far fewer than this are ever needed.
         for _ in 0..30 * (self.b.len() + 1) {
-            let Some(entering) = self.most_lacking() else { return Ok(()) };
-            self.enter(entering)?;
+            let lacking = self.lacking();
+            // The last of equals.
+            let most = lacking.iter().copied().max_by(|a, b| a.0.total_cmp(&b.0));
+            let Some((_, entering)) = most else { return Ok(()) };
+            if self.passive.len() < MANY || !self.enter_together(lacking)? {
+                self.enter(Some(entering))?;
+            }
         }
         Ok(())
     }
@@ -111,11 +121,11 @@ impl ActiveSet {
         self.gram[row * (row + 1) / 2 + column]
     }
 
-    /// The row outside of the passive set whose constraint is violated most, if one is.
-    fn most_lacking(&self) -> Option<usize> {
+    /// The rows outside of the passive set whose constraints are violated, and how much.
+    fn lacking(&self) -> Vec<(f64, usize)> {
         let mut inside = vec![false; self.b.len()];
         self.passive.iter().for_each(|i| inside[*i] = true);
-        let mut best: Option<(f64, usize)> = None;
+        let mut lacking = Vec::new();
         for i in (0..self.b.len()).filter(|i| !inside[*i]) {
             let (mut gain, mut size) = (self.b[i], self.b[i].abs());
             for j in &self.passive {
@@ -123,17 +133,31 @@ impl ActiveSet {
                 gain -= term;
                 size += term.abs();
             }
-            if gain > TOLERANCE * size && best.is_none_or(|(most, _)| gain >= most) {
-                best = Some((gain, i));
+            if gain > TOLERANCE * size {
+                lacking.push((gain, i));
             }
         }
-        best.map(|(_, i)| i)
+        lacking
     }
 
-    /// Takes a variable in and moves to the maximum over the passive set, dropping what would turn
-    /// negative.
-    fn enter(&mut self, entering: usize) -> Result<(), Vec<f64>> {
-        let mut entering = Some(entering);
+    /// Takes in the variables that lack most, half as many as there are, and moves to the maximum.
+    /// Says whether anything moved; if not, one alone has to enter.
+    fn enter_together(&mut self, mut lacking: Vec<(f64, usize)>) -> Result<bool, Vec<f64>> {
+        lacking.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        lacking.truncate(self.passive.len() / 2);
+        let before = self.x.clone();
+        for (_, new) in lacking {
+            if self.distance(new) > INDEPENDENT {
+                self.passive.push(new);
+            }
+        }
+        self.enter(None)?;
+        Ok(self.x != before)
+    }
+
+    /// Takes a variable in, if one is given, and moves to the maximum over the passive set, dropping
+    /// what would turn negative.
+    fn enter(&mut self, mut entering: Option<usize>) -> Result<(), Vec<f64>> {
         loop {
             let mut direction: Vec<(usize, f64)>;
             let full_step: f64;
@@ -178,7 +202,11 @@ impl ActiveSet {
             self.x[blocked] = 0.0;
             if let Some(place) = self.passive.iter().position(|i| *i == blocked) {
                 self.passive.remove(place);
-                self.factor.truncate(place);
+                match self.factor.size() {
+                    0..MANY => self.factor.truncate(place),
+                    size if place < size => self.factor.remove(place),
+                    _ => {}
+                }
             }
         }
     }
@@ -254,6 +282,34 @@ mod tests {
                         .fold(0.0, f64::max);
                     prop_assert!(worst > 1e-7, "called empty, but all hold to {worst}");
                 }
+            }
+        }
+    }
+
+    /// Many rows at once, and a factor that is turned where one leaves, find the same nearest point.
+    #[test]
+    fn many_half_spaces_are_met_at_their_nearest_point() {
+        let mut rng = crate::Seed(7).stream("half-spaces", 0, 0);
+        for (n, dimension) in [(80, 120), (150, 100), (200, 260)] {
+            let mut vector = || (0..dimension).map(|_| crate::numerics::normal(&mut rng)).collect();
+            let vectors: Vec<Vec<f64>> = (0..n).map(|_| vector()).collect();
+            let common: Vec<f64> = vector();
+            // All meet where a common point is, so that many are tight and none contradict.
+            let b: Vec<f64> = vectors
+                .iter()
+                .enumerate()
+                .map(|(i, v)| {
+                    v.iter().zip(&common).map(|(a, b)| a * b).sum::<f64>() - (i % 3) as f64
+                })
+                .collect();
+            let g = gram(&vectors);
+            let Nearest::Multipliers(x) = nearest(&g, &b, 0.0) else { panic!("they meet") };
+            let active = x.iter().filter(|x| **x > 0.0).count();
+            assert!(active > MANY, "{active} of {n}");
+            for i in 0..n {
+                let slack = (0..n).map(|j| g[i * n + j] * x[j]).sum::<f64>() - b[i];
+                assert!(x[i] >= 0.0 && slack >= -1e-8, "{i}: {} {slack}", x[i]);
+                assert!(x[i] * slack <= 1e-8, "{i}: not tight, {} {slack}", x[i]);
             }
         }
     }

@@ -19,6 +19,8 @@ const TOLERANCE: f64 = 1e-12;
 /// At least this many constraints are added in a pass, and at least this share of those there are.
 const BATCH: usize = 24;
 const GROWTH: f64 = 0.5;
+/// From this many multiplications on, a second thread computes half of a block of the Gram matrix.
+const WORTH_A_THREAD: usize = 4_000_000;
 
 /// The bounds along one vector; infinite where there is none.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -106,6 +108,7 @@ impl<'a> Bundle<'a> {
             if more.is_empty() {
                 break;
             }
+            self.seat_all(more.iter().map(|row| row.vector));
             for row in more {
                 let soft = if row.side < 0.0 { ridge } else { 0.0 };
                 let need = need(&slabs[row.vector], row.side) - row.side * first[row.vector];
@@ -179,23 +182,56 @@ impl<'a> Bundle<'a> {
     fn cosine(&mut self, a: &Row, b: &Row) -> f64 {
         let (i, j) = (self.seat(a.vector), self.seat(b.vector));
         let (row, column) = (i.max(j), i.min(j));
-        let product = self.gram[row * (row + 1) / 2 + column];
+        let product = self.gram[triangle(row) + column];
         a.side * b.side * product / (self.lengths[a.vector] * self.lengths[b.vector])
     }
 
     /// The place of a vector in the Gram matrix, which grows if it has none yet.
     fn seat(&mut self, vector: usize) -> usize {
-        if let Some(place) = self.place[vector] {
-            return place;
-        }
-        for other in &self.placed {
-            self.gram.push(linalg::dot(self.vectors[vector], self.vectors[*other]));
-        }
-        self.gram.push(self.lengths[vector] * self.lengths[vector]);
-        self.placed.push(vector);
-        self.place[vector] = Some(self.placed.len() - 1);
-        self.placed.len() - 1
+        self.seat_all([vector]);
+        self.place[vector].unwrap_or_default()
     }
+
+    /// Gives these vectors a place in the Gram matrix if they have none. Where that is much work, two
+    /// threads share it; every product is the same whoever computes it.
+    fn seat_all(&mut self, new: impl IntoIterator<Item = usize>) {
+        let first = self.placed.len();
+        for vector in new {
+            if self.place[vector].is_none() {
+                self.place[vector] = Some(self.placed.len());
+                self.placed.push(vector);
+            }
+        }
+        let Self { vectors, lengths, placed, gram, .. } = self;
+        let product = |row: usize, column: usize| match row == column {
+            true => lengths[placed[row]] * lengths[placed[row]],
+            false => linalg::dot(vectors[placed[row]], vectors[placed[column]]),
+        };
+        let line = |row: usize| (0..=row).map(move |column| product(row, column));
+        let (rows, cells) = (first..placed.len(), triangle(placed.len()) - triangle(first));
+        let dimension = vectors.first().map_or(0, Vector::len);
+        if cells * dimension < WORTH_A_THREAD {
+            gram.extend(rows.flat_map(line));
+            return;
+        }
+        // Half of the cells for each.
+        let middle = rows.clone().find(|row| 2 * (triangle(*row) - triangle(first)) >= cells);
+        let middle = middle.unwrap_or(rows.end);
+        let rest = std::thread::scope(|scope| {
+            let other = scope.spawn(|| (middle..rows.end).flat_map(line).collect::<Vec<f64>>());
+            gram.extend((rows.start..middle).flat_map(line));
+            other.join()
+        });
+        match rest {
+            Ok(rest) => gram.extend(rest),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+}
+
+/// The number of cells in the first rows of a lower triangle.
+fn triangle(rows: usize) -> usize {
+    rows * (rows + 1) / 2
 }
 
 /// What a side asks of `side · ⟨g, s⟩`.

@@ -258,6 +258,9 @@ pub(super) fn kept(reports: &Reports<'_>, step: &[f64], slack: f64) -> Option<bo
             {
                 Some(true)
             }
+            // A lower bound on a loss never shows that an agent is lost, so once it is not known
+            // whether all are kept, one more bound changes nothing.
+            (Some(Loss::AtLeast(_)), Some(_)) if kept.is_none() => None,
             (Some(loss), Some(epsilon)) => stays(loss, slope, epsilon),
             _ => match report.standing {
                 Standing::Private { tau } if tau.is_finite() => {

@@ -132,6 +132,9 @@ pub struct Report<'a> {
     pub reach: Option<f64>,
     /// The number of samples behind the report.
     pub samples: u64,
+    /// The length of the [slope](Self::slope) by [`linalg::norm`], if whoever made the report has
+    /// measured it, where the vector was at hand; the server measures it otherwise.
+    pub length: Option<f64>,
 }
 
 impl<'a> Report<'a> {
@@ -144,6 +147,7 @@ impl<'a> Report<'a> {
             gradient: Some(direction),
             reach: None,
             samples: 1,
+            length: None,
         }
     }
 
@@ -236,12 +240,17 @@ impl<'a> Reports<'a> {
                 return Err(Error::ReportAfterGoodbye { agent: report.agent });
             }
             check_numbers(report)?;
-            let mut norm = check_vector(report.agent, "direction", report.direction, dimension)?;
             // Of an agent whose direction is the gradient, both are the same vector.
-            if let Some(gradient) = report.gradient.filter(|g| !g.is(report.direction)) {
-                norm = check_vector(report.agent, "gradient", gradient, dimension)?;
-            }
-            norms.push(norm);
+            let gradient = report.gradient.filter(|gradient| !gradient.is(report.direction));
+            let check =
+                |what, vector, length| check_vector(report.agent, what, vector, length, dimension);
+            norms.push(match gradient {
+                None => check("direction", report.direction, report.length)?,
+                Some(gradient) => {
+                    check("direction", report.direction, None)?;
+                    check("gradient", gradient, report.length)?
+                }
+            });
         }
         Ok(Self { reports, norms, goodbyes, returned: Vec::new(), absent: 0 })
     }
@@ -365,17 +374,19 @@ fn check_numbers(report: &Report<'_>) -> Result<(), Error> {
 }
 
 /// Checks the number of components and that all are finite, and returns the vector's length, in one
-/// pass.
+/// pass; in none if the length was measured and is finite.
 fn check_vector(
     agent: AgentId,
     what: &'static str,
     vector: Vector<'_>,
+    measured: Option<f64>,
     expected: usize,
 ) -> Result<f64, Error> {
     if vector.len() != expected {
         return Err(Error::WrongDimension { agent, what, expected, got: vector.len() });
     }
-    let norm = linalg::norm(vector);
+    let norm = measured.unwrap_or_else(|| linalg::norm(vector));
+    debug_assert!(measured.is_none() || norm.total_cmp(&linalg::norm(vector)).is_eq());
     if norm.is_finite() {
         return Ok(norm);
     }

@@ -26,6 +26,8 @@ pub(super) struct Averaged {
     pub(super) accuracy_mean: f64,
     /// That of the worst agent.
     pub(super) accuracy_worst: f64,
+    /// The same of the seed with the least and of that with the most.
+    pub(super) accuracy_worst_range: (f64, f64),
     /// The sum of value less cost.
     pub(super) welfare: f64,
     /// The share of agents that end with a better model than alone.
@@ -38,6 +40,7 @@ pub(super) fn drawn(lines: &[Averaged]) -> Vec<picture::Bout> {
         rule: line.rule.clone(),
         behaviour: line.behaviour.clone(),
         result: (line.verdict != "failed").then_some((line.accuracy_worst, line.left)),
+        range: line.accuracy_worst_range,
     };
     lines.iter().map(bout).collect()
 }
@@ -61,6 +64,8 @@ fn average(group: &[Outcome]) -> Averaged {
         1 => group[0].verdict.clone(),
         _ => verdicts.iter().map(|(name, n)| format!("{n} {name}")).collect::<Vec<_>>().join(", "),
     };
+    let worst = || group.iter().map(|outcome| outcome.accuracy_worst);
+    let range = (worst().fold(f64::INFINITY, f64::min), worst().fold(f64::NEG_INFINITY, f64::max));
     Averaged {
         rule: group[0].rule.clone(),
         behaviour: group[0].behaviour.clone(),
@@ -70,6 +75,7 @@ fn average(group: &[Outcome]) -> Averaged {
         rounds: mean(&|outcome| f64::from(outcome.rounds)),
         accuracy_mean: mean(&|outcome| outcome.accuracy_mean),
         accuracy_worst: mean(&|outcome| outcome.accuracy_worst),
+        accuracy_worst_range: range,
         welfare: mean(&|outcome| outcome.welfare),
         better_than_alone: mean(&|outcome| outcome.better_than_alone),
     }

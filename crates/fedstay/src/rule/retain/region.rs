@@ -23,6 +23,8 @@ const SHRINK: f64 = 0.7;
 
 /// How the radius follows what a step brought, as a share of what it promised.
 struct Pace {
+    /// Below this share it shrinks as after the most dangerous miss.
+    worse: f64,
     /// Below this share it shrinks.
     poor: f64,
     /// Above this share it grows …
@@ -36,11 +38,14 @@ struct Pace {
 /// Down the mean gradient, nets train best where steps are nearly too long: only losses that rise
 /// by more than they were to fall count against the radius. (Asking for a tenth of the promise cost
 /// three times the rounds on CIFAR-10.)
-const DESCENT: Pace = Pace { poor: -1.0, good: -1.0, grow: 1.15, beyond: f64::INFINITY };
+const DESCENT: Pace =
+    Pace { worse: f64::NEG_INFINITY, poor: -1.0, good: -1.0, grow: 1.15, beyond: f64::INFINITY };
 /// Steps towards the level know how far to go, so they may ask for a little, and try more at once.
 /// (On CIFAR-10 with exact gradients, −1, 0, 0.05 and 0.25 for `poor` differ little; with samples
-/// of 32 anything above 0.1 crawls; far from the level −1 overshoots for good.)
-const LEVEL: Pace = Pace { poor: 0.05, good: 0.1, grow: 2.0, beyond: 1.2 };
+/// of 32 anything above 0.1 crawls; far from the level −1 overshoots for good.) A step after which
+/// losses have risen by more than they were to fall was far too long: the next one, nearly as long, lost
+/// an agent on digits with samples of 32.
+const LEVEL: Pace = Pace { worse: -1.0, poor: 0.05, good: 0.1, grow: 2.0, beyond: 1.2 };
 
 impl Pace {
     fn of(base: Base) -> Self {
@@ -102,6 +107,8 @@ impl Region {
         let pace = Pace::of(base);
         if danger > 1.0 {
             *radius *= (1.0 / danger).max(SHRINK_AT_MOST);
+        } else if promised > 0.0 && descended < pace.worse * promised {
+            *radius *= SHRINK_AT_MOST;
         } else if promised > 0.0 && descended < pace.poor * promised {
             *radius *= SHRINK;
         } else if danger < 0.5 && descended >= pace.good * promised {

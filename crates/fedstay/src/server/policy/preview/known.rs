@@ -43,6 +43,9 @@ impl PreviewMemory {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Known {
     pub(super) epsilon: f64,
+    /// The first loss that it told; of a state that does not say it, none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) first: Option<f64>,
     /// Its loss at the server's weights, predicted; a lower bound if it is convex.
     pub(super) at_server: f64,
     /// Its loss at what it is shown, predicted likewise.

@@ -8,6 +8,9 @@
 //! floor_m = ε_m + δ + margin + pace·(1 − round/rounds) + what predictions about m have missed by
 //! ```
 //!
+//! (but never more than its first loss: whoever came in with less is shown no worse than it came
+//! with, and sees that fall)
+//!
 //! and what it reports about the preview is translated to `w` before the rule sees it. At the end,
 //! everyone who stayed is given `w`. Agents know this: it is a rule of the federation.
 //!
@@ -145,11 +148,20 @@ impl Preview {
         self.memory.delta.unwrap_or(self.delta)
     }
 
-    /// What an agent is kept above in the round after `round`, apart from its own misses.
-    fn floor(&self, epsilon: f64, round: u32) -> f64 {
+    /// What an agent is kept above in the round after `round`, apart from its own misses; `first` is
+    /// the first loss that it told.
+    fn floor(&self, epsilon: f64, first: Option<f64>, round: u32) -> f64 {
         let over = self.over.or(self.memory.rounds).unwrap_or(USUAL_ROUNDS);
         let left = (1.0 - f64::from(round) / f64::from(over.max(1))).max(0.0);
-        epsilon + self.slack() + self.margin + self.pace * left
+        let lowest = epsilon + self.slack();
+        match first.filter(|first| *first < lowest + self.margin + self.pace) {
+            None => epsilon + self.slack() + self.margin + self.pace * left,
+            // It falls all the same, by half the pace at least.
+            Some(first) => {
+                let end = (lowest + self.margin).min(first - self.pace / 2.0).max(lowest);
+                end + (first - end).max(0.0) * left
+            }
+        }
     }
 
     /// Forgets agents that left.

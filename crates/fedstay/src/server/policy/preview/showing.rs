@@ -66,7 +66,8 @@ impl Preview {
             }
             missed = missed.max(by);
         }
-        let floor = self.floor(epsilon, stage.round.number);
+        let first = before.as_ref().map_or(Some(loss), |known| known.first);
+        let floor = self.floor(epsilon, first, stage.round.number);
         let (stood, mut rewind) =
             before.map(|known| (known.stood, known.rewind)).unwrap_or_default();
         let by_cut = self.cuts(report);
@@ -78,6 +79,7 @@ impl Preview {
         let at_server = loss + along;
         let known = Known {
             epsilon,
+            first,
             at_server,
             promised: at_server,
             norm,
@@ -140,7 +142,7 @@ impl Preview {
         shown: Option<Personal>,
         stage: &Stage<'_>,
     ) -> Next {
-        let floor = self.floor(known.epsilon, stage.round.number) + known.missed;
+        let floor = self.floor(known.epsilon, known.first, stage.round.number) + known.missed;
         let weights = stage.round.weights;
         let personal = match shown {
             Some(Personal::Shifted { times: before, along }) => {

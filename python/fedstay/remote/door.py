@@ -1,4 +1,4 @@
-"""The door: what a site says is checked here, before anything is computed or kept."""
+"""The door: whatever an agent says is checked here, before anything is computed or kept."""
 
 from __future__ import annotations
 
@@ -25,21 +25,46 @@ def reason(error: Exception) -> str:
     return shown(error if isinstance(error, Error) else f"{type(error).__name__}: {error}")
 
 
-def number(said: Mapping[str, Any], name: str) -> float:
-    """A number that a site told: a real one, finite, and not absurdly large."""
+def number(said: Mapping[str, Any], name: str, *, may_be_infinite: bool = False) -> float:
+    """A number that an agent told: a real one, finite, and not absurdly large."""
     value = said[name]
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise Error(f"its {name} is {shown(repr(value), 60)}, not a number")
+    if may_be_infinite and value in (float("inf"), float("-inf")):
+        return float(value)
     # An integer of any length can be compared, but not printed or made a float.
+    if isinstance(value, int) and abs(value) > LARGEST:
+        raise Error(f"its {name} is an integer beyond {LARGEST:g}")
     if not -LARGEST <= value <= LARGEST:
-        what = "an integer" if isinstance(value, int) else f"{value}"
-        raise Error(f"its {name} is {what}, not a finite number up to {LARGEST:g}")
+        raise Error(f"its {name} is {value}, not a finite number up to {LARGEST:g}")
     return float(value)
+
+
+def share(said: Mapping[str, Any], name: str) -> float:
+    """A number from 0 to 1."""
+    value = number(said, name)
+    if not 0.0 <= value <= 1.0:
+        raise Error(f"its {name} is {value}, not a number from 0 to 1")
+    return value
+
+
+def reach(said: Mapping[str, Any], step_size: float, max_reach: float) -> float | None:
+    """The sum of an agent's local step sizes, if it told one that is plausible."""
+    if said.get("reach") is None:
+        return None
+    told, most = number(said, "reach"), max_reach * step_size
+    if not 0.0 < told <= most:
+        raise Error(
+            f"its reach is {told:g}, but must be above zero and at most {most:g}, `max_reach` = "
+            f"{max_reach:g} times the step size"
+        )
+    return told
 
 
 def outliers(sizes: Mapping[int, float], usual: float, most: float) -> dict[int, float]:
     """Finds whose number is absurdly large: more than `most` times the usual one and more than `most`
-    times the median of the others'; also returns what it was compared with."""
+    times the median of the others'; also returns what it was compared with. Finite garbage looks like
+    that; honest agents hardly ever do, because where all are large nobody stands out."""
     found = {}
     for agent, size in sizes.items():
         others = sorted(other for who, other in sizes.items() if who != agent)

@@ -1,0 +1,120 @@
+"""What the core's loop asks of an engine whose agents are behind a network, whatever carries it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Generic
+
+from .._core import Error
+from ..engine import Assessed, Gathered
+from ..engine import Member as Listed
+from .answers import Answers
+from .roll import M, Roll
+
+
+class RemoteEngine(Generic[M]):
+    """The part of an engine that does not depend on the framework."""
+
+    #: Every agent can be sent weights of its own.
+    personal = True
+
+    roll: Roll[M]
+    round: int = 0
+
+    def say(self, text: str, *, warn: bool = False) -> None:
+        """Logs a line."""
+        raise NotImplementedError
+
+    def shown_name(self, member: M) -> str | None:
+        """What an agent is called, where that is more than its number."""
+        return member.name
+
+    def agents(self) -> list[Listed]:
+        """Every agent that ever told a target loss; that of the others is not known."""
+        return [
+            Listed(m.id, m.epsilon, self.shown_name(m))
+            for m in self.roll.everybody()
+            if m.epsilon is not None
+        ]
+
+    def gathered(
+        self,
+        answers: Answers,
+        faults: list[tuple[int, str]],
+        assessment: list[Assessed] | None,
+        returned: list[int] | None = None,
+    ) -> Gathered:
+        """A round in which enough agents have answered, for the core."""
+        reports = [answers.reports[agent] for agent in sorted(answers.reports)]
+        absent = max(len(self.roll.still_in()) - len(reports), 0)
+        goodbyes, back = sorted(answers.goodbyes), sorted(returned or ())
+        return Gathered(reports, goodbyes, back, faults, assessment, absent=absent)
+
+    def close(self, answers: Answers) -> list[tuple[int, str]]:
+        """Counts the silent rounds of agents that gave no usable answer."""
+        faults = []
+        for name, why in sorted(answers.faults.items()):
+            member = self.roll.members[name]
+            if answers.heard(member) or member.left is not None:
+                continue
+            if self.roll.failed(member, self.round):
+                why += f"; set aside after {member.silent} silent rounds"
+            self.say(f"round {self.round}: agent {name} is skipped: {why}", warn=True)
+            faults.append((member.id, why))
+        return sorted(faults)
+
+    def assessed_by_all(
+        self, told: Mapping[int, tuple[float, float | None]]
+    ) -> list[Assessed] | None:
+        """How good the model is for everybody in the header, if all of them told it."""
+        ids = [member.id for member in self.agents()]
+        if any(agent not in told for agent in ids):
+            return None
+        # A column of accuracies is everybody's or nobody's.
+        full = all(told[agent][1] is not None for agent in ids)
+        return [Assessed(agent, told[agent][0], told[agent][1] if full else None) for agent in ids]
+
+    def assessed_at_the_end(self, told: Mapping[int, tuple[float, float | None]]) -> list[Assessed]:
+        """How good the delivered model is, where agents told it; else what they last reported."""
+        assessed = []
+        for member in self.roll.everybody():
+            if member.epsilon is None:
+                continue
+            if member.id in told:
+                assessed.append(Assessed(member.id, *told[member.id]))
+            else:
+                # Content from the start, it never reported a loss: it is at most its target loss.
+                loss = member.loss if member.loss is not None else member.epsilon
+                as_of = member.loss_round or member.left or 0
+                assessed.append(Assessed(member.id, loss, as_of=as_of))
+        return assessed
+
+    def dropped(self, agent: int, why: str) -> None:
+        """The core could not step with this agent's report, and stepped without it."""
+        for member in self.roll.everybody():
+            if member.id == agent:
+                self.say(f"round {self.round}: agent {member.name} is skipped: {why}", warn=True)
+                self.roll.failed(member, self.round)
+
+    def more(self) -> dict[str, Any]:
+        """What else a restart needs."""
+        return {}
+
+    def save(self) -> str:
+        """What a restart needs, for the checkpoint."""
+        # Everything kept can be written as JSON; if that were ever untrue, it must fail here.
+        state = {"round": self.round, **self.roll.memory(), **self.more()}
+        return json.dumps(state, allow_nan=False)
+
+    def restored(self, saved: str) -> dict[str, Any]:
+        """Takes up what `save` gave, and returns it."""
+        state = json.loads(saved)
+        if not isinstance(state, dict) or not {"round", "members"} <= set(state):
+            raise Error(
+                "the checkpoint does not say who takes part, so this run cannot be resumed; start it "
+                "again in another folder"
+            )
+        self.round = state["round"]
+        self.roll.recall(state)
+        return state

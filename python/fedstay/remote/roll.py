@@ -1,0 +1,95 @@
+"""Who takes part behind a network: names, numbers, silence, departures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Generic, TypeVar
+
+__all__ = ["Member", "Roll"]
+
+
+@dataclass
+class Member:
+    """What the server knows about one agent."""
+
+    id: int
+    name: str
+    epsilon: float | None = None
+    #: How many rounds in a row it gave no usable answer.
+    silent: int = 0
+    #: The round in which it was set aside, if it is.
+    aside: int | None = None
+    #: Set aside and not connected: asked at once when it is back.
+    absent: bool = False
+    left: int | None = None
+    #: What it last reported, and in which round.
+    loss: float | None = None
+    loss_round: int | None = None
+
+
+M = TypeVar("M", bound=Member)
+
+
+@dataclass
+class Roll(Generic[M]):
+    """Everybody heard of so far.
+
+    expected: the names that may take part, in the order of their numbers; anybody, if not given.
+    max_silent: after this many rounds without a usable answer an agent is set aside.
+    retry_every: an agent that was set aside is asked again after this many rounds.
+    """
+
+    expected: Sequence[str] | Mapping[str, Any] | None = None
+    max_silent: int = 3
+    retry_every: int = 5
+    members: dict[str, M] = field(default_factory=dict)
+
+    def member(self, **known: Any) -> M:
+        """A member of the engine's own kind, as `memory` has it."""
+        raise NotImplementedError
+
+    def everybody(self) -> list[M]:
+        """All agents, by number."""
+        return sorted(self.members.values(), key=lambda member: member.id)
+
+    def still_in(self) -> list[M]:
+        """The agents that have not left, by number."""
+        return [member for member in self.everybody() if member.left is None]
+
+    def is_due(self, member: M, round: int) -> bool:
+        """Whether an agent that is in and connected is asked in a round."""
+        if member.aside is None or member.absent:
+            return True
+        return (round - member.aside) % self.retry_every == 0
+
+    def answered(self, member: M) -> bool:
+        """Notes a usable answer; returns whether the agent had been set aside."""
+        back = member.aside is not None
+        member.silent, member.aside, member.absent = 0, None, False
+        return back
+
+    def failed(self, member: M, round: int) -> bool:
+        """Notes a round without a usable answer; returns whether the agent is now set aside."""
+        member.silent += 1
+        if member.aside is not None:
+            # Another attempt failed: the next one is as far away as before.
+            member.absent = False
+            return False
+        if member.silent >= self.max_silent:
+            member.aside = round
+        return member.aside is not None
+
+    def memory(self) -> dict[str, Any]:
+        """Everything it knows, for a checkpoint."""
+        return {"members": [asdict(member) for member in self.members.values()]}
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """Takes up what `memory` gave."""
+        self.members = {saved["name"]: self.member(**saved) for saved in memory["members"]}
+
+    def settings(self) -> str:
+        """What config.toml says about it."""
+        expected = list(self.expected) if self.expected is not None else "anybody"
+        return json.dumps([expected, self.max_silent, self.retry_every])
