@@ -100,7 +100,7 @@ mod tests {
         let alone = Plan::parse(TOURNAMENT, Path::new("."), &[]).unwrap();
         let keys = |plan: &Plan| plan.runs.iter().map(|run| run.key.clone()).collect::<Vec<_>>();
         assert_eq!(keys(&whole), keys(&alone));
-        assert_eq!(whole.runs.len(), 22 * 9 * 3);
+        assert_eq!(whole.runs.len(), 22 * 16 * 3);
     }
 
     #[test]
