@@ -145,7 +145,7 @@ fn departures(mut panel: Panel, done: &Done, style: Style) -> Panel {
 fn controls(styled: &[Styled<'_>]) -> Panel {
     let last = last(styled);
     let seed = styled.first().map_or(0, |(done, _)| done.first().seed);
-    let mut panel = axes(&format!("(c) all rules, seed {seed}: average accuracy"), last);
+    let mut panel = axes(&format!("(c) average accuracy, seed {seed}"), last);
     let chooses = |done: &Done| done.arm.label.contains("keep-best");
     let mut order: Vec<&Styled<'_>> = styled.iter().collect();
     order.sort_by_key(|(done, _)| !chooses(done));

@@ -151,7 +151,7 @@ fn draw(setting: &Experiment, seeds: &[u64], curves: Vec<TuningCurve>) -> Drawin
 }
 
 fn panel(q: f64, curves: &[TuningCurve]) -> Panel {
-    let sizes = || curves.iter().flat_map(|curve| curve.accuracy.iter().map(|(eta, _)| *eta));
+    let sizes = || curves.iter().flat_map(|curve| curve.points().into_iter().map(|(eta, _)| eta));
     let (low, high) = (sizes().fold(f64::INFINITY, f64::min), sizes().fold(0.0, f64::max));
     let curves: Vec<&TuningCurve> = curves.iter().filter(|curve| curve.q == q).collect();
     let mut panel = Panel {
