@@ -281,14 +281,14 @@ impl Agent {
 
     /// What must survive a restart. The order of the rows and the last norm only affect how soon an
     /// answer is found, never the answer. The last direction matters only for an agent that repeats
-    /// it.
-    pub(crate) fn save(&self) -> AgentState {
+    /// it, and what it told only if others look at it.
+    pub(crate) fn save(&self, compared: bool) -> AgentState {
         let repeats = self.participant.behaviour().repeats();
         let widened = |values: &[f32]| values.iter().copied().map(f64::from).collect();
         AgentState {
             participant: self.participant.save(),
             seen: self.seen.clone(),
-            told: self.told,
+            told: self.told.filter(|_| compared),
             met: self.met,
             direction: if repeats { widened(&self.direction) } else { Vec::new() },
             gradient: match &self.gradient {
@@ -329,7 +329,7 @@ pub(crate) struct AgentState {
     participant: ParticipantState,
     #[serde(default)]
     seen: Seen,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     told: Option<f64>,
     #[serde(default)]
     met: bool,

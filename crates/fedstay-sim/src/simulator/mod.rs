@@ -429,6 +429,13 @@ pub(crate) fn rows(
     Rows::new(inputs, &data.labels[range])
 }
 
+impl Simulator {
+    /// Whether some agent looks at what the others told.
+    fn somebody_compares(&self) -> bool {
+        self.agents.iter().any(|agent| agent.participant.behaviour().compares())
+    }
+}
+
 impl Engine for Simulator {
     fn agents(&self) -> Vec<HeaderAgent> {
         let listed = |Agent { participant, .. }: &Agent| HeaderAgent {
@@ -458,8 +465,7 @@ impl Engine for Simulator {
         };
         // Noise on a bound would be worthless: it is added to the loss.
         let privacy = self.privacy;
-        let compares = |agent: &Agent| agent.participant.behaviour().compares();
-        let exact = self.full_losses || privacy.is_some() || self.agents.iter().any(compares);
+        let exact = self.full_losses || privacy.is_some() || self.somebody_compares();
         let losses = if exact { Losses::Exact } else { call.losses };
         let locals: Vec<Local> =
             self.agents.iter().map(|agent| self.local_work(agent, call.loads)).collect();
@@ -566,7 +572,8 @@ impl Engine for Simulator {
     }
 
     fn save(&self) -> Result<Memory, Error> {
-        let agents = self.agents.iter().map(Agent::save).collect();
+        let compared = self.somebody_compares();
+        let agents = self.agents.iter().map(|agent| agent.save(compared)).collect();
         Memory::of(&State { agents, library: self.library.clone() })
     }
 
