@@ -59,7 +59,19 @@ def test_behaviours_by_name_by_dict_and_of_one_agent():
     assert "near" not in {who for who, _ in left}
 
 
-@pytest.mark.parametrize("kind", [name for name, _, _ in _core.listed("behaviours")])
+#: Behaviours that know what only an experiment knows, or send something else than what they computed.
+SIMULATED = {"opt-out", "contagious", "competitor", "free-riding", "amplifying", "withholding"}
+BEHAVIOURS = {name for name, _, _ in _core.listed("behaviours")}
+
+
+@pytest.mark.parametrize("kind", sorted(SIMULATED))
+def test_a_behaviour_for_experiments_is_refused_by_name(kind):
+    assert kind in BEHAVIOURS
+    with pytest.raises(fedstay.Error, match=f"`{kind}` is for experiments"):
+        fedstay.simulate(AGENTS, "fedavg", behaviour={"kind": kind}, rounds=2, **START)
+
+
+@pytest.mark.parametrize("kind", sorted(BEHAVIOURS - SIMULATED))
 def test_every_behaviour_runs_and_resumes(kind, tmp_path):
     behaviour = {"kind": kind}
     if kind == "mixed":

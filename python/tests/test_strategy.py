@@ -75,12 +75,14 @@ def test_a_silent_agent_is_not_gone_and_is_held_by_its_last_report():
 
     def change(reply, name, round):
         if name == "a" and round == 2:
+            grid.dead.add(103)  # From now on everybody's last report is kept.
+        if name == "a" and round == 4:
             grid.dead.add(102)
         return reply
 
     grid.app = bowl_app(change, epsilon=0.001)
-    result = start(FedStay("retain", step_size=STEP_SIZE), grid, rounds=4)
-    assert [line.get("by_cut", []) for line in result.lines[:4]] == [[], [1], [1], [1]]
+    result = start(FedStay("retain", step_size=STEP_SIZE), grid, rounds=5)
+    assert [line.get("by_cut", []) for line in result.lines] == [[], [], [], [1], [1]]
     assert result.left == []
 
 
