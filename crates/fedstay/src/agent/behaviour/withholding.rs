@@ -1,7 +1,7 @@
 //! `withholding`: decide on all rows, work on some.
 //!
-//! It decides as `threshold` does, on all of its rows, but works for the federation on the first
-//! `rows` (a share) of them only, and says that it has that many. A model that never saw the rest serves it
+//! It decides as `threshold` does, on all of its rows, but works for the federation on the first ones
+//! only, a share of `rows`, and says that it has that many. A model that never saw the rest serves it
 //! less well, so it stays longer and costs everybody rounds. On a named problem there are no rows to
 //! withhold, and it is `threshold`.
 //!
