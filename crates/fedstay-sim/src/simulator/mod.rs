@@ -247,7 +247,7 @@ impl Simulator {
         (0..self.agents.len())
             .into_par_iter()
             .map(|index| {
-                let rows = rows(self.population.data(), self.population.agent(index))?;
+                let rows = own_rows(&self.population, index)?;
                 let agent = index as u64;
                 self.workspaces.with(|work| {
                     let start = network.load(&start)?;
@@ -429,6 +429,15 @@ pub(crate) fn rows(
     Rows::new(inputs, &data.labels[range])
 }
 
+/// The rows of an agent, to train on.
+fn own_rows(population: &Population, agent: usize) -> Result<Rows<'_>, crate::model::Error> {
+    let rows = rows(population.data(), population.agent(agent))?;
+    Ok(match population.products(agent) {
+        Some(products) => rows.with_products(products),
+        None => rows,
+    })
+}
+
 impl Simulator {
     /// Whether some agent looks at what the others told.
     fn somebody_compares(&self) -> bool {
@@ -489,7 +498,7 @@ impl Engine for Simulator {
              known_loss: Option<f64>,
              must_stay: bool,
              act: &mut dyn FnMut(&Task<'_>, &mut Workspace) -> Worked| {
-                let rows = rows(population.data(), population.agent(index))?;
+                let rows = own_rows(population, index)?;
                 let personal = call.broadcast.personal(AgentId(index as u64));
                 let personal = personal.map(|weights| network.load(&weights)).transpose()?;
                 let task = Task {
