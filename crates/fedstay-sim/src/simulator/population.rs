@@ -84,6 +84,26 @@ impl Population {
         Ok(Population { data, agents: sizes.agents, bounds, products })
     }
 
+    /// The same devices with every agent's rows class after class, beginning with the one it has most
+    /// of; rows of one class stay in their order.
+    pub(crate) fn by_class(self) -> Self {
+        let labels = &self.data.labels;
+        let mut order: Vec<usize> = (0..self.data.len()).collect();
+        for agent in 0..self.agents {
+            let rows = self.agent(agent);
+            let counts = self.data.class_counts(rows.clone());
+            // The first of those that it has most of.
+            let most = (0..counts.len()).rev().max_by_key(|class| counts[*class]).unwrap_or(0);
+            let turn = |row: &usize| {
+                (usize::from(labels[*row]) + counts.len() - most) % counts.len().max(1)
+            };
+            order[rows].sort_by_key(turn);
+        }
+        let mut data = Dataset::clone(&self.data);
+        data.arrange(&order);
+        Self { data: Arc::new(data), ..self }
+    }
+
     /// The rows.
     pub fn data(&self) -> &Arc<Dataset> {
         &self.data
@@ -184,6 +204,19 @@ mod tests {
         assert_eq!(population.test().start, 1440);
         let counted: usize = population.histogram().counts[0].iter().sum();
         assert_eq!(counted, rows[0]);
+    }
+
+    #[test]
+    fn rows_can_be_lined_up_by_class_each_agents_own_first() {
+        let population = digits(&Partition::default(), sizes(10, None, None), 2).unwrap();
+        let lined = population.clone().by_class();
+        assert_eq!(lined.histogram(), population.histogram());
+        for agent in 0..10 {
+            let labels = &lined.data().labels[lined.agent(agent)];
+            let runs = 1 + labels.windows(2).filter(|pair| pair[0] != pair[1]).count();
+            let classes: std::collections::HashSet<_> = labels.iter().collect();
+            assert_eq!((usize::from(labels[0]), runs), (agent, classes.len()));
+        }
     }
 
     #[test]
