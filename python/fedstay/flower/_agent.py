@@ -19,8 +19,8 @@ from flwr.app import (
 
 from .. import _core
 from .._core import Error
+from ..local import descended
 from ..pytorch import TorchAgent
-from ..simulation import descended
 from ._layout import RECORD, Layout, as_arrays
 from ._torch import arrays_of, gradient_of, names_of, take_up
 
