@@ -278,7 +278,7 @@ impl Simulator {
                     let start = network.load(&start)?;
                     let (seed, stands) = (*seed, *stands);
                     let hermit = Hermit { network, local, seed, agent, stands, step_size };
-                    let rows = |round: u32| rows(self.population.data(), self.seen(index, round));
+                    let rows = |round: u32| own_rows(&self.population, index, self.seen(index, round));
                     let model = hermit.train(start, rounds, &rows, work)?;
                     self.score((index, rounds), &model, unseen, work)
                 })
@@ -463,6 +463,20 @@ pub(crate) fn rows(
     Rows::new(inputs, &data.labels[range])
 }
 
+/// The rows that an agent sees, to train on. Their products with each other are kept for all of its rows only.
+fn own_rows(
+    population: &Population,
+    agent: usize,
+    seen: Range<usize>,
+) -> Result<Rows<'_>, crate::model::Error> {
+    let whole = seen == population.agent(agent);
+    let rows = rows(population.data(), seen)?;
+    Ok(match population.products(agent).filter(|_| whole) {
+        Some(products) => rows.with_products(products),
+        None => rows,
+    })
+}
+
 impl Simulator {
     /// Whether some agent looks at what the others told.
     fn somebody_compares(&self) -> bool {
@@ -527,7 +541,7 @@ impl Engine for Simulator {
                 let all = population.agent(index);
                 let seen = training.stream.seen(all.len(), call.round);
                 let seen = all.start + seen.start..all.start + seen.end;
-                let rows = rows(population.data(), seen)?;
+                let rows = own_rows(population, index, seen)?;
                 let correction = call.broadcast.correction(AgentId(index as u64));
                 let correction = correction
                     .map(|values| values.into_iter().map(|value| value as f32).collect::<Vec<_>>());

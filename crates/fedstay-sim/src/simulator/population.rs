@@ -7,6 +7,7 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
 use crate::data::{DataError, Dataset, LoadedData};
+use crate::model::RowProducts;
 use crate::partition::{Deal, Histogram, Partition};
 
 /// How many devices there are, how many take part, and how much each holds.
@@ -31,7 +32,12 @@ pub struct Population {
     agents: usize,
     /// Where the rows of each device begin, agents first, and where those of the last one end.
     bounds: Arc<[usize]>,
+    /// The agents' row products; none where they could take more than [`MOST_PRODUCTS`].
+    products: Arc<[RowProducts]>,
 }
+
+/// The most memory that the row products of all agents may take.
+const MOST_PRODUCTS: u64 = 1 << 29;
 
 impl Population {
     /// Deals the training rows out to `sizes.population` devices and lets `sizes.agents` of them
@@ -69,7 +75,13 @@ impl Population {
         for rows in &dealt {
             bounds.push(bounds[bounds.len() - 1] + rows.len());
         }
-        Ok(Population { data: Arc::new(data), agents: sizes.agents, bounds: bounds.into() })
+        let rows = (0..sizes.agents).map(|agent| bounds[agent + 1] - bounds[agent]);
+        let bytes = |rows| RowProducts::bytes(rows) + size_of::<RowProducts>() as u64;
+        let fits = rows.map(bytes).sum::<u64>() <= MOST_PRODUCTS;
+        let places = if fits { sizes.agents } else { 0 };
+        let products = (0..places).map(|_| RowProducts::default()).collect();
+        let (data, bounds) = (Arc::new(data), bounds.into());
+        Ok(Population { data, agents: sizes.agents, bounds, products })
     }
 
     /// The same devices with every agent's rows class after class, beginning with the one it has most
@@ -116,6 +128,12 @@ impl Population {
     pub fn agent(&self, agent: usize) -> Range<usize> {
         assert!(agent < self.agents, "there are {} agents, none is number {agent}", self.agents);
         self.bounds[agent]..self.bounds[agent + 1]
+    }
+
+    /// Where the products of an agent's rows with each other are kept, once they are needed; `None`
+    /// where those of all agents could take too much memory.
+    pub fn products(&self, agent: usize) -> Option<&RowProducts> {
+        self.products.get(agent)
     }
 
     /// The rows of the devices that do not take part, device after device.
