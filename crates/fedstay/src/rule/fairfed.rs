@@ -180,9 +180,9 @@ mod tests {
                     weights[id] = (*n as f64 / samples as f64 + moved[id]).max(0.0);
                 }
                 let total: f64 = weights.iter().sum();
-                for axis in 0..2 {
+                for (axis, step) in step.iter().enumerate() {
                     let along: f64 = weights.iter().zip(round).map(|(w, told)| w / total * told.2[axis]).sum();
-                    prop_assert!((step[axis] + 0.3 * along).abs() < 1e-9, "{} {}", step[axis], along);
+                    prop_assert!((step + 0.3 * along).abs() < 1e-9, "{} {}", step, along);
                 }
             }
         }
