@@ -179,17 +179,13 @@ impl<'a> Bundle<'a> {
         }
     }
 
-    fn cosine(&mut self, a: &Row, b: &Row) -> f64 {
-        let (i, j) = (self.seat(a.vector), self.seat(b.vector));
+    /// The cosine of two rows whose vectors both have a place in the Gram matrix.
+    fn cosine(&self, a: &Row, b: &Row) -> f64 {
+        let seat = |row: &Row| self.place[row.vector].unwrap_or_default();
+        let (i, j) = (seat(a), seat(b));
         let (row, column) = (i.max(j), i.min(j));
         let product = self.gram[triangle(row) + column];
         a.side * b.side * product / (self.lengths[a.vector] * self.lengths[b.vector])
-    }
-
-    /// The place of a vector in the Gram matrix, which grows if it has none yet.
-    fn seat(&mut self, vector: usize) -> usize {
-        self.seat_all([vector]);
-        self.place[vector].unwrap_or_default()
     }
 
     /// Gives these vectors a place in the Gram matrix if they have none. Where that is much work, two
