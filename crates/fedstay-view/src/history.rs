@@ -1,6 +1,7 @@
 //! What happened so far in one run, kept in columns: five bytes per agent and round, nine where
 //! agents decide on a model of their own.
 
+use crate::worth::Balance;
 use fedstay::AgentId;
 use fedstay::ledger::{AgentEntry, Ledger};
 use fedstay::record::{AssessmentLine, Header, RoundLine, Spread};
@@ -152,6 +153,8 @@ pub(crate) struct History {
     pub(crate) states: Vec<Vec<State>>,
     pub(crate) tracks: Tracks,
     pub(crate) last: Option<RoundLine>,
+    /// What agents gave and got so far, in runs that book it.
+    pub(crate) balance: Balance,
     /// The weights of every round, where there are two.
     pub(crate) path: Vec<(f64, f64)>,
     /// Whether rounds were left out because there are too many.
@@ -171,6 +174,7 @@ impl History {
             states: Vec::new(),
             tracks: Tracks::default(),
             last: None,
+            balance: Balance::default(),
             path: Vec::new(),
             cut: false,
             header,
@@ -239,6 +243,7 @@ impl History {
         self.note_losses(&line);
         self.note_states(&line);
         self.note_tracks(&line);
+        self.balance.add(&line);
         if let Some([x, y]) = line.weights.as_deref() {
             self.path.push((*x, *y));
         }

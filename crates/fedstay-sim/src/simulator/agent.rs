@@ -2,11 +2,13 @@
 
 use crate::model::{Batch, Decision, Error, Loaded, Network, Order, Rows, Walk, Workspace};
 use crate::simulator::DecidesOn;
+use crate::simulator::corrected;
+use crate::simulator::groups::Groups;
 use crate::simulator::local_work::Local;
 use fedstay::linalg::norm;
 use fedstay::{
     AgentId, Answer, Behaviour, Decide, Evidence, Loss, Losses, Manner, Participant,
-    ParticipantState, Privacy, Report, Seed, Seen, Sends, Standing, Vector, packed,
+    ParticipantState, Privacy, Rates, Report, Seed, Seen, Sends, Standing, Vector, packed,
 };
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +32,10 @@ pub(crate) struct Task<'a> {
     pub(crate) privacy: Option<Privacy>,
     /// The share of all agents that have left, and the mean of the losses that the others told last.
     pub(crate) company: (f64, Option<f64>),
+    /// What it adds to the gradient of every local step, if the rule says so.
+    pub(crate) correction: Option<&'a [f32]>,
+    /// How well its groups are served, if the rule asks.
+    pub(crate) groups: Option<&'a Groups>,
 }
 
 /// A direction and a gradient.
@@ -51,6 +57,8 @@ pub(crate) struct Agent {
     /// What it remembers of the models it received, if it forges what it sends.
     seen: Seen,
     loss: Loss,
+    /// How well its groups are served, where the rule asks.
+    rates: Option<Rates>,
     /// The loss it last told.
     pub(crate) told: Option<f64>,
     /// Whether it could be reached in some round so far.
@@ -74,6 +82,7 @@ impl Agent {
             sent: None,
             seen: Seen::default(),
             loss: Loss::Exact(0.0),
+            rates: None,
             told: None,
             met: false,
             exact: false,
@@ -143,7 +152,8 @@ impl Agent {
     ) -> Result<(), Error> {
         let manner = self.participant.manner();
         if manner.works {
-            self.exact = task.local.is_exact() && task.privacy.is_none();
+            self.exact =
+                task.local.is_exact() && task.privacy.is_none() && task.correction.is_none();
             if own.is_none() {
                 self.work(task, work)?;
             }
@@ -161,8 +171,20 @@ impl Agent {
         }
         self.last_norm = norm(Vector::F32(self.gradient.as_ref().unwrap_or(&self.direction)));
         self.reach = task.local.reach(task.step_size);
-        self.loss = self.complete(task, own.unwrap_or(task.weights), seen, manner, work)?;
+        self.rates = match task.groups {
+            Some(groups) => {
+                let own = self.participant.id.0 as usize;
+                Some(groups.rates(own, task.network, task.weights, work)?)
+            }
+            None => None,
+        };
         self.sent = self.altered(manner.sends, task);
+        // The rule reckons with the slope that it is sent.
+        let slope = self.sent.as_ref().map_or(self.last_norm, |(direction, gradient)| {
+            norm(Vector::F32(gradient.as_ref().unwrap_or(direction)))
+        });
+        let weights = own.unwrap_or(task.weights);
+        self.loss = self.complete(task, weights, (seen, slope), manner, work)?;
         if let Some(privacy) = &task.privacy {
             let (round, id) = (u64::from(task.round), self.participant.id.0);
             self.blur(privacy, task.seed.stream("privacy", round, id));
@@ -214,14 +236,14 @@ impl Agent {
         &mut self,
         task: &Task<'_>,
         weights: &Loaded,
-        (known, above): (Option<f64>, f64),
+        ((known, above), slope): ((Option<f64>, f64), f64),
         manner: Manner,
         work: &mut Workspace,
     ) -> Result<Loss, Error> {
         // What is reported must not depend on how far the agent happened to look, so beyond the
         // reach of a step it is the reach, not the partial sum at which the look ended. The rule's
         // reach is one of told losses: an agent that lies looks as far as its lie requires.
-        let told = reach_of(task.losses, self.participant.epsilon, self.last_norm);
+        let told = reach_of(task.losses, self.participant.epsilon, slope);
         let bound = told - manner.loss_offset;
         let exactly = |loss: f64| Loss::Exact(manner.told(loss));
         match known {
@@ -253,7 +275,17 @@ impl Agent {
             false => local.batches(&self.drawn),
         };
         let walk = local.walk(task.step_size, task.stands);
-        network.local_steps(task.weights, rows, &batches, walk, &mut self.direction, work)?;
+        let direction = &mut self.direction;
+        let Some(by) = task.correction else {
+            network.local_steps(task.weights, rows, &batches, walk, direction, work)?;
+            // A gradient that an earlier, corrected round left is of no use.
+            self.gradient = self.gradient.take().filter(|_| !local.is_exact());
+            return Ok(());
+        };
+        let at = (task.weights, *rows);
+        let gradient = corrected::local_steps(network, at, &batches, walk, by, direction, work)?;
+        // What it computed anyway serves predictions, unless it computes the gradient apart.
+        self.gradient = gradient.filter(|_| local.is_exact());
         Ok(())
     }
 
@@ -276,6 +308,7 @@ impl Agent {
             reach: Some(self.reach),
             samples: self.shown(rows) as u64,
             length: self.sent.is_none().then_some(self.last_norm),
+            rates: self.rates,
         }
     }
 
@@ -388,8 +421,8 @@ impl Look<'_, '_> {
     fn alone_for(&mut self, rounds: u32) -> Result<f64, Error> {
         let Self { agent, task, work, .. } = self;
         let Task { network, rows, local, seed, stands, step_size, .. } = **task;
-        let hermit = Hermit { network, rows, local, seed, agent: agent.0, stands, step_size };
-        let model = hermit.train(task.weights.clone(), rounds, work)?;
+        let hermit = Hermit { network, local, seed, agent: agent.0, stands, step_size };
+        let model = hermit.train(task.weights.clone(), rounds, &|_| Ok(*rows), work)?;
         Ok(network.evaluate(&model, rows, None, work)?.loss)
     }
 
@@ -453,7 +486,6 @@ impl Evidence for Look<'_, '_> {
 /// An agent that trains alone.
 pub(crate) struct Hermit<'a> {
     pub(crate) network: &'a Network,
-    pub(crate) rows: &'a Rows<'a>,
     pub(crate) local: &'a Local,
     pub(crate) seed: Seed,
     pub(crate) agent: u64,
@@ -462,20 +494,22 @@ pub(crate) struct Hermit<'a> {
 }
 
 impl Hermit<'_> {
-    /// The model that its local work makes of `start`, round after round.
-    pub(crate) fn train(
+    /// The model that its local work on the rows of each round makes of `start`, round after round.
+    pub(crate) fn train<'r>(
         &self,
         start: Loaded,
         rounds: u32,
+        seen: &dyn Fn(u32) -> Result<Rows<'r>, Error>,
         work: &mut Workspace,
     ) -> Result<Loaded, Error> {
-        let Self { network, rows, local, .. } = self;
+        let Self { network, local, .. } = self;
         let walk = local.walk(self.step_size, self.stands);
         let reach = local.reach(self.step_size) as f32;
         let mut direction = vec![0.0; start.flat().len()];
         let mut drawn = Vec::new();
         let mut weights = start;
         for round in 1..=rounds {
+            let rows = &seen(round)?;
             local.draw(rows.len(), self.seed, round, self.agent, &mut drawn);
             let batches = local.batches(&drawn);
             network.local_steps(&weights, rows, &batches, walk, &mut direction, work)?;

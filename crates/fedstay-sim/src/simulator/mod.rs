@@ -5,17 +5,22 @@
 //! changes how long a round takes and nothing else.
 
 mod agent;
+mod corrected;
+mod groups;
 mod judge;
 mod library;
 pub mod local_work;
+mod membership;
 pub mod population;
+mod stream;
 mod unseen;
 
 pub(crate) use agent::reach_of;
 pub use judge::UnseenRows;
 pub use library::Shelf;
+pub use stream::{Arrive, Kind, Moves, Stream};
 
-use crate::data::{Dataset, Inputs};
+use crate::data::{DataError, Dataset, Inputs};
 use crate::experiment::bounds::{check_drawn, check_held};
 use crate::experiment::{Experiment, SpecError, Training};
 use crate::model::{Architecture, Loaded, Network, Rows, RowsData, Workspace};
@@ -23,9 +28,10 @@ use agent::{Agent, AgentState, Hermit, Task};
 use fedstay::record::{Arrival, HeaderAgent, Population as PopulationScore, Score};
 use fedstay::schedule::When;
 use fedstay::{
-    Abilities, AgentAssessment, AgentId, Answer, Assessment, Call, Decide, Engine, Error, Gathered,
-    Losses, Memory, Participant, Privacy, Reports, Rule, Schedule, Seed,
+    Abilities, AgentAssessment, AgentId, Aggregator, Answer, Assessment, Call, Decide, Engine,
+    Error, Gathered, Losses, Memory, Participant, Privacy, Reports, Rule, Schedule, Seed,
 };
+use groups::Groups;
 use library::Library;
 use local_work::{BatchSize, Local};
 use population::{Population, Sizes};
@@ -65,6 +71,10 @@ pub struct Simulator {
     privacy: Option<Privacy>,
     schedule: Schedule,
     library: Library,
+    /// How well groups are served, where the rule asks.
+    groups: Option<Groups>,
+    /// The last round that was gathered, which says what rows agents see.
+    round: u32,
     /// An agent that is kept out from the start.
     without: Option<AgentId>,
     workspaces: Workspaces,
@@ -76,6 +86,8 @@ struct State {
     agents: Vec<AgentState>,
     #[serde(default)]
     library: Library,
+    #[serde(default)]
+    round: u32,
 }
 
 /// One workspace per thread, handed out and taken back.
@@ -138,7 +150,19 @@ impl Simulator {
     pub fn on(experiment: &Experiment, population: Population) -> Result<Self, SpecError> {
         let training = experiment.training().cloned().ok_or(SpecError::NoTraining)?;
         let seed = Seed(experiment.seed);
+        let population = training.stream.line_up(population);
         let data = population.data();
+        let groups = match experiment.rule.facts().reads_rates {
+            true => Some(Groups::new(&population).ok_or_else(|| {
+                let why = format!(
+                    "{} asks how well two groups of rows are served; set it to `brightness`, or to the \
+                     number of a feature",
+                    experiment.rule.name()
+                );
+                DataError::setting("data.group", why)
+            })?),
+            false => None,
+        };
         let network = training.model.network(data.features(), data.classes.len())?;
         let behaviours = experiment.behaviour.assign(population.agents(), seed)?;
         let (parameters, count) = (network.layout().parameters(), population.agents());
@@ -164,6 +188,8 @@ impl Simulator {
             privacy: experiment.privacy,
             schedule: experiment.schedule_for(count)?,
             library: Library::default(),
+            groups,
+            round: 1,
             without: None,
             workspaces: Workspaces::default(),
         };
@@ -247,29 +273,36 @@ impl Simulator {
         (0..self.agents.len())
             .into_par_iter()
             .map(|index| {
-                let rows = rows(self.population.data(), self.population.agent(index))?;
                 let agent = index as u64;
                 self.workspaces.with(|work| {
                     let start = network.load(&start)?;
-                    let (rows, seed, stands) = (&rows, *seed, *stands);
-                    let hermit = Hermit { network, rows, local, seed, agent, stands, step_size };
-                    let model = hermit.train(start, rounds, work)?;
-                    self.score(index, &model, unseen, work)
+                    let (seed, stands) = (*seed, *stands);
+                    let hermit = Hermit { network, local, seed, agent, stands, step_size };
+                    let rows = |round: u32| own_rows(&self.population, index, self.seen(index, round));
+                    let model = hermit.train(start, rounds, &rows, work)?;
+                    self.score((index, rounds), &model, unseen, work)
                 })
             })
             .collect::<Result<_, crate::model::Error>>()
             .map_err(SpecError::from)
     }
 
-    /// How good weights are for one agent.
+    /// The rows that an agent sees in a round.
+    fn seen(&self, agent: usize, round: u32) -> Range<usize> {
+        let all = self.population.agent(agent);
+        let seen = self.training.stream.seen(all.len(), round);
+        all.start + seen.start..all.start + seen.end
+    }
+
+    /// How good weights are for one agent, on the rows that it sees in a round.
     fn score(
         &self,
-        agent: usize,
+        (agent, round): (usize, u32),
         weights: &Loaded,
         unseen: Option<&Unseen>,
         work: &mut Workspace,
     ) -> Result<Score, crate::model::Error> {
-        let own = rows(self.population.data(), self.population.agent(agent))?;
+        let own = rows(self.population.data(), self.seen(agent, round))?;
         let evaluation = self.network.evaluate(weights, &own, None, work)?;
         let mut score =
             Score { loss: evaluation.loss, accuracy: Some(evaluation.accuracy()), unseen: None };
@@ -301,7 +334,8 @@ impl Simulator {
         let unseen = Unseen::new(&self.population);
         let score = |(agent, weights): (usize, &&[f64])| {
             let weights = self.network.load(weights)?;
-            self.workspaces.with(|work| self.score(agent, &weights, unseen.as_ref(), work))
+            let who = (agent, self.round);
+            self.workspaces.with(|work| self.score(who, &weights, unseen.as_ref(), work))
         };
         weights
             .par_iter()
@@ -351,7 +385,7 @@ impl Simulator {
             if call.round == 1 || self.training.library.keep == 0 {
                 continue;
             }
-            let own = rows(self.population.data(), self.population.agent(index))?;
+            let own = rows(self.population.data(), self.seen(index, call.round))?;
             let who = (self.agents[index].participant.id, call.round);
             let with = (&self.network, &own);
             let last = call.broadcast.shared();
@@ -365,7 +399,7 @@ impl Simulator {
     fn local_work(&self, agent: &Agent, loads: Option<&[(AgentId, f64)]>) -> Local {
         let local = &self.training.local;
         let load = loads.into_iter().flatten().find(|(id, _)| *id == agent.participant.id);
-        let rows = || self.population.agent(agent.participant.id.0 as usize).len();
+        let rows = || self.seen(agent.participant.id.0 as usize, self.round).len();
         load.map_or_else(|| local.clone(), |(_, share)| local.with_load(*share, rows()))
     }
 
@@ -375,7 +409,7 @@ impl Simulator {
             self.workspaces.with(|work| self.network.evaluate(weights, &rows, None, work))
         };
         let agents = self.agents.par_iter().enumerate().map(|(index, agent)| {
-            let evaluation = score(self.population.agent(index))?;
+            let evaluation = score(self.seen(index, self.round))?;
             let accuracy = Some(evaluation.accuracy());
             Ok(AgentAssessment {
                 id: agent.participant.id,
@@ -429,6 +463,20 @@ pub(crate) fn rows(
     Rows::new(inputs, &data.labels[range])
 }
 
+/// The rows that an agent sees, to train on. Their products with each other are kept for all of its rows only.
+fn own_rows(
+    population: &Population,
+    agent: usize,
+    seen: Range<usize>,
+) -> Result<Rows<'_>, crate::model::Error> {
+    let whole = seen == population.agent(agent);
+    let rows = rows(population.data(), seen)?;
+    Ok(match population.products(agent).filter(|_| whole) {
+        Some(products) => rows.with_products(products),
+        None => rows,
+    })
+}
+
 impl Simulator {
     /// Whether some agent looks at what the others told.
     fn somebody_compares(&self) -> bool {
@@ -447,6 +495,7 @@ impl Engine for Simulator {
     }
 
     fn gather(&mut self, call: &Call<'_>) -> Result<Gathered<'_>, Error> {
+        self.round = call.round;
         let arrived = self.arrivals(call).map_err(failed(call.round))?;
         let shared = self.network.load(call.broadcast.shared()).map_err(failed(call.round))?;
         let looks = call.round == 1 || call.round.is_multiple_of(self.training.eval_every);
@@ -471,7 +520,7 @@ impl Engine for Simulator {
             self.agents.iter().map(|agent| self.local_work(agent, call.loads)).collect();
         let (network, population) = (&self.network, &self.population);
         let (training, seed, stands) = (&self.training, self.seed, self.stands);
-        let workspaces = &self.workspaces;
+        let (workspaces, groups) = (&self.workspaces, self.groups.as_ref());
         let is_in = |agent: &Agent| agent.participant.is_in();
         let gone = self.agents.iter().filter(|agent| !is_in(agent)).count();
         let gone = gone as f64 / self.agents.len() as f64;
@@ -489,7 +538,13 @@ impl Engine for Simulator {
              known_loss: Option<f64>,
              must_stay: bool,
              act: &mut dyn FnMut(&Task<'_>, &mut Workspace) -> Worked| {
-                let rows = rows(population.data(), population.agent(index))?;
+                let all = population.agent(index);
+                let seen = training.stream.seen(all.len(), call.round);
+                let seen = all.start + seen.start..all.start + seen.end;
+                let rows = own_rows(population, index, seen)?;
+                let correction = call.broadcast.correction(AgentId(index as u64));
+                let correction = correction
+                    .map(|values| values.into_iter().map(|value| value as f32).collect::<Vec<_>>());
                 let personal = call.broadcast.personal(AgentId(index as u64));
                 let personal = personal.map(|weights| network.load(&weights)).transpose()?;
                 let task = Task {
@@ -507,6 +562,8 @@ impl Engine for Simulator {
                     must_stay,
                     privacy,
                     company: (gone, others(index)),
+                    correction: correction.as_deref(),
+                    groups,
                 };
                 workspaces.with(|work| act(&task, work))
             };
@@ -554,7 +611,7 @@ impl Engine for Simulator {
         self.library.note(self.training.library, call.round, weights, &goodbyes);
         let reports = (0..asked.len())
             .filter(|index| asked[*index] && self.agents[*index].answer.reports())
-            .map(|index| self.agents[index].report(self.population.agent(index).len()))
+            .map(|index| self.agents[index].report(self.seen(index, call.round).len()))
             .collect();
         let dimension = self.network.layout().parameters();
         let reports =
@@ -574,22 +631,23 @@ impl Engine for Simulator {
     fn save(&self) -> Result<Memory, Error> {
         let compared = self.somebody_compares();
         let agents = self.agents.iter().map(|agent| agent.save(compared)).collect();
-        Memory::of(&State { agents, library: self.library.clone() })
+        Memory::of(&State { agents, library: self.library.clone(), round: self.round })
     }
 
     fn restore(&mut self, memory: &Memory) -> Result<(), Error> {
-        let State { agents: states, library } = memory.read()?;
+        let State { agents: states, library, round } = memory.read()?;
         if states.len() != self.agents.len() {
             let (got, expected) = (states.len(), self.agents.len());
             let why = format!("it has {got} agents, the experiment {expected}");
             return Err(Error::BadState { why });
         }
-        self.library = library;
+        (self.library, self.round) = (library, round.max(1));
         let mut agents = self.agents.iter_mut().zip(states);
         agents.try_for_each(|(agent, state)| agent.restore(state))
     }
 
     fn abilities(&self) -> Abilities {
-        Abilities { loads: true, personal: true, ..Abilities::default() }
+        let rates = self.groups.is_some();
+        Abilities { loads: true, personal: true, corrections: true, rates, ..Abilities::default() }
     }
 }

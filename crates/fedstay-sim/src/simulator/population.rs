@@ -7,6 +7,7 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
 use crate::data::{DataError, Dataset, LoadedData};
+use crate::model::RowProducts;
 use crate::partition::{Deal, Histogram, Partition};
 
 /// How many devices there are, how many take part, and how much each holds.
@@ -31,7 +32,12 @@ pub struct Population {
     agents: usize,
     /// Where the rows of each device begin, agents first, and where those of the last one end.
     bounds: Arc<[usize]>,
+    /// The agents' row products; none where they could take more than [`MOST_PRODUCTS`].
+    products: Arc<[RowProducts]>,
 }
+
+/// The most memory that the row products of all agents may take.
+const MOST_PRODUCTS: u64 = 1 << 29;
 
 impl Population {
     /// Deals the training rows out to `sizes.population` devices and lets `sizes.agents` of them
@@ -69,7 +75,33 @@ impl Population {
         for rows in &dealt {
             bounds.push(bounds[bounds.len() - 1] + rows.len());
         }
-        Ok(Population { data: Arc::new(data), agents: sizes.agents, bounds: bounds.into() })
+        let rows = (0..sizes.agents).map(|agent| bounds[agent + 1] - bounds[agent]);
+        let bytes = |rows| RowProducts::bytes(rows) + size_of::<RowProducts>() as u64;
+        let fits = rows.map(bytes).sum::<u64>() <= MOST_PRODUCTS;
+        let places = if fits { sizes.agents } else { 0 };
+        let products = (0..places).map(|_| RowProducts::default()).collect();
+        let (data, bounds) = (Arc::new(data), bounds.into());
+        Ok(Population { data, agents: sizes.agents, bounds, products })
+    }
+
+    /// The same devices with every agent's rows class after class, beginning with the one it has most
+    /// of; rows of one class stay in their order.
+    pub(crate) fn by_class(self) -> Self {
+        let labels = &self.data.labels;
+        let mut order: Vec<usize> = (0..self.data.len()).collect();
+        for agent in 0..self.agents {
+            let rows = self.agent(agent);
+            let counts = self.data.class_counts(rows.clone());
+            // The first of those that it has most of.
+            let most = (0..counts.len()).rev().max_by_key(|class| counts[*class]).unwrap_or(0);
+            let turn = |row: &usize| {
+                (usize::from(labels[*row]) + counts.len() - most) % counts.len().max(1)
+            };
+            order[rows].sort_by_key(turn);
+        }
+        let mut data = Dataset::clone(&self.data);
+        data.arrange(&order);
+        Self { data: Arc::new(data), ..self }
     }
 
     /// The rows.
@@ -96,6 +128,12 @@ impl Population {
     pub fn agent(&self, agent: usize) -> Range<usize> {
         assert!(agent < self.agents, "there are {} agents, none is number {agent}", self.agents);
         self.bounds[agent]..self.bounds[agent + 1]
+    }
+
+    /// Where the products of an agent's rows with each other are kept, once they are needed; `None`
+    /// where those of all agents could take too much memory.
+    pub fn products(&self, agent: usize) -> Option<&RowProducts> {
+        self.products.get(agent)
     }
 
     /// The rows of the devices that do not take part, device after device.
@@ -166,6 +204,19 @@ mod tests {
         assert_eq!(population.test().start, 1440);
         let counted: usize = population.histogram().counts[0].iter().sum();
         assert_eq!(counted, rows[0]);
+    }
+
+    #[test]
+    fn rows_can_be_lined_up_by_class_each_agents_own_first() {
+        let population = digits(&Partition::default(), sizes(10, None, None), 2).unwrap();
+        let lined = population.clone().by_class();
+        assert_eq!(lined.histogram(), population.histogram());
+        for agent in 0..10 {
+            let labels = &lined.data().labels[lined.agent(agent)];
+            let runs = 1 + labels.windows(2).filter(|pair| pair[0] != pair[1]).count();
+            let classes: std::collections::HashSet<_> = labels.iter().collect();
+            assert_eq!((usize::from(labels[0]), runs), (agent, classes.len()));
+        }
     }
 
     #[test]
