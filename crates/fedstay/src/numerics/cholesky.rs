@@ -194,7 +194,7 @@ impl Cholesky {
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     match a.len() {
         0..LONG => a.iter().zip(b).map(|(a, b)| a * b).sum(),
-        _ => linalg::dot(Vector::F64(a), Vector::F64(b)),
+        _ => linalg::dot_short(a, b),
     }
 }
 

@@ -52,10 +52,10 @@ pub(crate) mod rules {
     pub use super::weigh::Weigh;
 }
 
-pub(crate) use crate::server::forecast;
 pub use crate::server::{
-    Decision, Doubted, Landing, Miss, Shown, Split, StopReason, Why, carries, stays,
+    Decision, Doubted, Landing, Measured, Miss, Shown, Split, StopReason, Why, carries, stays,
 };
+pub(crate) use crate::server::{forecast, forecast_asks, forecast_by};
 pub use custom::CustomRule;
 pub use facts::{Change, Facts};
 pub use rules::*;
@@ -243,6 +243,11 @@ impl Rule {
         self.facts().slack
     }
 
+    /// Whether the rule writes every number of its step, so that the step need not be zeros first.
+    pub(crate) fn fills_step(&self) -> bool {
+        matches!(self, Self::FedAvg(_) | Self::MinibatchSgd(_) | Self::AdaGd(_))
+    }
+
     /// What the rule remembers between rounds; null if nothing.
     pub(crate) fn memory(&self) -> Result<Value, Error> {
         match self {
@@ -331,6 +336,21 @@ fn descend(round: &Round<'_>, weights: &[f64], step: &mut [f64]) {
         let weight = weight * round.strides(report);
         linalg::add_scaled(step, -round.step_size * weight, report.direction);
     }
+}
+
+/// Fills `step` with `Σ times · direction / divisor`, over the reports in order, and measures it in the
+/// same pass against everybody a forecast asks about.
+fn combined(round: &Round<'_>, times: &[f64], divisor: f64, step: &mut [f64]) -> Measured {
+    let reports = round.reports;
+    let asked = forecast_asks(reports);
+    let watched: Vec<_> = asked.iter().map(|index| reports.as_slice()[*index].slope()).collect();
+    let terms: Vec<_> = times.iter().copied().zip(reports.iter().map(|r| r.direction)).collect();
+    let made = reports.machine().combine(false, &terms, divisor, &watched, step);
+    let mut slopes = vec![None; reports.len()];
+    for (index, along) in asked.into_iter().zip(made.along) {
+        slopes[index] = Some(along);
+    }
+    Measured { length: made.square.sqrt(), slopes }
 }
 
 /// The decision of a rule that watches departures and does nothing about them.

@@ -6,18 +6,21 @@ mod forgetting;
 pub mod optimiser;
 pub mod policy;
 mod report;
+mod vector;
 
 pub use broadcast::{Broadcast, Personal};
-pub(crate) use decision::forecast;
 pub use decision::{
-    Decision, Doubted, Landing, Miss, Shown, Split, StopReason, Why, carries, stays,
+    Decision, Doubted, Landing, Measured, Miss, Shown, Split, StopReason, Why, carries, stays,
 };
+pub(crate) use decision::{forecast, forecast_asks, forecast_by};
 pub use forgetting::{Forgetting, How};
 pub use optimiser::Optimiser;
 pub use policy::Policy;
-pub use report::{AgentId, Loss, Rates, Report, Reports, Standing, Vector, tau};
+pub use report::{AgentId, Loss, Rates, Report, Reports, Standing, tau};
+pub use vector::Vector;
 
 use crate::memory::{inside, packed};
+use crate::numerics::Machine;
 use crate::rule::{Aggregator, Losses, Round, Rule};
 use crate::{Error, linalg};
 use serde::{Deserialize, Serialize, Serializer, ser::Error as _};
@@ -40,6 +43,9 @@ pub struct Server {
     /// How many rounds the run has at most, if somebody said.
     rounds: Option<u32>,
     clock: Clock,
+    machine: Machine,
+    /// No weight is larger than this, up or down.
+    bound: f64,
 }
 
 /// How far a server has come.
@@ -133,6 +139,7 @@ impl Server {
             let name = format!("weight {index}");
             return Err(Error::bad_parameter(name, weights[index], "a finite number"));
         }
+        let bound = weights.iter().fold(0.0, |bound: f64, weight| bound.max(weight.abs()));
         Ok(Self {
             step: vec![0.0; weights.len()],
             weights,
@@ -142,7 +149,15 @@ impl Server {
             forgetting: None,
             rounds: None,
             clock: Clock { round: 0, step_size, initial_step_size: step_size, last_step: 0.0 },
+            machine: Machine::default(),
+            bound,
         })
+    }
+
+    /// This server, computing with this machine. It changes how fast a step comes, not the step.
+    #[must_use]
+    pub fn with_machine(self, machine: Machine) -> Self {
+        Self { machine, ..self }
     }
 
     /// This server with an optimiser between its rule and its policy.
@@ -186,7 +201,7 @@ impl Server {
         inside::put(&mut optimiser, Value::Null)?;
         inside::put(&mut policy, Value::Null)?;
         self.step = forgetting.forget(&who, &self.weights);
-        linalg::add_scaled(&mut self.weights, 1.0, Vector::F64(&self.step));
+        self.machine.add_scaled(&mut self.weights, 1.0, Vector::F64(&self.step));
         if let Some(rounds) = self.rounds {
             policy.expect(rounds);
         }
@@ -194,6 +209,7 @@ impl Server {
         self.forgetting = Some(forgetting);
         self.clock.step_size = self.clock.initial_step_size;
         self.clock.last_step = linalg::norm(Vector::F64(&self.step));
+        self.bound += self.clock.last_step;
         self.clock.round += 1;
         let over = reports.is_empty() && reports.absent() == 0;
         Ok(Decision {
@@ -201,6 +217,17 @@ impl Server {
             forgot: who,
             ..Decision::new(Split::by(reports, |_| false), self.clock.step_size)
         })
+    }
+
+    /// Checks the reports of a round for this server, with its [machine](Self::with_machine), in one
+    /// pass over the vectors that also makes what the rule is going to ask about them.
+    pub fn admit<'a>(
+        &self,
+        reports: Vec<Report<'a>>,
+        goodbyes: Vec<AgentId>,
+    ) -> Result<Reports<'a>, Error> {
+        let pairs = matches!(&self.rule, Rule::AdaGd(rule) if rule.projection);
+        Reports::measured(self.weights.len(), reports, goodbyes, self.machine.clone(), pairs)
     }
 
     /// One round: reports in, weights moved, decision out.
@@ -230,7 +257,9 @@ impl Server {
             weights: &self.weights,
             reports,
         };
-        self.step.fill(0.0);
+        if reports.is_empty() || !self.rule.fills_step() {
+            self.step.fill(0.0);
+        }
         if reports.is_empty() {
             self.policy.heard_nobody(&told)?;
             self.clock.round += 1;
@@ -257,29 +286,43 @@ impl Server {
                 decision
             }
         };
-        let overflow = self.weights.iter().zip(&self.step).position(|(w, s)| !(w + s).is_finite());
-        if let Some(index) = overflow {
-            let value = self.weights[index] + self.step[index];
-            return Err(Error::StepOverflow { index, value, step_size: self.clock.step_size });
+        // What was measured is about the rule's own step, which nobody changed.
+        let own = optimiser.is_plain() && self.policy == Policy::None;
+        let known = decision.measured.take().filter(|_| own);
+        if known.as_ref().is_none_or(|known| !(self.bound + known.length).is_finite()) {
+            self.check_overflow()?;
         }
         self.policy.apply(&told, &mut self.step, &mut decision)?;
         if let (None, Some(forgetting)) = (replayed, &mut forgetting) {
             forgetting.note(&round, &self.step);
         }
         decision.forgot = asking;
+        let measured = decision::measure(known, reports, &self.step);
         if decision.kept.is_none() {
             let lands = decision.stop == Some(StopReason::Landed);
             let slack = self.rule.slack().unwrap_or(0.0);
-            let kept = || decision::kept(reports, &self.step, slack);
+            let kept = || decision::kept(reports, &self.step, &measured, slack);
             decision.kept = if lands { Some(true) } else { kept() };
         }
 
-        linalg::add_scaled(&mut self.weights, 1.0, Vector::F64(&self.step));
+        reports.machine().add_scaled(&mut self.weights, 1.0, Vector::F64(&self.step));
+        self.bound += measured.length;
         (self.rule, self.optimiser, self.forgetting) = (rule, optimiser, forgetting);
         self.clock.step_size = decision.step_size;
-        self.clock.last_step = linalg::norm(Vector::F64(&self.step));
+        self.clock.last_step = measured.length;
         self.clock.round += 1;
         Ok(decision)
+    }
+
+    fn check_overflow(&self) -> Result<(), Error> {
+        let overflow = self.weights.iter().zip(&self.step).position(|(w, s)| !(w + s).is_finite());
+        match overflow {
+            None => Ok(()),
+            Some(index) => {
+                let value = self.weights[index] + self.step[index];
+                Err(Error::StepOverflow { index, value, step_size: self.clock.step_size })
+            }
+        }
     }
 
     /// The current weights.
