@@ -52,7 +52,9 @@ struct Written {
 
 impl Default for Written {
     fn default() -> Self {
-        Self { steps: None, ..Local::default().into() }
+        let mut written = Self::from(Local::default());
+        written.steps = None;
+        written
     }
 }
 
