@@ -295,7 +295,10 @@ mod tests {
         assert_eq!([1, 10, 11, 25].map(|rows| local.steps_on(rows)), [2, 2, 4, 6]);
         assert_eq!(local.reach(0.5, 25), 3.0);
         let shared = Local { step: StepSize::EtaOverK, ..local.clone() };
-        assert_eq!((shared.step_size(0.6, 25), shared.reach(0.6, 25)), (0.6 / 6.0, 0.6 / 6.0 * 6.0));
+        assert_eq!(
+            (shared.step_size(0.6, 25), shared.reach(0.6, 25)),
+            (0.6 / 6.0, 0.6 / 6.0 * 6.0)
+        );
         let full = Local { epochs: Some(3), ..Local::default() };
         assert_eq!((full.steps_on(25), full.is_exact()), (3, false));
         assert!(Local { epochs: Some(1), ..Local::default() }.is_exact());
