@@ -139,6 +139,8 @@ def play(row, column, seed, rounds):
         "left": len(result.left),
         "rounds": result.summary["rounds"],
         "stop": result.stop,
+        "verdict": result.verdict,
+        "content": result.content,
         "mean": float(np.mean([agent["accuracy"] for agent in told])),
         "worst": min(agent["accuracy"] for agent in told),
         "warnings": result.warnings,

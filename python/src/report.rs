@@ -91,6 +91,7 @@ impl<'py> HeldReport<'py> {
             reach: report.reach,
             samples: report.samples,
             length: None,
+            rates: None,
         })
     }
 }

@@ -1,7 +1,7 @@
 //! A run's summary as text for a terminal.
 
 use crate::terminal::{Column, Screen, Table};
-use fedstay::record::{Change, Header, Summary};
+use fedstay::record::{Change, Forgotten, Header, Summary};
 use fedstay_draw::words::{
     Counts, Tone, absences, count, foreseen, guarantee, harm, percent, privacy, title, verdict,
     verdict_sentence,
@@ -116,6 +116,18 @@ fn without(summary: &Summary, screen: &Screen) -> String {
     screen.table(&table)
 }
 
+/// What came of an agent's wish to be forgotten.
+fn forgotten(who: &Forgotten) -> String {
+    let Forgotten { agent, round, how, .. } = who;
+    let back = match who.recovered {
+        Some(rounds) => format!("the others were back after {rounds}"),
+        None => "the others are not back where they were".to_owned(),
+    };
+    let loss = who.loss.map_or(String::new(), |loss| format!("its loss now {loss:.4}, "));
+    let shows = who.membership.map_or(String::new(), |area| format!("membership {area:.2}, "));
+    format!("agent {agent} in round {round} ({how}): {loss}{shows}{back}")
+}
+
 /// What there is to say about all agents together, each under its label.
 fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
     let spread = |values: [String; 3]| {
@@ -139,6 +151,7 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
         let accuracy = percent(population.accuracy);
         lines.push(("population", format!("loss {:.4}  accuracy {accuracy}", population.loss)));
     }
+    lines.extend(summary.forgotten.iter().map(|who| ("forgotten", forgotten(who))));
     lines.extend(absences(summary).map(|absent| ("absent", absent)));
     lines.extend(foreseen(summary).map(|told| ("prediction", told)));
     lines.extend(guarantee(summary).map(|sure| ("guarantee", sure)));

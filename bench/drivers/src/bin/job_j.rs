@@ -96,6 +96,7 @@ impl<'a> Job<'a> {
             reach: Some(local.reach(eta, self.agents[agent].len())),
             samples: self.agents[agent].len() as u64,
             length: None,
+            rates: None,
         });
         let reports = reports.collect();
         server.step(&Reports::new(self.start.len(), reports)?)?;

@@ -82,6 +82,7 @@ impl Cifar10 {
             file.finish()?;
         }
         let data = Dataset {
+            groups: None,
             name: "cifar10".into(),
             inputs: Inputs::Bytes {
                 rows,

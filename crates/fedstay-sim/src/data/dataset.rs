@@ -13,6 +13,24 @@ pub struct Dataset {
     pub labels: Vec<u16>,
     /// The classes' names.
     pub classes: Vec<String>,
+    /// Which of two groups every row belongs to, where that is asked.
+    pub groups: Option<Groups>,
+}
+
+/// Which of two groups every row belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Groups {
+    /// Whether a row belongs to the second.
+    pub second: Vec<bool>,
+    /// The class about which both are to be treated alike; without one, all rows count.
+    pub positive: Option<u16>,
+}
+
+impl Groups {
+    /// Whether a row of this class counts.
+    pub fn counts(&self, label: u16) -> bool {
+        self.positive.is_none_or(|positive| positive == label)
+    }
 }
 
 /// The rows of a data set.
@@ -132,6 +150,22 @@ impl Dataset {
         Copies { inputs, labels: places.iter().map(|place| self.labels[*place]).collect() }
     }
 
+    /// Puts every row into one of two groups by a number of its own: the mean of its features, or one
+    /// of them. Rows above the mean of that number over `over` are the second group.
+    pub(super) fn group(&mut self, by: Option<usize>, positive: Option<u16>, over: Range<usize>) {
+        let mut row = vec![0.0; self.features()];
+        let numbers: Vec<f64> = (0..self.len())
+            .map(|index| {
+                self.copy_row(index, &mut row);
+                let mean = || row.iter().map(|value| f64::from(*value)).sum::<f64>();
+                by.map_or_else(mean, |feature| f64::from(row[feature]))
+            })
+            .collect();
+        let mean = numbers[over.clone()].iter().sum::<f64>() / over.len().max(1) as f64;
+        let second = numbers.iter().map(|number| *number > mean).collect();
+        self.groups = Some(Groups { second, positive });
+    }
+
     /// How many of `rows` belong to each class.
     pub fn class_counts(&self, rows: Range<usize>) -> Vec<usize> {
         let mut counts = vec![0; self.classes.len()];
@@ -152,6 +186,10 @@ impl Dataset {
         let kept = order.len();
         permute(&mut self.labels, 1, &full);
         cut(&mut self.labels, kept);
+        if let Some(groups) = &mut self.groups {
+            permute(&mut groups.second, 1, &full);
+            cut(&mut groups.second, kept);
+        }
         match &mut self.inputs {
             Inputs::Bytes { rows, .. } => {
                 permute(rows, features, &full);
@@ -296,7 +334,9 @@ mod tests {
 
     fn bytes(rows: Vec<u8>, features: usize) -> Dataset {
         let count = rows.len() / features;
+        let second = (0..count).map(|row| row % 3 == 1).collect();
         Dataset {
+            groups: Some(Groups { second, positive: None }),
             name: "test".into(),
             labels: (0..count).map(|row| row as u16).collect(),
             classes: (0..count).map(|row| row.to_string()).collect(),
@@ -318,6 +358,8 @@ mod tests {
             for (place, &row) in order.iter().enumerate() {
                 prop_assert_eq!(data.row(place), before.row(row));
                 prop_assert_eq!(data.labels[place], before.labels[row]);
+                let second = |data: &Dataset, row: usize| data.groups.as_ref().unwrap().second[row];
+                prop_assert_eq!(second(&data, place), second(&before, row));
             }
         }
     }

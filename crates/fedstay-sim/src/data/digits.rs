@@ -34,6 +34,7 @@ impl Digits {
     pub fn load(&self) -> Result<LoadedData, DataError> {
         let records = RECORDS.chunks_exact(1 + PIXELS);
         let data = Dataset {
+            groups: None,
             name: "digits".into(),
             labels: records.clone().map(|record| u16::from(record[0])).collect(),
             classes: (0..10).map(|digit| digit.to_string()).collect(),

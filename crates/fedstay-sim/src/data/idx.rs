@@ -63,6 +63,7 @@ impl IdxSet {
             labels.extend(these.into_iter().map(u16::from));
         }
         let data = Dataset {
+            groups: None,
             name: self.kind.into(),
             inputs: Inputs::Bytes {
                 rows,

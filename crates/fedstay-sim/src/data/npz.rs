@@ -95,7 +95,7 @@ impl Npz {
         };
         let (labels, classes) = labels.sorted();
         let name = path.file_stem().map_or("npz".into(), |stem| stem.to_string_lossy().into());
-        let data = Dataset { name, inputs, labels, classes };
+        let data = Dataset { name, inputs, labels, classes, groups: None };
         LoadedData::split(data, self.test_share, channels(&header))
     }
 

@@ -32,7 +32,9 @@ use crate::simulator::{DecidesOn, EvalAgents};
 use fedstay::problem::Problem;
 use fedstay::schedule::Trace;
 use fedstay::worth::Method;
-use fedstay::{Aggregator, Behaviour, Decide, Losses, Optimiser, Policy, Privacy, Rule, Schedule};
+use fedstay::{
+    Aggregator, Behaviour, Decide, Forgetting, Losses, Optimiser, Policy, Privacy, Rule, Schedule,
+};
 use keys::{check_keys, training_key};
 use serde::{Deserialize, Serialize};
 use toml::Table;
@@ -79,6 +81,9 @@ pub struct Experiment {
     /// What agents do to their reports before they send them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub privacy: Option<Privacy>,
+    /// What the server does about agents that ask to be forgotten when they leave.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forget: Option<Forgetting>,
     /// What is booked about what agents give and get.
     #[serde(default, skip_serializing_if = "Booked::is_nothing")]
     pub worth: Booked,
@@ -233,6 +238,9 @@ impl Experiment {
         self.schedule.check()?;
         if let Some(privacy) = &self.privacy {
             privacy.check()?;
+        }
+        if let Some(forget) = &self.forget {
+            forget.check()?;
         }
         if let Some(training) = self.training() {
             training.data.check()?;

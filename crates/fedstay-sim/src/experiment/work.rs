@@ -5,7 +5,7 @@ use crate::data::Data;
 use crate::model::Model;
 use crate::partition::Partition;
 use crate::simulator::local_work::Local;
-use crate::simulator::{DecidesOn, EvalAgents, Shelf};
+use crate::simulator::{DecidesOn, EvalAgents, Shelf, Stream};
 use fedstay::problem::Problem;
 use serde::de::Error as _;
 use serde::ser::SerializeMap;
@@ -54,6 +54,9 @@ pub struct Training {
     /// The models that are kept for agents that come later.
     #[serde(skip_serializing_if = "is_default")]
     pub library: Shelf,
+    /// Which rows agents see in a round.
+    #[serde(skip_serializing_if = "Stream::is_usual")]
+    pub stream: Stream,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -88,6 +91,7 @@ impl Default for Training {
             model: Model::Mlp(Default::default()),
             local: Local::default(),
             library: Shelf::default(),
+            stream: Stream::default(),
         }
     }
 }

@@ -13,6 +13,7 @@
 //! share its tile: that is what lets an evaluation visit rows in any order.
 
 pub(crate) mod buffer;
+pub(crate) mod gram;
 pub(crate) mod head;
 pub(crate) mod limbs;
 pub(crate) mod matmul;

@@ -14,6 +14,7 @@
 
 mod error;
 mod evaluate;
+mod gram;
 mod init;
 mod layout;
 mod loaded;
@@ -34,6 +35,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::kernel::scalar::Activation;
 pub use error::Error;
 pub use evaluate::{Decision, Evaluation, Order};
+pub use gram::RowProducts;
 pub use init::Init;
 pub use layout::{Layout, Tensor};
 pub use loaded::Loaded;
@@ -116,4 +118,4 @@ impl Architecture for Model {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

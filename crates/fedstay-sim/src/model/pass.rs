@@ -54,9 +54,28 @@ impl Network {
         work.index.resize(tile, last);
         self.load_labels(rows, tile, work);
         self.size_buffers(tile, work);
-        let stride = match first {
+        let stride = self.first_layer(weights, first, rows, work);
+        self.forward(weights.flat(), tile, stride, false, work);
+        work.losses.resize(tile);
+        work.hits.resize(tile, 0);
+        let (isa, logits, labels) = (work.isa, &work.logits, &work.labels);
+        match self.head {
+            Head::Softmax => head::softmax(isa, logits, labels, &mut work.losses, &mut work.hits),
+            Head::Logistic => head::logistic(isa, logits, labels, &mut work.losses, &mut work.hits),
+        }
+    }
+
+    /// Computes the first layer of the rows in `work.index`; returns how far apart its lines are.
+    pub(crate) fn first_layer(
+        &self,
+        weights: &Loaded,
+        first: FirstLayer<'_>,
+        rows: &Rows<'_>,
+        work: &mut Workspace,
+    ) -> usize {
+        match first {
             FirstLayer::Limbs(limbs) => {
-                work.values[0].resize(tile * limbs.stride());
+                work.values[0].resize(work.index.len() * limbs.stride());
                 limbs.forward(rows.data(), &work.index, &mut work.values[0]);
                 limbs.stride()
             }
@@ -68,14 +87,6 @@ impl Network {
                 self.first_plain(weights.flat(), matrix, rows, work);
                 self.widths[1]
             }
-        };
-        self.forward(weights.flat(), tile, stride, false, work);
-        work.losses.resize(tile);
-        work.hits.resize(tile, 0);
-        let (isa, logits, labels) = (work.isa, &work.logits, &work.labels);
-        match self.head {
-            Head::Softmax => head::softmax(isa, logits, labels, &mut work.losses, &mut work.hits),
-            Head::Logistic => head::logistic(isa, logits, labels, &mut work.losses, &mut work.hits),
         }
     }
 
@@ -152,11 +163,16 @@ impl Network {
         work: &mut Workspace,
     ) {
         let (count, features, width) = (work.index.len(), self.widths[0], self.widths[1]);
-        work.inputs.resize(count * features);
-        gather(work.isa, rows.data(), &work.index, &mut work.inputs);
+        self.load_inputs(rows, work);
         self.first_bias(flat, width, count, &mut work.values[0]);
         let x = Matrix::rows(&work.inputs, count, features, features);
         matmul(&mut work.values[0], shape(count, width, width), 1.0, 1.0, x, matrix);
+    }
+
+    /// Copies the inputs of the rows in `work.index` to `work`.
+    pub(crate) fn load_inputs(&self, rows: &Rows<'_>, work: &mut Workspace) {
+        work.inputs.resize(work.index.len() * self.widths[0]);
+        gather(work.isa, rows.data(), &work.index, &mut work.inputs);
     }
 
     /// Starts the first layer's output with its bias.

@@ -1,13 +1,14 @@
 //! Labelled rows, borrowed from whoever holds the data.
 
-use super::Error;
+use super::{Error, RowProducts};
 pub use crate::kernel::rows::RowsData;
 
 /// An agent's samples: inputs and a label for each.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy)]
 pub struct Rows<'a> {
     data: RowsData<'a>,
     labels: &'a [u16],
+    products: Option<&'a RowProducts>,
 }
 
 impl<'a> Rows<'a> {
@@ -37,7 +38,18 @@ impl<'a> Rows<'a> {
         if u32::try_from(labels.len()).is_err() {
             return Err(Error::TooManyRows { rows: labels.len() });
         }
-        Ok(Self { data, labels })
+        Ok(Self { data, labels, products: None })
+    }
+
+    /// The same rows, with a place for their products with each other: local steps then use them
+    /// where that is less work. The place must not have been used for other rows.
+    #[must_use]
+    pub fn with_products(self, products: &'a RowProducts) -> Self {
+        Self { products: Some(products), ..self }
+    }
+
+    pub(crate) fn products(&self) -> Option<&'a RowProducts> {
+        self.products
     }
 
     /// The inputs.
@@ -87,6 +99,14 @@ impl Batch<'_> {
         match index.iter().find(|row| **row as usize >= rows.len()) {
             Some(row) => Err(Error::Row { row: *row, rows: rows.len() }),
             None => Ok(()),
+        }
+    }
+
+    /// Visits every row of the batch, in order.
+    pub(crate) fn each(&self, rows: &Rows<'_>, mut visit: impl FnMut(usize)) {
+        match self {
+            Self::All => (0..rows.len()).for_each(visit),
+            Self::Rows(index) => index.iter().for_each(|row| visit(*row as usize)),
         }
     }
 

@@ -7,7 +7,7 @@
 
 use super::pass::Accumulate;
 use super::rows::length;
-use super::{Batch, Error, Loaded, Network, Rows, Workspace};
+use super::{Batch, Error, Loaded, Network, RowProducts, Rows, Workspace};
 use crate::kernel::matmul::Matrix;
 use crate::kernel::panel;
 
@@ -60,10 +60,30 @@ impl Network {
                 (eta, 1.0 - mu * eta)
             }
         };
+        let products = rows.products().filter(|_| eta != 0.0 && self.products_pay(rows, batches));
+        self.take_steps(weights, rows, batches, (eta, keep), products, direction, work)
+    }
+
+    /// [`local_steps`](Self::local_steps) once everything is checked and decided: steps of `eta`,
+    /// each of which keeps the share `keep` of the sum so far, by the rows' products if there are
+    /// some.
+    #[expect(clippy::too_many_arguments, reason = "a step needs them all")]
+    pub(super) fn take_steps(
+        &self,
+        weights: &Loaded,
+        rows: &Rows<'_>,
+        batches: &[Batch<'_>],
+        (eta, keep): (f32, f32),
+        products: Option<&RowProducts>,
+        direction: &mut [f32],
+        work: &mut Workspace,
+    ) -> Result<f64, Error> {
         self.size_buffers(work.tile(), work);
         work.sum.resize(self.layout.parameters());
         work.moved.resize(self.layout.parameters());
-        let total = if work.panelled() {
+        let total = if let Some(products) = products {
+            self.walk_by_products(products, weights, rows, batches, (eta, keep), work)?
+        } else if work.panelled() {
             self.walk_panelled(weights, rows, batches, eta, keep, work)
         } else {
             self.walk_plain(weights, rows, batches, eta, keep, work)
@@ -200,7 +220,7 @@ impl Network {
 
 /// Runs `tile` over the tiles of a batch, with the weights their gradients carry, and returns the
 /// batch's mean loss. The first tile of a step takes over what earlier steps left.
-fn tiles(
+pub(super) fn tiles(
     batch: &Batch<'_>,
     rows: &Rows<'_>,
     step: usize,
@@ -223,7 +243,7 @@ fn tiles(
 }
 
 /// `out = start - eta * sum`.
-fn displace(start: &[f32], eta: f32, sum: &[f32], out: &mut [f32]) {
+pub(super) fn displace(start: &[f32], eta: f32, sum: &[f32], out: &mut [f32]) {
     for ((out, start), sum) in out.iter_mut().zip(start).zip(sum) {
         *out = start - eta * sum;
     }

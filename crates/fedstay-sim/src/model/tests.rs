@@ -8,7 +8,7 @@ use super::*;
 use crate::kernel::Isa;
 
 /// A sample to borrow rows from, as bytes and as the floats they stand for.
-struct Sample {
+pub(super) struct Sample {
     bytes: Vec<u8>,
     scale: Vec<f32>,
     shift: Vec<f32>,
@@ -17,7 +17,7 @@ struct Sample {
 }
 
 impl Sample {
-    fn new(samples: usize, features: usize, classes: usize, seed: u64) -> Self {
+    pub(super) fn new(samples: usize, features: usize, classes: usize, seed: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut bytes = vec![0; samples * features];
         rng.fill_bytes(&mut bytes);
@@ -30,23 +30,23 @@ impl Sample {
         Self { bytes, scale, shift, floats, labels }
     }
 
-    fn bytes(&self) -> Rows<'_> {
+    pub(super) fn bytes(&self) -> Rows<'_> {
         let data = RowsData::Bytes { rows: &self.bytes, scale: &self.scale, shift: &self.shift };
         Rows::new(data, &self.labels).unwrap()
     }
 
-    fn floats(&self) -> Rows<'_> {
+    pub(super) fn floats(&self) -> Rows<'_> {
         let data = RowsData::Floats { rows: &self.floats, features: self.scale.len() };
         Rows::new(data, &self.labels).unwrap()
     }
 }
 
-fn mlp(hidden: &[usize], activation: Activation, init: Init) -> Model {
+pub(super) fn mlp(hidden: &[usize], activation: Activation, init: Init) -> Model {
     Model::Mlp(Mlp { hidden: hidden.to_vec(), activation, init })
 }
 
 /// Every kind, with shapes on both sides of the kernels' tiles and blocks.
-fn models() -> Vec<(Model, usize, usize)> {
+pub(super) fn models() -> Vec<(Model, usize, usize)> {
     vec![
         (Model::SoftmaxRegression(SoftmaxRegression { init: Init::Torch }), 12, 5),
         (Model::SoftmaxRegression(SoftmaxRegression { init: Init::He }), 7, 19),
@@ -61,17 +61,17 @@ fn models() -> Vec<(Model, usize, usize)> {
     ]
 }
 
-fn isas() -> impl Iterator<Item = Isa> {
+pub(super) fn isas() -> impl Iterator<Item = Isa> {
     Isa::ALL.into_iter().filter(|isa| isa.is_available())
 }
 
-fn start(network: &Network, seed: u64) -> Vec<f64> {
+pub(super) fn start(network: &Network, seed: u64) -> Vec<f64> {
     let weights = network.initial_weights(&mut ChaCha8Rng::seed_from_u64(seed));
     // The values agents compute with, so that a reference sees the same.
     weights.into_iter().map(|weight| f64::from(weight as f32)).collect()
 }
 
-fn assert_close(got: &[f32], want: &[f64], tolerance: f64, what: &str) {
+pub(super) fn assert_close(got: &[f32], want: &[f64], tolerance: f64, what: &str) {
     let size = want.iter().fold(0.0f64, |size, value| size.max(value.abs()));
     for (i, (got, want)) in got.iter().zip(want).enumerate() {
         let error = (f64::from(*got) - want).abs();

@@ -10,8 +10,8 @@ use fedstay::problem::Federation;
 use fedstay::record::{AgentSummary, Counterfactual, Header, HeaderAgent, Score, Summary};
 use fedstay::worth::{Judge, Worth};
 use fedstay::{
-    Abilities, About, AgentId, Assessment, Book, Call, Engine, Error, Gathered, Memory, Privacy,
-    RoundRecord, Seed, Server, Session, SessionState,
+    Abilities, About, AgentId, Aggregator, Assessment, Book, Call, Engine, Error, Gathered, Memory,
+    Privacy, RoundRecord, Seed, Server, Session, SessionState,
 };
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -80,6 +80,10 @@ impl Trial {
         let server = Server::new(start, experiment.rule.clone(), experiment.step_size)
             .and_then(|server| server.with_optimiser(experiment.server.clone()))
             .and_then(|server| server.with_policy(experiment.policy.clone()))?;
+        let server = match &experiment.forget {
+            Some(forget) => server.with_forgetting(forget.clone())?,
+            None => server,
+        };
         let mut session = Session::new(server, engine, experiment.rounds, about(&experiment))?;
         if let Some(privacy) = experiment.privacy {
             session = session.with_book(Spent { privacy, parts: experiment.parts_of_a_report() });
@@ -87,6 +91,10 @@ impl Trial {
         let convex = experiment.is_convex();
         if experiment.check_reports.unwrap_or(convex) {
             session = session.with_book(Consistency::new(convex));
+        }
+        if let (Some(_), Agents::Data(simulator)) = (&experiment.forget, session.engine_mut()) {
+            // What forgetting costs the others shows in the losses they tell.
+            simulator.set_full_losses(true);
         }
         if !experiment.worth.is_nothing() {
             let judge: Option<Box<dyn Judge>> = match session.engine_mut() {
@@ -147,7 +155,9 @@ impl Trial {
     /// when training alone leaves the floating-point range.
     pub fn run(&mut self, books: &mut [&mut dyn Book]) -> Result<Option<Summary>, Error> {
         if !self.experiment.compare_alone {
-            return self.session.run(books);
+            let Some(mut summary) = self.session.run(books)? else { return Ok(None) };
+            self.tell_members(&mut summary)?;
+            return Ok(Some(summary));
         }
         let mut parting = Parting::default();
         let mut all: Vec<&mut dyn Book> = vec![&mut parting];
@@ -169,7 +179,19 @@ impl Trial {
         for agent in &mut summary.agents {
             agent.idle = idle[agent.id.0 as usize];
         }
+        self.tell_members(&mut summary)?;
         Ok(Some(summary))
+    }
+
+    /// Adds whether it shows that the delivered model was trained on the rows of agents that asked to
+    /// be forgotten.
+    fn tell_members(&self, summary: &mut Summary) -> Result<(), Error> {
+        let Some(simulator) = self.simulator() else { return Ok(()) };
+        for forgotten in &mut summary.forgotten {
+            let shows = simulator.membership(forgotten.agent.0 as usize, self.server().delivered());
+            forgotten.membership = shows.map_err(|error| error.in_round(summary.rounds))?;
+        }
+        Ok(())
     }
 
     /// How good a model every agent makes alone in so many rounds.
@@ -265,8 +287,20 @@ impl Trial {
         books: &mut [&mut dyn Book],
     ) -> Result<Option<Counterfactual>, Error> {
         let Some(summary) = self.run(books)? else { return Ok(None) };
-        let Summary { rounds, stop, loss, accuracy, population, .. } = summary;
-        Ok(Some(Counterfactual { rounds, stop, loss, accuracy, population }))
+        let Summary { rounds, stop, loss, accuracy, population, agents, .. } = summary;
+        let reports = agents.iter().map(|agent| agent.entry.reports).collect();
+        // The weights down and the direction up; what corrects local steps is one more down.
+        let vectors = 2 + u64::from(self.server().rule().facts().corrects);
+        let bytes_per_report = 4 * vectors * self.server().weights().len() as u64;
+        Ok(Some(Counterfactual {
+            rounds,
+            stop,
+            loss,
+            accuracy,
+            population,
+            reports,
+            bytes_per_report,
+        }))
     }
 
     /// The same experiment with an agent that never takes part.

@@ -2,7 +2,9 @@
 
 use crate::model::{Batch, Decision, Error, Loaded, Network, Order, Rows, Walk, Workspace};
 use crate::simulator::DecidesOn;
+use crate::simulator::corrected;
 use crate::simulator::desk::{Desk, Sent};
+use crate::simulator::groups::Groups;
 use crate::simulator::local_work::Local;
 use crate::simulator::roster::Agent;
 use fedstay::linalg::norm;
@@ -32,6 +34,10 @@ pub(crate) struct Task<'a> {
     pub(crate) privacy: Option<Privacy>,
     /// The share of all agents that have left, and the mean of the losses that the others told last.
     pub(crate) company: (f64, Option<f64>),
+    /// What it adds to the gradient of every local step, if the rule says so.
+    pub(crate) correction: Option<&'a [f32]>,
+    /// How well its groups are served, if the rule asks.
+    pub(crate) groups: Option<&'a Groups>,
 }
 
 /// An agent at its desk: the work of one round.
@@ -45,7 +51,7 @@ impl Seat {
     pub(super) fn new(agent: Box<Agent>, mut desk: Desk) -> Self {
         desk.agent = agent.participant.id;
         desk.answer = Answer::StaysAway;
-        (desk.worked, desk.exact, desk.sent) = (false, false, None);
+        (desk.worked, desk.exact, desk.sent, desk.rates) = (false, false, None, None);
         Self { agent, desk }
     }
 
@@ -152,6 +158,8 @@ impl Seat {
                     };
                     task.network.loss_and_gradient(weights, rows, batch, gradient, work)?;
                 }
+                // A corrected step has computed the gradient on its way.
+                false if task.correction.is_some() => {}
                 false => self.desk.gradient = None,
             }
         } else {
@@ -162,16 +170,24 @@ impl Seat {
         self.agent.last_norm = self.desk.length;
         self.desk.reach = task.local.reach(task.step_size, shown);
         self.desk.samples = shown as u64;
+        if let Some(groups) = task.groups {
+            let own = self.agent.participant.id.0 as usize;
+            self.desk.rates = Some(groups.rates(own, task.network, task.weights, work)?);
+        }
+        self.desk.sent = self.altered(manner.sends, task);
+        // The rule reckons with the slope that it is sent.
+        let slope = self.desk.sent.as_ref().map_or(self.desk.length, |(direction, gradient)| {
+            norm(Vector::F32(gradient.as_ref().unwrap_or(direction)))
+        });
         self.desk.standing = match task.tells {
             true => {
                 let weights = own.unwrap_or(task.weights);
-                let loss = self.complete(task, weights, seen, manner, work)?;
+                let loss = self.complete(task, weights, (seen, slope), manner, work)?;
                 Standing::Open { loss, epsilon: self.agent.participant.epsilon }
             }
             // It never leaves, so no step brings it any nearer to that.
             false => Standing::Private { tau: f64::INFINITY },
         };
-        self.desk.sent = self.altered(manner.sends, task);
         if let Some(privacy) = &task.privacy {
             let (round, id) = (u64::from(task.round), self.agent.participant.id.0);
             self.blur(privacy, task.seed.stream("privacy", round, id));
@@ -226,15 +242,15 @@ impl Seat {
         &mut self,
         task: &Task<'_>,
         weights: &Loaded,
-        (known, above): (Option<f64>, f64),
+        ((known, above), slope): ((Option<f64>, f64), f64),
         manner: Manner,
         work: &mut Workspace,
     ) -> Result<Loss, Error> {
-        let Agent { participant, order, last_norm, .. } = &mut *self.agent;
+        let Agent { participant, order, .. } = &mut *self.agent;
         // What is reported must not depend on how far the agent happened to look, so beyond the
         // reach of a step it is the reach, not the partial sum at which the look ended. The rule's
         // reach is one of told losses: an agent that lies looks as far as its lie requires.
-        let told = reach_of(task.losses, participant.epsilon, *last_norm);
+        let told = reach_of(task.losses, participant.epsilon, slope);
         let bound = told - manner.loss_offset;
         let exactly = |loss: f64| Loss::Exact(manner.told(loss));
         match known {
@@ -255,7 +271,7 @@ impl Seat {
     fn work(&mut self, task: &Task<'_>, work: &mut Workspace) -> Result<(), Error> {
         let Task { local, network, rows, .. } = task;
         let (shown, id) = (self.shown(rows.len()), self.agent.participant.id.0);
-        let Desk { drawn, direction, worked, .. } = &mut self.desk;
+        let Desk { drawn, direction, gradient, worked, .. } = &mut self.desk;
         local.draw(shown, task.seed, task.round, id, drawn);
         let some: Vec<u32>;
         let batches = match drawn.is_empty() && shown < rows.len() {
@@ -266,8 +282,15 @@ impl Seat {
             false => local.batches(drawn, shown),
         };
         let walk = local.walk(task.step_size, shown, task.stands);
-        network.local_steps(task.weights, rows, &batches, walk, direction, work)?;
         *worked = true;
+        let Some(by) = task.correction else {
+            network.local_steps(task.weights, rows, &batches, walk, direction, work)?;
+            return Ok(());
+        };
+        let at = (task.weights, *rows);
+        let found = corrected::local_steps(network, at, &batches, walk, by, direction, work)?;
+        // What it computed anyway serves predictions, unless it computes the gradient apart.
+        *gradient = found.filter(|_| local.is_exact());
         Ok(())
     }
 
@@ -280,7 +303,7 @@ impl Seat {
 
 /// Whether what an agent computes and sends is the gradient at what it received.
 fn is_exact(task: &Task<'_>) -> bool {
-    task.local.is_exact() && task.privacy.is_none()
+    task.local.is_exact() && task.privacy.is_none() && task.correction.is_none()
 }
 
 /// The loss up to which the rule needs exact values; slightly more, so that a loss above it fails
@@ -332,8 +355,9 @@ impl Look<'_, '_> {
     fn alone_for(&mut self, rounds: u32) -> Result<f64, Error> {
         let Self { agent, task, work, .. } = self;
         let Task { network, rows, local, seed, stands, step_size, .. } = **task;
-        let hermit = Hermit { network, rows, local, seed, agent: agent.0, stands, step_size };
-        let model = hermit.train(task.weights.clone(), rounds, work)?;
+        let hermit = Hermit { network, local, seed, agent: agent.0, stands, step_size };
+        let again = |_: u32, train: &mut dyn FnMut(&Rows<'_>) -> Result<(), Error>| train(rows);
+        let model = hermit.train(task.weights.clone(), rounds, &again, work)?;
         Ok(network.evaluate(&model, rows, None, work)?.loss)
     }
 
@@ -397,7 +421,6 @@ impl Evidence for Look<'_, '_> {
 /// An agent that trains alone.
 pub(crate) struct Hermit<'a> {
     pub(crate) network: &'a Network,
-    pub(crate) rows: &'a Rows<'a>,
     pub(crate) local: &'a Local,
     pub(crate) seed: Seed,
     pub(crate) agent: u64,
@@ -406,25 +429,34 @@ pub(crate) struct Hermit<'a> {
 }
 
 impl Hermit<'_> {
-    /// The model that its local work makes of `start`, round after round.
+    /// The model that its local work on the rows of each round makes of `start`, round after round.
+    /// `with_rows` calls back with the rows of a round.
     pub(crate) fn train(
         &self,
         start: Loaded,
         rounds: u32,
+        with_rows: &WithRows<'_>,
         work: &mut Workspace,
     ) -> Result<Loaded, Error> {
-        let Self { network, rows, local, .. } = self;
-        let walk = local.walk(self.step_size, rows.len(), self.stands);
-        let reach = local.reach(self.step_size, rows.len()) as f32;
+        let Self { network, local, .. } = self;
         let mut direction = vec![0.0; start.flat().len()];
         let mut drawn = Vec::new();
         let mut weights = start;
         for round in 1..=rounds {
-            local.draw(rows.len(), self.seed, round, self.agent, &mut drawn);
-            let batches = local.batches(&drawn, rows.len());
-            network.local_steps(&weights, rows, &batches, walk, &mut direction, work)?;
-            weights = weights.displaced(&direction, -reach)?;
+            with_rows(round, &mut |rows| {
+                let walk = local.walk(self.step_size, rows.len(), self.stands);
+                let reach = local.reach(self.step_size, rows.len()) as f32;
+                local.draw(rows.len(), self.seed, round, self.agent, &mut drawn);
+                let batches = local.batches(&drawn, rows.len());
+                network.local_steps(&weights, rows, &batches, walk, &mut direction, work)?;
+                weights = weights.displaced(&direction, -reach)?;
+                Ok(())
+            })?;
         }
         Ok(weights)
     }
 }
+
+/// Calls back with the rows of a round.
+pub(crate) type WithRows<'a> =
+    dyn Fn(u32, &mut dyn FnMut(&Rows<'_>) -> Result<(), Error>) -> Result<(), Error> + 'a;

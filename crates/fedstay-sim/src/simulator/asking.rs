@@ -63,10 +63,13 @@ impl Simulator {
     ) -> Worked {
         let Asking { call, shared, losses, gone, loads } = round;
         let agent = seat.desk.agent;
-        let rows = self.population.agent(agent.0 as usize);
+        let rows = self.seen(agent.0 as usize, call.round);
         let rows = rows.view()?;
         let personal = call.broadcast.personal(agent);
         let personal = personal.map(|weights| self.network.load(&weights)).transpose()?;
+        let correction = call.broadcast.correction(agent);
+        let correction: Option<Vec<f32>> = correction
+            .map(|values| values.into_iter().map(|value| value as f32).collect());
         let local = &self.training.local;
         let loaded = loads.get(&agent).map(|share| local.with_load(*share, rows.len()));
         let task = Task {
@@ -85,6 +88,8 @@ impl Simulator {
             must_stay,
             privacy: self.privacy,
             company: (*gone, others),
+            correction: correction.as_deref(),
+            groups: self.groups.as_ref(),
         };
         self.workspaces.with(|work| act(seat, &task, work))
     }

@@ -3,9 +3,10 @@
 
 use super::agent::Hermit;
 use super::unseen::Unseen;
-use super::{Simulator, rows};
+use super::population::AgentRows;
+use super::{Simulator, Worked, rows};
 use crate::experiment::SpecError;
-use crate::model::{Evaluation, Loaded, Workspace};
+use crate::model::{Evaluation, Loaded, Rows, Workspace};
 use fedstay::record::{MOST_LISTED, Population as PopulationScore, Score};
 use fedstay::{AgentAssessment, AgentId, Assessment, Seed};
 use rayon::prelude::*;
@@ -83,7 +84,7 @@ impl Simulator {
     ) -> Result<Assessment, crate::model::Error> {
         let assess = |place: usize| {
             let index = self.sample.as_ref().map_or(place, |sample| sample[place]);
-            let held = self.population.agent(index);
+            let held = self.seen(index, self.round);
             let rows = held.view()?;
             let evaluation =
                 self.workspaces.with(|work| self.network.evaluate(weights, &rows, None, work))?;
@@ -173,30 +174,37 @@ impl Simulator {
         (0..self.roster.len())
             .into_par_iter()
             .map(|index| {
-                let rows = self.population.agent(index);
-                let rows = rows.view()?;
                 let agent = index as u64;
                 self.workspaces.with(|work| {
                     let start = network.load(&start)?;
-                    let (rows, seed, stands) = (&rows, *seed, *stands);
-                    let hermit = Hermit { network, rows, local, seed, agent, stands, step_size };
-                    let model = hermit.train(start, rounds, work)?;
-                    self.score(index, &model, unseen, work)
+                    let (seed, stands) = (*seed, *stands);
+                    let hermit = Hermit { network, local, seed, agent, stands, step_size };
+                    let rows = |round: u32, train: &mut dyn FnMut(&Rows<'_>) -> Worked| {
+                        train(&self.seen(index, round).view()?)
+                    };
+                    let model = hermit.train(start, rounds, &rows, work)?;
+                    self.score((index, rounds), &model, unseen, work)
                 })
             })
             .collect::<Result<_, crate::model::Error>>()
             .map_err(SpecError::from)
     }
 
-    /// How good weights are for one agent.
+    /// The rows that an agent sees in a round.
+    pub(super) fn seen(&self, agent: usize, round: u32) -> AgentRows<'_> {
+        let seen = self.training.stream.seen(self.population.count(agent), round);
+        self.population.some(agent, seen)
+    }
+
+    /// How good weights are for one agent, on the rows that it sees in a round.
     fn score(
         &self,
-        agent: usize,
+        (agent, round): (usize, u32),
         weights: &Loaded,
         unseen: Option<&Unseen>,
         work: &mut Workspace,
     ) -> Result<Score, crate::model::Error> {
-        let own = self.population.agent(agent);
+        let own = self.seen(agent, round);
         let evaluation = self.network.evaluate(weights, &own.view()?, None, work)?;
         let mut score =
             Score { loss: evaluation.loss, accuracy: Some(evaluation.accuracy()), unseen: None };
@@ -228,7 +236,8 @@ impl Simulator {
         let unseen = Unseen::new(&self.population);
         let score = |(agent, weights): &(AgentId, &[f64])| {
             let (agent, weights) = (agent.0 as usize, self.network.load(weights)?);
-            self.workspaces.with(|work| self.score(agent, &weights, unseen.as_ref(), work))
+            let who = (agent, self.round);
+            self.workspaces.with(|work| self.score(who, &weights, unseen.as_ref(), work))
         };
         weights
             .par_iter()

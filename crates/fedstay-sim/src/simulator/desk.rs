@@ -3,7 +3,7 @@
 //! Directions are as long as the model, so there are as many desks as agents are asked in a round, and
 //! whoever is asked next sits down at one of them.
 
-use fedstay::{AgentId, Answer, Report, Standing, Vector};
+use fedstay::{AgentId, Answer, Rates, Report, Standing, Vector};
 
 /// A direction and a gradient.
 pub(super) type Sent = (Vec<f32>, Option<Vec<f32>>);
@@ -33,6 +33,8 @@ pub(super) struct Desk {
     pub(super) length: f64,
     /// How many rows it works on.
     pub(super) samples: u64,
+    /// How well its groups are served, where the rule asks.
+    pub(super) rates: Option<Rates>,
 }
 
 impl Desk {
@@ -51,6 +53,7 @@ impl Desk {
             reach: 0.0,
             length: 0.0,
             samples: 0,
+            rates: None,
         }
     }
 
@@ -73,6 +76,7 @@ impl Desk {
             reach: Some(self.reach),
             samples: self.samples,
             length: self.sent.is_none().then_some(self.length),
+            rates: self.rates,
         }
     }
 }

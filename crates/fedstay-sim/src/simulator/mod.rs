@@ -8,20 +8,25 @@ mod agent;
 mod asking;
 mod assess;
 mod cohort;
+mod corrected;
 mod desk;
+mod groups;
 mod judge;
 mod library;
 pub mod local_work;
+mod membership;
 pub mod population;
 mod roster;
+mod stream;
 mod unseen;
 
 pub(crate) use agent::reach_of;
 pub use assess::EvalAgents;
 pub use judge::UnseenRows;
 pub use library::Shelf;
+pub use stream::{Arrive, Kind, Moves, Stream};
 
-use crate::data::{Dataset, Inputs};
+use crate::data::{DataError, Dataset, Inputs};
 use crate::experiment::bounds::{check_drawn, check_held};
 use crate::experiment::{Experiment, SpecError, Training};
 use crate::model::{Architecture, Network, Rows, RowsData, Workspace};
@@ -30,9 +35,10 @@ use asking::Asking;
 use desk::Desk;
 use fedstay::record::{Arrival, HeaderAgent, MOST_LISTED};
 use fedstay::{
-    Abilities, AgentId, Answer, Assessment, Call, Decide, Engine, Error, Gathered, Losses, Memory,
+    Abilities, AgentId, Aggregator, Answer, Assessment, Call, Decide, Engine, Error, Gathered, Losses, Memory,
     Privacy, Reports, Rule, Schedule, Seed,
 };
+use groups::Groups;
 use library::Library;
 use local_work::BatchSize;
 use population::{Population, Sizes};
@@ -79,6 +85,10 @@ pub struct Simulator {
     library: Library,
     /// Whether each agent could be reached in some round so far, where models are kept for newcomers.
     met: Vec<bool>,
+    /// How well groups are served, where the rule asks.
+    groups: Option<Groups>,
+    /// The last round that was gathered, which says what rows agents see.
+    round: u32,
     /// An agent that is kept out from the start.
     without: Option<AgentId>,
     workspaces: Workspaces,
@@ -92,6 +102,8 @@ struct State {
     library: Library,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     met: Vec<bool>,
+    #[serde(default)]
+    round: u32,
 }
 
 /// One workspace per thread, handed out and taken back.
@@ -158,7 +170,23 @@ impl Simulator {
     pub fn on(experiment: &Experiment, population: Population) -> Result<Self, SpecError> {
         let training = experiment.training().cloned().ok_or(SpecError::NoTraining)?;
         let seed = Seed(experiment.seed);
+        if training.data.replace && (training.data.group.is_some() || !training.stream.is_usual()) {
+            let why = "agents that draw their rows have neither groups (data.group) nor a [stream]";
+            return Err(DataError::setting("data.replace", why).into());
+        }
+        let population = training.stream.line_up(population);
         let data = population.data();
+        let groups = match experiment.rule.facts().reads_rates {
+            true => Some(Groups::new(&population).ok_or_else(|| {
+                let why = format!(
+                    "{} asks how well two groups of rows are served; set it to `brightness`, or to the \
+                     number of a feature",
+                    experiment.rule.name()
+                );
+                DataError::setting("data.group", why)
+            })?),
+            false => None,
+        };
         let network = training.model.network(data.features(), data.classes.len())?;
         let (parameters, count) = (network.layout().parameters(), population.agents());
         let roster = Roster::new(count, &experiment.behaviour, seed)?;
@@ -189,6 +217,8 @@ impl Simulator {
             schedule: experiment.schedule_for(count)?,
             library: Library::default(),
             met: if keeps { vec![false; count] } else { Vec::new() },
+            groups,
+            round: 1,
             without: None,
             workspaces: Workspaces::default(),
         };
@@ -253,7 +283,7 @@ impl Simulator {
             if call.round == 1 {
                 continue;
             }
-            let own = self.population.agent(index);
+            let own = self.seen(index, call.round);
             let own = own.view()?;
             let who = (AgentId(index as u64), call.round);
             let with = (&self.network, &own);
@@ -301,6 +331,7 @@ impl Engine for Simulator {
     }
 
     fn gather(&mut self, call: &Call<'_>) -> Result<Gathered<'_>, Error> {
+        self.round = call.round;
         let arrived = self.arrivals(call).map_err(failed(call.round))?;
         let shared = self.network.load(call.broadcast.shared()).map_err(failed(call.round))?;
         let looks = call.round == 1 || call.round.is_multiple_of(self.training.eval_every);
@@ -350,20 +381,21 @@ impl Engine for Simulator {
 
     fn save(&self) -> Result<Memory, Error> {
         let (library, met) = (self.library.clone(), self.met.clone());
-        Memory::of(&State { roster: self.roster.save(), library, met })
+        Memory::of(&State { roster: self.roster.save(), library, met, round: self.round })
     }
 
     fn restore(&mut self, memory: &Memory) -> Result<(), Error> {
-        let State { roster, library, met } = memory.read()?;
+        let State { roster, library, met, round } = memory.read()?;
         if met.len() != self.met.len() {
             let why = "it is of other agents, or of a run that keeps no models for newcomers";
             return Err(Error::BadState { why: why.to_owned() });
         }
-        (self.library, self.met) = (library, met);
+        (self.library, self.met, self.round) = (library, met, round.max(1));
         self.roster.restore(roster, self.network.layout().parameters())
     }
 
     fn abilities(&self) -> Abilities {
-        Abilities { loads: true, personal: true, ..Abilities::default() }
+        let rates = self.groups.is_some();
+        Abilities { loads: true, personal: true, corrections: true, rates, ..Abilities::default() }
     }
 }

@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::rows;
 use crate::data::{CopiedInputs, Copies, DataError, Dataset, Inputs, LoadedData};
-use crate::model::{Error, Rows, RowsData};
+use crate::model::{Error, RowProducts, Rows, RowsData};
 use crate::partition::{Deal, Drawing, Histogram, Partition};
 
 /// How many devices there are, how many take part, and how much each holds.
@@ -34,7 +34,12 @@ pub struct Population {
     data: Arc<Dataset>,
     agents: usize,
     held: Held,
+    /// The agents' row products; none where they could take more than [`MOST_PRODUCTS`].
+    products: Arc<[RowProducts]>,
 }
+
+/// The most memory that the row products of all agents may take.
+const MOST_PRODUCTS: u64 = 1 << 29;
 
 /// Who holds what.
 #[derive(Debug, Clone)]
@@ -50,6 +55,8 @@ enum Held {
 pub struct AgentRows<'a> {
     data: &'a Arc<Dataset>,
     place: Place,
+    /// The products of the rows with each other, where these are all of an agent's.
+    products: Option<&'a RowProducts>,
 }
 
 #[derive(Debug)]
@@ -65,7 +72,13 @@ impl AgentRows<'_> {
     /// Never, for rows of a population that a simulator was made of.
     pub fn view(&self) -> Result<Rows<'_>, Error> {
         let Copies { inputs, labels } = match &self.place {
-            Place::Lying(range) => return rows(self.data, range.clone()),
+            Place::Lying(range) => {
+                let rows = rows(self.data, range.clone())?;
+                return Ok(match self.products {
+                    Some(products) => rows.with_products(products),
+                    None => rows,
+                });
+            }
             Place::Copied(copies) => copies,
         };
         let inputs = match (inputs, &self.data.inputs) {
@@ -126,8 +139,13 @@ impl Population {
         for rows in &dealt {
             bounds.push(bounds[bounds.len() - 1] + rows.len());
         }
-        let held = Held::Dealt(bounds.into());
-        Ok(Population { data: Arc::new(data), agents: sizes.agents, held })
+        let rows = (0..sizes.agents).map(|agent| bounds[agent + 1] - bounds[agent]);
+        let bytes = |rows| RowProducts::bytes(rows) + size_of::<RowProducts>() as u64;
+        let fits = rows.map(bytes).sum::<u64>() <= MOST_PRODUCTS;
+        let places = if fits { sizes.agents } else { 0 };
+        let products = (0..places).map(|_| RowProducts::default()).collect();
+        let (data, held) = (Arc::new(data), Held::Dealt(bounds.into()));
+        Ok(Population { data, agents: sizes.agents, held, products })
     }
 
     /// Lets every agent draw its rows from all training rows, with replacement.
@@ -159,7 +177,34 @@ impl Population {
         order.extend((train..data.len()).filter(|&row| held[usize::from(data.labels[row])]));
         data.arrange(&order);
         let held = Held::Drawn(Arc::new(drawing), train);
-        Ok(Population { data: Arc::new(data), agents: sizes.agents, held })
+        let products = Arc::default();
+        Ok(Population { data: Arc::new(data), agents: sizes.agents, held, products })
+    }
+
+    /// The same devices with every agent's rows class after class, beginning with the one it has most
+    /// of; rows of one class stay in their order. Agents that draw their rows stay as they are.
+    pub(crate) fn by_class(self) -> Self {
+        let labels = &self.data.labels;
+        let mut order: Vec<usize> = (0..self.data.len()).collect();
+        for agent in 0..self.agents {
+            let Some(rows) = self.place(agent) else { break };
+            let counts = self.data.class_counts(rows.clone());
+            // The first of those that it has most of.
+            let most = (0..counts.len()).rev().max_by_key(|class| counts[*class]).unwrap_or(0);
+            let turn = |row: &usize| {
+                (usize::from(labels[*row]) + counts.len() - most) % counts.len().max(1)
+            };
+            order[rows].sort_by_key(turn);
+        }
+        let mut data = Dataset::clone(&self.data);
+        data.arrange(&order);
+        Self { data: Arc::new(data), ..self }
+    }
+
+    /// Where the products of an agent's rows with each other are kept, once they are needed; `None`
+    /// where those of all agents could take too much memory.
+    pub fn products(&self, agent: usize) -> Option<&RowProducts> {
+        self.products.get(agent)
     }
 
     /// The rows.
@@ -203,11 +248,21 @@ impl Population {
 
     /// The rows of agent `agent`.
     pub fn agent(&self, agent: usize) -> AgentRows<'_> {
+        self.some(agent, 0..self.count(agent))
+    }
+
+    /// Some of the rows of agent `agent`, counted from its first.
+    pub(crate) fn some(&self, agent: usize, some: Range<usize>) -> AgentRows<'_> {
+        let whole = some == (0..self.count(agent));
         let place = match &self.held {
-            Held::Dealt(_) => Place::Lying(self.place(agent).unwrap_or_default()),
-            Held::Drawn(drawing, _) => Place::Copied(self.data.copies(&drawing.draw(agent))),
+            Held::Dealt(bounds) => {
+                Place::Lying(bounds[agent] + some.start..bounds[agent] + some.end)
+            }
+            Held::Drawn(drawing, _) => {
+                Place::Copied(self.data.copies(&drawing.draw(agent)[some]))
+            }
         };
-        AgentRows { data: &self.data, place }
+        AgentRows { data: &self.data, place, products: self.products(agent).filter(|_| whole) }
     }
 
     /// Where the rows of agent `agent` lie side by side; `None` where agents draw them.
@@ -239,12 +294,19 @@ impl Population {
         Some(rows).filter(|rows| !rows.is_empty())
     }
 
+    /// How many rows of each class an agent has.
+    pub(crate) fn classes_of(&self, agent: usize) -> Vec<usize> {
+        let mut counts = vec![0; self.data.classes.len()];
+        let rows = self.agent(agent);
+        rows.labels().iter().for_each(|label| counts[usize::from(*label)] += 1);
+        counts
+    }
+
     /// How many rows of each class every agent has.
     pub fn histogram(&self) -> Histogram {
         let mut counts = vec![vec![0; self.data.classes.len()]; self.agents];
         for (agent, counts) in counts.iter_mut().enumerate() {
-            let rows = self.agent(agent);
-            rows.labels().iter().for_each(|label| counts[usize::from(*label)] += 1);
+            *counts = self.classes_of(agent);
         }
         Histogram { classes: self.data.classes.clone(), counts }
     }
@@ -294,6 +356,19 @@ mod tests {
         assert_eq!(population.test().start, 1440);
         let counted: usize = population.histogram().counts[0].iter().sum();
         assert_eq!(counted, rows[0]);
+    }
+
+    #[test]
+    fn rows_can_be_lined_up_by_class_each_agents_own_first() {
+        let population = digits(&Partition::default(), sizes(10, None, None), 2).unwrap();
+        let lined = population.clone().by_class();
+        assert_eq!(lined.histogram(), population.histogram());
+        for agent in 0..10 {
+            let labels = &lined.data().labels[lined.place(agent).unwrap()];
+            let runs = 1 + labels.windows(2).filter(|pair| pair[0] != pair[1]).count();
+            let classes: std::collections::HashSet<_> = labels.iter().collect();
+            assert_eq!((usize::from(labels[0]), runs), (agent, classes.len()));
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod afl;
 mod conflict;
 mod custom;
 mod facts;
+mod fairfed;
 mod fedce;
 mod fedfv;
 mod fedmgda;
@@ -25,6 +26,7 @@ mod pcgrad;
 mod q_fedavg;
 mod retain;
 pub(crate) mod safety;
+mod scaffold;
 mod sent;
 mod uniform;
 mod weigh;
@@ -33,6 +35,7 @@ mod weigh;
 pub(crate) mod rules {
     pub use super::ada_gd::{AdaGd, OnSettled};
     pub use super::afl::Afl;
+    pub use super::fairfed::FairFed;
     pub use super::fedce::{Contribution, FedCe};
     pub use super::fedfv::FedFv;
     pub use super::fedmgda::FedMgdaPlus;
@@ -44,6 +47,7 @@ pub(crate) mod rules {
     pub use super::pcgrad::PcGrad;
     pub use super::q_fedavg::QFedAvg;
     pub use super::retain::{Base, OnUnrealizable, Retain, Trust};
+    pub use super::scaffold::{Leavers, Scaffold};
     pub use super::uniform::{Nu, Uniform};
     pub use super::weigh::Weigh;
 }
@@ -95,6 +99,10 @@ rules! {
     Uniform(Uniform) = "uniform", uniform::ORIGIN;
     /// Agents count by what they contribute that the others do not.
     FedCe(FedCe) = "fedce", fedce::ORIGIN;
+    /// Local steps that are corrected by what the others do.
+    Scaffold(Scaffold) = "scaffold", scaffold::ORIGIN;
+    /// Agents count more the closer their groups are served to how everybody's are.
+    FairFed(FairFed) = "fairfed", fairfed::ORIGIN;
 }
 
 /// What a rule sees of a round.
@@ -203,6 +211,13 @@ pub trait Aggregator: custom::CloneRule + fmt::Debug + Send + Sync {
         None
     }
 
+    /// What an agent is to add to the gradient of every local step, for rules that correct local
+    /// steps; [`Facts::corrects`] says so. It is sent along with the weights.
+    fn correction(&self, agent: AgentId) -> Option<Vec<f64>> {
+        let _ = agent;
+        None
+    }
+
     /// What others need to know about the rule, with its parameters as they are.
     fn facts(&self) -> Facts {
         Facts::default()
@@ -269,6 +284,10 @@ impl Aggregator for Rule {
         self.inner().loads()
     }
 
+    fn correction(&self, agent: AgentId) -> Option<Vec<f64>> {
+        self.inner().correction(agent)
+    }
+
     fn facts(&self) -> Facts {
         self.inner().facts()
     }
@@ -320,4 +339,4 @@ fn watched(round: &Round<'_>, step: &[f64], margin: f64) -> Decision {
 }
 
 #[cfg(test)]
-mod laws;
+pub(crate) mod laws;

@@ -137,6 +137,11 @@ pub struct Abilities {
     pub loads: bool,
     /// Its agents can each receive weights of their own ([`Broadcast::personal`]).
     pub personal: bool,
+    /// Its agents add what the rule says to every local step's gradient
+    /// ([`Broadcast::correction`]).
+    pub corrections: bool,
+    /// Its agents tell how well their groups are served ([`Report::rates`](crate::Report::rates)).
+    pub rates: bool,
     /// First-order statements about its agents are proofs: convex losses, exact losses and
     /// gradients, and agents that leave at their target loss and not before.
     pub proves: bool,

@@ -139,6 +139,9 @@ pub struct RoundLine {
     /// The agents that left on receipt of this round's weights.
     #[serde(default)]
     pub left: Vec<AgentId>,
+    /// The agents among them that asked to be forgotten.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub forgot: Vec<AgentId>,
     /// The agents that had left and came back on receipt of this round's weights.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub returned: Vec<AgentId>,
@@ -223,6 +226,7 @@ impl RoundLine {
             d: decision.split.d.clone(),
             case: decision.case,
             left: reports.goodbyes().to_vec(),
+            forgot: decision.forgot.clone(),
             returned: reports.returned().to_vec(),
             faults: faults.to_vec(),
             absent: Vec::new(),
@@ -262,6 +266,30 @@ impl RoundLine {
         let told: Vec<f64> = self.loss.iter().flatten().copied().collect();
         (!told.is_empty()).then(|| told.iter().sum::<f64>() / told.len() as f64)
     }
+}
+
+/// An agent that left and asked to be forgotten, and what came of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Forgotten {
+    /// The agent.
+    pub agent: AgentId,
+    /// The round in which it asked.
+    pub round: u32,
+    /// What the server did about it.
+    #[serde(default)]
+    pub how: String,
+    /// The mean loss that the others told in that round.
+    pub rest: Option<f64>,
+    /// After how many rounds the others were back at that loss, if they were.
+    pub recovered: Option<u32>,
+    /// Its loss under the delivered weights.
+    #[serde(default)]
+    pub loss: Option<f64>,
+    /// How well its rows can be told from unseen ones of the same classes by their loss under the
+    /// delivered weights: ½ if not at all, 1 if always (the area under the curve of an attack on
+    /// membership).
+    #[serde(default)]
+    pub membership: Option<f64>,
 }
 
 /// What an agent found that came after the first round, where models are kept for newcomers: its loss
@@ -512,6 +540,9 @@ pub struct Summary {
     /// What every single departure would cost the others, if that was asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub without: Vec<Without>,
+    /// The agents that asked to be forgotten, and what came of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub forgotten: Vec<Forgotten>,
     /// What the reports gave away, where agents add noise to them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub privacy: Option<Budget>,
@@ -539,6 +570,22 @@ impl Summary {
         let who: std::collections::BTreeSet<AgentId> =
             self.left.iter().map(|left| left.agent).collect();
         who.len()
+    }
+
+    /// What departures cost those who stayed, if it is known what would have been without any.
+    pub fn extra_work(&self) -> Option<Extra> {
+        let without = self.counterfactual.as_ref()?;
+        let left = |agent: &AgentSummary| self.left.iter().any(|left| left.agent == agent.id);
+        let (mut stayers, mut rounds) = (0, 0);
+        for (agent, usual) in self.agents.iter().zip(&without.reports) {
+            if !left(agent) {
+                stayers += 1;
+                rounds += i64::from(agent.entry.reports) - i64::from(*usual);
+            }
+        }
+        let bytes =
+            rounds.saturating_mul(i64::try_from(without.bytes_per_report).unwrap_or(i64::MAX));
+        (stayers > 0 && !self.left.is_empty()).then_some(Extra { stayers, rounds, bytes })
     }
 
     /// How many agents the delivered weights satisfy, as far as they could be asked.
@@ -673,7 +720,7 @@ impl Score {
 }
 
 /// The same run with nobody leaving: what it would have delivered.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Counterfactual {
     /// The number of its rounds.
     pub rounds: u32,
@@ -685,6 +732,24 @@ pub struct Counterfactual {
     pub accuracy: Option<Spread>,
     /// Loss and accuracy on the population, where there is one.
     pub population: Option<Population>,
+    /// In how many rounds each agent reported, by id.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reports: Vec<u32>,
+    /// How many bytes go to an agent and back for one report, in single precision.
+    #[serde(default)]
+    pub bytes_per_report: u64,
+}
+
+/// What departures cost those who stay: what they do and send beyond what they would have, had nobody
+/// left. Until the first departure both runs are the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extra {
+    /// How many never left.
+    pub stayers: u32,
+    /// How many more rounds they worked, all together; negative if fewer.
+    pub rounds: i64,
+    /// How many more bytes went to them and back.
+    pub bytes: i64,
 }
 
 /// What it would have changed for the others if an agent had never taken part.

@@ -61,6 +61,19 @@ impl<E: Engine> Session<E> {
                 what: "tells every agent how much to work",
             });
         }
+        let facts = server.rule().facts();
+        for (asks, can, what) in [
+            (facts.corrects, engine.abilities().corrections, "corrects every local step"),
+            (
+                facts.reads_rates,
+                engine.abilities().rates,
+                "asks how well agents' groups are served",
+            ),
+        ] {
+            if asks && !can {
+                return Err(Error::NotApplied { rule: server.rule().name().to_owned(), what });
+            }
+        }
         let previews = matches!(server.policy(), Policy::Preview(_));
         if previews && !engine.abilities().personal {
             return Err(Error::NotApplied {

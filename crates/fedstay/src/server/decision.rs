@@ -118,6 +118,8 @@ pub struct Decision {
     /// How far above their target losses everybody has to stay at least, as far as is proved, where
     /// no model satisfies everybody.
     pub least: Option<f64>,
+    /// The agents that asked to be forgotten in this round.
+    pub forgot: Vec<AgentId>,
 }
 
 impl Decision {
@@ -138,6 +140,7 @@ impl Decision {
             by_cut: Vec::new(),
             doubted: Vec::new(),
             least: None,
+            forgot: Vec::new(),
         }
     }
 }

@@ -135,6 +135,58 @@ pub struct Report<'a> {
     /// The length of the [slope](Self::slope) by [`linalg::norm`], if whoever made the report has
     /// measured it, where the vector was at hand; the server measures it otherwise.
     pub length: Option<f64>,
+    /// How well the model it received serves two groups among its rows, where rows have groups and
+    /// the rule asks.
+    pub rates: Option<Rates>,
+}
+
+/// How well a model serves two groups among an agent's rows, in counts, so that those of several
+/// agents add up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Rates {
+    /// For each group, how many of the rows that count are classified rightly: for equal opportunity,
+    /// those of the positive class.
+    pub right: [u64; 2],
+    /// For each group, how many rows count.
+    pub of: [u64; 2],
+    /// How many of all rows are classified rightly.
+    pub correct: u64,
+    /// How many rows there are.
+    pub rows: u64,
+}
+
+impl Rates {
+    /// The difference between the two groups' rates; `None` if a group has no rows that count.
+    pub fn difference(&self) -> Option<f64> {
+        let rate = |group: usize| {
+            (self.of[group] > 0).then(|| self.right[group] as f64 / self.of[group] as f64)
+        };
+        Some(rate(0)? - rate(1)?)
+    }
+
+    /// The share of all rows that are classified rightly.
+    pub fn accuracy(&self) -> f64 {
+        self.correct as f64 / self.rows.max(1) as f64
+    }
+
+    /// The counts of two agents together.
+    pub(crate) fn plus(&self, other: &Self) -> Self {
+        let both =
+            |a: [u64; 2], b: [u64; 2]| [a[0].saturating_add(b[0]), a[1].saturating_add(b[1])];
+        Self {
+            right: both(self.right, other.right),
+            of: both(self.of, other.of),
+            correct: self.correct.saturating_add(other.correct),
+            rows: self.rows.saturating_add(other.rows),
+        }
+    }
+
+    /// Whether no count is larger than what it is counted among.
+    fn adds_up(&self) -> bool {
+        let groups = self.right.iter().zip(&self.of).all(|(right, of)| right <= of);
+        let all = self.of[0].saturating_add(self.of[1]) <= self.rows;
+        groups && all && self.correct <= self.rows && self.rows > 0
+    }
 }
 
 impl<'a> Report<'a> {
@@ -148,6 +200,7 @@ impl<'a> Report<'a> {
             reach: None,
             samples: 1,
             length: None,
+            rates: None,
         }
     }
 
@@ -363,6 +416,11 @@ fn check_numbers(report: &Report<'_>) -> Result<(), Error> {
         Standing::Private { tau } if tau.is_nan() => finite("tau", tau)?,
         Standing::Private { .. } => {}
     }
+    if report.rates.is_some_and(|rates| !rates.adds_up()) {
+        let must = "counts of which none exceeds what it is counted among";
+        let value = report.rates.map_or(0.0, |rates| rates.correct as f64);
+        return Err(Error::OutOfRange { agent, what: "rates", value, must });
+    }
     if let Some(reach) = report.reach {
         finite("reach", reach)?;
         if reach < 0.0 {
@@ -443,6 +501,9 @@ mod tests {
             assert!(matches!(fault(vec![bad]),
                 Error::NotFinite { agent: AgentId(7), what, .. } if what == "loss"));
         }
+        let rates = Rates { right: [3, 0], of: [2, 1], correct: 3, rows: 3 };
+        let miscounted = Report { rates: Some(rates), ..report(7, &direction) };
+        assert!(matches!(fault(vec![miscounted]), Error::OutOfRange { what: "rates", .. }));
         let backwards = Report { reach: Some(-1.0), ..report(7, &direction) };
         assert!(matches!(fault(vec![backwards]), Error::OutOfRange { what: "reach", .. }));
         let leaver = Reports::with_goodbyes(2, vec![report(7, &direction)], vec![AgentId(7)]);

@@ -44,6 +44,21 @@ pub(super) static SECTION: Section = Section {
         .otherwise("all")
         .shares(),
         Key::new(
+            "data.group",
+            "\"brightness\"",
+            Allowed::Either(&[Allowed::Count(0, LARGEST), Allowed::Word(&["brightness"], &[])]),
+            "which of two groups a row belongs to, for fairfed: above the mean of a feature (by number, \
+             the label not counted) or of all features",
+        )
+        .otherwise("rows have no groups"),
+        Key::new(
+            "data.positive",
+            "1",
+            NAMED,
+            "the class about which both groups are to be treated alike",
+        )
+        .otherwise("all rows count"),
+        Key::new(
             "data.test_share",
             "0.2",
             Allowed::NUMBER,

@@ -59,6 +59,7 @@ fn lines(summary: &Summary, points: &[Point]) -> Vec<RoundLine> {
             d: Vec::new(),
             case: None,
             left,
+            forgot: Vec::new(),
             returned,
             faults: Vec::new(),
             absent: Vec::new(),

@@ -5,7 +5,9 @@
 
 use super::{AgentEntry, Ledger};
 use crate::run::fairness::Fairness;
-use crate::run::record::{AgentSummary, Guarantee, MOST_LISTED, Prediction, Spread, Summary, few};
+use crate::run::record::{
+    AgentSummary, Forgotten, Guarantee, MOST_LISTED, Prediction, Spread, Summary, few,
+};
 use crate::run::verdict::Verdict;
 use crate::{About, AgentAssessment, AgentId, Assessment, Policy, Server, StopReason};
 use std::collections::BTreeSet;
@@ -129,6 +131,18 @@ impl Ledger {
                     false => Guarantee::Estimated,
                 }
             }),
+            forgotten: self
+                .forgotten
+                .iter()
+                .map(|known| Forgotten {
+                    how: server.forgetting().map_or("", |f| f.how.name()).to_owned(),
+                    loss: agents
+                        .iter()
+                        .find(|agent| agent.id == known.agent && agent.loss_of_round.is_none())
+                        .map(|agent| agent.loss),
+                    ..known.clone()
+                })
+                .collect(),
             least: self.least,
             guarded: matches!(server.policy(), Policy::Guard(_))
                 .then(|| f64::from(self.guarded) / f64::from(self.rounds.max(1))),
