@@ -275,6 +275,7 @@ fn epochs_are_steps_where_both_say_the_same_and_every_rule_takes_them() {
             ("local.epochs", "2"),
             ("local.batch", "32"),
             ("partition.sizes", "power"),
+            ("data.group", "brightness"),
             ("rounds", "4"),
         ];
         let (summary, watch) = play(&sets, 2);
