@@ -176,6 +176,17 @@ TRAINING = {
     "local batches": {"local.steps": 3, "local.batch": 16, "step_size": 0.1},
     "local eta/K": {"local.steps": 5, "local.step": "eta/K"},
     "prox": {"local.steps": 4, "local.mu": 0.5, "local.batch": 20},
+    "epochs": {"local.epochs": 2, "local.batch": 30, "step_size": 0.05},
+    "replace": {"data.replace": True, "data.per_agent": 40, "agents": 60, "participation": 0.2},
+    "replace dirichlet": {
+        "data.replace": True,
+        "data.per_agent": 40,
+        "partition.kind": "dirichlet",
+        "partition.alpha": 0.2,
+        "partition.sizes": "dirichlet",
+    },
+    "sample": {"eval_agents": 3},
+    "nobody measured": {"eval_agents": '"none"', "behaviour.kind": "never"},
     "exact gradient": {
         "local.steps": 3,
         "local.batch": 16,

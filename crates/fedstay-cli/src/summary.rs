@@ -27,7 +27,7 @@ pub(crate) fn summary(header: &Header, summary: &Summary, screen: &Screen) -> St
         None => sentence,
     };
     let mut text = format!("{}\n{sentence}\n\n{}", screen.prose(&head), agents(summary, screen));
-    let more = summary.agents.len().saturating_sub(MOST_AGENTS);
+    let more = summary.count() - summary.agents.len().min(MOST_AGENTS);
     if more > 0 {
         text.push_str(&format!("… and {} more\n", count(more, "agent")));
     }
@@ -71,7 +71,7 @@ fn agents(summary: &Summary, screen: &Screen) -> String {
         let mut row = vec![
             agent.id.to_string(),
             format!("{:.4}", agent.epsilon),
-            format!("{:.4}", agent.loss),
+            or_dash(agent.is_measured(), agent.loss),
             percent(agent.accuracy),
             agent.entry.left.map_or("–".to_owned(), |round| round.to_string()),
             agent.entry.rounds_in_d.to_string(),
@@ -82,6 +82,11 @@ fn agents(summary: &Summary, screen: &Screen) -> String {
         table.row(row);
     }
     screen.table(&table)
+}
+
+/// A loss, or a dash where it was not measured.
+fn or_dash(measured: bool, loss: f64) -> String {
+    if measured { format!("{loss:.4}") } else { "–".to_owned() }
 }
 
 /// The price of every single departure: the others without an agent, and by how much that differs.
@@ -131,7 +136,14 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
     };
     let loss = &summary.loss;
     let losses = [loss.min, loss.mean, loss.max].map(|loss| format!("{loss:.4}"));
-    let mut lines = vec![("loss", spread(losses))];
+    let mut lines = Vec::new();
+    if summary.unmeasured > 0 {
+        let (measured, all) = (summary.measured(), summary.count());
+        lines.push(("measured", format!("{measured} of {all} agents (eval_agents)")));
+    }
+    if !loss.mean.is_nan() {
+        lines.push(("loss", spread(losses)));
+    }
     if let Some(accuracy) = &summary.accuracy {
         lines.push(("accuracy", spread([accuracy.min, accuracy.mean, accuracy.max].map(percent))));
     }

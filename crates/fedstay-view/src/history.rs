@@ -186,6 +186,12 @@ impl History {
         history
     }
 
+    /// How many agents take part. Those that the header counts and does not list appear when a line
+    /// names them.
+    pub(crate) fn everybody(&self) -> usize {
+        self.agents.len().max(self.header.count())
+    }
+
     /// The index of an agent; one that the header does not name is added.
     fn agent(&mut self, id: AgentId, epsilon: f64) -> usize {
         if let Some(index) = self.index.get(&id) {
@@ -268,12 +274,17 @@ impl History {
             }
         }
         let Some(assessment) = &line.assessment else { return };
-        let header: Vec<AgentId> = self.header.agents.iter().map(|agent| agent.id).collect();
-        for (id, accuracy) in header.iter().zip(&assessment.accuracy) {
-            self.agents[self.index[id]].accuracy = Some(*accuracy).filter(|a| a.is_finite());
+        let measured: Vec<AgentId> = match assessment.agents.is_empty() {
+            true => self.header.agents.iter().map(|agent| agent.id).collect(),
+            false => assessment.agents.clone(),
+        };
+        for (id, accuracy) in measured.iter().zip(&assessment.accuracy) {
+            if let Some(place) = self.index.get(id) {
+                self.agents[*place].accuracy = Some(*accuracy).filter(|a| a.is_finite());
+            }
         }
-        for (id, loss) in header.iter().zip(&assessment.loss) {
-            let place = self.index[id];
+        for (id, loss) in measured.iter().zip(&assessment.loss) {
+            let Some(place) = self.index.get(id).copied() else { continue };
             if let Some(received) = self.received.get_mut(place) {
                 received[row] = *loss as f32;
             } else if loss.is_finite() && self.losses[place][row].is_nan() {
@@ -301,8 +312,13 @@ impl History {
 
     fn note_tracks(&mut self, line: &RoundLine) {
         let spread = |values: &[f64]| Spread::of(values.iter().copied().filter(|v| v.is_finite()));
-        let nothing =
-            AssessmentLine { loss: vec![], accuracy: vec![], population: None, over: None };
+        let nothing = AssessmentLine {
+            agents: vec![],
+            loss: vec![],
+            accuracy: vec![],
+            population: None,
+            over: None,
+        };
         let looked = line.assessment.as_ref().unwrap_or(&nothing);
         let (loss_over, accuracy_over) = looked.over.unwrap_or_default();
         let accuracy = spread(&looked.accuracy).or(accuracy_over);
@@ -317,6 +333,7 @@ impl History {
         let population = looked.population.and_then(|population| population.accuracy);
         let gone = self.agents.iter().filter(|agent| agent.state == State::Left).count();
         let content = self.content(line).map(|content| content as f64);
+        let everybody = self.everybody();
         let tracks = &mut self.tracks;
         tracks.accuracy_mean.push(number(accuracy.map(|spread| spread.mean)));
         tracks.accuracy_worst.push(number(accuracy.map(|spread| spread.min)));
@@ -328,7 +345,7 @@ impl History {
         tracks.step_size.push(line.step_size as f32);
         tracks.step_norm.push(line.step_norm as f32);
         tracks.case.push(number(line.case.map(f64::from)));
-        tracks.still_in.push((self.agents.len() - gone) as f32);
+        tracks.still_in.push((everybody - gone) as f32);
         tracks.in_d.push(line.d.len() as f32);
         tracks.content.push(number(content));
     }
@@ -339,10 +356,16 @@ impl History {
         let measured = line.assessment.as_ref().map_or(&[][..], |looked| &looked.loss);
         let at_target =
             |id: &AgentId, loss: f64| Some(loss <= self.agents[self.index[id]].epsilon?);
-        let each: Option<Vec<bool>> = if measured.len() == self.agents.len() {
+        let named = line.assessment.as_ref().is_some_and(|looked| !looked.agents.is_empty());
+        let all = measured.len() == self.agents.len() && self.header.unlisted == 0 && !named;
+        let each: Option<Vec<bool>> = if all {
             let all = self.header.agents.iter().zip(measured);
             all.map(|(agent, loss)| at_target(&agent.id, *loss)).collect()
-        } else if self.own || !line.at_least.is_empty() || line.agents.len() < self.agents.len() {
+        } else if self.own
+            || !line.at_least.is_empty()
+            || line.agents.len() < self.agents.len()
+            || self.header.unlisted > 0
+        {
             // Agents that decide on another model report that one's loss.
             None
         } else {

@@ -219,7 +219,7 @@ impl Library {
         match first_line(place).and_then(|line| header(&line)) {
             Ok(header) => {
                 listing.look = Look::of(&header.rule);
-                listing.agents = header.agents.len();
+                listing.agents = header.count();
                 (listing.rule, listing.on) = (Some(header.rule), Some(header.on));
                 (listing.seed, listing.asked) = (Some(header.seed), header.rounds);
             }

@@ -36,7 +36,7 @@ fn main() -> Outcome<()> {
         let Inputs::Bytes { rows, scale, shift } = &data.inputs else {
             return Err("not bytes".into());
         };
-        let range = population.agent(0);
+        let range = population.place(0).ok_or("drawn, not dealt out")?;
         let span = range.start * data.features()..range.end * data.features();
         let direct =
             Rows::new(RowsData::Bytes { rows: &rows[span], scale, shift }, &data.labels[range])?;

@@ -55,7 +55,7 @@ pub(super) fn steps(local: &Local) -> String {
         StepSize::Eta => "η",
         StepSize::EtaOverK => "η/K",
     };
-    let plural = if local.steps == 1 { "" } else { "s" };
+    let plural = if local.steps == 1 && local.epochs.is_none() { "" } else { "s" };
     format!("step{plural} of {step} on {batch}")
 }
 
@@ -82,9 +82,12 @@ pub(super) fn work(experiment: &Experiment) -> String {
         _ => "its ε".to_owned(),
     };
     let last = if *last_stays { "; the last one left goes on training" } else { "" };
+    let often = match local.epochs {
+        Some(epochs) => format!("{epochs} local epoch{},", if epochs == 1 { "" } else { "s" }),
+        None => format!("K = {} local", local.steps),
+    };
     format!(
-        "K = {} local {}. An agent leaves for good once the loss of {whose} is at most {epsilon}{last}.",
-        local.steps,
+        "{often} {}. An agent leaves for good once the loss of {whose} is at most {epsilon}{last}.",
         steps(local)
     )
 }

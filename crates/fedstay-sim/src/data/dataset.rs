@@ -64,6 +64,31 @@ pub enum Row<'a> {
     Floats(&'a [f32]),
 }
 
+/// Some rows of a data set, copied side by side. Bytes are to be mapped by the data set's scale and
+/// shift.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Copies {
+    pub(crate) inputs: CopiedInputs,
+    pub(crate) labels: Vec<u16>,
+}
+
+/// The features of copied rows.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum CopiedInputs {
+    /// 8-bit features.
+    Bytes(Vec<u8>),
+    /// Features as they are.
+    Floats(Vec<f32>),
+}
+
+fn copied<T: Copy>(rows: &[T], features: usize, places: &[usize]) -> Vec<T> {
+    let mut copies = Vec::with_capacity(places.len() * features);
+    for place in places {
+        copies.extend_from_slice(&rows[span(features, *place..*place + 1)]);
+    }
+    copies
+}
+
 /// Which features share one mean and one deviation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Channels {
@@ -113,6 +138,16 @@ impl Dataset {
             }
             Inputs::Floats { rows, .. } => out.copy_from_slice(&rows[span]),
         }
+    }
+
+    /// Copies of rows, in this order; a row may come twice.
+    pub(crate) fn copies(&self, places: &[usize]) -> Copies {
+        let features = self.features();
+        let inputs = match &self.inputs {
+            Inputs::Bytes { rows, .. } => CopiedInputs::Bytes(copied(rows, features, places)),
+            Inputs::Floats { rows, .. } => CopiedInputs::Floats(copied(rows, features, places)),
+        };
+        Copies { inputs, labels: places.iter().map(|place| self.labels[*place]).collect() }
     }
 
     /// Puts every row into one of two groups by a number of its own: the mean of its features, or one

@@ -23,6 +23,7 @@ pub use self::cache::cache_dir;
 pub use self::cifar10::Cifar10;
 pub use self::csv::{Csv, LabelColumn};
 pub use self::dataset::{Channels, Dataset, Groups, Inputs, Row};
+pub(crate) use self::dataset::{CopiedInputs, Copies};
 pub use self::digits::Digits;
 pub use self::error::{DataError, Fits};
 pub use self::fashion_mnist::FashionMnist;
@@ -196,6 +197,9 @@ pub struct Data {
     /// How many rows every agent gets; by default as many as all can have equally.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub per_agent: Option<usize>,
+    /// Whether every agent draws its rows with replacement, instead of rows being dealt out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replace: bool,
     /// The classes that are kept, in this order; all by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub classes: Option<Vec<ClassRef>>,

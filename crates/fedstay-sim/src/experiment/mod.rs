@@ -28,12 +28,12 @@ pub use work::{Training, Work};
 
 use crate::data::DataError;
 use crate::model::Architecture;
-use crate::simulator::DecidesOn;
+use crate::simulator::{DecidesOn, EvalAgents};
 use fedstay::problem::Problem;
 use fedstay::schedule::Trace;
 use fedstay::worth::Method;
 use fedstay::{
-    Aggregator, Behaviour, Decide, Forgetting, Optimiser, Policy, Privacy, Rule, Schedule,
+    Aggregator, Behaviour, Decide, Forgetting, Losses, Optimiser, Policy, Privacy, Rule, Schedule,
 };
 use keys::{check_keys, training_key};
 use serde::{Deserialize, Serialize};
@@ -210,6 +210,20 @@ impl Experiment {
             }
         };
         convex && self.privacy.is_none()
+    }
+
+    /// Whether the losses of agents that never leave are read by nobody: no rule, no policy, no check,
+    /// and no record, where everybody's would be part of it.
+    pub(crate) fn nobody_reads_losses(&self) -> bool {
+        let measured = |training: &Training| training.eval_agents != EvalAgents::All;
+        let watched = self.rule.losses(self.step_size, 0.0) != Losses::Exact;
+        self.training().is_some_and(measured)
+            && watched
+            && !self.rule.facts().reads_epsilon
+            && self.policy == Policy::None
+            && self.privacy.is_none()
+            && self.worth.is_nothing()
+            && !self.check_reports.unwrap_or(self.is_convex())
     }
 
     /// The rule with what was added to it: `fedavg+early-stop`, `ada-gd+halve`.

@@ -1,13 +1,13 @@
 //! One run of an experiment: a file becomes a session, and a session a summary.
 
-use crate::experiment::{Experiment, SpecError};
+use crate::experiment::{Experiment, SpecError, Training};
 use crate::run::{Asked, Driver, Folder, FolderError, Start, Who};
 use crate::simulator::Simulator;
 use crate::simulator::population::Population;
 use fedstay::consistency::Consistency;
 use fedstay::fairness::Fairness;
 use fedstay::problem::Federation;
-use fedstay::record::{Counterfactual, Header, HeaderAgent, Score, Summary};
+use fedstay::record::{AgentSummary, Counterfactual, Header, HeaderAgent, Score, Summary};
 use fedstay::worth::{Judge, Worth};
 use fedstay::{
     Abilities, About, AgentId, Aggregator, Assessment, Book, Call, Engine, Error, Gathered, Memory,
@@ -176,8 +176,8 @@ impl Trial {
             Agents::Problem(federation) => federation.idle_rounds(),
             Agents::Data(simulator) => simulator.idle_rounds(),
         };
-        for (agent, idle) in summary.agents.iter_mut().zip(idle) {
-            agent.idle = idle;
+        for agent in &mut summary.agents {
+            agent.idle = idle[agent.id.0 as usize];
         }
         self.tell_members(&mut summary)?;
         Ok(Some(summary))
@@ -309,7 +309,7 @@ impl Trial {
     /// As [`new`](Self::new), and if there is no such agent.
     pub fn without(experiment: Experiment, agent: AgentId) -> Result<Self, SpecError> {
         let mut trial = Self::new(Experiment { compare_alone: false, ..experiment })?;
-        let agents = trial.header().agents.len();
+        let agents = trial.header().count();
         if !Who::Agent(agent.0).is_among(agents) {
             let must = format!("one of the {agents} agents, numbered from 0");
             return Err(Error::bad_parameter("--without", agent, must).into());
@@ -345,21 +345,26 @@ impl Trial {
             None => Parting::default(),
         };
         let left_with = |round: u32| left_with.weights(round).or_else(|| again.weights(round));
-        let ends: Vec<&[f64]> = summary
-            .agents
-            .iter()
-            .map(|agent| agent.entry.left.and_then(left_with).unwrap_or(&delivered))
-            .collect();
+        let ends_with =
+            |agent: &AgentSummary| agent.entry.left.and_then(left_with).unwrap_or(&delivered);
+        let agents = summary.agents.iter();
         let scores = match self.session.engine() {
-            Agents::Data(simulator) => simulator.scores(&ends)?,
-            Agents::Problem(federation) => federation.scores(&ends),
+            Agents::Data(simulator) => {
+                let ends: Vec<_> = agents.map(|agent| (agent.id, ends_with(agent))).collect();
+                simulator.scores(&ends)?
+            }
+            Agents::Problem(federation) => {
+                let ends: Vec<_> = agents.map(ends_with).collect();
+                federation.scores(&ends)
+            }
         };
         let own = match alone {
             Some(alone) => alone.to_vec(),
             None => self.scores_alone(summary.rounds)?,
         };
-        for ((agent, ends), own) in summary.agents.iter_mut().zip(scores).zip(own) {
-            (agent.ends_with, agent.alone) = (Some(ends), Some(own));
+        for (agent, ends) in summary.agents.iter_mut().zip(scores) {
+            let own = own.get(agent.id.0 as usize).copied();
+            (agent.ends_with, agent.alone) = (Some(ends), own);
         }
         summary.fairness = Fairness::of(&summary.agents);
         Ok(())
@@ -384,7 +389,7 @@ pub(crate) fn about(experiment: &Experiment) -> About {
         on: experiment.on().to_owned(),
         seed: experiment.seed,
         own: experiment.decides_on_own(),
-        notes: training.map(|training| training.partition.describe()).into_iter().collect(),
+        notes: training.map(Training::describe_data).into_iter().collect(),
         warnings: experiment.warnings(),
     }
 }
@@ -408,6 +413,10 @@ impl Agents {
 impl Engine for Agents {
     fn agents(&self) -> Vec<HeaderAgent> {
         self.as_dyn().agents()
+    }
+
+    fn count(&self) -> usize {
+        self.as_dyn().count()
     }
 
     fn gather(&mut self, call: &Call<'_>) -> Result<Gathered<'_>, Error> {

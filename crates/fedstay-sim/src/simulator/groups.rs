@@ -29,7 +29,7 @@ impl Groups {
         };
         let (mut order, mut bounds) = (Vec::new(), Vec::new());
         for agent in 0..population.agents() {
-            let mut own: Vec<usize> = population.agent(agent).collect();
+            let mut own: Vec<usize> = population.place(agent)?.collect();
             own.sort_by_key(kind);
             let from = order.len();
             let until = |last: usize| from + own.partition_point(|row| kind(row) < last);

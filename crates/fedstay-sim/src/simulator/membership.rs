@@ -9,8 +9,7 @@
 
 use super::{Simulator, rows};
 use crate::experiment::SpecError;
-use crate::model::Workspace;
-use std::ops::Range;
+use crate::model::{Rows, Workspace};
 
 impl Simulator {
     /// How well an agent's rows can be told from unseen ones by their losses under `weights`; `None`
@@ -22,21 +21,22 @@ impl Simulator {
         let weights = self.network.load(weights)?;
         let mut work = Workspace::default();
         let data = self.population.data();
-        let mut losses = |range: Range<usize>| -> Result<Vec<f64>, crate::model::Error> {
-            let one = |row: usize| {
-                let row = rows(data, row..row + 1)?;
-                Ok(self.network.evaluate(&weights, &row, None, &mut work)?.loss)
-            };
-            range.map(one).collect()
+        let mut loss = |row: &Rows<'_>| -> Result<f64, crate::model::Error> {
+            Ok(self.network.evaluate(&weights, row, None, &mut work)?.loss)
         };
-        let (own, test) = (self.population.agent(agent), self.population.test());
-        let (held, kept) = (data.class_counts(own.clone()), data.class_counts(test.clone()));
+        let (count, test) = (self.population.count(agent), self.population.test());
+        let own = (0..count).map(|row| loss(&self.population.some(agent, row..row + 1).view()?));
+        let own: Vec<f64> = own.collect::<Result<_, _>>()?;
+        let others = test.clone().map(|row| loss(&rows(data, row..row + 1)?));
+        let others: Vec<f64> = others.collect::<Result<_, _>>()?;
+        let held = self.population.classes_of(agent);
+        let kept = data.class_counts(test.clone());
         let weight = |row: usize| {
             let class = usize::from(data.labels[row]);
             held[class] as f64 / kept[class] as f64
         };
         let weights: Vec<f64> = test.clone().map(weight).collect();
-        Ok(area(&losses(own)?, &losses(test)?, &weights))
+        Ok(area(&own, &others, &weights))
     }
 }
 

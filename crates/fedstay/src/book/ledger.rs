@@ -7,13 +7,16 @@ mod summary;
 pub use summary::Ended;
 
 use crate::rule::{Landing, Why};
-use crate::run::record::{Arrival, Departure, Forgotten, Return, RoundLine, Spread};
+use crate::run::record::{Arrival, Departure, Forgotten, Return, RoundLine};
 use crate::{AgentId, StopReason};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The longest reason for a fault that is kept, in characters: agents choose these words.
 const LONGEST_REASON: usize = 200;
+
+/// Where more than so many times the agents of a line are known, each of the line is looked up.
+const FEW: usize = 8;
 
 /// What is counted about each agent.
 ///
@@ -135,7 +138,7 @@ impl Ledger {
         self.note_agents(line);
         self.note_forgotten(line);
         if let (1, Some(assessment)) = (line.round, &line.assessment) {
-            self.start = Spread::of(assessment.loss.iter().copied()).map(|loss| loss.mean);
+            self.start = assessment.losses().map(|loss| loss.mean);
         }
         self.stop = line.stop;
         self.landed = line.landed;
@@ -210,8 +213,9 @@ impl Ledger {
             }
         };
         // Line and entries are both in the order of the agents: one walk along both of them is
-        // several times as fast as looking each agent up.
-        let mut known = agents.iter_mut().peekable();
+        // several times as fast as looking each agent up, unless the line names few of many.
+        let few = agents.len() > FEW * line.agents.len();
+        let mut known = agents.iter_mut().take(if few { 0 } else { usize::MAX }).peekable();
         let mut unknown = Vec::new();
         for (agent, loss) in line.agents.iter().zip(&line.loss) {
             while known.next_if(|(id, _)| *id < agent).is_some() {}

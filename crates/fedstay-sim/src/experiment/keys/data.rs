@@ -28,6 +28,14 @@ pub(super) static SECTION: Section = Section {
         .otherwise("as many as all can have equally")
         .shares(),
         Key::new(
+            "data.replace",
+            "true",
+            Allowed::Switch,
+            "whether agents draw their samples with replacement: there may be any number of them",
+        )
+        .otherwise("false")
+        .shares(),
+        Key::new(
             "data.classes",
             "[0, 1, 2]",
             Allowed::List(&NAMED),
