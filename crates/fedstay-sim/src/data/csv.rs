@@ -97,6 +97,7 @@ impl Csv {
         let data = Dataset {
             name: path.file_stem().map_or("csv".into(), |stem| stem.to_string_lossy().into()),
             inputs: Inputs::Floats { rows, features: columns - 1 },
+            image: None,
             labels,
             classes,
         };

@@ -9,10 +9,23 @@ pub struct Dataset {
     pub name: String,
     /// One row per sample.
     pub inputs: Inputs,
+    /// The shape of a row that is an image.
+    pub image: Option<Image>,
     /// The class of every row, an index into `classes`.
     pub labels: Vec<u16>,
     /// The classes' names.
     pub classes: Vec<String>,
+}
+
+/// The shape of an image that is stored plane after plane, each plane row by row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Image {
+    /// The number of planes: 3 for colours.
+    pub channels: usize,
+    /// The number of rows of pixels.
+    pub height: usize,
+    /// The number of pixels in a row.
+    pub width: usize,
 }
 
 /// The rows of a data set.
@@ -266,6 +279,7 @@ mod tests {
             labels: (0..count).map(|row| row as u16).collect(),
             classes: (0..count).map(|row| row.to_string()).collect(),
             inputs: Inputs::Bytes { rows, scale: vec![1.0; features], shift: vec![0.0; features] },
+            image: None,
         }
     }
 

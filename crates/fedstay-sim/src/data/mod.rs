@@ -22,7 +22,7 @@ mod npz;
 pub use self::cache::cache_dir;
 pub use self::cifar10::Cifar10;
 pub use self::csv::{Csv, LabelColumn};
-pub use self::dataset::{Channels, Dataset, Inputs, Row};
+pub use self::dataset::{Channels, Dataset, Image, Inputs, Row};
 pub use self::digits::Digits;
 pub use self::error::{DataError, Fits};
 pub use self::fashion_mnist::FashionMnist;

@@ -1,5 +1,6 @@
 //! Memory that calls reuse.
 
+use super::cnn::Scratch;
 use crate::kernel::buffer::Buffer;
 use crate::kernel::{Isa, head, panel};
 
@@ -32,6 +33,8 @@ pub struct Workspace {
     /// The sum of gradients, likewise.
     pub(crate) sum: Buffer,
     pub(crate) sum_panels: Buffer,
+    /// What convolutions need.
+    pub(crate) front: Scratch,
 }
 
 impl Default for Workspace {
@@ -66,6 +69,7 @@ impl Workspace {
             moved_panels: Buffer::default(),
             sum: Buffer::default(),
             sum_panels: Buffer::default(),
+            front: Scratch::default(),
         }
     }
 

@@ -139,7 +139,7 @@ impl Simulator {
         let training = experiment.training().cloned().ok_or(SpecError::NoTraining)?;
         let seed = Seed(experiment.seed);
         let data = population.data();
-        let network = training.model.network(data.features(), data.classes.len())?;
+        let network = training.model.network(data.as_ref(), data.classes.len())?;
         let behaviours = experiment.behaviour.assign(population.agents(), seed)?;
         let (parameters, count) = (network.layout().parameters(), population.agents());
         // Models that are kept are as large as those that agents hold.
