@@ -29,13 +29,20 @@ pub(super) fn federation_dealt(experiment: &Experiment, dealt: &str) -> String {
 }
 
 fn model(model: &Model) -> String {
-    let Model::Mlp(mlp) = model else { return "linear model".into() };
-    let widths: Vec<String> = mlp.hidden.iter().map(ToString::to_string).collect();
+    let (filters, hidden, activation, init) = match model {
+        Model::Mlp(mlp) => (None, &mlp.hidden, mlp.activation, mlp.init),
+        Model::Cnn(cnn) => (Some(cnn.channels), &cnn.hidden, cnn.activation, cnn.init),
+        Model::SoftmaxRegression(_) | Model::LogisticRegression(_) => return "linear model".into(),
+    };
+    let widths: Vec<String> = hidden.iter().map(ToString::to_string).collect();
+    let filters = filters.map_or(String::new(), |[first, second]| {
+        format!("convolutions of {first} and {second} filters, ")
+    });
     format!(
-        "{} hidden {} units, {} init",
+        "{filters}{} hidden {} units, {} init",
         widths.join(" and "),
-        word(mlp.activation),
-        word(mlp.init)
+        word(activation),
+        word(init)
     )
 }
 

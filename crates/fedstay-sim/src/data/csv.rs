@@ -98,6 +98,7 @@ impl Csv {
             groups: None,
             name: path.file_stem().map_or("csv".into(), |stem| stem.to_string_lossy().into()),
             inputs: Inputs::Floats { rows, features: columns - 1 },
+            image: None,
             labels,
             classes,
         };

@@ -9,6 +9,8 @@ pub struct Dataset {
     pub name: String,
     /// One row per sample.
     pub inputs: Inputs,
+    /// The shape of a row that is an image.
+    pub image: Option<Image>,
     /// The class of every row, an index into `classes`.
     pub labels: Vec<u16>,
     /// The classes' names.
@@ -31,6 +33,17 @@ impl Groups {
     pub fn counts(&self, label: u16) -> bool {
         self.positive.is_none_or(|positive| positive == label)
     }
+}
+
+/// The shape of an image that is stored plane after plane, each plane row by row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Image {
+    /// The number of planes: 3 for colours.
+    pub channels: usize,
+    /// The number of rows of pixels.
+    pub height: usize,
+    /// The number of pixels in a row.
+    pub width: usize,
 }
 
 /// The rows of a data set.
@@ -341,6 +354,7 @@ mod tests {
             labels: (0..count).map(|row| row as u16).collect(),
             classes: (0..count).map(|row| row.to_string()).collect(),
             inputs: Inputs::Bytes { rows, scale: vec![1.0; features], shift: vec![0.0; features] },
+            image: None,
         }
     }
 

@@ -187,7 +187,7 @@ impl Simulator {
             })?),
             false => None,
         };
-        let network = training.model.network(data.features(), data.classes.len())?;
+        let network = training.model.network(data.as_ref(), data.classes.len())?;
         let (parameters, count) = (network.layout().parameters(), population.agents());
         let roster = Roster::new(count, &experiment.behaviour, seed)?;
         // Whoever is asked holds a direction, and models that are kept are as large.
