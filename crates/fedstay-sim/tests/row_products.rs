@@ -22,13 +22,13 @@ impl Book for Trace {
 /// Digits with a first layer that is large enough, and steps enough; somebody leaves.
 fn trial(steps: &str) -> Trial {
     let sets = [
-        ("rounds", "8"),
+        ("rounds", "10"),
         ("step_size", "0.05"),
         ("model.hidden", "1024"),
         ("local.steps", steps),
         ("local.batch", "10"),
         ("rule.kind", "fedavg"),
-        ("epsilon", "0.25"),
+        ("epsilon", "1"),
     ];
     let sets = sets.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
     Trial::new(Experiment::parse("", &sets.collect::<Vec<_>>()).unwrap()).unwrap()
