@@ -68,8 +68,8 @@ impl Simulator {
         let personal = call.broadcast.personal(agent);
         let personal = personal.map(|weights| self.network.load(&weights)).transpose()?;
         let correction = call.broadcast.correction(agent);
-        let correction: Option<Vec<f32>> = correction
-            .map(|values| values.into_iter().map(|value| value as f32).collect());
+        let correction: Option<Vec<f32>> =
+            correction.map(|values| values.into_iter().map(|value| value as f32).collect());
         let local = &self.training.local;
         let loaded = loads.get(&agent).map(|share| local.with_load(*share, rows.len()));
         let task = Task {

@@ -2,8 +2,8 @@
 //! alone.
 
 use super::agent::Hermit;
-use super::unseen::Unseen;
 use super::population::AgentRows;
+use super::unseen::Unseen;
 use super::{Simulator, Worked, rows};
 use crate::experiment::SpecError;
 use crate::model::{Evaluation, Loaded, Rows, Workspace};

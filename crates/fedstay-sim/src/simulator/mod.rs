@@ -35,8 +35,8 @@ use asking::Asking;
 use desk::Desk;
 use fedstay::record::{Arrival, HeaderAgent, MOST_LISTED};
 use fedstay::{
-    Abilities, AgentId, Aggregator, Answer, Assessment, Call, Decide, Engine, Error, Gathered, Losses, Memory,
-    Privacy, Reports, Rule, Schedule, Seed,
+    Abilities, AgentId, Aggregator, Answer, Assessment, Call, Decide, Engine, Error, Gathered,
+    Losses, Memory, Privacy, Reports, Rule, Schedule, Seed,
 };
 use groups::Groups;
 use library::Library;

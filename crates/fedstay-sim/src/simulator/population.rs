@@ -258,9 +258,7 @@ impl Population {
             Held::Dealt(bounds) => {
                 Place::Lying(bounds[agent] + some.start..bounds[agent] + some.end)
             }
-            Held::Drawn(drawing, _) => {
-                Place::Copied(self.data.copies(&drawing.draw(agent)[some]))
-            }
+            Held::Drawn(drawing, _) => Place::Copied(self.data.copies(&drawing.draw(agent)[some])),
         };
         AgentRows { data: &self.data, place, products: self.products(agent).filter(|_| whole) }
     }
