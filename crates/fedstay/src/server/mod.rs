@@ -257,7 +257,8 @@ impl Server {
             weights: &self.weights,
             reports,
         };
-        if reports.is_empty() || !self.rule.fills_step() {
+        // What forgetting replays is added to the step as well.
+        if reports.is_empty() || self.forgetting.is_some() || !self.rule.fills_step() {
             self.step.fill(0.0);
         }
         if reports.is_empty() {
