@@ -82,7 +82,7 @@ impl Book for Trace {
     }
 }
 
-fn play(make: impl Fn() -> Trial + Send, threads: usize) -> (Summary, Vec<Vec<u64>>) {
+fn play(make: impl FnOnce() -> Trial + Send, threads: usize) -> (Summary, Vec<Vec<u64>>) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     pool.install(|| {
         let mut trace = Trace::default();
