@@ -61,6 +61,7 @@ fn with_grid(mut table: Table) -> Result<Table, SpecError> {
     // The rules of the list are to find what they need: `fairfed` asks for groups, the others do not look.
     let own_rules = table.get("grid").is_some_and(|grid| grid.get("label").is_some());
     if !own_rules
+        && !table.contains_key("problem")
         && let Value::Table(data) =
             table.entry("data").or_insert_with(|| Value::Table(Table::new()))
     {
@@ -147,9 +148,14 @@ mod tests {
         let text = "rounds = 5\n[behaviour]\nkind = \"foresight\"\nsteps = 9\n[grid]\nseed = 4\n\
                     \"behaviour.kind\" = [\"threshold\", \"foresight\"]";
         let plan = planned(text, &[("label", "[\"retain\", \"fedavg+guard\"]")]).unwrap();
-        let steps: Vec<_> = plan.runs.iter().map(|run| run.setting("behaviour.steps")).collect();
+        let (always, scheduled): (Vec<_>, Vec<_>) =
+            plan.runs.iter().partition(|run| run.experiment.schedule.is_always());
+        let steps: Vec<_> = always.iter().map(|run| run.setting("behaviour.steps")).collect();
         let nine = serde_json::json!(9);
         assert_eq!(steps, [None, None, Some(&nine), Some(&nine)]);
+        // The schedules are played with the paper's agents alone.
+        assert_eq!(scheduled.len(), 2 * 5);
+        assert!(scheduled.iter().all(|run| run.setting("behaviour.steps").is_none()));
         assert!(plan.runs.iter().all(|run| run.experiment.seed == 4 && run.experiment.rounds == 5));
         // A population of one's own.
         let mixed = "[behaviour]\nkind = \"mixed\"\nof = [{ kind = \"lying\", share = 1.0 }]";
