@@ -16,7 +16,12 @@ const AXES: [&str; 4] = ["behaviour.kind", "label", "schedule.kind", "seed"];
 /// The plan over an experiment's or a sweep's text; keys in `set` replace an axis or set a key of every
 /// run.
 pub(super) fn plan(text: &str, folder: &Path, set: &[(String, String)]) -> Result<Plan> {
-    let table = with_grid(read_table(text)?)?;
+    let table = read_table(text)?;
+    let is_problem = |key: &str| key.split('.').next() == Some("problem");
+    if table.contains_key("problem") || set.iter().any(|(key, _)| is_problem(key)) {
+        return Err(needs_data());
+    }
+    let table = with_grid(table)?;
     let mut set = set.to_vec();
     set.push(("compare_alone".to_owned(), "true".to_owned()));
     let plan = Plan::parse(&toml::to_string(&table)?, folder, &set)?;
@@ -29,11 +34,15 @@ pub(super) fn plan(text: &str, folder: &Path, set: &[(String, String)]) -> Resul
         return Err(Usage(why).into());
     }
     if plan.runs.iter().any(|run| run.experiment.training().is_none()) {
-        let why = "a tournament needs data to train on, not a [problem]; use `fedstay compare` for \
-                   named problems";
-        return Err(Usage(why.into()).into());
+        return Err(needs_data());
     }
     Ok(plan)
+}
+
+fn needs_data() -> anyhow::Error {
+    let why = "a tournament needs data to train on, not a [problem]; use `fedstay compare` for named \
+               problems";
+    Usage(why.into()).into()
 }
 
 /// The table with the axes that it does not name itself. What it says about its own behaviour holds for
@@ -61,7 +70,6 @@ fn with_grid(mut table: Table) -> Result<Table, SpecError> {
     // The rules of the list are to find what they need: `fairfed` asks for groups, the others do not look.
     let own_rules = table.get("grid").is_some_and(|grid| grid.get("label").is_some());
     if !own_rules
-        && !table.contains_key("problem")
         && let Value::Table(data) =
             table.entry("data").or_insert_with(|| Value::Table(Table::new()))
     {
