@@ -18,7 +18,7 @@ pub use library::Shelf;
 use crate::data::{Dataset, Inputs};
 use crate::experiment::bounds::{check_drawn, check_held};
 use crate::experiment::{Experiment, SpecError, Training};
-use crate::model::{Architecture, Loaded, Network, Rows, RowsData, Workspace};
+use crate::model::{Architecture, Evaluation, Loaded, Network, Rows, RowsData, Workspace};
 use agent::{Agent, AgentState, Hermit, Task};
 use fedstay::record::{Arrival, HeaderAgent, Population as PopulationScore, Score};
 use fedstay::schedule::When;
@@ -374,26 +374,56 @@ impl Simulator {
             let rows = rows(self.population.data(), range)?;
             self.workspaces.with(|work| self.network.evaluate(weights, &rows, None, work))
         };
-        let agents = self.agents.par_iter().enumerate().map(|(index, agent)| {
-            let evaluation = score(self.population.agent(index))?;
-            let accuracy = Some(evaluation.accuracy());
-            Ok(AgentAssessment {
+        // Agents side by side share tiles; the results are those of each by itself.
+        let pieces: Vec<Vec<Evaluation>> = self
+            .neighbours()
+            .into_par_iter()
+            .map(|agents| {
+                let range = self.population.agent(agents.start).start
+                    ..self.population.agent(agents.end - 1).end;
+                let rows = rows(self.population.data(), range)?;
+                let sizes: Vec<usize> =
+                    agents.map(|index| self.population.agent(index).len()).collect();
+                self.workspaces
+                    .with(|work| self.network.evaluate_each(weights, &rows, &sizes, work))
+            })
+            .collect::<Result<_, crate::model::Error>>()?;
+        let scored = self.agents.iter().zip(pieces.iter().flatten());
+        let agents: Vec<AgentAssessment> = scored
+            .map(|(agent, evaluation)| AgentAssessment {
                 id: agent.participant.id,
                 epsilon: agent.participant.epsilon,
                 behaviour: Some(Cow::Borrowed(agent.participant.behaviour().name())),
                 loss: evaluation.loss,
-                accuracy,
+                accuracy: Some(evaluation.accuracy()),
                 as_of: None,
             })
-        });
-        let agents: Vec<AgentAssessment> = agents.collect::<Result<_, crate::model::Error>>()?;
+            .collect();
         Ok(Assessment { agents, population: self.score_population(&score)? })
+    }
+
+    /// All agents, in groups of neighbours whose rows together fill many tiles.
+    fn neighbours(&self) -> Vec<Range<usize>> {
+        const ROWS: usize = 1024;
+        let mut groups: Vec<Range<usize>> = Vec::new();
+        let mut held = ROWS;
+        for agent in 0..self.agents.len() {
+            match groups.last_mut() {
+                Some(group) if held < ROWS => group.end = agent + 1,
+                _ => {
+                    groups.push(agent..agent + 1);
+                    held = 0;
+                }
+            }
+            held += self.population.agent(agent).len();
+        }
+        groups
     }
 
     /// The population's score, in pieces of one agent's size so that threads share the work.
     fn score_population(
         &self,
-        score: &(impl Fn(Range<usize>) -> Result<crate::model::Evaluation, crate::model::Error> + Sync),
+        score: &(impl Fn(Range<usize>) -> Result<Evaluation, crate::model::Error> + Sync),
     ) -> Result<Option<PopulationScore>, crate::model::Error> {
         let Some(range) = self.population.population() else { return Ok(None) };
         let piece = self.population.per_agent().clamp(256, 4096);
@@ -401,7 +431,7 @@ impl Simulator {
             .step_by(piece)
             .map(|from| from..range.end.min(from + piece))
             .collect();
-        let scores: Vec<crate::model::Evaluation> =
+        let scores: Vec<Evaluation> =
             pieces.into_par_iter().map(score).collect::<Result<_, _>>()?;
         let samples: usize = scores.iter().map(|score| score.samples).sum();
         let correct: usize = scores.iter().map(|score| score.correct).sum();
