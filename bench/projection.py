@@ -48,16 +48,29 @@ def numpy_seconds(method, v32, g32, repeats):
     return times, p
 
 
-def rust_seconds(v32, g32, repeats):
+def rust_seconds(v32, g32, repeats, *isa):
     with tempfile.TemporaryDirectory() as folder:
         source, out = os.path.join(folder, "gradients"), os.path.join(folder, "projected")
         np.vstack([v32[None], g32]).astype("<f4").tofile(source)
         count, dimension = g32.shape
         line = subprocess.run(
-            [BINARY, source, str(dimension), str(count), str(repeats), out],
+            [BINARY, source, str(dimension), str(count), str(repeats), out, *isa],
             check=True, capture_output=True, text=True,
         ).stdout
         return json.loads(line), np.fromfile(out, "<f8")
+
+
+def other_isas(v32, g32, p, repeats):
+    """The same on weaker instruction sets, which must give the same bits; ms by name."""
+    found = {}
+    for isa in ("avx2", "plain"):
+        try:
+            ours, other = rust_seconds(v32, g32, repeats, isa)
+        except subprocess.CalledProcessError:
+            continue  # this machine has no such thing
+        assert other.tobytes() == p.tobytes(), f"{isa} gives another answer"
+        found[isa] = float(np.median(ours["seconds"])) * 1e3
+    return found
 
 
 def worst_cosine(p, g):
@@ -101,15 +114,20 @@ def main():
             f"NumPy lstsq {numpy_lstsq:8.2f} ms ({numpy_lstsq / rust:5.1f}x)   "
             f"cosine {cosine:.0e}   rank {ours['rank']}/{ours['of']}   differs by {agrees:.0e}"
         )
+        if kind == "random" and dimension == 400_000:
+            for isa, ms in other_isas(v, g, p, 5).items():
+                print(f"{'':17s} the same bits by {isa}: {ms:.2f} ms")
         if cosine > 1e-9:
             failed.append(f"{kind}, d = {dimension}: not orthogonal ({cosine:.1e})")
         if ours["rank"] == ours["of"] and agrees > 1e-6:
             failed.append(f"{kind}, d = {dimension}: another answer than lstsq ({agrees:.1e})")
         if (dimension, count) == (400_000, 10):
-            for name, times, least in (("lstsq", numpy_lstsq, 5), ("NumPy's Gram", numpy_gram, 1.4)):
+            for name, times, least in (("lstsq", numpy_lstsq, 8), ("NumPy's Gram", numpy_gram, 2)):
                 if times < least * rust:
                     failed.append(f"{kind}: under {least} times {name} ({times / rust:.1f})")
                 measured[f"{kind}, against {name}"] = {"value": times / rust, "target": least}
+        if count == 50 and numpy_gram < rust:
+            failed.append(f"{count} held: slower than NumPy's Gram ({numpy_gram / rust:.1f})")
     small, large = rows[0][3], rows[3][3]
     print(f"16 times the weights took {large / small:.1f} times the time")
     for line in failed:

@@ -1,7 +1,7 @@
 """A trained `model.safetensors` in PyTorch: the same names and shapes, the same outputs.
 
-Trains for a few rounds on CIFAR-10 with the command line, reads the run's model into the equivalent
-`nn.Sequential` (strictly: not a name more or less) and compares PyTorch's loss and accuracy on the
+Trains a perceptron and a convolutional net for a few rounds on CIFAR-10 with the command line, reads
+each run's model into the equivalent `nn.Sequential` (strictly: not a name more or less) and compares PyTorch's loss and accuracy on the
 10,000 test images, read here from their files, with the run's summary.
 
     python bench/safetensors_in_torch.py
@@ -23,9 +23,23 @@ from torch import nn
 
 KEYS = (
     "data.kind=cifar10", "data.per_agent=1000", "rounds=20", "step_size=0.1", "epsilon=0.1",
-    "rule.kind=fedavg", "model.kind=mlp", "model.hidden=[32]", "model.activation=softplus",
-    "local.steps=5", "local.batch=64", "eval_every=20", "partition.q=0.9",
+    "rule.kind=fedavg", "local.steps=5", "local.batch=64", "eval_every=20", "partition.q=0.9",
 )
+MODELS = {
+    "mlp": (
+        ("model.kind=mlp", "model.hidden=[32]", "model.activation=softplus"),
+        lambda: nn.Sequential(nn.Linear(3072, 32), nn.Softplus(), nn.Linear(32, 10)),
+    ),
+    "cnn": (
+        ("model.kind=cnn",),
+        lambda: nn.Sequential(
+            nn.Conv2d(3, 6, 5), nn.ReLU(), nn.MaxPool2d(2),
+            nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2),
+            nn.Flatten(), nn.Linear(400, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(),
+            nn.Linear(84, 10),
+        ),
+    ),
+}
 
 
 def read_safetensors(path):
@@ -57,26 +71,33 @@ def images(*names):
 
 def main():
     torch.set_num_threads(1)
+    train, _ = images(*(f"data_batch_{k}.bin" for k in range(1, 6)))
+    mean = train.astype("f8").mean((0, 2))
+    deviation = np.sqrt((train.astype("f8") ** 2).mean((0, 2)) - mean**2)
+    x, y = images("test_batch.bin")
+    x = (x - mean[None, :, None].astype("f4")) / deviation[None, :, None].astype("f4")
+    x, y = torch.from_numpy(x.reshape(-1, 3, 32, 32)), torch.from_numpy(y)
+    for keys, make in MODELS.values():
+        check(keys, make(), x, y)
+
+
+def check(keys, model, x, y):
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "run")
         command = [os.path.join(common.TARGET, "release", "fedstay"), "run", "--out", out]
-        for key in KEYS:
+        for key in (*KEYS, *keys):
             command += ["--set", key]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         tensors = read_safetensors(os.path.join(out, "model.safetensors"))
         with open(os.path.join(out, "summary.json")) as file:
             summary = json.load(file)
 
-    model = nn.Sequential(nn.Linear(3072, 32), nn.Softplus(), nn.Linear(32, 10))
+    if isinstance(model[0], nn.Linear):
+        # There is no nn.Flatten in front of linear layers: rows are flat.
+        x = x.flatten(1)
     model.load_state_dict(tensors, strict=True)
-
-    train, _ = images(*(f"data_batch_{k}.bin" for k in range(1, 6)))
-    mean = train.astype("f8").mean((0, 2))
-    deviation = np.sqrt((train.astype("f8") ** 2).mean((0, 2)) - mean**2)
-    x, y = images("test_batch.bin")
-    x = (x - mean[None, :, None].astype("f4")) / deviation[None, :, None].astype("f4")
     with torch.no_grad():
-        logits, y = model(torch.from_numpy(x.reshape(-1, 3072))), torch.from_numpy(y)
+        logits = model(x)
         loss = F.cross_entropy(logits.double(), y).item()
         correct = (logits.argmax(1) == y).sum().item()
     ours = summary["population"]

@@ -139,6 +139,8 @@ def play(row, column, seed, rounds):
         "left": len(result.left),
         "rounds": result.summary["rounds"],
         "stop": result.stop,
+        "verdict": result.verdict,
+        "content": result.content,
         "mean": float(np.mean([agent["accuracy"] for agent in told])),
         "worst": min(agent["accuracy"] for agent in told),
         "warnings": result.warnings,
@@ -147,8 +149,10 @@ def play(row, column, seed, rounds):
 
 def table(done):
     """What is there so far, as Markdown."""
-    print("| agents train with | " + " | ".join(COLUMNS) + " | seeds |")
-    print("|---" * (len(COLUMNS) + 2) + "|")
+    print(
+        "| agents train with | " + " | ".join(COLUMNS) + " | preview − nobody may leave | seeds |"
+    )
+    print("|---" * (len(COLUMNS) + 3) + "|")
     for row in ROWS:
         cells, counts = [], []
         for column in COLUMNS:
@@ -160,7 +164,15 @@ def table(done):
             left = "/".join(str(run["left"]) for run in runs)
             mean, worst = (100 * np.mean([run[key] for run in runs]) for key in ("mean", "worst"))
             cells.append(f"{left} left; {mean:.1f}%, worst {worst:.1f}%")
-        print(f"| {row} | " + " | ".join(cells) + f" | {'/'.join(map(str, counts))} |")
+        free, held = (
+            {seed: run["mean"] for (r, c, seed), run in done.items() if (r, c) == (row, column)}
+            for column in COLUMNS[:2]
+        )
+        apart = [100 * (held[seed] - free[seed]) for seed in held if seed in free]
+        points = f"{np.mean(apart):+.1f}" if apart else "–"
+        if len(apart) > 1:
+            points += f" ± {np.std(apart, ddof=1) / np.sqrt(len(apart)):.1f}"
+        print(f"| {row} | " + " | ".join([*cells, points, "/".join(map(str, counts))]) + " |")
 
 
 def main():

@@ -10,12 +10,12 @@ sys.path.insert(0, str(ROOT / "python" / "tests"))
 import federation  # noqa: E402
 import fedstay  # noqa: E402
 
-federation.APP = ROOT / "examples" / "flower-cifar10"
+APP = ROOT / "examples" / "flower-cifar10"
 
 
 def main():
     folder = Path(tempfile.mkdtemp(prefix="fedstay-examples-"))
-    made = federation.Federation(folder / "federation", secure=False, simulation=True)
+    made = federation.Federation(folder / "federation", secure=False, simulation=True, app=APP)
     results = {}
     try:
         for rule in ("fedavg", "ada-gd"):

@@ -94,6 +94,10 @@ RULES = {
     "uniform polyak": {"rule.nu": "polyak", "rule.level": 0.1},
     "fedce": {},
     "fedce gradient": {"rule.mode": "gradient"},
+    "scaffold": {"local.steps": 3},
+    "scaffold drop": {"rule.leavers": "drop", "local.steps": 3},
+    "fairfed": {"data.group": "brightness"},
+    "fairfed positive": {"rule.beta": 0.5, "data.group": 20, "data.positive": 3},
 }
 
 #: Every server optimiser.
@@ -128,6 +132,13 @@ SCHEDULES = {
     "round-robin": {"schedule.every": 2, "schedule.turns": 3},
     "random": {"schedule.p": 0.6},
     "markov": {"schedule.stay": 0.7, "schedule.away": 0.6},
+}
+
+#: Rows that arrive over the rounds.
+STREAMS = {
+    "grow": {"stream.window": 0.4, "stream.over": 12},
+    "slide class": {"stream.order": "class", "stream.moves": "step", "stream.over": 9},
+    "slide periodic": {"stream.moves": "periodic", "stream.window": 0.5, "stream.over": 10},
 }
 
 POLICIES = {
@@ -165,6 +176,17 @@ TRAINING = {
     "local batches": {"local.steps": 3, "local.batch": 16, "step_size": 0.1},
     "local eta/K": {"local.steps": 5, "local.step": "eta/K"},
     "prox": {"local.steps": 4, "local.mu": 0.5, "local.batch": 20},
+    "epochs": {"local.epochs": 2, "local.batch": 30, "step_size": 0.05},
+    "replace": {"data.replace": True, "data.per_agent": 40, "agents": 60, "participation": 0.2},
+    "replace dirichlet": {
+        "data.replace": True,
+        "data.per_agent": 40,
+        "partition.kind": "dirichlet",
+        "partition.alpha": 0.2,
+        "partition.sizes": "dirichlet",
+    },
+    "sample": {"eval_agents": 3},
+    "nobody measured": {"eval_agents": '"none"', "behaviour.kind": "never"},
     "exact gradient": {
         "local.steps": 3,
         "local.batch": 16,
@@ -229,6 +251,9 @@ def runs() -> list[Case]:
     for name, more in RULES.items():
         rule = {"rule.kind": name.split()[0], **more}
         cases.append(run(f"rule on digits: {name}", DIGITS, rule))
+        if name.startswith("fairfed"):
+            continue  # needs rows with groups
+        rule = {key: value for key, value in rule.items() if key.startswith("rule.")}
         cases.append(run(f"rule on observation-3: {name}", PROBLEM, rule))
         many = {"problem.kind": "huber", "problem.agents": 6, "step_size": 2.0, **rule}
         cases.append(run(f"rule on huber: {name}", PROBLEM, many))
@@ -263,6 +288,11 @@ def runs() -> list[Case]:
         for rule in ("fedavg", "ada-gd", "retain"):
             settings = {"problem.kind": name, "rule.kind": rule, **more}
             cases.append(run(f"problem under {rule}: {name}", PROBLEM, settings))
+    for name, more in STREAMS.items():
+        cases.append(run(f"stream: {name}", DIGITS, {"stream.kind": name.split()[0], **more}, varied=True))
+    for how in ("keep", "retrain", "eraser", "subtract"):
+        asks = {"behaviour.kind": "withdrawing", "behaviour.after": 9, "forget.agents": [2]}
+        cases.append(run(f"forget: {how}", DIGITS, {**asks, "forget.how": how}, varied=True))
     for name, more in TRAINING.items():
         cases.append(run(f"training: {name}", DIGITS, more, varied=True))
     return cases

@@ -189,7 +189,34 @@ def own_npz(scratch: Scratch) -> None:
     scratch.run(scratch.write("experiment.toml", fitting(DIGITS, NPZ)), NPZ)
 
 
+def own_images(scratch: Scratch) -> None:
+    """Squares of 16 by 16 pixels, brighter in one quarter, for the convolutional net."""
+    draw = random.Random(3)
+    labels = bytes(row % 4 for row in range(240))
+    pixels = bytearray()
+    for label in labels:
+        for at in range(256):
+            quarter = at // 128 * 2 + at % 16 // 8
+            pixels.append(draw.randrange(120) + 100 * (quarter == label))
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("x.npy", npy("|u1", (240, 16, 16), bytes(pixels)))
+        file.writestr("y.npy", npy("|u1", (240,), labels))
+    scratch.write("images.npz", archive.getvalue())
+    scratch.run(scratch.write("experiment.toml", fitting(DIGITS, IMAGES)), IMAGES)
+
+
 OWN = {"agents": 4, "data.per_agent": 30}
+IMAGES = {
+    "data.kind": "npz",
+    "data.path": '"images.npz"',
+    "model.kind": "cnn",
+    "model.channels": [4, 6],
+    "model.hidden": [16],
+    "local.steps": 3,
+    "local.batch": 10,
+    **OWN,
+}
 CSV = {
     "data.kind": "csv",
     "data.path": '"table.csv"',
@@ -247,5 +274,6 @@ def commands() -> list[Case]:
         Case("data show", dealt, {}),
         Case("data: csv", own_csv, CSV),
         Case("data: npz", own_npz, NPZ),
+        Case("model: cnn", own_images, IMAGES, varied=True),
         *cached(),
     ]  # fmt: skip

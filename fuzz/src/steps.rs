@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// A step that takes longer than this counts as hanging.
 pub const SLOWEST: Duration = Duration::from_secs(5);
 
-const RULES: [&str; 14] = [
+const RULES: [&str; 15] = [
     "ada-gd",
     "retain",
     "fedavg",
@@ -26,6 +26,7 @@ const RULES: [&str; 14] = [
     "mifa",
     "uniform",
     "fedce",
+    "scaffold",
 ];
 
 /// What is wrong with an answer, and the input that led to it.

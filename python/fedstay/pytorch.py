@@ -6,8 +6,10 @@ PyTorch is imported when an agent is made, not before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from copy import copy
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +35,9 @@ class TorchAgent:
         the agent reports its gradient and does not train.
     epochs, steps : int
         How long it trains in a round: so many passes over the data, or so many batches.
+    batch_size : int, optional
+        Train on batches of this size, shuffled anew in every pass, instead of on the batches of `data`;
+        these are then only what losses are measured in. `data` is a list of pairs of tensors then.
     train : callable, optional
         `train(model)` does the local work in place, instead of `optimizer`.
     test : iterable of batches, optional
@@ -54,6 +59,7 @@ class TorchAgent:
         optimizer: Callable[[Any], Any] | None = None,
         epochs: int = 1,
         steps: int | None = None,
+        batch_size: int | None = None,
         train: Callable[[Any], Any] | None = None,
         test: Iterable[Any] | None = None,
         epsilon: float | None = None,
@@ -63,9 +69,16 @@ class TorchAgent:
             raise Error("an agent trains by `train` or by `optimizer`, not by both")
         if (steps if steps is not None else epochs) < 1:
             raise Error("`epochs` and `steps` must be 1 or more")
+        if batch_size is not None and batch_size < 1:
+            raise Error(f"`batch_size` is {batch_size}, but must be 1 or more")
+        if batch_size is not None and not of_tensors(data):
+            raise Error("with `batch_size`, `data` must be a list of pairs of tensors")
         self.model, self.data, self.test = model, data, test
         self._loss, self._optimizer, self._train = loss, optimizer, train
-        self._epochs, self._steps = epochs, steps
+        self._epochs, self._steps, self._batch_size = epochs, steps, batch_size
+        #: Whether PyTorch's global generator is its own while it computes: not in a thread.
+        self._seeds = True
+        self._whole: tuple[Any, Any] | None = None
         self.epsilon = epsilon
         if behaviour is not None:
             self.behaviour = behaviour
@@ -92,6 +105,12 @@ class TorchAgent:
         """The loss over all of its data at these weights."""
         self.load(weights)
         return self.measure()
+
+    def loss_above(self, weights: NDArray[Any], bound: float) -> tuple[float, bool]:
+        """The loss at these weights if it is at most `bound`; else some number above the bound that it is
+        not below, and True. The sum is ended early, which needs losses that are not negative."""
+        self.load(weights)
+        return self._measure_until(bound)
 
     def accuracy(self, weights: NDArray[Any]) -> float | None:
         """The share of right answers on its test data; None for a loss of its own, whose answers
@@ -157,8 +176,7 @@ class TorchAgent:
         self.model.eval()
         self.model.zero_grad()
         # A loader that shuffles must not change in which order numbers are added up.
-        with torch.random.fork_rng(), torch.set_grad_enabled(gradient):
-            torch.manual_seed(0)
+        with self._seeded(0), torch.set_grad_enabled(gradient):
             for batch in self.data:
                 value, size = self._value(batch), len(labels(batch))
                 if gradient:
@@ -169,6 +187,24 @@ class TorchAgent:
             raise Error("the agent has no data: its batches are empty")
         self.samples = count
         return total / count
+
+    def _measure_until(self, bound: float) -> tuple[float, bool]:
+        """Like `measure`, up to where the sum decides."""
+        import torch
+
+        if not isinstance(self.data, Sequence):
+            return self.measure(), False  # How many samples there are is known at the end only.
+        self.samples = count = sum(len(labels(batch)) for batch in self.data)
+        total = 0.0
+        self.model.eval()
+        with self._seeded(0), torch.no_grad():
+            for place, batch in enumerate(self.data):
+                total += float(self._value(batch)) * len(labels(batch))
+                if total > bound * count and place + 1 < len(self.data):
+                    return total / count, True
+        if count == 0:
+            raise Error("the agent has no data: its batches are empty")
+        return total / count, False
 
     def gradients(self) -> dict[str, NDArray[np.float32]]:
         """The gradient of the mean loss that `measure(gradient=True)` left, by parameter; zero for
@@ -186,7 +222,7 @@ class TorchAgent:
 
         right, count = 0, 0
         self.model.eval()
-        with torch.random.fork_rng(), torch.no_grad():
+        with self._seeded(0), torch.no_grad():
             for batch in self.data if self.test is None else self.test:
                 inputs, wanted = pair(batch, self._device())
                 right += int((self.model(inputs).argmax(1) == wanted).sum())
@@ -198,15 +234,12 @@ class TorchAgent:
     def practise(self, seed: int) -> Any:
         """Does the local work on the module, in place; the same for the same seed. Returns what
         `train` returned."""
-        import torch
-
-        with torch.random.fork_rng():
-            torch.manual_seed(seed)
+        with self._seeded(seed):
             self.model.train()
             if self._train is not None:
                 return self._train(self.model)
             if self._optimizer is not None:
-                self._descend()
+                self._descend(seed)
         return None
 
     def follow(self) -> None:
@@ -216,29 +249,111 @@ class TorchAgent:
         if not any(value.is_floating_point() for value in self.model.buffers()):
             return
         self.model.train()
-        with torch.random.fork_rng(), torch.no_grad():
-            torch.manual_seed(0)
+        with self._seeded(0), torch.no_grad():
             for batch in self.data:
                 self._value(batch)
 
-    def _descend(self) -> None:
+    def _descend(self, seed: int) -> None:
         assert self._optimizer is not None
         optimizer = self._optimizer(self.model.parameters())
-        left = self._steps if self._steps is not None else -1
+        for batch in self.batches(seed):
+            optimizer.zero_grad()
+            self._value(batch).backward()
+            optimizer.step()
+
+    def batches(self, seed: int) -> Iterator[Any]:
+        """What it trains on in a round, batch by batch."""
+        left = self._steps
         epochs = self._epochs if self._steps is None else None
-        while left and epochs != 0:
+        draw = self._generator(seed)
+        while left != 0 and epochs != 0:
             begun = False
-            for batch in self.data:
+            for batch in self.data if draw is None else self._shuffled(draw):
                 begun = True
-                optimizer.zero_grad()
-                self._value(batch).backward()
-                optimizer.step()
-                left -= 1
+                yield batch
+                left = None if left is None else left - 1
                 if left == 0:
                     break
             if not begun:
                 raise Error("the agent has no data: its batches are empty")
             epochs = None if epochs is None else epochs - 1
+
+    def _generator(self, seed: int) -> Any:
+        """A generator of its own for shuffling, where it shuffles itself."""
+        import torch
+
+        return None if self._batch_size is None else torch.Generator().manual_seed(seed)
+
+    def _shuffled(self, draw: Any) -> Iterator[Any]:
+        import torch
+
+        inputs, wanted = self.whole()
+        order = torch.randperm(len(wanted), generator=draw).to(wanted.device)
+        for chosen in order.split(self._batch_size):
+            yield inputs[chosen], wanted[chosen]
+
+    # -- what several agents at once are asked -----------------------------------------------------
+
+    def on(self, module: Any) -> Self:
+        """The same agent with another module, for a thread: it leaves the global generator alone."""
+        twin = copy(self)
+        twin.model, twin._seeds = module, False
+        return twin
+
+    @property
+    def has_own_training(self) -> bool:
+        """Whether it trains by a function of the user's."""
+        return self._train is not None
+
+    @property
+    def has_own_loss(self) -> bool:
+        """Whether its loss is a function of the user's."""
+        return self._loss is not None
+
+    @property
+    def has_lists(self) -> bool:
+        """Whether its data are a list of pairs of tensors, which nobody draws."""
+        return of_tensors(self.data)
+
+    @property
+    def draws_apart(self) -> bool:
+        """Whether it can be expected not to draw from the global generator."""
+        return self.has_lists and not self.has_own_training
+
+    @property
+    def schedule(self) -> tuple[int, int | None, int | None, bool]:
+        """How much it trains in a round."""
+        return self._epochs, self._steps, self._batch_size, self.trains
+
+    def lists(self) -> list[tuple[Any, Any]]:
+        """Its batches, where they are a list of pairs of tensors, on the module's device."""
+        return [pair(batch, self._device()) for batch in self.data]
+
+    def whole(self) -> tuple[Any, Any]:
+        """All of its data as one batch."""
+        import torch
+
+        if self._whole is None:
+            inputs, wanted = zip(*self.lists(), strict=True)
+            self._whole = torch.cat(inputs), torch.cat(wanted)
+        return self._whole
+
+    def sizes(self) -> list[int]:
+        """How large the batches of one pass of training are."""
+        sizes = [len(labels(batch)) for batch in self.data]
+        return sizes if self._batch_size is None else [sum(sizes)]
+
+    @contextmanager
+    def _own_generator(self, seed: int) -> Iterator[None]:
+        import torch
+
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            yield
+
+    def _seeded(self, seed: int) -> AbstractContextManager[None]:
+        """PyTorch's global generator with this seed, and as it was afterwards."""
+        return self._own_generator(seed) if self._seeds else nullcontext()
 
     def _value(self, batch: Any) -> Any:
         import torch
@@ -250,6 +365,20 @@ class TorchAgent:
 
     def _device(self) -> Any:
         return next(self.model.parameters()).device
+
+
+def of_tensors(data: Any) -> bool:
+    """Whether data are a list of pairs of tensors."""
+    import torch
+
+    if not isinstance(data, (list, tuple)) or not data:
+        return False
+    return all(
+        isinstance(batch, (tuple, list))
+        and len(batch) == 2
+        and all(isinstance(part, torch.Tensor) for part in batch)
+        for batch in data
+    )
 
 
 def pair(batch: Any, device: Any) -> tuple[Any, Any]:

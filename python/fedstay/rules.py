@@ -18,6 +18,7 @@ __all__ = [
     "AdaGd",
     "Afl",
     "CustomRule",
+    "FairFed",
     "FedAvg",
     "FedCe",
     "FedFv",
@@ -32,6 +33,7 @@ __all__ = [
     "QFedAvg",
     "Retain",
     "Rule",
+    "Scaffold",
     "Step",
     "Uniform",
 ]
@@ -380,6 +382,42 @@ class FedCe(Rule):
 
     kind: ClassVar[str] = "fedce"
     mode: Literal["times", "plus", "gradient"] = "times"
+    delta: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scaffold(Rule):
+    """Averaging whose local steps are corrected by what the others do.
+
+    weigh: all agents count alike ("uniform"), or each by the samples behind its report ("samples").
+    leavers: the variate of an agent that leaves stays in the mean ("keep"), or goes with it ("drop").
+    delta: widens the forecast of departures and changes no step.
+
+    Needs agents that add the server's correction to every local step: `fedstay.run`, whose simulator does.
+
+    Reference: Karimireddy, Kale, Mohri, Reddi, Stich, Suresh, ICML 2020.
+    """
+
+    kind: ClassVar[str] = "scaffold"
+    weigh: Literal["uniform", "samples"] = "uniform"
+    leavers: Literal["keep", "drop"] = "keep"
+    delta: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class FairFed(Rule):
+    """Agents count more the closer their groups are served to how everybody's are.
+
+    beta: how fast weights follow; 0 is FedAvg by samples.
+    delta: widens the forecast of departures and changes no step.
+
+    Needs rows with a group (`data.group`): `fedstay.run`, whose simulator tells how groups are served.
+
+    Reference: Ezzeldin, Yan, He, Ferrara, Avestimehr, AAAI 2023.
+    """
+
+    kind: ClassVar[str] = "fairfed"
+    beta: float = 1.0
     delta: float = 0.0
 
 

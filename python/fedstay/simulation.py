@@ -1,265 +1,25 @@
-"""The loop with agents that are Python objects, in this process."""
+"""A whole run in one call: agents that are Python objects, or the native simulator."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-import time
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from . import _core
-from .buffers import averaged, packed, unpacked
-from .callbacks import Callback, Progress, describe, tell
-from .engine import Assessed, Gathered, Member
+from .callbacks import Callback, Progress
+from .local import Agent, LocalAgents
 from .policies import PolicyLike
 from .result import Result, from_outcome
 from .rules import RuleLike, usual_epsilon
 from .scale import Scale
 from .settings import flat
+from .together import chosen
 
 __all__ = ["Agent", "run", "simulate"]
-
-
-class Agent(Protocol):
-    """Whatever can compute its loss and its gradient at given weights.
-
-    It may also have `epsilon` (the loss at which it leaves), `behaviour` (how it decides), `samples`,
-    `loss(weights)` and `accuracy(weights)`; and, if it trains in some way of its own,
-    `work(weights, seed=…)`, which returns where its local work leads from these weights. Its gradient is
-    then used for what it is shown and for predictions, and its work for the step. Models that have
-    more than weights have `buffers()` and `set_buffers(buffers)`: these are averaged outside the rule.
-    `fedstay.TorchAgent` has all of this.
-    """
-
-    def loss_and_grad(self, weights: NDArray[Any]) -> tuple[float, Any]:
-        """The loss on the agent's own data, and the gradient, at these weights."""
-
-
-class LocalAgents:
-    """The engine behind `simulate`: asks agents in order, and lets each decide for itself."""
-
-    personal = True
-
-    def __init__(
-        self,
-        agents: Mapping[str, Agent] | Sequence[Agent],
-        epsilon: float | Sequence[float] | None,
-        behaviour: Any,
-        dtype: np.dtype[Any],
-        seed: int,
-        rounds: int = 0,
-        callbacks: Sequence[Callback] = (),
-        scale: Scale | None = None,
-    ) -> None:
-        self._agents: list[Agent]
-        self._names: list[str | None]
-        if isinstance(agents, Mapping):
-            self._agents, self._names = list(agents.values()), list(agents)
-        else:
-            self._agents, self._names = list(agents), [None] * len(agents)
-        if not self._agents:
-            raise _core.Error("nobody takes part: `agents` is empty")
-        dealt = _core.Behaviour(behaviour).assign(len(self._agents), seed)
-        self._participants = [
-            _core.Participant(
-                index, self._target(index, epsilon), getattr(agent, "behaviour", common)
-            )
-            for index, (agent, common) in enumerate(zip(self._agents, dealt, strict=True))
-        ]
-        #: The last direction and gradient of agents that may repeat them.
-        self._last: dict[int, tuple[NDArray[Any], NDArray[Any]]] = {}
-        self._dtype, self._seed = dtype, seed
-        #: What models keep beside their weights, as everybody receives it.
-        self.buffers: dict[str, NDArray[Any]] = {}
-        first = self._agents[0]
-        if callable(getattr(first, "buffers", None)):
-            self.buffers = first.buffers()  # type: ignore[attr-defined]
-        self._rounds, self._callbacks = rounds, callbacks
-        self.scale = scale if scale is not None else Scale(None, None)
-        self._since = time.monotonic()
-
-    def _target(self, index: int, epsilon: float | Sequence[float] | None) -> float:
-        own = getattr(self._agents[index], "epsilon", None)
-        if own is not None:
-            return float(own)
-        if epsilon is None:
-            raise _core.Error(
-                f"agent {self._shown(index)} has no `epsilon`, the loss at which it leaves; give it one, or give "
-                "`epsilon=` for all"
-            )
-        if isinstance(epsilon, (int, float)):
-            return float(epsilon)
-        if len(epsilon) != len(self._agents):
-            raise _core.Error(
-                f"`epsilon` lists {len(epsilon)} numbers for {len(self._agents)} agents; give one for "
-                "each, or one for all"
-            )
-        return float(epsilon[index])
-
-    def _shown(self, index: int) -> int | str:
-        return index if self._names[index] is None else str(self._names[index])
-
-    def agents(self) -> list[Member]:
-        """Everybody who takes part, by number."""
-        everybody = zip(self._participants, self._names, strict=True)
-        return [
-            Member(index, participant.epsilon, name, participant.behaviour)
-            for index, (participant, name) in enumerate(everybody)
-        ]
-
-    def gather(
-        self,
-        *,
-        round: int,
-        weights: NDArray[np.float64],
-        step_size: float,
-        exact: bool,
-        personal: Mapping[int, NDArray[np.float64]] | None = None,
-    ) -> Gathered:
-        """Sends the weights to the agents still in, and collects their answers."""
-        self._since, personal = time.monotonic(), personal or {}
-        gathered = Gathered([], [], [])
-        kept: list[dict[str, NDArray[Any]]] = []
-        for index, participant in enumerate(self._participants):
-            if not participant.looks:
-                continue
-            agent = self._agents[index]
-            sent = personal.get(index, weights).astype(self._dtype, copy=False)
-            self._lend_buffers(agent)
-            value, gradient = agent.loss_and_grad(sent)
-            answer = participant.answer(
-                loss=float(value),
-                round=round,
-                step_size=step_size,
-                descended=partial(descended, agent, sent),
-            )
-            if answer == "leaves":
-                gathered.goodbyes.append(index)
-            if answer == "returns":
-                gathered.returned.append(index)
-            if answer in ("reports", "returns"):
-                work = partial(self._work, index, round, sent, step_size, kept)
-                gathered.reports.append(self._report(index, float(value), gradient, work))
-        if kept:
-            self.buffers = averaged(kept)
-        return gathered
-
-    def _lend_buffers(self, agent: Agent) -> None:
-        if self.buffers:
-            agent.set_buffers(self.buffers)  # type: ignore[attr-defined]
-
-    def _work(
-        self,
-        index: int,
-        round: int,
-        sent: NDArray[Any],
-        step_size: float,
-        kept: list[dict[str, NDArray[Any]]],
-    ) -> NDArray[Any] | None:
-        """The direction in which an agent's own training leads; None if it only has a gradient."""
-        agent = self._agents[index]
-        work = getattr(agent, "work", None)
-        seed = int.from_bytes(hashlib.sha256(f"{self._seed}/{round}/{index}".encode()).digest()[:4])
-        trained = work(sent, seed=seed) if callable(work) else None
-        if self.buffers:
-            follow = getattr(agent, "follow", None)
-            if trained is None and callable(follow):
-                follow()
-            kept.append(agent.buffers())  # type: ignore[attr-defined]
-        if trained is None:
-            return None
-        moved = sent.astype(np.float64) - np.asarray(trained, np.float64).reshape(sent.shape)
-        return (moved / step_size).astype(self._dtype)
-
-    def _report(self, index: int, loss: float, gradient: Any, work: Any) -> _core.Report:
-        """The report of an agent that stays."""
-        participant = self._participants[index]
-        slope = np.asarray(gradient)
-        if participant.repeats and not participant.works and index in self._last:
-            direction, slope = self._last[index]
-        else:
-            led = work()
-            direction = slope if led is None else led
-        if participant.repeats:
-            self._last[index] = (np.array(direction), np.array(slope))
-        return _core.Report(
-            index,
-            direction,
-            gradient=slope,
-            loss=participant.told(loss),
-            epsilon=participant.epsilon,
-            samples=int(getattr(self._agents[index], "samples", 1)),
-        )
-
-    def closed(self, line: str, promised: list[tuple[int, float]]) -> bool:
-        """Tells the callbacks of a finished round; whether one of them ends the run."""
-        read = json.loads(line)
-        self.scale.note(read, promised)
-        if not self._callbacks:
-            return False
-        names = {index: self._shown(index) for index in range(len(self._agents))}
-        seconds = time.monotonic() - self._since
-        return tell(self._callbacks, describe(read, names, self._rounds, seconds))
-
-    def warnings(self) -> list[str]:
-        """What the summary should warn about."""
-        return self.scale.warnings
-
-    def assess(self, weights: NDArray[np.float64]) -> list[Assessed]:
-        """How good weights are for every agent, including those that left."""
-        sent = weights.astype(self._dtype, copy=False)
-        assessed = []
-        for index, agent in enumerate(self._agents):
-            self._lend_buffers(agent)
-            ask = getattr(agent, "loss", None)
-            loss = ask(sent) if callable(ask) else agent.loss_and_grad(sent)[0]
-            accuracy = getattr(agent, "accuracy", None)
-            share = accuracy(sent) if accuracy else None
-            right = float(share) if share is not None else None
-            assessed.append(Assessed(index, float(loss), right))
-        return assessed
-
-    def save(self) -> str:
-        """Who left and what the others remember, for a checkpoint."""
-        state: dict[str, Any] = {
-            "participants": [participant.save() for participant in self._participants],
-            "last": {str(i): [packed(array) for array in pair] for i, pair in self._last.items()},
-            **self.scale.memory(),
-        }
-        if self.buffers:
-            state["buffers"] = {name: packed(array) for name, array in self.buffers.items()}
-        return json.dumps(state, allow_nan=False)
-
-    def restore(self, saved: str) -> None:
-        """Takes up what `save` gave."""
-        state = json.loads(saved)
-        if not isinstance(state, dict) or "participants" not in state:
-            raise _core.Error(
-                "the checkpoint does not say who has left, so this run cannot be resumed; start it again "
-                "in another folder"
-            )
-        for participant, text in zip(self._participants, state["participants"], strict=True):
-            participant.restore(text)
-        self._last = {
-            int(agent): (unpacked(pair[0]), unpacked(pair[1]))
-            for agent, pair in state["last"].items()
-        }
-        self.buffers = {name: unpacked(text) for name, text in state.get("buffers", {}).items()}
-        self.scale.recall(state)
-
-
-def descended(agent: Agent, weights: NDArray[Any], steps: int, rate: float) -> float:
-    """An agent's loss after this many gradient steps of its own."""
-    weights = weights.copy()
-    for _ in range(steps):
-        weights -= rate * np.asarray(agent.loss_and_grad(weights)[1]).reshape(weights.shape)
-    return float(agent.loss_and_grad(weights)[0])
 
 
 def simulate(
@@ -278,6 +38,8 @@ def simulate(
     on: str = "python",
     callbacks: Sequence[Callback] = (),
     progress: bool = False,
+    together: str = "auto",
+    early_exit: bool = False,
 ) -> Result:
     """Runs a federation of Python agents until the rule stops, nobody is left, or rounds are over.
 
@@ -308,6 +70,14 @@ def simulate(
         Told of every round; one that returns True ends the run: see `fedstay.callbacks`.
     progress : bool
         Show a line with the round and the time left, on a terminal.
+    together : "auto", "stacked", "threads" or "off"
+        How several `fedstay.TorchAgent`s compute at once: as one stack by `torch.func`, in as many
+        threads as PyTorch has, or not at all. "auto" stacks them where that is faster, else uses
+        threads where they may be used, else asks one after the other.
+    early_exit : bool
+        Where the rule does not compute with losses, stop summing up a loss as soon as it is above the
+        agent's target, and leave the gradient out: for agents that train by themselves and whose loss is
+        a sum of losses that are not negative. The record marks such losses as lower bounds.
 
     >>> import numpy as np, fedstay
     >>> class Bowl:  # wants to be at `centre`
@@ -343,25 +113,32 @@ def simulate(
     usual = epsilon if epsilon is not None else usual_epsilon(rule)
     told: list[Callback] = [*callbacks, Progress()] if progress else list(callbacks)
     scale = Scale(rule, policy)
-    engine = LocalAgents(agents, usual, behaviour, dtype, seed, rounds, told, scale)
+    at_once = chosen(together, listed)
+    engine = LocalAgents(
+        agents, usual, behaviour, dtype, seed, rounds, told, scale, at_once, early_exit
+    )
     shapes = getattr(listed[0], "layout", None)
     layout = shapes() if callable(shapes) and dtype == np.float32 else []
     targets = [member.epsilon for member in engine.agents()]
-    outcome = _core.drive(
-        engine,
-        start,
-        rule,
-        step_size=step_size,
-        rounds=rounds,
-        policy=policy,
-        behaviour=behaviour,
-        on=on,
-        seed=seed,
-        out=Path(out) if out is not None else None,
-        resume=resume,
-        settings=json.dumps({"epsilon": targets}),
-        layout=layout,
-    )
+    try:
+        outcome = _core.drive(
+            engine,
+            start,
+            rule,
+            step_size=step_size,
+            rounds=rounds,
+            policy=policy,
+            behaviour=behaviour,
+            on=on,
+            seed=seed,
+            out=Path(out) if out is not None else None,
+            resume=resume,
+            settings=json.dumps({"epsilon": targets}),
+            layout=layout,
+        )
+    finally:
+        if at_once is not None:
+            at_once.close()
     return from_outcome(outcome, out, layout, engine.buffers)
 
 

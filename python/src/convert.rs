@@ -1,6 +1,8 @@
 //! Between Python's values and ours.
 
+use crate::bfloat16;
 use crate::error::{blame, error};
+use fedstay::numerics::Bf16;
 use fedstay::{AgentId, Vector};
 use fedstay_sim::experiment::check_section;
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, ToPyArray};
@@ -80,27 +82,35 @@ fn in_toml(value: &Bound<'_, PyAny>, key: &str, depth: usize) -> PyResult<Option
     }))
 }
 
-/// A vector that belongs to Python, in one of the two precisions we read.
+/// A vector that belongs to Python, in one of the precisions we read.
 pub(crate) enum Numbers {
     F32(Py<PyArray1<f32>>),
     F64(Py<PyArray1<f64>>),
+    /// The bits of bfloat16, which NumPy does not know, and the array as it was given.
+    BF16(Py<PyArray1<u16>>, Py<PyAny>),
 }
 
 /// A vector that belongs to Python, borrowed for as long as it is read.
 pub(crate) enum Held<'py> {
     F32(PyReadonlyArray1<'py, f32>),
     F64(PyReadonlyArray1<'py, f64>),
+    BF16(PyReadonlyArray1<'py, u16>),
 }
 
 impl Numbers {
-    /// Takes an array as it is where it is contiguous and of single or double precision; anything
-    /// else that NumPy can read is converted.
+    /// Takes an array as it is where it is contiguous and of single or double precision or bfloat16;
+    /// anything else that NumPy can read is converted.
     pub(crate) fn new(
         value: &Bound<'_, PyAny>,
         what: &str,
         agent: Option<AgentId>,
     ) -> PyResult<Self> {
         let numpy = value.py().import("numpy")?;
+        if let Some(bits) = bfloat16::bits(value)? {
+            let bits = numpy.call_method1("ascontiguousarray", (bits,))?.call_method0("ravel")?;
+            let given = value.clone().unbind();
+            return Ok(Self::BF16(bits.cast_into::<PyArray1<u16>>()?.unbind(), given));
+        }
         let array = numpy.call_method1("asarray", (value,))?;
         let kind: String = array.getattr("dtype")?.getattr("kind")?.extract()?;
         let size: usize = array.getattr("dtype")?.getattr("itemsize")?.extract()?;
@@ -122,11 +132,15 @@ impl Numbers {
         })
     }
 
-    /// A copy of a vector of ours, in its precision.
+    /// A copy of a vector of ours, in its precision; single where that is bfloat16.
     pub(crate) fn copy(py: Python<'_>, vector: Vector<'_>) -> Self {
         match vector {
             Vector::F32(values) => Self::F32(values.to_pyarray(py).unbind()),
             Vector::F64(values) => Self::F64(values.to_pyarray(py).unbind()),
+            Vector::BF16(values) => {
+                let single: Vec<f32> = values.iter().map(|value| value.single()).collect();
+                Self::F32(single.to_pyarray(py).unbind())
+            }
         }
     }
 
@@ -134,6 +148,7 @@ impl Numbers {
         Ok(match self {
             Self::F32(array) => Held::F32(array.bind(py).try_readonly()?),
             Self::F64(array) => Held::F64(array.bind(py).try_readonly()?),
+            Self::BF16(array, _) => Held::BF16(array.bind(py).try_readonly()?),
         })
     }
 
@@ -141,6 +156,7 @@ impl Numbers {
         match self {
             Self::F32(array) => array.clone_ref(py).into_any(),
             Self::F64(array) => array.clone_ref(py).into_any(),
+            Self::BF16(_, given) => given.clone_ref(py),
         }
     }
 
@@ -149,6 +165,7 @@ impl Numbers {
         Ok(match self.hold(py)?.vector()? {
             Vector::F32(values) => values.iter().map(|value| f64::from(*value)).collect(),
             Vector::F64(values) => values.to_vec(),
+            Vector::BF16(values) => values.iter().map(|value| value.widen()).collect(),
         })
     }
 }
@@ -158,6 +175,7 @@ impl Held<'_> {
         Ok(match self {
             Self::F32(array) => Vector::F32(array.as_slice()?),
             Self::F64(array) => Vector::F64(array.as_slice()?),
+            Self::BF16(array) => Vector::BF16(Bf16::from_bits(array.as_slice()?)),
         })
     }
 }

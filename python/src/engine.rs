@@ -2,6 +2,7 @@
 
 use crate::error::{Error as PyError, Raised};
 use crate::report::{HeldReport, Report};
+use crate::workers::machine;
 use fedstay::record::HeaderAgent;
 use fedstay::{
     Abilities, AgentAssessment, AgentId, Assessment, Call, Engine, Error, Gathered, Losses, Memory,
@@ -143,7 +144,7 @@ impl Engine for PyEngine<'_> {
         let reports: PyResult<Vec<_>> = self.held.iter().map(|held| held.read(None)).collect();
         let reports = reports.map_err(|error| self.failed(call.round, error))?;
         Ok(Gathered {
-            reports: Reports::with_goodbyes(self.dimension, reports, numbered(goodbyes))?
+            reports: Reports::with_machine(self.dimension, reports, numbered(goodbyes), machine())?
                 .with_returned(numbered(returned))?
                 .with_absent(absent),
             faults: faults.into_iter().map(|(agent, why)| (AgentId(agent), why)).collect(),

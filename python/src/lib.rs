@@ -3,6 +3,7 @@
 //! It has no logic of its own. Rules, behaviours and policies are what the core lists; the loop,
 //! the records and the verdict are the core's; Python gets them under the same names.
 
+mod bfloat16;
 mod convert;
 mod drive;
 mod engine;
@@ -18,6 +19,7 @@ mod round;
 mod rule;
 mod server;
 mod sweep;
+mod workers;
 
 use pyo3::prelude::*;
 

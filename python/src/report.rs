@@ -8,8 +8,10 @@ use pyo3::prelude::*;
 /// One agent's answer to one broadcast.
 ///
 /// `direction` is the gradient at the weights the agent received or, after several local steps, the
-/// mean of the gradients along its path. NumPy arrays of float32 or float64 are read where they
-/// are; they must not change until the step is done. An agent reports its `loss` and the `epsilon`
+/// mean of the gradients along its path. Arrays of float32, float64 or bfloat16 are read where they
+/// are, in memory or in a file that is mapped into it (`numpy.memmap`); they must not change until the
+/// step is done. NumPy has no bfloat16: give a tensor of PyTorch, an array of `ml_dtypes`, or the bits
+/// as `bits.view([("bfloat16", "u2")])`. An agent reports its `loss` and the `epsilon`
 /// at which it is content (unless the rule has one for all), or, to keep both to itself, `tau`
 /// alone.
 ///
@@ -91,6 +93,7 @@ impl<'py> HeldReport<'py> {
             reach: report.reach,
             samples: report.samples,
             length: None,
+            rates: None,
         })
     }
 }

@@ -55,6 +55,7 @@ impl Round {
             match report.hold_direction(py)?.vector()? {
                 Vector::F32(row) => values.extend(row.iter().map(|v| scale * f64::from(*v))),
                 Vector::F64(row) => values.extend(row.iter().map(|v| scale * v)),
+                Vector::BF16(row) => values.extend(row.iter().map(|v| scale * v.widen())),
             }
         }
         PyArray1::from_vec(py, values).reshape([self.reports.len(), columns])

@@ -3,7 +3,8 @@
 use crate::convert::{Numbers, described};
 use crate::error::{Raised, error, from_core};
 use crate::report::{HeldReport, Report};
-use fedstay::{AgentId, Losses, Policy, Reports};
+use crate::workers::machine;
+use fedstay::{AgentId, Losses, Policy};
 use numpy::{PyArray1, ToPyArray};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -81,7 +82,7 @@ impl Server {
             Some(epsilon) => epsilon.extract()?,
             None => None,
         };
-        let mut inner = inner.map_err(from_core)?;
+        let mut inner = inner.map_err(from_core)?.with_machine(machine());
         if let Some(rounds) = rounds {
             inner.expect(rounds);
         }
@@ -91,8 +92,9 @@ impl Server {
     /// One round: reports in, weights moved, decision out.
     ///
     /// `goodbyes` are the numbers of agents that left in this round, and `absent` is how many are
-    /// still in but were not heard from. Other Python threads run in the meantime. After an error
-    /// the server is as it was: leave the named agent out and try again.
+    /// still in but were not heard from. Other Python threads run in the meantime, and long vectors
+    /// are shared among the cores, which changes no bit of the step. After an error the server is as
+    /// it was: leave the named agent out and try again.
     #[pyo3(signature = (reports, goodbyes=Vec::new(), absent=0))]
     fn step(
         &mut self,
@@ -108,7 +110,7 @@ impl Server {
         let goodbyes = goodbyes.into_iter().map(AgentId).collect();
         let server = &mut self.inner;
         let decision = py.detach(|| {
-            let reports = Reports::with_goodbyes(server.weights().len(), reports, goodbyes)?;
+            let reports = server.admit(reports, goodbyes)?;
             server.step(&reports.with_absent(absent))
         });
         Ok(Decision::from(decision.map_err(|why| self.raised.behind(why))?))
@@ -197,7 +199,8 @@ impl Server {
             Some(rule) => fedstay::Server::from_state_with(server, rule),
             None => fedstay::Server::from_state(server),
         };
-        Ok(Self { inner: inner.map_err(|why| raised.behind(why))?, epsilon, raised })
+        let inner = inner.map_err(|why| raised.behind(why))?.with_machine(machine());
+        Ok(Self { inner, epsilon, raised })
     }
 
     fn __repr__(&self) -> String {

@@ -42,8 +42,10 @@ def wait_until(done, seconds: float, what: str, every: float = 0.2):
 class Federation:
     """Starts everything, and ends only what it started."""
 
-    def __init__(self, folder: Path, secure: bool = True, simulation: bool = False) -> None:
-        self.folder, self.secure = folder, secure
+    def __init__(
+        self, folder: Path, secure: bool = True, simulation: bool = False, app: Path = APP
+    ) -> None:
+        self.folder, self.secure, self.app = folder, secure, app
         self.home = folder / "flwr"
         self.home.mkdir(parents=True)
         self.environment = {
@@ -114,7 +116,7 @@ class Federation:
 
     def flwr(self, *arguments: str, seconds: float = 120) -> str:
         done = subprocess.run(
-            [str(BIN / "flwr"), *arguments], cwd=APP, env=self.environment,
+            [str(BIN / "flwr"), *arguments], cwd=self.folder, env=self.environment,
             capture_output=True, text=True, timeout=seconds,
         )  # fmt: skip
         assert done.returncode == 0, f"flwr {arguments}: {done.stdout}\n{done.stderr}"
@@ -130,10 +132,13 @@ class Federation:
             self.flwr("supernode", "register", f"{path}.pub", "dep")
         return path
 
-    def supernode(self, name: str, key: Path | None, number: int) -> subprocess.Popen:
-        """A SuperNode whose agent has this name."""
+    def supernode(
+        self, name: str, key: Path | None, number: int, config: str | None = None
+    ) -> subprocess.Popen:
+        """A SuperNode whose agent has this name, or with another config."""
+        config = f'agent="{name}"' if config is None else config
         options = ["--superlink", self.address, "--host", "127.0.0.1",
-                   "--port", str(self.node_ports[number]), "--node-config", f'agent="{name}"']  # fmt: skip
+                   "--port", str(self.node_ports[number]), "--node-config", config]  # fmt: skip
         if self.secure:
             options += ["--root-certificates", "ca.crt"]
             if key is not None:
@@ -147,7 +152,9 @@ class Federation:
         shown = " ".join(
             f"{k}={v}" if isinstance(v, (int, float)) else f"{k}='{v}'" for k, v in config.items()
         )
-        out = self.flwr("run", str(APP), "dep", "--format", "json", "--run-config", shown, *options)
+        out = self.flwr(
+            "run", str(self.app), "dep", "--format", "json", "--run-config", shown, *options
+        )
         return str(json.loads(out[out.index("{") :])["run-id"])
 
     def status(self, run: str) -> str:

@@ -125,19 +125,22 @@ def test_a_node_that_comes_back_under_another_number_does_not_see_the_model_itse
     assert result.weights.tobytes() == plain(policy=PREVIEW).weights.tobytes()
 
 
-@pytest.mark.parametrize("exact", [True, False])
-def test_a_mod_reports_the_gradient_at_what_was_received(exact, tmp_path):
+def look(message, context):
+    return agents()[agent_name(context)].loss_and_grad(message.content["arrays"]["w"].numpy())
+
+
+@pytest.mark.parametrize(
+    "given, exact",
+    [
+        ({"loss": lambda m, c: look(m, c)[0], "gradient": lambda m, c: {"w": look(m, c)[1]}}, True),
+        ({"loss": lambda m, c: (look(m, c)[0], [look(m, c)[1]])}, True),
+        ({"loss": lambda m, c: look(m, c)[0]}, False),
+    ],
+    ids=["two functions", "one function", "a loss alone"],
+)
+def test_a_mod_reports_the_gradient_at_what_was_received(given, exact, tmp_path):
     """Local training by five steps; with the gradient previews are made by cut, else by rewind."""
-
-    def mine(message, context):
-        return agents()[agent_name(context)].loss_and_grad(message.content["arrays"]["w"].numpy())
-
-    def gradient(message, context):
-        return {"w": mine(message, context)[1]}
-
-    app = ClientApp(
-        mods=[agent_mod(lambda m, c: mine(m, c)[0], gradient=gradient if exact else None)]
-    )
+    app = ClientApp(mods=[agent_mod(**given)])
 
     @app.train()
     def train(message, context):
@@ -161,6 +164,18 @@ def test_a_mod_reports_the_gradient_at_what_was_received(exact, tmp_path):
     assert strategy.kept.rounds["train"][8]["a"] == {"num-examples": 7.0, "train_loss": 0.5}
     kept = (tmp_path / "run" / "client-metrics.jsonl").read_text().splitlines()
     assert len(kept) == 8 and '"train_loss": 0.5' in kept[0]
+
+
+def test_a_gradient_has_an_array_for_every_array_of_the_model(caplog):
+    app = ClientApp(mods=[agent_mod(lambda m, c: (look(m, c)[0], []), epsilon=0.01)])
+
+    @app.train()
+    def train(message, context):
+        raise AssertionError("the mod has refused before")
+
+    with caplog.at_level("WARNING", "flwr"), pytest.raises(fedstay.Error):
+        start(FedStay(tries=1, wait=0.0), Nodes("abc", app), rounds=1)
+    assert "the gradient has 0 arrays and the model 1" in caplog.text
 
 
 def test_a_step_size_is_chosen_by_somebody(caplog):

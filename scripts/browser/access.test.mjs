@@ -11,6 +11,7 @@ import { digits, fedstay, folder, header, open, until, useBrowser, view, writeRu
 const require = createRequire(join(process.env.TOOLS, "node_modules/"));
 const AXE = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 
+const WORTH = new URL("../../experiments/worth-unequal.toml", import.meta.url).pathname;
 const chrome = useBrowser();
 let runs;
 let server;
@@ -20,6 +21,7 @@ before(async () => {
   fedstay(...digits(join(runs, "retain"), "rule.kind=retain"));
   fedstay("run", "--set", "problem.kind=observation-3", "--set", "rule.kind=fedavg", "--set", "record_gram=true", "--out", join(runs, "map"));
   const line = (round) => ({ round, agents: [0, 1], loss: [1 / round, 2 / round], d: round > 10 ? [0] : [], case: 1, left: [], step_size: 0.1, step_norm: 0.1, stop: null });
+  fedstay("run", WORTH, "--set", "rounds=5", "--set", 'worth.methods=["help","cgsv"]', "--out", join(runs, "worth"));
   writeRun(join(runs, "live"), header(2, 200), Array.from({ length: 20 }, (_, i) => line(i + 1)));
   server = await view(runs);
 });
@@ -44,7 +46,7 @@ const to = (name) => async (page) => {
   await page.locator(".progress", { hasText: `${name} ·` }).waitFor();
 };
 const compare = async (page) => {
-  await page.locator("#find").fill("digits");
+  await page.locator("#find").fill("digits -worth");
   await page.locator("#choose").click();
   await page.locator("#compare").click();
   await until(async () => (await page.locator(".results tbody tr").count()) === 2, "both runs");
@@ -78,7 +80,11 @@ const STATES = {
   "comparison on a phone": [{ size: { width: 390, height: 844 } }, async (page) => { await page.locator("#fold").evaluate((fold) => { fold.open = true; }); await compare(page); }],
   "zoomed in and pinned": [{}, pinned],
   map: [{}, to("map")],
-  "all runs": [{}, async (page) => { await page.getByRole("link", { name: "All runs as a table" }).click(); await page.locator(".results tbody tr").nth(3).waitFor(); }],
+  "given and got": [{}, to("worth")],
+  "given and got in the dark": [{ scheme: "dark" }, to("worth")],
+  "given and got in forced colours": [{ forced: true }, to("worth")],
+  "given and got at 320 px": [{ size: { width: 320, height: 640 } }, to("worth")],
+  "all runs": [{}, async (page) => { await page.getByRole("link", { name: "All runs as a table" }).click(); await page.locator(".results tbody tr").nth(4).waitFor(); }],
   "nothing found": [{}, async (page) => { await page.locator("#find").fill("zzz"); await page.getByText("No run matches").waitFor(); }],
 };
 

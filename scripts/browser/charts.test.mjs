@@ -178,7 +178,7 @@ test("a chart is saved as SVG, PNG and CSV, and the files open", async () => {
   const measured = linesOf("averaging").filter((line) => line.assessment);
   assert.deepEqual(rows.slice(1, -1).map((row) => Number(row[0])), measured.map((line) => line.round));
   // Every chart saves; a browser asks after ten files from one page, so not every kind of each.
-  for (const chart of await page.locator("section.card:has(.save)").all()) {
+  for (const chart of await page.locator("section.card:has(.plot)").all()) {
     const [download] = await Promise.all([page.waitForEvent("download"), chart.getByRole("button", { name: "SVG", exact: true }).click()]);
     const text = readFileSync(await download.path(), "utf8");
     const bad = await page.evaluate((one) => new DOMParser().parseFromString(one, "image/svg+xml").querySelectorAll("parsererror").length, text);

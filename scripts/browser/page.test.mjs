@@ -309,7 +309,7 @@ test("200 agents × 5,000 rounds stay smooth", async () => {
     const paint = performance.getEntriesByName("first-contentful-paint")[0];
     return { bytes, drawn: performance.getEntriesByName("fedstay-drawn")[0].startTime, paint: paint ? paint.startTime : NaN };
   });
-  const series = first.bytes.filter(([name]) => name === "series").reduce((sum, [, bytes]) => sum + bytes, 0);
+  const series = first.bytes.filter(([name]) => name === "whole").reduce((sum, [, bytes]) => sum + bytes, 0);
   const all = first.bytes.reduce((sum, [, bytes]) => sum + bytes, 0);
   // The pointer moves over the chart; every frame is timed.
   const box = await page.locator(`${LOSSES} .plot`).boundingBox();

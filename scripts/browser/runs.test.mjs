@@ -127,12 +127,12 @@ test("lines are hidden and shown alone, columns chosen and sorted, settings comp
   await legend.getByRole("button", { name: "show all" }).click();
   assert.match(await said(), /fedavg-0\.4-0.*retain-0\.9-0/);
 
-  // The same colour and name, whatever else is chosen: in the list, in the legend, in the table.
-  const colour = (place) => place.locator(".swatch").first().evaluate((sign) => getComputedStyle(sign).borderTopColor);
+  // The same colour, pattern and name, whatever else is chosen: in the list, in the legend, in the table.
+  const colour = (place) => place.locator(".swatch").first().evaluate((sign) => `${getComputedStyle(sign).borderTopColor} ${getComputedStyle(sign).maskImage}`);
   const listed = await colour(page.locator("#runs li", { hasText: "retain-0.9-0" }));
   assert.equal(await colour(page.locator(".line", { hasText: "retain-0.9-0" })), listed);
   assert.equal(await colour(results(page).locator("tr", { hasText: "retain-0.9-0" })), listed);
-  assert.equal(new Set(await Promise.all((await page.locator(".line").all()).map(colour))).size, 4, "four colours");
+  assert.equal(new Set(await Promise.all((await page.locator(".line").all()).map(colour))).size, 4, "four looks");
 
   const column = () => results(page).locator("tbody th").allTextContents();
   const head = results(page).getByRole("button", { name: "mean accuracy" });

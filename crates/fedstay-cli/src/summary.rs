@@ -1,7 +1,7 @@
 //! A run's summary as text for a terminal.
 
 use crate::terminal::{Column, Screen, Table};
-use fedstay::record::{Change, Header, Summary};
+use fedstay::record::{Change, Forgotten, Header, Summary};
 use fedstay_draw::words::{
     Counts, Tone, absences, count, foreseen, guarantee, harm, percent, privacy, title, verdict,
     verdict_sentence,
@@ -27,7 +27,7 @@ pub(crate) fn summary(header: &Header, summary: &Summary, screen: &Screen) -> St
         None => sentence,
     };
     let mut text = format!("{}\n{sentence}\n\n{}", screen.prose(&head), agents(summary, screen));
-    let more = summary.agents.len().saturating_sub(MOST_AGENTS);
+    let more = summary.count() - summary.agents.len().min(MOST_AGENTS);
     if more > 0 {
         text.push_str(&format!("… and {} more\n", count(more, "agent")));
     }
@@ -71,7 +71,7 @@ fn agents(summary: &Summary, screen: &Screen) -> String {
         let mut row = vec![
             agent.id.to_string(),
             format!("{:.4}", agent.epsilon),
-            format!("{:.4}", agent.loss),
+            or_dash(agent.is_measured(), agent.loss),
             percent(agent.accuracy),
             agent.entry.left.map_or("–".to_owned(), |round| round.to_string()),
             agent.entry.rounds_in_d.to_string(),
@@ -82,6 +82,11 @@ fn agents(summary: &Summary, screen: &Screen) -> String {
         table.row(row);
     }
     screen.table(&table)
+}
+
+/// A loss, or a dash where it was not measured.
+fn or_dash(measured: bool, loss: f64) -> String {
+    if measured { format!("{loss:.4}") } else { "–".to_owned() }
 }
 
 /// The price of every single departure: the others without an agent, and by how much that differs.
@@ -111,6 +116,18 @@ fn without(summary: &Summary, screen: &Screen) -> String {
     screen.table(&table)
 }
 
+/// What came of an agent's wish to be forgotten.
+fn forgotten(who: &Forgotten) -> String {
+    let Forgotten { agent, round, how, .. } = who;
+    let back = match who.recovered {
+        Some(rounds) => format!("the others were back after {rounds}"),
+        None => "the others are not back where they were".to_owned(),
+    };
+    let loss = who.loss.map_or(String::new(), |loss| format!("its loss now {loss:.4}, "));
+    let shows = who.membership.map_or(String::new(), |area| format!("membership {area:.2}, "));
+    format!("agent {agent} in round {round} ({how}): {loss}{shows}{back}")
+}
+
 /// What there is to say about all agents together, each under its label.
 fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
     let spread = |values: [String; 3]| {
@@ -119,7 +136,14 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
     };
     let loss = &summary.loss;
     let losses = [loss.min, loss.mean, loss.max].map(|loss| format!("{loss:.4}"));
-    let mut lines = vec![("loss", spread(losses))];
+    let mut lines = Vec::new();
+    if summary.unmeasured > 0 {
+        let (measured, all) = (summary.measured(), summary.count());
+        lines.push(("measured", format!("{measured} of {all} agents (eval_agents)")));
+    }
+    if !loss.mean.is_nan() {
+        lines.push(("loss", spread(losses)));
+    }
     if let Some(accuracy) = &summary.accuracy {
         lines.push(("accuracy", spread([accuracy.min, accuracy.mean, accuracy.max].map(percent))));
     }
@@ -127,6 +151,7 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
         let accuracy = percent(population.accuracy);
         lines.push(("population", format!("loss {:.4}  accuracy {accuracy}", population.loss)));
     }
+    lines.extend(summary.forgotten.iter().map(|who| ("forgotten", forgotten(who))));
     lines.extend(absences(summary).map(|absent| ("absent", absent)));
     lines.extend(foreseen(summary).map(|told| ("prediction", told)));
     lines.extend(guarantee(summary).map(|sure| ("guarantee", sure)));

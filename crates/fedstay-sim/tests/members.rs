@@ -339,3 +339,140 @@ fn a_newcomer_is_offered_what_was_kept() {
     assert_eq!((without.left, same), (summary.left, weights), "a library changes no step");
     assert_resumes(&kept);
 }
+
+/// Corrections reach every local step: with one of them they cancel, and with several local steps on
+/// agents that differ they bring the model to where the mean loss is smaller.
+#[test]
+fn scaffold_is_averaging_with_one_local_step_and_not_with_several() {
+    let common = [("rounds", "20"), ("behaviour.kind", "never"), ("partition.q", "0.9")];
+    let with = |rule: &str, more: &[(&str, &str)]| {
+        play(&[&common[..], &[("rule.kind", rule)], more].concat())
+    };
+    let (one, mean) = (with("scaffold", &[]), with("fedavg", &[]));
+    assert!(distance(&one.2, &mean.2) < 1e-4, "{}", distance(&one.2, &mean.2));
+    let several = [("local.steps", "10"), ("step_size", "0.2")];
+    let (own, mean) = (with("scaffold", &several), with("fedavg", &several));
+    assert!(distance(&own.2, &mean.2) > 1e-2);
+    assert!(own.0.loss.mean < mean.0.loss.mean, "{:?} {:?}", own.0.loss, mean.0.loss);
+    // What its agents send is not the gradient, which they send along where they have it.
+    let booked = with("scaffold", &[("worth.methods", r#"["help"]"#)]);
+    let worth = booked.0.agents[0].worth.unwrap();
+    assert!(worth.unexplained.unwrap().abs() < 0.1 * worth.own.unwrap(), "{worth:?}");
+    let steps = [("rule.kind", "scaffold"), ("local.steps", "3"), ("local.batch", "8")];
+    assert_resumes(&steps);
+    assert_resumes(
+        &[&steps[..], &[("rule.leavers", "drop"), ("local.exact_gradient", "true")]].concat(),
+    );
+}
+
+#[test]
+fn fairfed_asks_for_groups_and_without_a_beta_is_averaging_by_samples() {
+    let fair = [("rule.kind", "fairfed"), ("data.group", "brightness"), ("rounds", "12")];
+    let with = |more: &[(&str, &str)]| play(&[&fair[..], more].concat()).2;
+    let samples = [("rule.kind", "fedavg"), ("rule.weigh", "samples")];
+    let unequal = [("partition.sizes", "power"), ("partition.skew", "1")];
+    let (still, mean) = (
+        with(&[&unequal[..], &[("rule.beta", "0")]].concat()),
+        play(&[&samples[..], &unequal, &[("rounds", "12")]].concat()).2,
+    );
+    assert!(distance(&still, &mean) < 1e-4, "{}", distance(&still, &mean));
+    assert!(distance(&with(&unequal), &mean) > 1e-3, "weights move");
+    assert_ne!(with(&[]), with(&[("data.positive", "3")]), "only rows of the class count");
+    assert_resumes(&fair);
+    assert_resumes(&[&fair[..], &[("data.group", "20"), ("data.positive", "3")]].concat());
+
+    let refused = |set: &[(&str, &str)]| Trial::new(experiment(set)).err().unwrap().to_string();
+    let missing = refused(&[("rule.kind", "fairfed")]);
+    assert!(missing.starts_with("data.group: fairfed asks how well two groups"), "{missing}");
+    let far = refused(&[("data.group", "64")]);
+    assert!(far.contains("numbered from 0 to 63"), "{far}");
+}
+
+/// Rows arrive over the rounds, agents decide on those that they see, and a resumed run sees the same.
+#[test]
+fn agents_decide_on_the_rows_that_they_see() {
+    let grow = [("stream.kind", "grow"), ("stream.window", "0.2"), ("stream.over", "20")];
+    let slide = [("stream.kind", "slide"), ("stream.order", "class"), ("stream.moves", "step")];
+    let whole = [("stream.kind", "slide"), ("stream.window", "1.0")];
+    let never = [("behaviour.kind", "never")];
+    assert_eq!(
+        play(&[&never[..], &whole].concat()).1,
+        play(&never).1,
+        "a window of all rows is none"
+    );
+    let (_, growing, _) = play(&[&never[..], &grow].concat());
+    let (_, usual, _) = play(&never);
+    assert_ne!(growing[0].loss, usual[0].loss);
+    assert_ne!(growing[0].step_norm, usual[0].step_norm);
+    // Once all rows are there, so are the losses; the models are others by then.
+    assert_eq!(growing.len(), usual.len());
+
+    // The drift happens in round 16: everybody's loss rises with the rows it sees, and only then.
+    let measured = [("eval_every", "1"), ("partition.q", "0.5")];
+    let drift = [("stream.over", "15"), ("stream.window", "0.4")];
+    let (summary, drifting, _) = play(&[&never[..], &slide, &drift, &measured].concat());
+    let (_, still, _) = play(&[&never[..], &measured].concat());
+    let mean = |lines: &[RoundLine], round: usize| lines[round - 1].mean_loss().unwrap();
+    let rises = |lines: &[RoundLine], round| mean(lines, round) > mean(lines, round - 1);
+    assert!(rises(&drifting, 16) && !rises(&drifting, 15) && !rises(&drifting, 17));
+    assert!(!rises(&still, 16));
+    // What the summary says is about the rows that are seen at the end.
+    let last = drifting.last().unwrap().mean_loss().unwrap();
+    assert!((summary.loss.mean - last).abs() < 0.2 * last, "{} {last}", summary.loss.mean);
+
+    for stream in [&grow[..], &slide, &[("stream.kind", "slide"), ("stream.moves", "periodic")]] {
+        assert_resumes(stream);
+        assert_resumes(&[stream, &[("local.steps", "3"), ("local.batch", "8")]].concat());
+    }
+}
+
+#[test]
+fn an_agent_that_asks_is_forgotten_and_the_others_pay_for_it() {
+    let asks = [
+        ("behaviour.kind", "mixed"),
+        ("behaviour.of", "[{kind='withdrawing', agents=[2], after=12}, {kind='never', share=1.0}]"),
+        ("rounds", "60"),
+        ("epsilon", "0"),
+        ("forget.agents", "[2]"),
+    ];
+    let with = |how: &str| play(&[&asks[..], &[("forget.how", how)]].concat());
+    let told = |how: &str| {
+        let (summary, lines, _) = with(how);
+        assert_eq!(lines[11].forgot, [AgentId(2)], "{how}");
+        let [one] = &summary.forgotten[..] else { panic!("{:?}", summary.forgotten) };
+        assert_eq!((one.agent, one.round, one.how.as_str()), (AgentId(2), 12, how));
+        assert_eq!(one.loss, Some(summary.agents[2].loss));
+        (one.clone(), lines)
+    };
+    let (keep, _) = told("keep");
+    let (retrain, lines) = told("retrain");
+    assert_eq!(lines[12].mean_loss().map(|loss| loss > 2.0), Some(true), "from the start");
+    let (eraser, _) = told("eraser");
+    let (subtract, _) = told("subtract");
+    for forgotten in [&keep, &retrain, &eraser, &subtract] {
+        let shows = forgotten.membership.unwrap();
+        assert!((0.0..=1.0).contains(&shows), "{forgotten:?}");
+    }
+    // Doing nothing costs nothing, beginning again costs about as much as it took to get there.
+    assert!(
+        keep.recovered < retrain.recovered && retrain.recovered > Some(5),
+        "{keep:?} {retrain:?}"
+    );
+    assert!(keep.loss < retrain.loss, "{keep:?} {retrain:?}");
+    for how in ["keep", "retrain", "eraser", "subtract"] {
+        let short = [&asks[..], &[("rounds", "30"), ("forget.how", how)]].concat();
+        assert_resumes(&short);
+    }
+}
+
+/// What an agent must tell exactly depends on the slope that it sends, not on the one that it computed.
+#[test]
+fn agents_that_send_another_slope_tell_their_losses_as_exactly_as_the_rule_needs_them() {
+    for behaviour in ["amplifying", "free-riding"] {
+        let with =
+            [("behaviour.kind", behaviour), ("rule.kind", "ada-gd"), ("rule.on_settled", "halve")];
+        play(
+            &[&with[..], &[("eval_every", "100"), ("step_size", "0.1"), ("rounds", "60")]].concat(),
+        );
+    }
+}

@@ -234,7 +234,7 @@ fn loads_change_the_samples_of_those_they_name_and_of_nobody_else() {
         let gathered = simulator.gather(&call).unwrap();
         let direction = |report: &Report<'_>| match report.direction {
             Vector::F32(values) => values.to_vec(),
-            Vector::F64(_) => unreachable!("nets compute in single precision"),
+            Vector::F64(_) | Vector::BF16(_) => unreachable!("nets compute in single precision"),
         };
         gathered.reports.iter().map(direction).collect()
     };

@@ -61,7 +61,9 @@ proptest! {
             "sgd", "momentum", "adagrad", "adam", "yogi",
         ]),
         delta in prop::sample::select(vec![0.0, 0.05]),
-        steps in 1usize..5,
+        length in prop::sample::select(vec![
+            "steps = 1", "steps = 3", "steps = 4", "epochs = 1", "epochs = 2",
+        ]),
         batch in prop::sample::select(vec!["8", "\"full\""]),
         own in any::<bool>(),
         last_stays in any::<bool>(),
@@ -73,6 +75,8 @@ proptest! {
         never in prop::bool::weighted(0.1),
         sizes in prop::sample::select(vec!["equal", "power"]),
         by_samples in any::<bool>(),
+        measured in prop::sample::select(vec!["\"all\"", "\"none\"", "1", "3"]),
+        replace in any::<bool>(),
     ) {
         let decides_on = if own { "own" } else { "received" };
         let behaviour = if never { "never" } else { "threshold" };
@@ -82,15 +86,16 @@ proptest! {
             &format!(
                 "seed = {seed}\nagents = {agents}\ndecides_on = \"{decides_on}\"\n\
                  last_stays = {last_stays}\nparticipation = {participation}\n\
-                 eval_every = {eval_every}\n[behaviour]\nkind = \"{behaviour}\"\n\
+                 eval_every = {eval_every}\neval_agents = {measured}\n[behaviour]\nkind = \"{behaviour}\"\n\
                  [server]\noptimiser = \"{server}\"\n\
                  [rule]\nkind = \"{rule}\"\ndelta = {delta}\n{weigh}\
                  [partition]\nsizes = \"{sizes}\"\nskew = 1.5\n\
-                 [local]\nsteps = {steps}\nbatch = {batch}\nexact_gradient = {exact}"
+                 [local]\n{length}\nbatch = {batch}\nexact_gradient = {exact}"
             ),
             &format!("epsilon = {epsilon:?}"),
         );
-        assert_shared_is_alone(&text);
+        let drawn = format!("[data]\nreplace = {replace}");
+        assert_shared_is_alone(&text.replace("[data]", &drawn));
     }
 }
 

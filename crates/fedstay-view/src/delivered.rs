@@ -28,6 +28,7 @@ impl Delivered {
             list(&summary["left"]).iter().filter_map(|left| left["agent"].as_u64()).collect();
         let judged: Vec<Option<bool>> = agents.iter().map(content).collect();
         let counted = judged.iter().filter(|content| **content == Some(true)).count();
+        let whole = |name: &str| summary[name].as_u64().unwrap_or(0) as usize;
         Self {
             loss_mean: summary["loss"]["mean"].as_f64(),
             loss_worst: summary["loss"]["max"].as_f64(),
@@ -37,8 +38,9 @@ impl Delivered {
             counts: Counts {
                 // Older summaries do not count them.
                 content: summary["content"].as_u64().map_or(counted, |content| content as usize),
-                agents: agents.len(),
+                agents: agents.len() + whole("unlisted"),
                 left: left.len(),
+                unmeasured: whole("unmeasured"),
                 failed: judged.iter().filter(|content| **content == Some(false)).count(),
                 unasked: agents.iter().filter(|agent| !agent["loss_of_round"].is_null()).count(),
             },
@@ -100,7 +102,8 @@ mod tests {
             { "id": 3, "epsilon": null, "loss": 0.1 },
         ], "left": [{ "agent": 1, "round": 2 }, { "agent": 1, "round": 5 }], "loss": { "max": 0.6 } });
         let told = Delivered::of(&summary);
-        let wanted = Counts { agents: 4, left: 1, content: 1, failed: 1, unasked: 1 };
+        let wanted =
+            Counts { agents: 4, left: 1, content: 1, failed: 1, unasked: 1, unmeasured: 0 };
         assert_eq!((told.counts, told.loss_worst), (wanted, Some(0.6)));
         summary["content"] = json!(2);
         assert_eq!(Delivered::of(&summary).counts.content, 2);

@@ -7,6 +7,7 @@ use crate::library::Listing;
 use crate::run::Run;
 use crate::settings;
 use crate::words;
+use crate::worth;
 use fedstay::AgentId;
 use fedstay::ledger::AgentEntry;
 use fedstay_draw::words::State;
@@ -67,6 +68,12 @@ impl<'a> AgentRow<'a> {
     }
 }
 
+/// What the page reads in a summary itself. The rest of it, a matrix of all agents for instance, may be long.
+fn told_of(summary: &Value) -> Value {
+    let read = ["rounds", "warnings", "misses", "weights"];
+    read.iter().map(|key| ((*key).to_owned(), summary[*key].clone())).collect()
+}
+
 /// Everything about a run except its series.
 pub(crate) fn detail(listing: &Listing, run: &Run) -> Value {
     let (summary, last) =
@@ -76,7 +83,7 @@ pub(crate) fn detail(listing: &Listing, run: &Run) -> Value {
         "version": run.version,
         "revision": run.revision,
         "status": run.status(),
-        "summary": run.summary,
+        "summary": summary.map(told_of),
         "delivered": summary.map(Delivered::of),
         "words": summary.map(words::of_summary),
         "counters": words::counters(summary.is_some()),
@@ -92,6 +99,7 @@ pub(crate) fn detail(listing: &Listing, run: &Run) -> Value {
         "agents": [],
     });
     let Some(history) = &run.history else { return told };
+    told["worth"] = json!(worth::told(summary, &history.balance));
     if summary.is_none() {
         told["words"] = json!(words::of_history(history, run.status()));
     }

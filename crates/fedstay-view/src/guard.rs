@@ -4,16 +4,13 @@
 //! points its own name at 127.0.0.1 (DNS rebinding) still sends that name as the host, and is
 //! refused. On any other address a token is required, in the URL once and in a cookie from then on.
 
+use crate::assets::POLICY;
 use axum::extract::{Request, State};
 use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use std::sync::Arc;
-
-/// Allows nothing but the page's own files: no inline script, no inline style, no frame around it.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
-                      connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// Who may ask.
 #[derive(Debug, Clone)]
@@ -40,8 +37,8 @@ pub(crate) async fn guard(
         }
         Err((status, why)) => (status, why).into_response(),
     };
-    let fixed: [(HeaderName, &str); 6] = [
-        (header::CONTENT_SECURITY_POLICY, POLICY),
+    let fixed: [(HeaderName, &'static str); 6] = [
+        (header::CONTENT_SECURITY_POLICY, POLICY.as_str()),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "no-referrer"),
         (header::CACHE_CONTROL, "no-store"),

@@ -1,6 +1,7 @@
 //! What happened so far in one run, kept in columns: five bytes per agent and round, nine where
 //! agents decide on a model of their own.
 
+use crate::worth::Balance;
 use fedstay::AgentId;
 use fedstay::ledger::{AgentEntry, Ledger};
 use fedstay::record::{AssessmentLine, Header, RoundLine, Spread};
@@ -152,6 +153,8 @@ pub(crate) struct History {
     pub(crate) states: Vec<Vec<State>>,
     pub(crate) tracks: Tracks,
     pub(crate) last: Option<RoundLine>,
+    /// What agents gave and got so far, in runs that book it.
+    pub(crate) balance: Balance,
     /// The weights of every round, where there are two.
     pub(crate) path: Vec<(f64, f64)>,
     /// Whether rounds were left out because there are too many.
@@ -171,6 +174,7 @@ impl History {
             states: Vec::new(),
             tracks: Tracks::default(),
             last: None,
+            balance: Balance::default(),
             path: Vec::new(),
             cut: false,
             header,
@@ -180,6 +184,12 @@ impl History {
             history.agents[place].name = agent.name.map(|name| name.chars().take(80).collect());
         }
         history
+    }
+
+    /// How many agents take part. Those that the header counts and does not list appear when a line
+    /// names them.
+    pub(crate) fn everybody(&self) -> usize {
+        self.agents.len().max(self.header.count())
     }
 
     /// The index of an agent; one that the header does not name is added.
@@ -239,6 +249,7 @@ impl History {
         self.note_losses(&line);
         self.note_states(&line);
         self.note_tracks(&line);
+        self.balance.add(&line);
         if let Some([x, y]) = line.weights.as_deref() {
             self.path.push((*x, *y));
         }
@@ -263,12 +274,17 @@ impl History {
             }
         }
         let Some(assessment) = &line.assessment else { return };
-        let header: Vec<AgentId> = self.header.agents.iter().map(|agent| agent.id).collect();
-        for (id, accuracy) in header.iter().zip(&assessment.accuracy) {
-            self.agents[self.index[id]].accuracy = Some(*accuracy).filter(|a| a.is_finite());
+        let measured: Vec<AgentId> = match assessment.agents.is_empty() {
+            true => self.header.agents.iter().map(|agent| agent.id).collect(),
+            false => assessment.agents.clone(),
+        };
+        for (id, accuracy) in measured.iter().zip(&assessment.accuracy) {
+            if let Some(place) = self.index.get(id) {
+                self.agents[*place].accuracy = Some(*accuracy).filter(|a| a.is_finite());
+            }
         }
-        for (id, loss) in header.iter().zip(&assessment.loss) {
-            let place = self.index[id];
+        for (id, loss) in measured.iter().zip(&assessment.loss) {
+            let Some(place) = self.index.get(id).copied() else { continue };
             if let Some(received) = self.received.get_mut(place) {
                 received[row] = *loss as f32;
             } else if loss.is_finite() && self.losses[place][row].is_nan() {
@@ -296,8 +312,13 @@ impl History {
 
     fn note_tracks(&mut self, line: &RoundLine) {
         let spread = |values: &[f64]| Spread::of(values.iter().copied().filter(|v| v.is_finite()));
-        let nothing =
-            AssessmentLine { loss: vec![], accuracy: vec![], population: None, over: None };
+        let nothing = AssessmentLine {
+            agents: vec![],
+            loss: vec![],
+            accuracy: vec![],
+            population: None,
+            over: None,
+        };
         let looked = line.assessment.as_ref().unwrap_or(&nothing);
         let (loss_over, accuracy_over) = looked.over.unwrap_or_default();
         let accuracy = spread(&looked.accuracy).or(accuracy_over);
@@ -312,6 +333,7 @@ impl History {
         let population = looked.population.and_then(|population| population.accuracy);
         let gone = self.agents.iter().filter(|agent| agent.state == State::Left).count();
         let content = self.content(line).map(|content| content as f64);
+        let everybody = self.everybody();
         let tracks = &mut self.tracks;
         tracks.accuracy_mean.push(number(accuracy.map(|spread| spread.mean)));
         tracks.accuracy_worst.push(number(accuracy.map(|spread| spread.min)));
@@ -323,7 +345,7 @@ impl History {
         tracks.step_size.push(line.step_size as f32);
         tracks.step_norm.push(line.step_norm as f32);
         tracks.case.push(number(line.case.map(f64::from)));
-        tracks.still_in.push((self.agents.len() - gone) as f32);
+        tracks.still_in.push((everybody - gone) as f32);
         tracks.in_d.push(line.d.len() as f32);
         tracks.content.push(number(content));
     }
@@ -334,10 +356,16 @@ impl History {
         let measured = line.assessment.as_ref().map_or(&[][..], |looked| &looked.loss);
         let at_target =
             |id: &AgentId, loss: f64| Some(loss <= self.agents[self.index[id]].epsilon?);
-        let each: Option<Vec<bool>> = if measured.len() == self.agents.len() {
+        let named = line.assessment.as_ref().is_some_and(|looked| !looked.agents.is_empty());
+        let all = measured.len() == self.agents.len() && self.header.unlisted == 0 && !named;
+        let each: Option<Vec<bool>> = if all {
             let all = self.header.agents.iter().zip(measured);
             all.map(|(agent, loss)| at_target(&agent.id, *loss)).collect()
-        } else if self.own || !line.at_least.is_empty() || line.agents.len() < self.agents.len() {
+        } else if self.own
+            || !line.at_least.is_empty()
+            || line.agents.len() < self.agents.len()
+            || self.header.unlisted > 0
+        {
             // Agents that decide on another model report that one's loss.
             None
         } else {

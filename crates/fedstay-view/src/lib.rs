@@ -6,6 +6,7 @@
 //! names a file.
 
 mod assets;
+mod bundle;
 mod cast;
 mod connections;
 mod delivered;
@@ -24,7 +25,9 @@ mod settings;
 mod status;
 mod theory;
 mod times;
+mod whole;
 mod words;
+mod worth;
 
 pub use server::View;
 

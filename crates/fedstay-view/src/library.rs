@@ -10,6 +10,7 @@ use crate::series::{self, Have};
 use crate::settings::{self, Settings};
 use crate::status::Status;
 use crate::times;
+use crate::whole::Whole;
 use crate::words::{self, Brief};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -104,6 +105,10 @@ impl Library {
 
     /// Looks again and again, for as long as anybody else holds the library.
     pub(crate) fn follow(self: Arc<Self>) {
+        // Whoever starts a page opens it next: what it then shows is read already.
+        if let Some(first) = self.first() {
+            self.open(&first);
+        }
         let library = Arc::downgrade(&self);
         drop(self);
         let mut scanned = Instant::now();
@@ -214,7 +219,7 @@ impl Library {
         match first_line(place).and_then(|line| header(&line)) {
             Ok(header) => {
                 listing.look = Look::of(&header.rule);
-                listing.agents = header.agents.len();
+                listing.agents = header.count();
                 (listing.rule, listing.on) = (Some(header.rule), Some(header.on));
                 (listing.seed, listing.asked) = (Some(header.seed), header.rounds);
             }
@@ -257,7 +262,18 @@ impl Library {
             listing
         };
         let runs: Vec<Listing> = found.values().map(one).collect();
-        json!({ "runs": runs, "common": common, "folders": self.roots.len() })
+        drop(found);
+        let (first, folders) = (self.first(), self.roots.len());
+        json!({ "runs": runs, "common": common, "folders": folders, "first": first })
+    }
+
+    /// The run that is shown unless another is asked for: one that is under way, else the first by name.
+    fn first(&self) -> Option<String> {
+        let found = lock(&self.found);
+        let order = |found: &&Found| {
+            (found.listing.status != Status::Running, natural(&found.listing.name))
+        };
+        found.values().min_by_key(order).map(|found| found.listing.id.clone())
     }
 
     /// A run, read as far as it is written; it is followed from now on.
@@ -287,12 +303,24 @@ impl Library {
     /// Everything about a run except its series.
     pub(crate) fn detail(&self, id: &str) -> Option<Value> {
         let (listing, run) = self.open(id)?;
-        let run = lock(&run);
-        let mut told = detail(&listing, &run);
+        Some(self.told(&listing, &lock(&run)))
+    }
+
+    fn told(&self, listing: &Listing, run: &Run) -> Value {
+        let mut told = detail(listing, run);
         if run.status() == Status::Silent {
             told["resume"] = json!(run.resume(&self.typed(run.place())));
         }
-        Some(told)
+        told
+    }
+
+    /// Both at once: everything about a run, and its series for a page that has part of it.
+    pub(crate) fn whole(&self, id: &str, have: Have) -> Option<Whole> {
+        let (listing, run) = self.open(id)?;
+        let run = lock(&run);
+        let history = run.history.as_ref();
+        let series = history.map(|history| series::encode(history, run.revision, have));
+        Some(Whole { detail: self.told(&listing, &run), series })
     }
 
     /// The folder of a run as somebody who types in the same place would name it.
@@ -324,6 +352,21 @@ impl Library {
                 .and_then(|(history, instance)| Map::new(history, instance)),
         )
     }
+}
+
+/// A name as people sort it: numbers in it count as numbers and come before letters, and capitals do not count.
+fn natural(name: &str) -> Vec<(u64, String)> {
+    let name = name.to_lowercase();
+    let mut parts = Vec::new();
+    let mut rest = name.as_str();
+    while let Some(first) = rest.chars().next() {
+        let other = |sign: char| sign.is_ascii_digit() != first.is_ascii_digit();
+        let (part, after) = rest.split_at(rest.find(other).unwrap_or(rest.len()));
+        // Text, and numbers too long to be one, are compared as text.
+        parts.push((part.parse().unwrap_or(u64::MAX), part.to_owned()));
+        rest = after;
+    }
+    parts
 }
 
 /// Lets go of the runs asked for longest ago.

@@ -166,6 +166,7 @@ mod tests {
             agents: (0..agents)
                 .map(|id| HeaderAgent { id: fedstay::AgentId(id), epsilon: 0.1, name: None })
                 .collect(),
+            unlisted: 0,
             sketch: false,
             own: false,
             previews: false,

@@ -4,6 +4,7 @@ use crate::connections::{self, Limits};
 use crate::guard::{Access, guard, new_token};
 use crate::library::Library;
 use crate::series::Have;
+use crate::whole::{self, MOST_AT_ONCE};
 use crate::{ViewError, assets};
 use axum::Router;
 use axum::body::Body;
@@ -96,9 +97,10 @@ async fn interrupted() {
 
 fn router(library: Arc<Library>, access: Access) -> Router {
     Router::new()
-        .route("/", get(|| async { assets::answer("index.html") }))
+        .route("/", get(|| async { assets::page() }))
         .route("/page/{name}", get(|Path(name): Path<String>| async move { assets::answer(&name) }))
         .route("/api/runs", get(runs))
+        .route("/api/whole", get(whole))
         .route("/api/runs/{id}", get(detail))
         .route("/api/runs/{id}/series", get(series))
         .route("/api/runs/{id}/landscape", get(map))
@@ -137,10 +139,31 @@ async fn series(
     Path(id): Path<String>,
     Query(have): Query<Have>,
 ) -> Response {
-    let answer = |bytes: Vec<u8>| {
-        ([(header::CONTENT_TYPE, "application/octet-stream")], Body::from(bytes)).into_response()
+    beside(move || library.series(&id, have), binary).await
+}
+
+/// The runs that are asked for, by their ids, with commas between them.
+#[derive(serde::Deserialize)]
+struct Ids {
+    ids: String,
+}
+
+async fn whole(
+    State(library): State<Arc<Library>>,
+    Query(Ids { ids }): Query<Ids>,
+    Query(have): Query<Have>,
+) -> Response {
+    let read = move || {
+        let ids: Vec<&str> = ids.split(',').take(MOST_AT_ONCE).collect();
+        // What a page has is said of a single run.
+        let have = if ids.len() == 1 { have } else { Have::default() };
+        Some(whole::encode(ids.into_iter().map(|id| library.whole(id, have))))
     };
-    beside(move || library.series(&id, have), answer).await
+    beside(read, binary).await
+}
+
+fn binary(bytes: Vec<u8>) -> Response {
+    ([(header::CONTENT_TYPE, "application/octet-stream")], Body::from(bytes)).into_response()
 }
 
 async fn map(State(library): State<Arc<Library>>, Path(id): Path<String>) -> Response {

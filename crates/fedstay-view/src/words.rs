@@ -124,7 +124,7 @@ pub(crate) fn of_history(history: &History, status: Status) -> Words {
     };
     let left_words = match left {
         0 => "all are still in".to_owned(),
-        left => format!("{left} of {} left", history.agents.len()),
+        left => format!("{left} of {} left", history.everybody()),
     };
     let fault_words = match faults {
         0 => String::new(),

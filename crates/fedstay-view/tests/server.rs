@@ -86,7 +86,9 @@ fn every_answer_has_the_strict_policy() {
     let folder = tempfile::tempdir().unwrap();
     run(&folder.path().join("a"), &[&line(1)]);
     let (address, _) = serve(vec![folder.path().into()], "127.0.0.1");
-    for path in ["/", "/page/app.js", "/page/style.css", "/api/runs", "/nowhere"] {
+    for path in
+        ["/", "/page/page.js", "/page/style.css", "/api/runs", "/api/whole?ids=", "/nowhere"]
+    {
         let answer = get(address, path);
         assert!(
             answer.head.contains("content-security-policy: default-src 'none'; script-src 'self'"),
@@ -280,6 +282,77 @@ fn a_finished_run_is_told_by_its_summary_and_in_words() {
     assert_eq!(other["words"]["head"], "Running");
     assert_eq!(other["words"]["text"], "Nobody is about to leave; all are still in.");
     assert!(other["delivered"].is_null() && other["agents"][0]["delivered"].is_null());
+}
+
+#[test]
+fn several_runs_are_told_in_one_answer_and_the_first_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["run-10", "run-9"] {
+        run(&folder.path().join(name), &[&line(1), &line(2)]);
+        std::fs::write(folder.path().join(name).join("summary.json"), SUMMARY).unwrap();
+    }
+    let (address, _) = serve(vec![folder.path().into()], "127.0.0.1");
+    let (ten, nine) = (id(address, "run-10"), id(address, "run-9"));
+    // All are over, so it is the first by name, in which 9 comes before 10.
+    assert_eq!(get(address, "/api/runs").json()["first"], nine.as_str());
+    let body = get(address, &format!("/api/whole?ids={ten},0123456789abcdef,{nine}")).body;
+    let mut rest = body.as_slice();
+    for known in [Some(&ten), None, Some(&nine)] {
+        let lengths = [0, 4].map(|at| u32::from_le_bytes(rest[at..at + 4].try_into().unwrap()));
+        let [told, series] = lengths.map(|length| length as usize);
+        rest = &rest[8..];
+        let Some(known) = known else {
+            assert_eq!((told, series), (0, 0), "a run that is not there");
+            continue;
+        };
+        let detail: Value = serde_json::from_slice(&rest[..told]).unwrap();
+        rest = &rest[told.next_multiple_of(4)..];
+        let mut alone = get(address, &format!("/api/runs/{known}")).json();
+        // The time of the asking is in it.
+        alone["times"] = detail["times"].clone();
+        assert_eq!(detail, alone);
+        assert_eq!(rest[..series], get(address, &format!("/api/runs/{known}/series")).body);
+        rest = &rest[series.next_multiple_of(4)..];
+    }
+    assert!(rest.is_empty());
+    // A run that is under way comes first, whatever it is called.
+    run(&folder.path().join("zz"), &[&line(1)]);
+    let since = Instant::now();
+    while ids(address).len() < 3 && since.elapsed() < Duration::from_secs(10) {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(get(address, "/api/runs").json()["first"], id(address, "zz").as_str());
+}
+
+#[test]
+fn what_agents_gave_and_got_is_the_summarys_and_before_it_the_sum_of_the_rounds() {
+    let folder = tempfile::tempdir().unwrap();
+    let worth = |round: u32, given: &str| {
+        let worth = format!(r#","worth":{{"agents":[0,1],"given":{given},"got":[0.5,-1.0]}}}}"#);
+        format!("{}{worth}", line(round).strip_suffix('}').unwrap())
+    };
+    let lines = [worth(1, "[0.25,0.0]"), worth(2, "[0.5,-2.0]")];
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    for name in ["live", "over", "without"] {
+        run(&folder.path().join(name), if name == "without" { &[] } else { &lines });
+    }
+    let mut summary: Value = serde_json::from_str(SUMMARY).unwrap();
+    summary["worth"] = serde_json::json!({ "methods": ["help", "core"], "agents": [0, 1],
+        "help": [[1.0, -0.5], [0.25, 2.0]], "steps": [1, 1], "core": { "excess": 0.5, "group": [1] } });
+    summary["agents"][0]["worth"] = serde_json::json!({ "given": 0.25, "got": -0.5 });
+    summary["agents"][1]["worth"] = serde_json::json!({ "given": -0.5, "got": 0.25 });
+    std::fs::write(folder.path().join("over/summary.json"), summary.to_string()).unwrap();
+    let (address, _) = serve(vec![folder.path().into()], "127.0.0.1");
+    let told = |name: &str| get(address, &format!("/api/runs/{}", id(address, name))).json();
+    let live = &told("live")["worth"];
+    assert_eq!((&live["live"], &live["help"]), (&Value::from(true), &Value::Array(vec![])));
+    assert_eq!(live["each"][1], serde_json::json!({ "id": 1, "given": -2.0, "got": -2.0 }));
+    let over = told("over");
+    assert_eq!(over["worth"]["help"], summary["worth"]["help"]);
+    assert_eq!(over["worth"]["each"][0]["given"], 0.25);
+    assert!(over["worth"]["core"].as_str().unwrap().contains("by at least 0.500"));
+    assert!(over["summary"]["worth"].is_null(), "it is sent once");
+    assert!(told("without")["worth"].is_null());
 }
 
 #[test]

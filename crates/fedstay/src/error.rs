@@ -151,6 +151,16 @@ pub enum Error {
         /// Which number is not finite.
         why: String,
     },
+    /// A rule that computes with how well groups are served got a report that does not say.
+    #[error(
+        "agent {agent} does not tell how well its groups are served, which {rule} computes with"
+    )]
+    NeedsRates {
+        /// The agent.
+        agent: AgentId,
+        /// The rule.
+        rule: &'static str,
+    },
     /// The rule asks for something that the engine's agents do not do.
     #[error(
         "{rule} {what}, and the agents of this engine do not do that; choose another rule, or an engine that does"
@@ -200,6 +210,7 @@ impl Error {
             | Self::DuplicateAgent { agent }
             | Self::ReportAfterGoodbye { agent }
             | Self::ReturnWithoutReport { agent }
+            | Self::NeedsRates { agent, .. }
             | Self::NeedsExactLoss { agent, .. } => Some(*agent),
             _ => None,
         }

@@ -68,8 +68,9 @@ pub use run::{
     RoundRecord, Session, SessionState, fairness, record, verdict,
 };
 pub use server::{
-    AgentId, Broadcast, Decision, Loss, Optimiser, Personal, Policy, Progress, Report, Reports,
-    Server, ServerState, Split, Standing, StopReason, Vector, optimiser, policy, tau,
+    AgentId, Broadcast, Decision, Forgetting, How, Loss, Optimiser, Personal, Policy, Progress,
+    Rates, Report, Reports, Server, ServerState, Split, Standing, StopReason, Vector, optimiser,
+    policy, tau,
 };
 pub use theory::{diagnose, problem};
 

@@ -56,8 +56,13 @@ fn nobody_left_and_nobody_content_has_a_verdict_of_its_own() {
 fn where_nobody_took_part_nobody_is_called_content() {
     let server = Server::new(vec![0.0], Mean::default(), 0.1).unwrap();
     let assessment = Assessment { agents: vec![], population: None };
-    let ended =
-        Ended { server: &server, assessment: &assessment, stop: StopReason::TooFew, proves: false };
+    let ended = Ended {
+        server: &server,
+        assessment: &assessment,
+        agents: 0,
+        stop: StopReason::TooFew,
+        proves: false,
+    };
     let summary = Ledger::default().summary(&ended, &About::default());
     assert_eq!((summary.verdict, summary.everybody_content), (Verdict::Unknown, false));
     assert!(summary.warnings[0].contains("nobody took part"), "{:?}", summary.warnings);

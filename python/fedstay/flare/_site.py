@@ -15,8 +15,8 @@ from nvflare.app_common.abstract.fl_model import FLModel, MetaKey, ParamsType
 
 from .. import _core
 from .._core import Error
+from ..local import descended
 from ..remote.door import reason
-from ..simulation import descended
 from ._layout import GRADIENT, KEY, Layout
 
 

@@ -19,8 +19,8 @@ from flwr.app import (
 
 from .. import _core
 from .._core import Error
+from ..local import descended
 from ..pytorch import TorchAgent
-from ..simulation import descended
 from ._layout import RECORD, Layout, as_arrays
 from ._torch import arrays_of, gradient_of, names_of, take_up
 
@@ -285,9 +285,21 @@ def evaluate_and_report(
     return Message(RecordDict({"metrics": MetricRecord(metrics)}), reply_to=message)
 
 
+def _by_name(slopes: Any, arrays: ArrayRecord) -> Mapping[str, Any]:
+    """A gradient under the names that its arrays have in the message."""
+    if isinstance(slopes, Mapping):
+        return slopes
+    if len(slopes) != len(arrays):
+        raise Error(
+            f"agent_mod: the gradient has {len(slopes)} arrays and the model {len(arrays)}; give one for "
+            "each, or a dict with the names of those that are trained"
+        )
+    return dict(zip(arrays, slopes, strict=True))
+
+
 def agent_mod(
-    loss: Callable[[Message, Context], float] | None = None,
-    gradient: Callable[[Message, Context], Mapping[str, Any]] | None = None,
+    loss: Callable[[Message, Context], Any] | None = None,
+    gradient: Callable[[Message, Context], Any] | None = None,
     *,
     agent: Callable[[Context], Any] | None = None,
     epsilon: float | None = None,
@@ -298,8 +310,9 @@ def agent_mod(
 
     agent : `me(context)` gives a `fedstay.TorchAgent`, of which loss and gradient are asked.
     loss, gradient : or give these: the agent's loss at the weights in the message, and its gradient
-        there, arrays by the names of the parameters. Without a gradient, previews are made by rewind,
-        and rules read what was trained as one.
+        there, arrays by the names of the parameters, or a list of them in the message's order. `loss` may
+        also return both, as a pair. Without a gradient, previews are made by rewind, and rules read what
+        was trained as one.
 
     If the agent stays, the train function runs as before; its reply, trained weights under "arrays", is
     passed on as a report, together with its metrics.
@@ -321,11 +334,14 @@ def agent_mod(
                 "samples": made.samples,
             }
         assert loss is not None
-        value = float(loss(message, context))
-        if gradient is None:
-            return value, {}
-        slopes = as_arrays(gradient(message, context))
-        return value, {"gradient": slopes, "names": {"parameters": list(slopes)}}
+        told = loss(message, context)
+        value, slopes = told if isinstance(told, tuple) else (told, None)
+        if gradient is not None:
+            slopes = gradient(message, context)
+        if slopes is None:
+            return float(value), {}
+        named = as_arrays(_by_name(slopes, message.content.array_records["arrays"]))
+        return float(value), {"gradient": named, "names": {"parameters": list(named)}}
 
     def mod(
         message: Message, context: Context, call_next: Callable[[Message, Context], Message]

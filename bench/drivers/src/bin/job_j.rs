@@ -81,7 +81,8 @@ impl<'a> Job<'a> {
 
         let clock = cpu_seconds();
         for ((rows, drawn), direction) in self.agents.iter().zip(&self.drawn).zip(&mut directions) {
-            let (batches, walk) = (local.batches(drawn), local.walk(eta, false));
+            let batches = local.batches(drawn, rows.len());
+            let walk = local.walk(eta, rows.len(), false);
             self.network.local_steps(&weights, rows, &batches, walk, direction, work)?;
         }
         let b = milliseconds(clock);
@@ -92,9 +93,10 @@ impl<'a> Job<'a> {
             standing: Standing::Open { loss: Loss::Exact(losses[agent]), epsilon: EPSILON },
             direction: Vector::F32(&directions[agent]),
             gradient: None,
-            reach: Some(local.reach(eta)),
+            reach: Some(local.reach(eta, self.agents[agent].len())),
             samples: self.agents[agent].len() as u64,
             length: None,
+            rates: None,
         });
         let reports = reports.collect();
         server.step(&Reports::new(self.start.len(), reports)?)?;
@@ -105,7 +107,7 @@ impl<'a> Job<'a> {
 
 fn rows(population: &Population, agent: usize) -> Outcome<Rows<'_>> {
     let data = population.data();
-    let range = population.agent(agent);
+    let range = population.place(agent).ok_or("drawn, not dealt out")?;
     let span = range.start * data.features()..range.end * data.features();
     let Inputs::Bytes { rows, scale, shift } = &data.inputs else {
         return Err("not bytes".into());

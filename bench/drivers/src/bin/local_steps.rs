@@ -36,7 +36,7 @@ fn main() -> Outcome<()> {
         let Inputs::Bytes { rows, scale, shift } = &data.inputs else {
             return Err("not bytes".into());
         };
-        let range = population.agent(0);
+        let range = population.place(0).ok_or("drawn, not dealt out")?;
         let span = range.start * data.features()..range.end * data.features();
         let direct =
             Rows::new(RowsData::Bytes { rows: &rows[span], scale, shift }, &data.labels[range])?;
@@ -56,7 +56,8 @@ fn main() -> Outcome<()> {
         let mut directions = [(); 2].map(|()| vec![0.0f32; weights.flat().len()]);
         for round in 0..=ROUNDS {
             local.draw(direct.len(), Seed(0), round, 0, &mut drawn);
-            let (batches, walk) = (local.batches(&drawn), local.walk(0.05, false));
+            let (batches, walk) =
+                (local.batches(&drawn, direct.len()), local.walk(0.05, direct.len(), false));
             for way in 0..2 {
                 let clock = cpu_seconds();
                 let direction = &mut directions[way];

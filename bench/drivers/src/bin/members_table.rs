@@ -1,11 +1,13 @@
 //! Prints the tables of docs/members.md: what every score of worth says about ten agents, one of which
-//! never works, on three seeds, and about ten of which another holds half of the rows; and what agents
-//! find that come later.
+//! never works, on three seeds, and about ten of which another holds half of the rows; what agents find
+//! that come later; what is left of one that asks to be forgotten; and who leaves while data drift.
 //!
 //! ```text
-//! cargo run --release -p fedstay-bench --bin members_table            both
+//! cargo run --release -p fedstay-bench --bin members_table            all
 //! cargo run --release -p fedstay-bench --bin members_table worth      only the scores
 //! cargo run --release -p fedstay-bench --bin members_table arrivals   only the newcomers
+//! cargo run --release -p fedstay-bench --bin members_table forget     only the ways to forget
+//! cargo run --release -p fedstay-bench --bin members_table drift      only the data that drift
 //! ```
 
 use fedstay_sim::experiment::Experiment;
@@ -25,6 +27,88 @@ fn main() -> Outcome {
             arrivals(policy)?;
         }
     }
+    if asked("forget") {
+        for how in ["keep", "retrain", "eraser", "subtract"] {
+            forget(how)?;
+        }
+    }
+    if asked("drift") {
+        for (rule, policy) in DRIFTING {
+            for moves in ["linear", "step", "periodic"] {
+                drift(rule, policy, moves)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The rules and policies that are tried on data that drift.
+const DRIFTING: [(&str, &str); 5] = [
+    ("fedavg", "none"),
+    ("mifa", "none"),
+    ("scaffold", "none"),
+    ("fedavg", "preview"),
+    ("retain", "none"),
+];
+
+fn settings<const N: usize>(set: [(&str, String); N]) -> [(String, String); N] {
+    set.map(|(key, value)| (key.to_owned(), value))
+}
+
+/// What a way to forget leaves of the agent, and what it costs the others: means over three seeds.
+fn forget(how: &str) -> Outcome {
+    let text = include_str!("../../../../experiments/forget.toml");
+    let (mut sums, mut count) = ([0.0; 5], 0.0);
+    for seed in 0..3 {
+        let set = settings([("seed", seed.to_string()), ("forget.how", format!("{how:?}"))]);
+        let Some(summary) = Trial::new(Experiment::parse(text, &set)?)?.run(&mut [])? else {
+            continue;
+        };
+        for forgotten in &summary.forgotten {
+            let rest = summary.agents.iter().filter(|agent| agent.id != forgotten.agent);
+            let losses: Vec<f64> = rest.map(|agent| agent.loss).collect();
+            let found = [
+                forgotten.loss.unwrap_or(f64::NAN),
+                forgotten.membership.unwrap_or(f64::NAN),
+                forgotten.recovered.map_or(f64::NAN, f64::from),
+                losses.iter().sum::<f64>() / losses.len() as f64,
+                summary.population.and_then(|p| p.accuracy).unwrap_or(f64::NAN),
+            ];
+            println!("{how} seed {seed}: {found:.4?}");
+            count += 1.0;
+            sums.iter_mut().zip(found).for_each(|(sum, value)| *sum += value);
+        }
+    }
+    let means = sums.map(|sum| format!("{:.3}", sum / count));
+    println!(
+        "{how}: leaver's loss, membership, rounds to recover, others' loss, population: {means:?}"
+    );
+    Ok(())
+}
+
+/// Who leaves while data drift, and what the model is worth at the end: means over three seeds.
+fn drift(rule: &str, policy: &str, moves: &str) -> Outcome {
+    let text = include_str!("../../../../experiments/drift.toml");
+    let mut sums = [0.0; 4];
+    for seed in 0..3 {
+        let words = [("rule.kind", rule), ("policy.kind", policy), ("stream.moves", moves)];
+        let words = settings(words.map(|(key, word)| (key, format!("{word:?}"))));
+        let set = [&words[..], &settings([("seed", seed.to_string())])].concat();
+        let Some(summary) = Trial::new(Experiment::parse(text, &set)?)?.run(&mut [])? else {
+            continue;
+        };
+        let found = [
+            summary.leavers() as f64,
+            summary.accuracy.map_or(f64::NAN, |accuracy| accuracy.mean),
+            summary.accuracy.map_or(f64::NAN, |accuracy| accuracy.min),
+            summary.population.and_then(|p| p.accuracy).unwrap_or(f64::NAN),
+        ];
+        sums.iter_mut().zip(found).for_each(|(sum, value)| *sum += value / 3.0);
+    }
+    let [left, mean, worst, population] = sums;
+    println!(
+        "{rule}+{policy} {moves}: left {left:.1}, mean {mean:.3}, worst {worst:.3}, population {population:.3}"
+    );
     Ok(())
 }
 

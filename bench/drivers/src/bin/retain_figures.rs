@@ -54,7 +54,7 @@ fn main() {
         let epsilon: f64 = epsilon.map_or(0.1, |(_, value)| value.parse().expect("a number"));
         let mut trial = Trial::new(experiment).unwrap_or_else(|error| panic!("{error}"));
         let begun = Instant::now();
-        let agents = trial.header().agents.len();
+        let agents = trial.header().count();
         let mut near = Near { agents, within: epsilon + 0.02, first: None };
         let summary = trial.run(&mut [&mut near]).expect("a run").expect("nobody ends it");
         let took = begun.elapsed().as_secs_f64() / f64::from(summary.rounds.max(1));

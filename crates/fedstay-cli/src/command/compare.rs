@@ -94,7 +94,7 @@ impl Compare {
             return screen.print(&format!("{}\n", serde_json::to_string_pretty(&summaries)?));
         }
         if let Some(Compared { summary, .. }) = compared.first() {
-            let agents = count(summary.agents.len(), "agent");
+            let agents = count(summary.count(), "agent");
             screen.say(&format!(
                 "{}, {agents}, seed {}: each leaves for good once the model is good enough for it\n",
                 summary.on, summary.seed
@@ -145,7 +145,7 @@ fn comparison(compared: &[Compared]) -> Table {
     }
     let mut table = Table::new(columns);
     for Compared { label, summary, .. } in compared {
-        let agents = summary.agents.len();
+        let agents = summary.measured();
         let mut row = vec![
             Cell::from(label.clone()),
             leavers(summary).into(),

@@ -142,7 +142,7 @@ fn show(source: &ShowSource, screen: &Screen) -> Result<()> {
         };
         let agents = count(population.agents(), "agent");
         screen.say(&format!("{}: {agents} with {rows}", experiment.on()))?;
-        screen.say(&format!("{}\n", training.partition.describe()))?;
+        screen.say(&format!("{}\n", training.describe_data()))?;
     }
     let in_columns = columns(&histogram, source.most);
     let fits = histogram.classes.len() <= MOST_CLASSES && screen.fits(&in_columns);

@@ -120,7 +120,7 @@ impl Run {
 
     fn board(&self, trial: &Trial) -> Result<Option<TensorBoard>> {
         let Some(path) = &self.tensorboard else { return Ok(None) };
-        let (agents, next) = (trial.header().agents.len(), trial.server().round() + 1);
+        let (agents, next) = (trial.header().count(), trial.server().round() + 1);
         let board = TensorBoard::create(path, agents, next);
         Ok(Some(board.map_err(|error| Usage(format!("--tensorboard {error}")))?))
     }
@@ -139,7 +139,7 @@ impl Run {
             return Ok((trial, Some(folder)));
         }
         let trial = Trial::new(self.source.source().experiment()?)?;
-        let agents = trial.header().agents.len();
+        let agents = trial.header().count();
         if let Some(Who::Agent(agent)) = self.without.filter(|who| !who.is_among(agents)) {
             let told = format!("--without {agent}: there are {agents} agents, numbered from 0");
             return Err(Usage(told).into());
@@ -228,7 +228,7 @@ fn without(
     screen: &Screen,
 ) -> Result<Vec<Without>> {
     let agents: Vec<AgentId> = match who {
-        Who::Each => summary.agents.iter().map(|agent| agent.id).collect(),
+        Who::Each => (0..summary.count() as u64).map(AgentId).collect(),
         Who::Agent(agent) => vec![AgentId(agent)],
     };
     let mut found = Vec::with_capacity(agents.len());

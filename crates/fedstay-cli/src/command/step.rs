@@ -153,6 +153,7 @@ impl InputReport {
             reach: self.reach,
             samples: self.samples.unwrap_or(1),
             length: None,
+            rates: None,
         })
     }
 }

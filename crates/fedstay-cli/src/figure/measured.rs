@@ -53,13 +53,13 @@ impl MeasuredRun {
             let assessment = line.assessment.as_ref()?;
             Some(Sample {
                 round: line.round,
-                agents: Spread::of(assessment.accuracy.iter().copied())?,
+                agents: assessment.accuracies()?,
                 population: assessment.population.and_then(|score| score.accuracy),
             })
         };
         Self {
             seed: summary.seed,
-            agents: summary.agents.len(),
+            agents: summary.count(),
             curve: lines.iter().filter_map(sample).collect(),
             end: Sample {
                 round: summary.rounds + 1,

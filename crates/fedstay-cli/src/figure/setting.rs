@@ -29,13 +29,20 @@ pub(super) fn federation_dealt(experiment: &Experiment, dealt: &str) -> String {
 }
 
 fn model(model: &Model) -> String {
-    let Model::Mlp(mlp) = model else { return "linear model".into() };
-    let widths: Vec<String> = mlp.hidden.iter().map(ToString::to_string).collect();
+    let (filters, hidden, activation, init) = match model {
+        Model::Mlp(mlp) => (None, &mlp.hidden, mlp.activation, mlp.init),
+        Model::Cnn(cnn) => (Some(cnn.channels), &cnn.hidden, cnn.activation, cnn.init),
+        Model::SoftmaxRegression(_) | Model::LogisticRegression(_) => return "linear model".into(),
+    };
+    let widths: Vec<String> = hidden.iter().map(ToString::to_string).collect();
+    let filters = filters.map_or(String::new(), |[first, second]| {
+        format!("convolutions of {first} and {second} filters, ")
+    });
     format!(
-        "{} hidden {} units, {} init",
+        "{filters}{} hidden {} units, {} init",
         widths.join(" and "),
-        word(mlp.activation),
-        word(mlp.init)
+        word(activation),
+        word(init)
     )
 }
 
@@ -55,7 +62,7 @@ pub(super) fn steps(local: &Local) -> String {
         StepSize::Eta => "η",
         StepSize::EtaOverK => "η/K",
     };
-    let plural = if local.steps == 1 { "" } else { "s" };
+    let plural = if local.steps == 1 && local.epochs.is_none() { "" } else { "s" };
     format!("step{plural} of {step} on {batch}")
 }
 
@@ -82,9 +89,12 @@ pub(super) fn work(experiment: &Experiment) -> String {
         _ => "its ε".to_owned(),
     };
     let last = if *last_stays { "; the last one left goes on training" } else { "" };
+    let often = match local.epochs {
+        Some(epochs) => format!("{epochs} local epoch{},", if epochs == 1 { "" } else { "s" }),
+        None => format!("K = {} local", local.steps),
+    };
     format!(
-        "K = {} local {}. An agent leaves for good once the loss of {whose} is at most {epsilon}{last}.",
-        local.steps,
+        "{often} {}. An agent leaves for good once the loss of {whose} is at most {epsilon}{last}.",
         steps(local)
     )
 }

@@ -5,7 +5,7 @@ use super::bars::{PERCENT, delivered_bars};
 use super::delivered::with_end;
 use super::{PictureError, thinned, write_figure};
 use crate::plot::{Bars, Figure, Line, Marker, Panel, Point, Points, Style};
-use fedstay::record::{RoundLine, Spread, Summary};
+use fedstay::record::{RoundLine, Summary};
 use fedstay::verdict::Verdict;
 use fedstay_sim::run::Recorded;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ pub fn figure(compared: &[Compared]) -> Figure {
         Some(first) => format!(
             "{}, {} agents; an agent leaves for good once its loss is at most its ε",
             first.summary.on,
-            first.summary.agents.len()
+            first.summary.count()
         ),
         None => String::new(),
     };
@@ -97,9 +97,11 @@ impl Curve {
         let each = |has: fn(&RoundLine) -> bool| {
             compared.iter().all(|run| run.recorded.rounds.iter().any(has))
         };
-        let measured = |line: &RoundLine| line.assessment.is_some();
-        let accuracy =
-            |line: &RoundLine| line.assessment.as_ref().is_some_and(|all| !all.accuracy.is_empty());
+        let measured =
+            |line: &RoundLine| line.assessment.as_ref().is_some_and(|all| all.losses().is_some());
+        let accuracy = |line: &RoundLine| {
+            line.assessment.as_ref().is_some_and(|all| all.accuracies().is_some())
+        };
         match () {
             () if each(accuracy) => Self::Accuracy,
             () if each(measured) => Self::Loss,
@@ -118,8 +120,8 @@ impl Curve {
     fn value(self, line: &RoundLine) -> Option<f64> {
         let all = line.assessment.as_ref();
         match self {
-            Self::Accuracy => Some(100.0 * Spread::of(all?.accuracy.iter().copied())?.mean),
-            Self::Loss => Some(Spread::of(all?.loss.iter().copied())?.mean),
+            Self::Accuracy => Some(100.0 * all?.accuracies()?.mean),
+            Self::Loss => Some(all?.losses()?.mean),
             // A mean of lower bounds would look like a loss without being one.
             Self::Reported => line.mean_loss().filter(|_| line.at_least.is_empty()),
         }
@@ -222,7 +224,7 @@ pub fn sentences(compared: &[Compared]) -> Vec<String> {
         .collect();
     let mut sentences = Vec::new();
     if let Some(run) = harmed.first() {
-        let (left, all) = (run.summary.leavers(), run.summary.agents.len());
+        let (left, all) = (run.summary.leavers(), run.summary.count());
         let worst = worst(run);
         sentences
             .push(format!("{}: {left} of {all} agents left, which ends in {worst}.", run.label));

@@ -17,12 +17,12 @@ pub fn with_end(panel: Panel, last: Option<(f64, f64)>, end: (f64, f64), colour:
 
 /// Whether an agent is content with the delivered model; `None` if it could not be asked.
 pub(super) fn content(agent: &AgentSummary) -> Option<bool> {
-    agent.loss_of_round.is_none().then(|| agent.is_content())
+    agent.is_asked().then(|| agent.is_content())
 }
 
 /// How many agents are content, as `7 of 10`.
 pub(super) fn content_of(summary: &Summary) -> String {
-    format!("{} of {}", summary.satisfied(), summary.agents.len())
+    format!("{} of {}", summary.satisfied(), summary.measured())
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ impl Subject {
                 let rounds = self.recorded.rounds.last().map_or(0, |line| line.round);
                 let rounds = count(rounds, "round");
                 let left: usize = self.recorded.rounds.iter().map(|line| line.left.len()).sum();
-                let all = self.recorded.header.agents.len();
+                let all = self.recorded.header.count();
                 (
                     "open",
                     format!(
@@ -268,10 +268,10 @@ fn agents(summary: &Summary) -> String {
     };
     let mut html = "<h2>Agents, at the delivered model</h2>\n".to_owned();
     html.push_str(&rows_of(&headings, summary.agents.iter().take(AGENTS).map(row)));
-    if summary.agents.len() > AGENTS {
+    if summary.count() > AGENTS.min(summary.agents.len()) {
         html.push_str(&paragraph(
             "faint",
-            &format!("… and {} more agents", summary.agents.len() - AGENTS),
+            &format!("… and {} more agents", summary.count() - AGENTS.min(summary.agents.len())),
         ));
     }
     html

@@ -9,7 +9,7 @@ use crate::plot::{
     Scale, Style,
 };
 use crate::words::{State, sentence, title};
-use fedstay::record::{AssessmentLine, Spread, Summary};
+use fedstay::record::{AssessmentLine, Summary};
 use fedstay_sim::run::Recorded;
 use std::path::PathBuf;
 
@@ -58,8 +58,9 @@ fn caption(recorded: &Recorded, summary: Option<&Summary>) -> String {
     }
     let notes = summary.map_or(&[][..], |summary| &summary.notes);
     parts.extend(notes.iter().take(1).map(|note| sentence(note)));
-    if header.agents.len() > AGENTS {
-        parts.push(format!("The first {AGENTS} of {} agents are drawn.", header.agents.len()));
+    if header.count() > AGENTS {
+        let drawn = header.agents.len().min(AGENTS);
+        parts.push(format!("The first {drawn} of {} agents are drawn.", header.count()));
     }
     if header.agents.len() > NAMED {
         parts.push("Every thin line is one agent.".to_owned());
@@ -148,7 +149,7 @@ fn way(recorded: &Recorded, index: usize, on: LossOf) -> Way {
             out = true;
         }
         out &= !line.returned.contains(&id);
-        let measured = line.assessment.as_ref().and_then(|all| all.loss.get(index).copied());
+        let measured = line.assessment.as_ref().and_then(|all| all.loss_of(index, id));
         let measured = measured.filter(|loss| loss.is_finite());
         let measured = match on {
             LossOf::Server => measured,
@@ -253,14 +254,18 @@ fn overall(recorded: &Recorded, summary: Option<&Summary>) -> Option<Panel> {
         points: measured.iter().filter_map(|(round, all)| Some((*round, pick(all)?))).collect(),
         end: end.filter(|value| value.is_finite()),
     };
-    let accuracy = |all: &AssessmentLine| Spread::of(all.accuracy.iter().copied());
-    let loss = |all: &AssessmentLine| Spread::of(all.loss.iter().copied());
-    let by_accuracy = measured.iter().any(|(_, all)| !all.accuracy.is_empty());
+    let (accuracy, loss) = (AssessmentLine::accuracies, AssessmentLine::losses);
+    let of_population =
+        |all: &AssessmentLine| all.population.is_some_and(|of| of.accuracy.is_some());
+    let by_accuracy = measured.iter().any(|(_, all)| accuracy(all).is_some() || of_population(all));
     let (panel, tracks) = if by_accuracy {
         let end = summary.and_then(|summary| summary.accuracy);
         let population = |all: &AssessmentLine| all.population.and_then(|score| score.accuracy);
         let delivered = summary.and_then(|summary| summary.population?.accuracy);
-        let title = "Accuracy over all agents, those who left included";
+        let title = match summary.is_some_and(|summary| summary.unmeasured > 0) {
+            true => "Accuracy over the agents that were measured",
+            false => "Accuracy over all agents, those who left included",
+        };
         let tracks = [
             track("mean over agents", &|all| Some(accuracy(all)?.mean), end.map(|end| end.mean)),
             track("worst agent", &|all| Some(accuracy(all)?.min), end.map(|end| end.min)),
@@ -271,7 +276,10 @@ fn overall(recorded: &Recorded, summary: Option<&Summary>) -> Option<Panel> {
         (Panel { y_range: Some(PERCENT), ..Panel::new(title, "round", "accuracy, %") }, tracks)
     } else {
         let end = summary.map(|summary| summary.loss);
-        let title = "Loss over all agents, those who left included";
+        let title = match summary.is_some_and(|summary| summary.unmeasured > 0) {
+            true => "Loss over the agents that were measured",
+            false => "Loss over all agents, those who left included",
+        };
         let tracks = vec![
             track("mean over agents", &|all| Some(loss(all)?.mean), end.map(|end| end.mean)),
             track("worst agent", &|all| Some(loss(all)?.max), end.map(|end| end.max)),

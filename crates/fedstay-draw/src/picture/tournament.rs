@@ -14,6 +14,9 @@ const BANDS: [(f64, &str, f64); 5] = [
     (f64::NEG_INFINITY, "below", 0.0),
 ];
 
+/// With more columns, cells have no room for how far the seeds are apart.
+const MOST_COLUMNS: usize = 12;
+
 /// What came of a rule against a behaviour, as means over the seeds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bout {
@@ -55,8 +58,19 @@ pub fn figure(bouts: &[Bout]) -> Figure {
         };
         let cells: Vec<Option<&Bout>> = behaviours.iter().map(cell).collect();
         rows.push(cells.iter().map(|cell| cell.map_or(usize::MAX, band)).collect());
+        let said = |bout: &Bout| said(bout, behaviours.len() > MOST_COLUMNS);
         texts.push(cells.iter().map(|cell| cell.map_or(String::new(), said)).collect());
     }
+    let subtitle = match behaviours.len() > MOST_COLUMNS {
+        true => {
+            "In each cell: the worst agent's accuracy under the delivered model, and how many agents \
+             left (✓: none in any seed), means over the seeds"
+        }
+        false => {
+            "In each cell: the worst agent's accuracy under the delivered model, mean over the seeds, \
+             least to most, and how many agents left (✓: none in any seed)"
+        }
+    };
     let panel = Panel {
         x_categories: behaviours,
         y_categories: rules.clone(),
@@ -65,8 +79,6 @@ pub fn figure(bouts: &[Bout]) -> Figure {
         ..Panel::new("", "how the agents behave", "")
     };
     let cells = Cells { texts, ..Cells::new(rows, categories(), 0.0) };
-    let subtitle = "In each cell: the worst agent's accuracy under the delivered model, mean over the \
-                    seeds, least to most, and how many agents left (✓: none in any seed)";
     let figure = Figure {
         subtitle: subtitle.to_owned(),
         columns: 1,
@@ -81,14 +93,15 @@ fn band(bout: &Bout) -> usize {
     BANDS.iter().position(|(from, ..)| worst >= *from).unwrap_or(BANDS.len() - 1)
 }
 
-fn said(bout: &Bout) -> String {
+fn said(bout: &Bout, crowded: bool) -> String {
     let Some((worst, left)) = bout.result else { return "failed".to_owned() };
     let left = match left {
+        0.0 if crowded => "✓".to_owned(),
         0.0 => "✓ all stayed".to_owned(),
         left => format!("{} left", (10.0 * left).round() / 10.0),
     };
     let [least, mean, most] = [bout.range.0, worst, bout.range.1].map(whole_percent);
-    match least == most {
+    match crowded || least == most {
         true => format!("{mean}\n{left}"),
         false => format!("{mean}\n{} to {most}\n{left}", least.trim_end_matches('%')),
     }
@@ -113,10 +126,13 @@ mod tests {
     #[test]
     fn a_cell_says_how_far_the_seeds_are_apart() {
         let bout = |result, range| {
-            said(&Bout { rule: String::new(), behaviour: String::new(), result, range })
+            said(&Bout { rule: String::new(), behaviour: String::new(), result, range }, false)
         };
         assert_eq!(bout(Some((0.5, 0.0)), (0.42, 0.58)), "50%\n42 to 58%\n✓ all stayed");
         assert_eq!(bout(Some((0.934, 1.25)), (0.931, 0.934)), "93%\n1.3 left");
         assert_eq!(bout(None, (0.0, 0.0)), "failed");
+        let (rule, behaviour) = (String::new(), String::new());
+        let crowded = Bout { rule, behaviour, result: Some((0.5, 0.0)), range: (0.42, 0.58) };
+        assert_eq!(said(&crowded, true), "50%\n✓");
     }
 }

@@ -51,7 +51,8 @@ mod tests {
 
     #[test]
     fn every_verdict_has_its_own_word_and_colour_and_says_how_many_are_content() {
-        let counts = Counts { agents: 2, left: 1, content: 1, failed: 1, unasked: 1 };
+        let counts =
+            Counts { agents: 2, left: 1, content: 1, failed: 1, unasked: 1, unmeasured: 0 };
         let all = Verdict::ALL.map(|one| verdict(one, &counts));
         let tones: HashSet<Tone> = all.iter().map(|words| words.tone).collect();
         assert_eq!(tones.len(), all.len(), "{all:?}");

@@ -1,7 +1,7 @@
 //! What a progress display says beside the number of the round.
 
 use fedstay::AgentId;
-use fedstay::record::{RoundLine, Spread};
+use fedstay::record::RoundLine;
 
 /// What is known of a run so far: the last measured loss and how many agents have left.
 #[derive(Debug, Default)]
@@ -18,8 +18,8 @@ impl RunProgress {
     pub fn add(&mut self, line: &RoundLine) {
         self.left += line.left.len();
         self.left = self.left.saturating_sub(line.returned.len());
-        let losses = line.assessment.as_ref().map(|all| all.loss.iter().copied());
-        if let Some(spread) = losses.and_then(Spread::of) {
+        let losses = line.assessment.as_ref().and_then(|measured| measured.losses());
+        if let Some(spread) = losses {
             self.measured = Some((line.round, spread.mean));
         }
     }
@@ -42,6 +42,7 @@ impl RunProgress {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fedstay::record::Spread;
     use fedstay_sim::experiment::Experiment;
     use fedstay_sim::run::Trial;
 

@@ -1,7 +1,7 @@
 //! A run in plain words: every agent's story, and what the departures cost.
 
 use super::count;
-use fedstay::record::{AgentSummary, Counterfactual, Score, Summary};
+use fedstay::record::{AgentSummary, Counterfactual, Extra, Score, Summary};
 
 /// One or two sentences for every agent.
 pub fn story(summary: &Summary) -> String {
@@ -117,11 +117,23 @@ pub fn harm(summary: &Summary) -> Option<String> {
     if let (Some(now), Some(then)) = (accuracy(summary.population), accuracy(without.population)) {
         parts.push(points("the population", now, then));
     }
+    parts.extend(summary.extra_work().filter(|extra| extra.rounds != 0).map(extra_words));
     Some(format!(
         "What the departures cost, against the same run with nobody leaving ({}): {}.",
         count(*rounds, "round"),
         parts.join("; ")
     ))
+}
+
+/// What those who stayed did beyond what they would have done.
+fn extra_words(extra: Extra) -> String {
+    let more = if extra.rounds > 0 { "more" } else { "fewer" };
+    let megabytes = extra.bytes.unsigned_abs() as f64 / 1e6;
+    format!(
+        "the {} who stayed worked {} {more} rounds together ({megabytes:.1} MB)",
+        extra.stayers,
+        extra.rounds.unsigned_abs()
+    )
 }
 
 fn points(who: &str, now: f64, then: f64) -> String {

@@ -10,7 +10,7 @@ use fedstay::verdict::Verdict;
 pub fn leavers(summary: &Summary) -> String {
     match summary.leavers() {
         0 => "nobody".to_owned(),
-        left => format!("{left} of {}", summary.agents.len()),
+        left => format!("{left} of {}", summary.count()),
     }
 }
 
@@ -36,14 +36,10 @@ pub fn moments(summary: &Summary) -> String {
 pub fn absences(summary: &Summary) -> Option<String> {
     let absent = summary.agents.iter().filter(|agent| agent.entry.absent > 0);
     let rounds: u64 = summary.agents.iter().map(|agent| u64::from(agent.entry.absent)).sum();
-    let could = u64::from(summary.rounds) * summary.agents.len() as u64;
+    let could = u64::from(summary.rounds) * summary.count() as u64;
     (rounds > 0).then(|| {
         let share = percent(rounds as f64 / could.max(1) as f64);
-        format!(
-            "{} of {} at times, {share} of all their rounds",
-            absent.count(),
-            summary.agents.len()
-        )
+        format!("{} of {} at times, {share} of all their rounds", absent.count(), summary.count())
     })
 }
 
@@ -62,6 +58,8 @@ pub fn verdict_sentence(summary: &Summary) -> String {
             format!("{left} of {all} left, and the model fails {}", counts.failed_words())
         }
         (Verdict::Unknown, _) if all == 0 => "nobody took part".to_owned(),
+        (Verdict::Unknown, _) if left == 0 => "nobody left".to_owned(),
+        (Verdict::Unknown, _) if counts.unmeasured > 0 => format!("{left} of {all} left"),
         (Verdict::Unknown, _) => format!(
             "{left} of {all} left and were not asked about the model, which satisfies all others"
         ),
@@ -71,7 +69,7 @@ pub fn verdict_sentence(summary: &Summary) -> String {
 
 /// How many agents are content, as `7 of 10 content`, and how far the farthest is from it.
 pub fn content(summary: &Summary) -> String {
-    let asked = summary.agents.iter().filter(|agent| agent.loss_of_round.is_none());
+    let asked = summary.agents.iter().filter(|agent| agent.is_asked());
     let farthest = asked
         .filter(|agent| !agent.is_content())
         .max_by(|a, b| (a.loss - a.epsilon).total_cmp(&(b.loss - b.epsilon)));

@@ -35,25 +35,38 @@ pub struct Counts {
     pub failed: usize,
     /// Agents that could not be asked about it.
     pub unasked: usize,
+    /// Agents that were not measured.
+    pub unmeasured: usize,
 }
 
 impl Counts {
     /// The counts of a summary.
     pub fn of(summary: &Summary) -> Self {
-        let (asked, unasked): (Vec<_>, Vec<_>) =
-            summary.agents.iter().partition(|agent| agent.loss_of_round.is_none());
+        let unasked = summary.agents.iter().filter(|agent| agent.loss_of_round.is_some()).count();
+        let content = summary.satisfied();
         Self {
-            agents: summary.agents.len(),
+            agents: summary.count(),
             left: summary.leavers(),
-            content: summary.satisfied(),
-            failed: asked.iter().filter(|agent| !agent.is_content()).count(),
-            unasked: unasked.len(),
+            content,
+            failed: summary.measured().saturating_sub(content + unasked),
+            unasked,
+            unmeasured: summary.unmeasured,
         }
     }
 
-    /// How many agents are content, as every verdict says it: `7 of 10 content`.
+    /// How many agents are content, as every verdict says it: `7 of 10 content`. Of a sample only the
+    /// sample is spoken of: `7 of 10 measured agents content, 990 not measured`.
     pub fn content_words(&self) -> String {
-        format!("{} of {} content", self.content, self.agents)
+        let Self { content, agents, unmeasured, .. } = self;
+        match (agents.saturating_sub(*unmeasured), unmeasured) {
+            (_, 0) => format!("{content} of {agents} content"),
+            (0, _) => format!("none of the {agents} agents was measured"),
+            (measured, _) => {
+                format!(
+                    "{content} of {measured} measured agents content, {unmeasured} not measured"
+                )
+            }
+        }
     }
 
     /// How many agents the model fails: `1 agent`, `3 agents`.
@@ -94,6 +107,12 @@ pub fn verdict(verdict: Verdict, counts: &Counts) -> VerdictWords {
         }
         Verdict::Unknown if *agents == 0 => {
             (Tone::Open, "Unknown", format!("Nobody took part; {content}."))
+        }
+        Verdict::Unknown if *left == 0 => {
+            (Tone::Open, "Unknown", format!("All stayed; {content}."))
+        }
+        Verdict::Unknown if counts.unmeasured > 0 => {
+            (Tone::Open, "Unknown", format!("{left} of {agents} left; {content}."))
         }
         Verdict::Unknown => {
             let text = format!(

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cache::folder;
 use super::checked::{Checked, Published, bytes};
-use super::{Channels, DataError, Dataset, Inputs, LoadedData, yes};
+use super::{Channels, DataError, Dataset, Image, Inputs, LoadedData, yes};
 
 /// The number of values of a photograph, in all three colours.
 pub(super) const PIXELS: usize = 3 * 1024;
@@ -82,12 +82,14 @@ impl Cifar10 {
             file.finish()?;
         }
         let data = Dataset {
+            groups: None,
             name: "cifar10".into(),
             inputs: Inputs::Bytes {
                 rows,
                 scale: vec![1.0 / 255.0; PIXELS],
                 shift: vec![0.0; PIXELS],
             },
+            image: Some(Image { channels: 3, height: 32, width: 32 }),
             labels,
             classes: CLASSES.map(String::from).into(),
         };

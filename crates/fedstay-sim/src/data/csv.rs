@@ -95,8 +95,10 @@ impl Csv {
         }
         let (labels, classes) = labels.sorted();
         let data = Dataset {
+            groups: None,
             name: path.file_stem().map_or("csv".into(), |stem| stem.to_string_lossy().into()),
             inputs: Inputs::Floats { rows, features: columns - 1 },
+            image: None,
             labels,
             classes,
         };

@@ -9,10 +9,41 @@ pub struct Dataset {
     pub name: String,
     /// One row per sample.
     pub inputs: Inputs,
+    /// The shape of a row that is an image.
+    pub image: Option<Image>,
     /// The class of every row, an index into `classes`.
     pub labels: Vec<u16>,
     /// The classes' names.
     pub classes: Vec<String>,
+    /// Which of two groups every row belongs to, where that is asked.
+    pub groups: Option<Groups>,
+}
+
+/// Which of two groups every row belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Groups {
+    /// Whether a row belongs to the second.
+    pub second: Vec<bool>,
+    /// The class about which both are to be treated alike; without one, all rows count.
+    pub positive: Option<u16>,
+}
+
+impl Groups {
+    /// Whether a row of this class counts.
+    pub fn counts(&self, label: u16) -> bool {
+        self.positive.is_none_or(|positive| positive == label)
+    }
+}
+
+/// The shape of an image that is stored plane after plane, each plane row by row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Image {
+    /// The number of planes: 3 for colours.
+    pub channels: usize,
+    /// The number of rows of pixels.
+    pub height: usize,
+    /// The number of pixels in a row.
+    pub width: usize,
 }
 
 /// The rows of a data set.
@@ -44,6 +75,31 @@ pub enum Row<'a> {
     Bytes(&'a [u8]),
     /// Features as they are.
     Floats(&'a [f32]),
+}
+
+/// Some rows of a data set, copied side by side. Bytes are to be mapped by the data set's scale and
+/// shift.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Copies {
+    pub(crate) inputs: CopiedInputs,
+    pub(crate) labels: Vec<u16>,
+}
+
+/// The features of copied rows.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum CopiedInputs {
+    /// 8-bit features.
+    Bytes(Vec<u8>),
+    /// Features as they are.
+    Floats(Vec<f32>),
+}
+
+fn copied<T: Copy>(rows: &[T], features: usize, places: &[usize]) -> Vec<T> {
+    let mut copies = Vec::with_capacity(places.len() * features);
+    for place in places {
+        copies.extend_from_slice(&rows[span(features, *place..*place + 1)]);
+    }
+    copies
 }
 
 /// Which features share one mean and one deviation.
@@ -97,6 +153,32 @@ impl Dataset {
         }
     }
 
+    /// Copies of rows, in this order; a row may come twice.
+    pub(crate) fn copies(&self, places: &[usize]) -> Copies {
+        let features = self.features();
+        let inputs = match &self.inputs {
+            Inputs::Bytes { rows, .. } => CopiedInputs::Bytes(copied(rows, features, places)),
+            Inputs::Floats { rows, .. } => CopiedInputs::Floats(copied(rows, features, places)),
+        };
+        Copies { inputs, labels: places.iter().map(|place| self.labels[*place]).collect() }
+    }
+
+    /// Puts every row into one of two groups by a number of its own: the mean of its features, or one
+    /// of them. Rows above the mean of that number over `over` are the second group.
+    pub(super) fn group(&mut self, by: Option<usize>, positive: Option<u16>, over: Range<usize>) {
+        let mut row = vec![0.0; self.features()];
+        let numbers: Vec<f64> = (0..self.len())
+            .map(|index| {
+                self.copy_row(index, &mut row);
+                let mean = || row.iter().map(|value| f64::from(*value)).sum::<f64>();
+                by.map_or_else(mean, |feature| f64::from(row[feature]))
+            })
+            .collect();
+        let mean = numbers[over.clone()].iter().sum::<f64>() / over.len().max(1) as f64;
+        let second = numbers.iter().map(|number| *number > mean).collect();
+        self.groups = Some(Groups { second, positive });
+    }
+
     /// How many of `rows` belong to each class.
     pub fn class_counts(&self, rows: Range<usize>) -> Vec<usize> {
         let mut counts = vec![0; self.classes.len()];
@@ -117,6 +199,10 @@ impl Dataset {
         let kept = order.len();
         permute(&mut self.labels, 1, &full);
         cut(&mut self.labels, kept);
+        if let Some(groups) = &mut self.groups {
+            permute(&mut groups.second, 1, &full);
+            cut(&mut groups.second, kept);
+        }
         match &mut self.inputs {
             Inputs::Bytes { rows, .. } => {
                 permute(rows, features, &full);
@@ -261,11 +347,14 @@ mod tests {
 
     fn bytes(rows: Vec<u8>, features: usize) -> Dataset {
         let count = rows.len() / features;
+        let second = (0..count).map(|row| row % 3 == 1).collect();
         Dataset {
+            groups: Some(Groups { second, positive: None }),
             name: "test".into(),
             labels: (0..count).map(|row| row as u16).collect(),
             classes: (0..count).map(|row| row.to_string()).collect(),
             inputs: Inputs::Bytes { rows, scale: vec![1.0; features], shift: vec![0.0; features] },
+            image: None,
         }
     }
 
@@ -283,6 +372,8 @@ mod tests {
             for (place, &row) in order.iter().enumerate() {
                 prop_assert_eq!(data.row(place), before.row(row));
                 prop_assert_eq!(data.labels[place], before.labels[row]);
+                let second = |data: &Dataset, row: usize| data.groups.as_ref().unwrap().second[row];
+                prop_assert_eq!(second(&data, place), second(&before, row));
             }
         }
     }

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Channels, DataError, Dataset, Inputs, LoadedData, one_fifth};
+use super::{Channels, DataError, Dataset, Image, Inputs, LoadedData, one_fifth};
 
 /// Label and pixels of every digit.
 static RECORDS: &[u8] = include_bytes!("digits.bin");
@@ -34,6 +34,7 @@ impl Digits {
     pub fn load(&self) -> Result<LoadedData, DataError> {
         let records = RECORDS.chunks_exact(1 + PIXELS);
         let data = Dataset {
+            groups: None,
             name: "digits".into(),
             labels: records.clone().map(|record| u16::from(record[0])).collect(),
             classes: (0..10).map(|digit| digit.to_string()).collect(),
@@ -42,6 +43,7 @@ impl Digits {
                 scale: vec![1.0 / 16.0; PIXELS],
                 shift: vec![0.0; PIXELS],
             },
+            image: Some(Image { channels: 1, height: 8, width: 8 }),
         };
         LoadedData::split(data, self.test_share, Channels::Planes(1))
     }

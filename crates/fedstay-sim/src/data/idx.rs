@@ -7,7 +7,7 @@ use flate2::read::GzDecoder;
 
 use super::cache::folder;
 use super::checked::{Checked, bytes};
-use super::{Channels, DataError, Dataset, Inputs, LoadedData};
+use super::{Channels, DataError, Dataset, Image, Inputs, LoadedData};
 
 /// Deflate cannot expand one byte to more than this many.
 pub(super) const INFLATION: u64 = 1032;
@@ -36,6 +36,7 @@ impl IdxSet {
     pub(super) fn load(&self, path: Option<&Path>, check: bool) -> Result<LoadedData, DataError> {
         let dir = folder(path, self.kind)?;
         let (mut rows, mut labels, mut pixels, mut train) = (Vec::new(), Vec::new(), 0, 0);
+        let mut image = None;
         for pair in self.files.chunks_exact(2) {
             let images = OpenIdx::open(&dir, &pair[0], 3, check, self.hint)?;
             if pixels != 0 && images.item() != pixels {
@@ -45,6 +46,8 @@ impl IdxSet {
             }
             (train, pixels) = (labels.len(), images.item());
             let count = images.dimensions[0];
+            let (height, width) = (images.dimensions[1], images.dimensions[2]);
+            image = Some(Image { channels: 1, height, width });
             images.read(&mut rows, self.hint)?;
 
             let tags = OpenIdx::open(&dir, &pair[1], 1, check, self.hint)?;
@@ -63,12 +66,14 @@ impl IdxSet {
             labels.extend(these.into_iter().map(u16::from));
         }
         let data = Dataset {
+            groups: None,
             name: self.kind.into(),
             inputs: Inputs::Bytes {
                 rows,
                 scale: vec![1.0 / 255.0; pixels],
                 shift: vec![0.0; pixels],
             },
+            image,
             labels,
             classes: self.classes.map(String::from).into(),
         };

@@ -22,7 +22,8 @@ mod npz;
 pub use self::cache::cache_dir;
 pub use self::cifar10::Cifar10;
 pub use self::csv::{Csv, LabelColumn};
-pub use self::dataset::{Channels, Dataset, Inputs, Row};
+pub use self::dataset::{Channels, Dataset, Groups, Image, Inputs, Row};
+pub(crate) use self::dataset::{CopiedInputs, Copies};
 pub use self::digits::Digits;
 pub use self::error::{DataError, Fits};
 pub use self::fashion_mnist::FashionMnist;
@@ -196,9 +197,52 @@ pub struct Data {
     /// How many rows every agent gets; by default as many as all can have equally.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub per_agent: Option<usize>,
+    /// Whether every agent draws its rows with replacement, instead of rows being dealt out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replace: bool,
     /// The classes that are kept, in this order; all by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub classes: Option<Vec<ClassRef>>,
+    /// What puts rows into one of two groups, for rules that ask how well groups are served.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<GroupBy>,
+    /// The class about which both groups are to be treated alike; all rows count without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub positive: Option<ClassRef>,
+}
+
+/// What puts rows into one of two groups: those above the mean are the second.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum GroupBy {
+    /// A feature, by its place from 0.
+    Feature(usize),
+    /// The mean of all features, by the name `brightness`.
+    Name(String),
+}
+
+impl GroupBy {
+    /// The feature; `None` for the mean of all.
+    fn feature(&self, data: &Dataset) -> Result<Option<usize>, DataError> {
+        let features = data.features();
+        match self {
+            Self::Feature(feature) if *feature < features => Ok(Some(*feature)),
+            Self::Name(name) if name == "brightness" => Ok(None),
+            other => {
+                let asked = match other {
+                    Self::Feature(feature) => feature.to_string(),
+                    Self::Name(name) => format!("`{name}`"),
+                };
+                let last = features.saturating_sub(1);
+                let why = format!(
+                    "{asked} is neither `brightness` nor one of the features of {}, numbered from 0 \
+                     to {last} without the label",
+                    data.name
+                );
+                Err(DataError::setting("data.group", why))
+            }
+        }
+    }
 }
 
 impl Data {
@@ -220,6 +264,17 @@ impl Data {
         let mut loaded = self.source.load()?;
         if let Some(classes) = &self.classes {
             loaded.select(classes)?;
+        }
+        if let Some(group) = &self.group {
+            let feature = group.feature(&loaded.data)?;
+            let positive = match &self.positive {
+                Some(class) => {
+                    let Dataset { name, classes, .. } = &loaded.data;
+                    Some(class.find("data.positive", name, classes)? as u16)
+                }
+                None => None,
+            };
+            loaded.data.group(feature, positive, 0..loaded.train);
         }
         loaded.standardise();
         Ok(loaded)

@@ -10,7 +10,7 @@ use zip::ZipArchive;
 use super::csv::Labels;
 use super::idx::INFLATION;
 use super::npy::{Header, Value};
-use super::{Channels, DataError, Dataset, Inputs, LoadedData, one_fifth};
+use super::{Channels, DataError, Dataset, Image, Inputs, LoadedData, one_fifth};
 
 /// NumPy arrays in one file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -95,7 +95,7 @@ impl Npz {
         };
         let (labels, classes) = labels.sorted();
         let name = path.file_stem().map_or("npz".into(), |stem| stem.to_string_lossy().into());
-        let data = Dataset { name, inputs, labels, classes };
+        let data = Dataset { name, inputs, image: image(&header), labels, classes, groups: None };
         LoadedData::split(data, self.test_share, channels(&header))
     }
 
@@ -154,6 +154,15 @@ fn channels(header: &Header) -> Channels {
     }
 }
 
+/// The shape of an image: `[samples, height, width]`, or with channels before the height.
+fn image(header: &Header) -> Option<Image> {
+    match *header.shape.as_slice() {
+        [_, height, width] => Some(Image { channels: 1, height, width }),
+        [_, channels @ 1..=4, height, width] => Some(Image { channels, height, width }),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::Row;
@@ -199,12 +208,14 @@ mod tests {
             assert_eq!(loaded.data.labels, [1, 0]);
             assert_eq!(loaded.data.row(1), Row::Floats(&[4.0, 5.0, 6.0]));
             assert_eq!(loaded.channels, Channels::PerFeature);
+            assert_eq!(loaded.data.image, None);
 
             let images = npy("|u1", "(2, 3, 1, 2)", &(0..12).collect::<Vec<u8>>());
             write(&path, method, &[("x", images), ("y", y.clone())]);
             let loaded = Npz { test_share: 0.0, ..Npz::new(&path) }.load().unwrap();
             assert_eq!(loaded.data.row(1), Row::Bytes(&[6, 7, 8, 9, 10, 11]));
             assert_eq!(loaded.channels, Channels::Planes(3));
+            assert_eq!(loaded.data.image, Some(Image { channels: 3, height: 1, width: 2 }));
         }
     }
 

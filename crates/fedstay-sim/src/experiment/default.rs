@@ -21,6 +21,10 @@ pub fn default_under(default: &str, set: &[(String, String)]) -> Result<String, 
     for (key, value) in set {
         match key.split_once('.').unwrap_or((key, "")) {
             ("problem", _) => return Ok(String::new()),
+            ("local", "epochs") => {
+                let local = table.get_mut("local").and_then(Value::as_table_mut);
+                local.map(|local| local.remove("steps"));
+            }
             (section, "kind") => {
                 let kind = table.get(section).and_then(|section| section.get("kind"));
                 let named = value.trim_matches(['"', '\'']);

@@ -28,11 +28,13 @@ pub use work::{Training, Work};
 
 use crate::data::DataError;
 use crate::model::Architecture;
-use crate::simulator::DecidesOn;
+use crate::simulator::{DecidesOn, EvalAgents};
 use fedstay::problem::Problem;
 use fedstay::schedule::Trace;
 use fedstay::worth::Method;
-use fedstay::{Aggregator, Behaviour, Decide, Optimiser, Policy, Privacy, Rule, Schedule};
+use fedstay::{
+    Aggregator, Behaviour, Decide, Forgetting, Losses, Optimiser, Policy, Privacy, Rule, Schedule,
+};
 use keys::{check_keys, training_key};
 use serde::{Deserialize, Serialize};
 use toml::Table;
@@ -79,6 +81,9 @@ pub struct Experiment {
     /// What agents do to their reports before they send them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub privacy: Option<Privacy>,
+    /// What the server does about agents that ask to be forgotten when they leave.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forget: Option<Forgetting>,
     /// What is booked about what agents give and get.
     #[serde(default, skip_serializing_if = "Booked::is_nothing")]
     pub worth: Booked,
@@ -207,6 +212,20 @@ impl Experiment {
         convex && self.privacy.is_none()
     }
 
+    /// Whether the losses of agents that never leave are read by nobody: no rule, no policy, no check,
+    /// and no record, where everybody's would be part of it.
+    pub(crate) fn nobody_reads_losses(&self) -> bool {
+        let measured = |training: &Training| training.eval_agents != EvalAgents::All;
+        let watched = self.rule.losses(self.step_size, 0.0) != Losses::Exact;
+        self.training().is_some_and(measured)
+            && watched
+            && !self.rule.facts().reads_epsilon
+            && self.policy == Policy::None
+            && self.privacy.is_none()
+            && self.worth.is_nothing()
+            && !self.check_reports.unwrap_or(self.is_convex())
+    }
+
     /// The rule with what was added to it: `fedavg+early-stop`, `ada-gd+halve`.
     pub fn rule_label(&self) -> String {
         label_of(&self.rule, &self.server, &self.policy, &self.behaviour)
@@ -219,6 +238,9 @@ impl Experiment {
         self.schedule.check()?;
         if let Some(privacy) = &self.privacy {
             privacy.check()?;
+        }
+        if let Some(forget) = &self.forget {
+            forget.check()?;
         }
         if let Some(training) = self.training() {
             training.data.check()?;

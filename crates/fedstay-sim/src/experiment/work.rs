@@ -5,7 +5,7 @@ use crate::data::Data;
 use crate::model::Model;
 use crate::partition::Partition;
 use crate::simulator::local_work::Local;
-use crate::simulator::{DecidesOn, Shelf};
+use crate::simulator::{DecidesOn, EvalAgents, Shelf, Stream};
 use fedstay::problem::Problem;
 use serde::de::Error as _;
 use serde::ser::SerializeMap;
@@ -40,6 +40,9 @@ pub struct Training {
     /// How many rounds lie between two measurements of the loss and accuracy of all agents and the
     /// population.
     pub eval_every: u32,
+    /// Whose rows are evaluated then, and at the end.
+    #[serde(skip_serializing_if = "is_default")]
+    pub eval_agents: EvalAgents,
     /// The data set.
     pub data: Data,
     /// How the rows are dealt to the agents.
@@ -51,10 +54,26 @@ pub struct Training {
     /// The models that are kept for agents that come later.
     #[serde(skip_serializing_if = "is_default")]
     pub library: Shelf,
+    /// Which rows agents see in a round.
+    #[serde(skip_serializing_if = "Stream::is_usual")]
+    pub stream: Stream,
 }
 
-fn is_default(shelf: &Shelf) -> bool {
-    *shelf == Shelf::default()
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+impl Training {
+    /// How the rows come to the agents, for the head of an output.
+    pub fn describe_data(&self) -> String {
+        let drawn = if self.data.replace { "; drawn with replacement" } else { "" };
+        format!("{}{drawn}", self.partition.describe())
+    }
+
+    /// The local steps of an agent of the usual size in a round, as far as can be told without data.
+    pub(crate) fn usual_steps(&self) -> u64 {
+        self.local.steps_on(self.data.per_agent.unwrap_or(1)) as u64
+    }
 }
 
 impl Default for Training {
@@ -66,11 +85,13 @@ impl Default for Training {
             decides_on: DecidesOn::Received,
             last_stays: false,
             eval_every: 10,
+            eval_agents: EvalAgents::All,
             data: Data::default(),
             partition: Partition::default(),
             model: Model::Mlp(Default::default()),
             local: Local::default(),
             library: Shelf::default(),
+            stream: Stream::default(),
         }
     }
 }

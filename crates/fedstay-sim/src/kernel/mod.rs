@@ -9,10 +9,13 @@
 //! | `Avx512` | panels | panels | `gemm` crate |
 //! | `Vnni` | panels | digits: exact integer sums | `gemm` crate |
 //!
+//! Convolutions are in `conv`, with kernels of their own for `Portable`, `Avx2` and `Avx512`.
+//!
 //! All of it runs on the calling thread, and a row's result never depends on which other rows
 //! share its tile: that is what lets an evaluation visit rows in any order.
 
 pub(crate) mod buffer;
+pub(crate) mod conv;
 pub(crate) mod gram;
 pub(crate) mod head;
 pub(crate) mod limbs;

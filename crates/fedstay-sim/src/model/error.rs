@@ -35,6 +35,40 @@ pub enum Error {
         /// How many hidden layers are allowed.
         most: usize,
     },
+    /// A convolutional net was given rows that are not images.
+    #[error(
+        "a cnn reads images, but the data are rows of {features} numbers without a shape: use \
+         data.kind = \"cifar10\", \"mnist\" or \"fashion-mnist\", or an .npz whose x has the shape \
+         [samples, height, width] or [samples, channels, height, width] with up to 4 channels; \
+         model.kind = \"mlp\" reads any rows"
+    )]
+    NoImage {
+        /// How many numbers a row has.
+        features: usize,
+    },
+    /// An image of which two convolutions leave nothing.
+    #[error(
+        "a cnn needs images of at least {least}×{least} pixels, the data have {height}×{width}: use \
+         model.kind = \"mlp\""
+    )]
+    SmallImage {
+        /// The images' height.
+        height: usize,
+        /// The images' width.
+        width: usize,
+        /// The smallest height and width.
+        least: usize,
+    },
+    /// A convolution has more filters than anybody would wait for.
+    #[error(
+        "model.channels asks for {channels} filters, but a convolution may have at most {most}"
+    )]
+    TooManyChannels {
+        /// How many filters were asked for.
+        channels: usize,
+        /// How many filters are allowed.
+        most: usize,
+    },
     /// There are more classes than labels can name.
     #[error("{classes} classes are more than a label can name (65536)")]
     TooManyClasses {

@@ -86,7 +86,9 @@ impl Network {
     pub(crate) fn products_pay(&self, rows: &Rows<'_>, batches: &[Batch<'_>]) -> bool {
         let (features, outputs) = (self.widths[0] as f64, self.widths[1]);
         let small = |batch: &Batch<'_>| batch.len(rows) <= gram::MAX_ROWS;
-        if self.widths[0] * outputs < LEAST_WEIGHTS
+        // Behind convolutions the first linear layer reads something else in every step.
+        if self.front.is_some()
+            || self.widths[0] * outputs < LEAST_WEIGHTS
             || batches.len() < 2
             || !batches.iter().all(small)
         {

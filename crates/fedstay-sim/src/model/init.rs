@@ -10,7 +10,8 @@ use super::Layout;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Init {
-    /// `nn.Linear`'s default: weights and biases uniform in ±1/√(inputs).
+    /// The default of `nn.Linear` and `nn.Conv2d`: weights and biases uniform in ±1/√(inputs), of
+    /// which a filter has 25 for each channel it reads.
     #[default]
     Torch,
     /// Weights normal with deviation √(2/inputs), biases zero (He et al., 2015).
@@ -23,12 +24,12 @@ pub enum Init {
 }
 
 impl Init {
-    /// Draws weights for a layout of linear layers, tensor by tensor.
+    /// Draws weights for a layout, tensor by tensor.
     pub(crate) fn draw(self, layout: &Layout, rng: &mut ChaCha8Rng) -> Vec<f64> {
         let mut weights = Vec::with_capacity(layout.parameters());
         let layers = layout.tensors().len() / 2;
         for (layer, pair) in layout.tensors().chunks_exact(2).enumerate() {
-            let inputs = pair[0].shape[1] as f64;
+            let inputs = pair[0].shape[1..].iter().product::<usize>() as f64;
             let deviation = match self {
                 Self::Torch => {
                     let bound = inputs.sqrt().recip();

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::network::Head;
-use super::{Activation, Architecture, Error, Init, Network};
+use super::{Activation, Architecture, Error, Init, Input, Network};
 
 /// Parameters of logistic regression.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -20,10 +20,15 @@ impl Architecture for LogisticRegression {
         true
     }
 
-    fn network(&self, features: usize, classes: usize) -> Result<Network, Error> {
+    fn network(&self, input: impl Into<Input>, classes: usize) -> Result<Network, Error> {
         if classes != 2 {
             return Err(Error::NotBinary { classes });
         }
-        Network::new(vec![features, 1], Activation::default(), Head::Logistic, self.init)
+        Network::new(
+            vec![input.into().features, 1],
+            Activation::default(),
+            Head::Logistic,
+            self.init,
+        )
     }
 }

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::network::{Head, check_size};
-use super::{Activation, Architecture, Error, Init, Network};
+use super::{Activation, Architecture, Error, Init, Input, Network};
 
 /// Parameters of a multi-layer perceptron.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -36,24 +36,32 @@ impl Architecture for Mlp {
     }
 
     fn check(&self) -> Result<(), Error> {
-        if self.hidden.len() > MOST_LAYERS {
-            let layers = self.hidden.len();
-            return Err(Error::TooManyLayers { layers, most: MOST_LAYERS });
-        }
-        // There is at least one feature and one class on either side.
-        let widths: Vec<usize> =
-            std::iter::once(1).chain(self.hidden.iter().copied()).chain([1]).collect();
-        check_size(&widths)
+        check_hidden(&self.hidden)
     }
 
-    fn network(&self, features: usize, classes: usize) -> Result<Network, Error> {
+    fn network(&self, input: impl Into<Input>, classes: usize) -> Result<Network, Error> {
         self.check()?;
-        let widths = std::iter::once(features).chain(self.hidden.iter().copied()).chain([classes]);
+        let widths = std::iter::once(input.into().features)
+            .chain(self.hidden.iter().copied())
+            .chain([classes]);
         Network::new(widths.collect(), self.activation, Head::Softmax, self.init)
     }
 }
 
-fn one_or_many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<usize>, D::Error> {
+/// Refuses hidden layers that would be too many or too wide whatever the data.
+pub(super) fn check_hidden(hidden: &[usize]) -> Result<(), Error> {
+    if hidden.len() > MOST_LAYERS {
+        return Err(Error::TooManyLayers { layers: hidden.len(), most: MOST_LAYERS });
+    }
+    // There is at least one feature and one class on either side.
+    let widths: Vec<usize> = std::iter::once(1).chain(hidden.iter().copied()).chain([1]).collect();
+    check_size(&widths)
+}
+
+/// Reads widths: a list, or one number for one layer.
+pub(super) fn one_or_many<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<usize>, D::Error> {
     #[derive(Deserialize)]
     #[serde(
         untagged,

@@ -1,7 +1,7 @@
 //! Models: what an agent trains, and how well it does.
 //!
-//! A model is a stack of linear layers with an activation between them and a loss on top, a
-//! [`Network`]; each kind is one file that says which stack it is ([`Architecture`], one method).
+//! A model is a stack of linear layers with an activation between them and a loss on top, with or
+//! without convolutions in front: a [`Network`]. Each kind is one file that says which stack it is ([`Architecture`], one method).
 //! Weights are one flat vector with a named [`Layout`]: `f64` at the server, `f32` where an agent
 //! computes ([`Network::load`]). Everything an agent asks of a model is a method of `Network`:
 //!
@@ -12,6 +12,7 @@
 //! They run on the calling thread, reuse one [`Workspace`], and give the same bits whatever else
 //! runs on the machine. Kernels are picked at run time, see [`crate::kernel`].
 
+mod cnn;
 mod error;
 mod evaluate;
 mod gram;
@@ -32,7 +33,11 @@ mod workspace;
 
 use serde::{Deserialize, Serialize};
 
+use crate::data::{Dataset, Image};
+
 pub use crate::kernel::scalar::Activation;
+pub use cnn::Cnn;
+pub(crate) use cnn::MOST_CHANNELS;
 pub use error::Error;
 pub use evaluate::{Decision, Evaluation, Order};
 pub use gram::RowProducts;
@@ -47,6 +52,34 @@ pub use softmax_regression::SoftmaxRegression;
 pub use steps::Walk;
 pub use sum::{LOSS_CEILING, LossSum};
 pub use workspace::Workspace;
+
+/// What a model is given of every sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Input {
+    /// How many numbers a row has.
+    pub features: usize,
+    /// The shape of a row that is an image.
+    pub image: Option<Image>,
+}
+
+impl From<usize> for Input {
+    /// Rows of numbers without a shape.
+    fn from(features: usize) -> Self {
+        Self { features, image: None }
+    }
+}
+
+impl From<Image> for Input {
+    fn from(image: Image) -> Self {
+        Self { features: image.channels * image.height * image.width, image: Some(image) }
+    }
+}
+
+impl From<&Dataset> for Input {
+    fn from(data: &Dataset) -> Self {
+        Self { features: data.features(), image: data.image }
+    }
+}
 
 /// A kind of model: which network it is for given data.
 pub trait Architecture {
@@ -63,11 +96,11 @@ pub trait Architecture {
         Ok(())
     }
 
-    /// The network for rows of `features` numbers and labels `0..classes`.
+    /// The network for rows like `input`, or of that many numbers, and labels `0..classes`.
     ///
     /// # Errors
     /// When no such network exists, for instance without features or with too few classes.
-    fn network(&self, features: usize, classes: usize) -> Result<Network, Error>;
+    fn network(&self, input: impl Into<Input>, classes: usize) -> Result<Network, Error>;
 }
 
 /// Every kind of model there is, under the name it has in a configuration.
@@ -80,14 +113,17 @@ pub enum Model {
     LogisticRegression(LogisticRegression),
     /// A multi-layer perceptron.
     Mlp(Mlp),
+    /// Two convolutions with pooling, then linear layers.
+    Cnn(Cnn),
 }
 
 impl Model {
     /// Every kind with a description, in the order in which they are listed.
-    pub const KINDS: [(&'static str, &'static str); 3] = [
+    pub const KINDS: [(&'static str, &'static str); 4] = [
         ("softmax-regression", "one linear layer and a softmax: convex"),
         ("logistic-regression", "one linear output and a logistic loss, for two classes: convex"),
         ("mlp", "a multi-layer perceptron of any depth and width"),
+        ("cnn", "two convolutions of 5×5 with pooling, then linear layers, for images"),
     ];
 }
 
@@ -97,6 +133,7 @@ impl Architecture for Model {
             Self::SoftmaxRegression(model) => model.is_convex(),
             Self::LogisticRegression(model) => model.is_convex(),
             Self::Mlp(model) => model.is_convex(),
+            Self::Cnn(model) => model.is_convex(),
         }
     }
 
@@ -105,14 +142,16 @@ impl Architecture for Model {
             Self::SoftmaxRegression(model) => model.check(),
             Self::LogisticRegression(model) => model.check(),
             Self::Mlp(model) => model.check(),
+            Self::Cnn(model) => model.check(),
         }
     }
 
-    fn network(&self, features: usize, classes: usize) -> Result<Network, Error> {
+    fn network(&self, input: impl Into<Input>, classes: usize) -> Result<Network, Error> {
         match self {
-            Self::SoftmaxRegression(model) => model.network(features, classes),
-            Self::LogisticRegression(model) => model.network(features, classes),
-            Self::Mlp(model) => model.network(features, classes),
+            Self::SoftmaxRegression(model) => model.network(input, classes),
+            Self::LogisticRegression(model) => model.network(input, classes),
+            Self::Mlp(model) => model.network(input, classes),
+            Self::Cnn(model) => model.network(input, classes),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use rand_chacha::ChaCha8Rng;
 
+use super::cnn::Front;
 use super::layout::count;
 use super::rows::length;
 use super::{Activation, Error, Init, Layout, Loaded, Rows};
@@ -32,7 +33,9 @@ pub(crate) fn check_size(widths: &[usize]) -> Result<(), Error> {
 /// A model for given data: what to compute, without the weights.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Network {
-    /// The widths: features, hidden layers, outputs.
+    /// The convolutions in front of the linear layers, if there are any.
+    pub(crate) front: Option<Front>,
+    /// The widths of the linear layers: features, hidden layers, outputs.
     pub(crate) widths: Vec<usize>,
     pub(crate) activation: Activation,
     pub(crate) head: Head,
@@ -62,7 +65,19 @@ impl Network {
         check_size(&widths)?;
         let layout = Layout::linear(&widths);
         let panels = Panels::new(widths[0], widths[1]);
-        Ok(Self { widths, activation, head, layout, panels, init })
+        Ok(Self { front: None, widths, activation, head, layout, panels, init })
+    }
+
+    /// Convolutions in front of linear layers.
+    pub(crate) fn convolutional(
+        front: Front,
+        widths: Vec<usize>,
+        activation: Activation,
+        init: Init,
+    ) -> Result<Self, Error> {
+        let layout = Layout::convolutional(&[front.first, front.second], &widths);
+        let linear = Self::new(widths, activation, Head::Softmax, init)?;
+        Ok(Self { front: Some(front), layout, ..linear })
     }
 
     /// Where each tensor lies in the flat vector of weights.
@@ -74,7 +89,7 @@ impl Network {
     /// How many numbers a row must have.
     #[must_use]
     pub fn features(&self) -> usize {
-        self.widths[0]
+        self.front.as_ref().map_or(self.widths[0], Front::pixels)
     }
 
     /// The number of classes: labels are below this.

@@ -1,5 +1,6 @@
 //! One tile of rows forward and backward through a network.
 
+use super::cnn::Front;
 use super::network::{Head, Network};
 use super::{Error, Loaded, Rows, Workspace};
 use crate::kernel::limbs::Limbs;
@@ -14,6 +15,7 @@ pub(crate) enum FirstLayer<'a> {
     Limbs(&'a Limbs),
     Panels(&'a [f32]),
     Plain(Matrix<'a>),
+    Convolved(&'a Front, Matrix<'a>),
 }
 
 /// What a tile's gradients are added to: `sum = beta * sum + alpha * gradient`.
@@ -26,18 +28,23 @@ pub(crate) struct Accumulate {
 impl Network {
     /// The fastest way to compute the first layer of these rows.
     pub(crate) fn first<'a>(
-        &self,
+        &'a self,
         weights: &'a Loaded,
         rows: &Rows<'_>,
         isa: Isa,
     ) -> Result<FirstLayer<'a>, Error> {
-        Ok(if isa >= Isa::Vnni && Limbs::can_read(rows.data()) {
+        let plain = || {
+            let (inputs, outputs) = (self.widths[0], self.widths[1]);
+            Matrix::rows(weights.transposed(self), inputs, outputs, outputs)
+        };
+        Ok(if let Some(front) = &self.front {
+            FirstLayer::Convolved(front, plain())
+        } else if isa >= Isa::Vnni && Limbs::can_read(rows.data()) {
             FirstLayer::Limbs(weights.limbs(self, rows.data())?)
         } else if isa >= Isa::Avx512 {
             FirstLayer::Panels(weights.panels(self))
         } else {
-            let (inputs, outputs) = (self.widths[0], self.widths[1]);
-            FirstLayer::Plain(Matrix::rows(weights.transposed(self), inputs, outputs, outputs))
+            FirstLayer::Plain(plain())
         })
     }
 
@@ -85,6 +92,10 @@ impl Network {
             }
             FirstLayer::Plain(matrix) => {
                 self.first_plain(weights.flat(), matrix, rows, work);
+                self.widths[1]
+            }
+            FirstLayer::Convolved(front, matrix) => {
+                self.first_convolved(front, weights.flat(), matrix, rows, false, work);
                 self.widths[1]
             }
         }

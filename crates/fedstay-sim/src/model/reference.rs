@@ -30,10 +30,22 @@ pub(crate) fn gradient(
     rows: &Rows<'_>,
     batch: &[u32],
 ) -> Vec<f64> {
+    derivatives(network, weights, rows, batch, 0..weights.len(), 1e-5)
+}
+
+/// The derivatives with respect to some of the weights, by central differences of this step.
+pub(crate) fn derivatives(
+    network: &Network,
+    weights: &[f64],
+    rows: &Rows<'_>,
+    batch: &[u32],
+    places: impl Iterator<Item = usize>,
+    h: f64,
+) -> Vec<f64> {
     let mut weights = weights.to_vec();
-    (0..weights.len())
+    places
         .map(|i| {
-            let (middle, h) = (weights[i], 1e-5);
+            let middle = weights[i];
             weights[i] = middle + h;
             let above = mean_loss(network, &weights, rows, batch);
             weights[i] = middle - h;
@@ -49,6 +61,9 @@ pub(crate) fn outputs(network: &Network, weights: &[f64], rows: &Rows<'_>, row: 
     let mut x = vec![0.0f32; network.features()];
     rows.data().fill(row, 0, &mut x);
     let mut x: Vec<f64> = x.into_iter().map(f64::from).collect();
+    if network.front.is_some() {
+        x = super::cnn::reference::features(network, weights, &x).0;
+    }
     for layer in 0..network.layers() {
         let (weight, bias) = network.layout().layer(layer);
         let z = weights[weight].chunks_exact(x.len()).zip(&weights[bias]);
@@ -59,7 +74,7 @@ pub(crate) fn outputs(network: &Network, weights: &[f64], rows: &Rows<'_>, row: 
     x
 }
 
-fn activate(activation: Activation, z: f64) -> f64 {
+pub(crate) fn activate(activation: Activation, z: f64) -> f64 {
     match activation {
         Activation::Softplus => z.exp().ln_1p(),
         Activation::Relu => z.max(0.0),

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::network::Head;
-use super::{Activation, Architecture, Error, Init, Network};
+use super::{Activation, Architecture, Error, Init, Input, Network};
 
 /// Parameters of softmax regression.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -22,7 +22,12 @@ impl Architecture for SoftmaxRegression {
         true
     }
 
-    fn network(&self, features: usize, classes: usize) -> Result<Network, Error> {
-        Network::new(vec![features, classes], Activation::default(), Head::Softmax, self.init)
+    fn network(&self, input: impl Into<Input>, classes: usize) -> Result<Network, Error> {
+        Network::new(
+            vec![input.into().features, classes],
+            Activation::default(),
+            Head::Softmax,
+            self.init,
+        )
     }
 }

@@ -81,20 +81,23 @@ impl Network {
         self.size_buffers(work.tile(), work);
         work.sum.resize(self.layout.parameters());
         work.moved.resize(self.layout.parameters());
-        let total = if let Some(products) = products {
+        let panelled = work.panelled() && self.front.is_none();
+        let total = if self.front.is_some() {
+            self.walk_convolved(weights, rows, batches, eta, keep, work)
+        } else if let Some(products) = products {
             self.walk_by_products(products, weights, rows, batches, (eta, keep), work)?
-        } else if work.panelled() {
+        } else if panelled {
             self.walk_panelled(weights, rows, batches, eta, keep, work)
         } else {
             self.walk_plain(weights, rows, batches, eta, keep, work)
         };
         let share = 1.0 / batches.len() as f32;
         let (first, _) = self.layout.layer(0);
-        let plain = if work.panelled() { first.end } else { 0 };
+        let plain = if panelled { first.end } else { 0 };
         for (direction, sum) in direction[plain..].iter_mut().zip(&work.sum[plain..]) {
             *direction = share * sum;
         }
-        if work.panelled() {
+        if panelled {
             self.panels.unpack(&work.sum_panels, share, &mut direction[first]);
         }
         Ok(total / batches.len() as f64)
@@ -243,7 +246,7 @@ pub(super) fn tiles(
 }
 
 /// `out = start - eta * sum`.
-pub(super) fn displace(start: &[f32], eta: f32, sum: &[f32], out: &mut [f32]) {
+pub(crate) fn displace(start: &[f32], eta: f32, sum: &[f32], out: &mut [f32]) {
     for ((out, start), sum) in out.iter_mut().zip(start).zip(sum) {
         *out = start - eta * sum;
     }

@@ -17,7 +17,8 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    pub(super) fn new(samples: usize, features: usize, classes: usize, seed: u64) -> Self {
+    pub(super) fn new(samples: usize, input: impl Into<Input>, classes: usize, seed: u64) -> Self {
+        let features = input.into().features;
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut bytes = vec![0; samples * features];
         rng.fill_bytes(&mut bytes);
@@ -46,18 +47,25 @@ pub(super) fn mlp(hidden: &[usize], activation: Activation, init: Init) -> Model
 }
 
 /// Every kind, with shapes on both sides of the kernels' tiles and blocks.
-pub(super) fn models() -> Vec<(Model, usize, usize)> {
+pub(super) fn models() -> Vec<(Model, Input, usize)> {
+    let image = Image { channels: 2, height: 17, width: 22 };
+    let grey = Image { channels: 1, height: 16, width: 36 };
+    let cnn = |channels, activation| {
+        Model::Cnn(Cnn { channels, hidden: vec![5], activation, init: Init::Torch })
+    };
     vec![
-        (Model::SoftmaxRegression(SoftmaxRegression { init: Init::Torch }), 12, 5),
-        (Model::SoftmaxRegression(SoftmaxRegression { init: Init::He }), 7, 19),
-        (Model::LogisticRegression(LogisticRegression { init: Init::Torch }), 8, 2),
-        (mlp(&[6], Activation::Softplus, Init::Torch), 12, 3),
-        (mlp(&[18], Activation::Tanh, Init::He), 9, 4),
-        (mlp(&[5], Activation::Relu, Init::Torch), 4, 3),
-        (mlp(&[7, 5], Activation::Softplus, Init::He), 10, 3),
-        (mlp(&[6, 3, 5], Activation::Tanh, Init::Torch), 5, 2),
-        (mlp(&[], Activation::Relu, Init::Torch), 6, 3),
-        (mlp(&[34], Activation::Softplus, Init::Torch), 68, 2),
+        (Model::SoftmaxRegression(SoftmaxRegression { init: Init::Torch }), 12.into(), 5),
+        (Model::SoftmaxRegression(SoftmaxRegression { init: Init::He }), 7.into(), 19),
+        (Model::LogisticRegression(LogisticRegression { init: Init::Torch }), 8.into(), 2),
+        (mlp(&[6], Activation::Softplus, Init::Torch), 12.into(), 3),
+        (mlp(&[18], Activation::Tanh, Init::He), 9.into(), 4),
+        (mlp(&[5], Activation::Relu, Init::Torch), 4.into(), 3),
+        (mlp(&[7, 5], Activation::Softplus, Init::He), 10.into(), 3),
+        (mlp(&[6, 3, 5], Activation::Tanh, Init::Torch), 5.into(), 2),
+        (mlp(&[], Activation::Relu, Init::Torch), 6.into(), 3),
+        (mlp(&[34], Activation::Softplus, Init::Torch), 68.into(), 2),
+        (cnn([2, 3], Activation::Relu), image.into(), 3),
+        (cnn([1, 2], Activation::Tanh), grey.into(), 4),
     ]
 }
 
@@ -105,7 +113,7 @@ fn gradients_agree_with_finite_differences() {
 
 /// By how much the loss halfway between two random points exceeds the mean of the losses there:
 /// never, for a convex one.
-fn bulge(model: &Model, features: usize, classes: usize) -> f64 {
+fn bulge(model: &Model, features: impl Into<Input> + Copy, classes: usize) -> f64 {
     let network = model.network(features, classes).unwrap();
     let data = Sample::new(40, features, classes, 11);
     let all: Vec<u32> = (0..40).collect();
@@ -303,7 +311,7 @@ proptest! {
     /// the decision is the comparison that the full evaluation makes.
     #[test]
     fn decisions_are_those_of_full_evaluation(
-        which in 0usize..10, samples in 1usize..400, seed in 0u64..1000, size in 0.1f64..8.0, share in 0.0f64..2.0,
+        which in 0usize..12, samples in 1usize..400, seed in 0u64..1000, size in 0.1f64..8.0, share in 0.0f64..2.0,
     ) {
         let (model, features, classes) = models().swap_remove(which);
         let network = model.network(features, classes).unwrap();
@@ -336,13 +344,13 @@ proptest! {
 
     /// A row's loss depends on the row alone, so the mean is the same in any order.
     #[test]
-    fn the_loss_does_not_depend_on_the_order(which in 0usize..10, samples in 2usize..300, seed in 0u64..1000) {
+    fn the_loss_does_not_depend_on_the_order(which in 0usize..12, samples in 2usize..300, seed in 0u64..1000) {
         let (model, features, classes) = models().swap_remove(which);
         let network = model.network(features, classes).unwrap();
         let data = Sample::new(samples, features, classes, seed);
         let mut turned = Sample::new(samples, features, classes, seed);
-        turned.bytes.rotate_left(features * (samples / 3));
-        turned.floats.rotate_left(features * (samples / 3));
+        turned.bytes.rotate_left(features.features * (samples / 3));
+        turned.floats.rotate_left(features.features * (samples / 3));
         turned.labels.rotate_left(samples / 3);
         let loaded = network.load(&start(&network, seed)).unwrap();
         for isa in isas() {
@@ -366,7 +374,8 @@ fn groups_that_share_tiles_are_evaluated_as_if_alone() {
             let together = network.evaluate_each(&loaded, &data.bytes(), &groups, work).unwrap();
             let mut from = 0;
             for (group, got) in groups.into_iter().zip(together) {
-                let rows = &data.bytes[from * features..][..group * features];
+                let width = data.scale.len();
+                let rows = &data.bytes[from * width..][..group * width];
                 let (scale, shift) = (&data.scale, &data.shift);
                 let inputs = RowsData::Bytes { rows, scale, shift };
                 let own = Rows::new(inputs, &data.labels[from..][..group]).unwrap();

@@ -1,5 +1,6 @@
 //! Memory that calls reuse.
 
+use super::cnn::Scratch;
 use super::gram::Dual;
 use crate::kernel::buffer::Buffer;
 use crate::kernel::{Isa, head, panel};
@@ -35,6 +36,8 @@ pub struct Workspace {
     pub(crate) sum_panels: Buffer,
     /// What a walk by the rows' products needs.
     pub(crate) dual: Dual,
+    /// What convolutions need.
+    pub(crate) front: Scratch,
 }
 
 impl Default for Workspace {
@@ -70,6 +73,7 @@ impl Workspace {
             sum: Buffer::default(),
             sum_panels: Buffer::default(),
             dual: Dual::default(),
+            front: Scratch::default(),
         }
     }
 

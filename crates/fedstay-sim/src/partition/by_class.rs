@@ -68,7 +68,7 @@ impl Default for ByClass {
 
 impl ByClass {
     /// The share of its own rows that a device keeps.
-    fn kept(&self) -> f64 {
+    pub(super) fn kept(&self) -> f64 {
         match self.mix {
             Mix::AsDescribed => self.q,
             Mix::AsPrinted => 1.0 - self.q,
@@ -86,16 +86,22 @@ impl ByClass {
         format!("{classes}, q = {} {reading} (keeps {percent}% of its own)", self.q)
     }
 
+    /// Checks the share.
+    pub(super) fn check(&self) -> Result<(), DataError> {
+        if (0.0..=1.0).contains(&self.q) {
+            return Ok(());
+        }
+        let why = format!("{} is not a share: choose one from 0 to 1", self.q);
+        Err(DataError::setting("partition.q", why))
+    }
+
     /// Deals the rows out.
     pub(super) fn deal(
         &self,
         portions: &Portions<'_>,
         rng: &mut ChaCha8Rng,
     ) -> Result<Vec<Vec<usize>>, DataError> {
-        if !(0.0..=1.0).contains(&self.q) {
-            let why = format!("{} is not a share: choose one from 0 to 1", self.q);
-            return Err(DataError::setting("partition.q", why));
-        }
+        self.check()?;
         let map = self.resolve(portions.deal)?;
         let mut classes = portions.deal.shuffled_classes(rng);
         let has: Vec<usize> = classes.iter().map(Vec::len).collect();
@@ -123,7 +129,7 @@ impl ByClass {
     }
 
     /// The map with its classes looked up.
-    fn resolve(&self, deal: &Deal<'_>) -> Result<Vec<Vec<usize>>, DataError> {
+    pub(super) fn resolve(&self, deal: &Deal<'_>) -> Result<Vec<Vec<usize>>, DataError> {
         const KEY: &str = "partition.map";
         let Some(map) = &self.map else {
             return Ok((0..deal.classes.len()).map(|class| vec![class]).collect());

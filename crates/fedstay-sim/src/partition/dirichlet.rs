@@ -32,16 +32,22 @@ pub struct Dirichlet {
 }
 
 impl Dirichlet {
+    /// Checks the concentration.
+    pub(super) fn check(&self) -> Result<(), DataError> {
+        if self.alpha > 0.0 && self.alpha.is_finite() {
+            return Ok(());
+        }
+        let why = format!("{} must be a number above 0", self.alpha);
+        Err(DataError::setting("partition.alpha", why))
+    }
+
     /// Deals the rows out.
     pub(super) fn deal(
         &self,
         portions: &Portions<'_>,
         rng: &mut ChaCha8Rng,
     ) -> Result<Vec<Vec<usize>>, DataError> {
-        if !(self.alpha > 0.0 && self.alpha.is_finite()) {
-            let why = format!("{} must be a number above 0", self.alpha);
-            return Err(DataError::setting("partition.alpha", why));
-        }
+        self.check()?;
         let counts = portions.rows_each()?;
         let mut classes = portions.deal.shuffled_classes(rng);
         let mixtures: Vec<Vec<f64>> =
@@ -98,6 +104,11 @@ pub(super) fn shares(alpha: f64, classes: usize, rng: &mut ChaCha8Rng) -> Vec<f6
     let weights: Vec<f64> = logs.iter().map(|log| (log - largest).exp()).collect();
     let total: f64 = weights.iter().sum();
     weights.into_iter().map(|weight| weight / total).collect()
+}
+
+/// A Gamma(α, 1) variate.
+pub(super) fn gamma_variate(alpha: f64, rng: &mut ChaCha8Rng) -> f64 {
+    log_gamma_variate(alpha, rng).exp()
 }
 
 /// The logarithm of a Gamma(α, 1) variate. G. Marsaglia and W. Tsang, *A Simple Method for

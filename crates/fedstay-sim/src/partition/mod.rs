@@ -2,7 +2,8 @@
 //!
 //! Every way of dealing is one file in this folder and one kind of [`Partition`]. All devices end
 //! up with equally many rows unless [`Sizing`] says otherwise, no row goes to two of them, and chance
-//! comes from the given stream alone.
+//! comes from the given stream alone. With `data.replace` the rows of every device are drawn with
+//! replacement instead, when they are needed: see `replace.rs`.
 
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -14,6 +15,7 @@ mod by_class;
 mod dirichlet;
 mod histogram;
 mod iid;
+mod replace;
 mod shards;
 mod sizes;
 
@@ -21,6 +23,7 @@ pub use self::by_class::{ByClass, Mix};
 pub use self::dirichlet::Dirichlet;
 pub use self::histogram::Histogram;
 pub use self::iid::Iid;
+pub(crate) use self::replace::Drawing;
 pub use self::shards::Shards;
 pub use self::sizes::Sizing;
 

@@ -35,6 +35,19 @@ fn two() -> usize {
 }
 
 impl Shards {
+    /// Checks that devices of `each` rows, which may be as a file says, can have so many shards.
+    pub(super) fn check(&self, each: usize, given: bool) -> Result<(), DataError> {
+        if self.k == 0 || self.k > each {
+            let why = format!("{} is not between 1 and the {each} rows of a device", self.k);
+            return Err(DataError::setting("partition.k", why));
+        }
+        if given && !each.is_multiple_of(self.k) {
+            let why = format!("{each} is not a multiple of partition.k = {}", self.k);
+            return Err(DataError::setting("data.per_agent", why));
+        }
+        Ok(())
+    }
+
     /// Deals the rows out.
     pub(super) fn deal(
         &self,
@@ -43,14 +56,7 @@ impl Shards {
     ) -> Result<Vec<Vec<usize>>, DataError> {
         let deal = portions.deal;
         let each = deal.rows_each()?;
-        if self.k == 0 || self.k > each {
-            let why = format!("{} is not between 1 and the {each} rows of a device", self.k);
-            return Err(DataError::setting("partition.k", why));
-        }
-        if deal.per_agent.is_some() && !each.is_multiple_of(self.k) {
-            let why = format!("{each} is not a multiple of partition.k = {}", self.k);
-            return Err(DataError::setting("data.per_agent", why));
-        }
+        self.check(each, deal.per_agent.is_some())?;
         let sorted = deal.shuffled_classes(rng).concat();
         let mut shards: Vec<&[usize]> = sorted.chunks_exact(each / self.k).collect();
         shards.shuffle(rng);

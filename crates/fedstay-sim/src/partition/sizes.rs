@@ -33,16 +33,22 @@ pub(super) fn one() -> f64 {
     1.0
 }
 
+/// Checks how unequal devices may be.
+pub(super) fn check(skew: f64) -> Result<(), DataError> {
+    if (0.0..=100.0).contains(&skew) {
+        return Ok(());
+    }
+    let why = format!("{skew} must be a number from 0, which is equal, to 100");
+    Err(DataError::setting("partition.skew", why))
+}
+
 /// Every device's share of the rows; `None` if all are equal.
 pub(super) fn shares(
     (sizes, skew): (Sizing, f64),
     devices: usize,
     rng: &mut ChaCha8Rng,
 ) -> Result<Option<Vec<f64>>, DataError> {
-    if !(0.0..=100.0).contains(&skew) {
-        let why = format!("{skew} must be a number from 0, which is equal, to 100");
-        return Err(DataError::setting("partition.skew", why));
-    }
+    check(skew)?;
     match sizes {
         _ if skew == 0.0 => Ok(None),
         Sizing::Equal => Ok(None),

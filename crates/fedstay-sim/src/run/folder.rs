@@ -27,8 +27,10 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The most work, in time, that a killed run has to do again.
+/// The most work, in time, that a killed run has to do again, where checkpoints are small.
 const BETWEEN_CHECKPOINTS: Duration = Duration::from_millis(500);
+/// Where they are not, so many times the time that the last one took passes before the next.
+const TIMES_THE_LAST: u32 = 20;
 
 /// What can go wrong with a run's folder.
 #[derive(Debug, thiserror::Error)]
@@ -146,6 +148,7 @@ pub struct Folder {
     asked: Asked,
     between_checkpoints: Duration,
     last_checkpoint: Option<Instant>,
+    last_took: Duration,
     /// Last, so that it is released after everything else is closed.
     _lock: RunLock,
 }
@@ -188,6 +191,7 @@ impl Folder {
             asked: start.asked,
             between_checkpoints: BETWEEN_CHECKPOINTS,
             last_checkpoint: None,
+            last_took: Duration::ZERO,
             _lock: lock,
         };
         folder.checkpoint(None)?;
@@ -260,6 +264,7 @@ impl Folder {
             asked: saved.asked,
             between_checkpoints: BETWEEN_CHECKPOINTS,
             last_checkpoint: None,
+            last_took: Duration::ZERO,
             _lock: lock,
         };
         Ok(CutOff { folder, config, state: saved.state })
@@ -346,12 +351,15 @@ impl Book for Folder {
     }
 
     fn between(&mut self, moment: &Moment<'_>) -> Result<(), Error> {
-        let due =
-            self.last_checkpoint.is_none_or(|last| last.elapsed() >= self.between_checkpoints);
+        // What everybody remembers grows with those who were asked; it must not become the work.
+        let pause = self.between_checkpoints.max(TIMES_THE_LAST * self.last_took);
+        let due = self.last_checkpoint.is_none_or(|last| last.elapsed() >= pause);
         if due || moment.over {
+            let begun = Instant::now();
             let state = (moment.state)()?;
             self.checkpoint(Some(state)).map_err(|error| Error::Book(error.to_string()))?;
             self.last_checkpoint = Some(Instant::now());
+            self.last_took = begun.elapsed();
         }
         Ok(())
     }

@@ -93,8 +93,7 @@ impl TensorBoard {
         };
         add("step/case", line.case.map(f64::from));
         if let Some(assessment) = &line.assessment {
-            let loss = Spread::of(assessment.loss.iter().copied());
-            let accuracy = Spread::of(assessment.accuracy.iter().copied());
+            let (loss, accuracy) = (assessment.losses(), assessment.accuracies());
             add("loss/mean", loss.map(|loss| loss.mean));
             add("loss/worst", loss.map(|loss| loss.max));
             add("accuracy/mean", accuracy.map(|accuracy| accuracy.mean));

@@ -1,17 +1,17 @@
 //! One run of an experiment: a file becomes a session, and a session a summary.
 
-use crate::experiment::{Experiment, SpecError};
+use crate::experiment::{Experiment, SpecError, Training};
 use crate::run::{Asked, Driver, Folder, FolderError, Start, Who};
 use crate::simulator::Simulator;
 use crate::simulator::population::Population;
 use fedstay::consistency::Consistency;
 use fedstay::fairness::Fairness;
 use fedstay::problem::Federation;
-use fedstay::record::{Counterfactual, Header, HeaderAgent, Score, Summary};
+use fedstay::record::{AgentSummary, Counterfactual, Header, HeaderAgent, Score, Summary};
 use fedstay::worth::{Judge, Worth};
 use fedstay::{
-    Abilities, About, AgentId, Assessment, Book, Call, Engine, Error, Gathered, Memory, Privacy,
-    RoundRecord, Seed, Server, Session, SessionState,
+    Abilities, About, AgentId, Aggregator, Assessment, Book, Call, Engine, Error, Gathered, Memory,
+    Privacy, RoundRecord, Seed, Server, Session, SessionState,
 };
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -80,6 +80,10 @@ impl Trial {
         let server = Server::new(start, experiment.rule.clone(), experiment.step_size)
             .and_then(|server| server.with_optimiser(experiment.server.clone()))
             .and_then(|server| server.with_policy(experiment.policy.clone()))?;
+        let server = match &experiment.forget {
+            Some(forget) => server.with_forgetting(forget.clone())?,
+            None => server,
+        };
         let mut session = Session::new(server, engine, experiment.rounds, about(&experiment))?;
         if let Some(privacy) = experiment.privacy {
             session = session.with_book(Spent { privacy, parts: experiment.parts_of_a_report() });
@@ -87,6 +91,10 @@ impl Trial {
         let convex = experiment.is_convex();
         if experiment.check_reports.unwrap_or(convex) {
             session = session.with_book(Consistency::new(convex));
+        }
+        if let (Some(_), Agents::Data(simulator)) = (&experiment.forget, session.engine_mut()) {
+            // What forgetting costs the others shows in the losses they tell.
+            simulator.set_full_losses(true);
         }
         if !experiment.worth.is_nothing() {
             let judge: Option<Box<dyn Judge>> = match session.engine_mut() {
@@ -147,7 +155,9 @@ impl Trial {
     /// when training alone leaves the floating-point range.
     pub fn run(&mut self, books: &mut [&mut dyn Book]) -> Result<Option<Summary>, Error> {
         if !self.experiment.compare_alone {
-            return self.session.run(books);
+            let Some(mut summary) = self.session.run(books)? else { return Ok(None) };
+            self.tell_members(&mut summary)?;
+            return Ok(Some(summary));
         }
         let mut parting = Parting::default();
         let mut all: Vec<&mut dyn Book> = vec![&mut parting];
@@ -166,10 +176,22 @@ impl Trial {
             Agents::Problem(federation) => federation.idle_rounds(),
             Agents::Data(simulator) => simulator.idle_rounds(),
         };
-        for (agent, idle) in summary.agents.iter_mut().zip(idle) {
-            agent.idle = idle;
+        for agent in &mut summary.agents {
+            agent.idle = idle[agent.id.0 as usize];
         }
+        self.tell_members(&mut summary)?;
         Ok(Some(summary))
+    }
+
+    /// Adds whether it shows that the delivered model was trained on the rows of agents that asked to
+    /// be forgotten.
+    fn tell_members(&self, summary: &mut Summary) -> Result<(), Error> {
+        let Some(simulator) = self.simulator() else { return Ok(()) };
+        for forgotten in &mut summary.forgotten {
+            let shows = simulator.membership(forgotten.agent.0 as usize, self.server().delivered());
+            forgotten.membership = shows.map_err(|error| error.in_round(summary.rounds))?;
+        }
+        Ok(())
     }
 
     /// How good a model every agent makes alone in so many rounds.
@@ -265,8 +287,20 @@ impl Trial {
         books: &mut [&mut dyn Book],
     ) -> Result<Option<Counterfactual>, Error> {
         let Some(summary) = self.run(books)? else { return Ok(None) };
-        let Summary { rounds, stop, loss, accuracy, population, .. } = summary;
-        Ok(Some(Counterfactual { rounds, stop, loss, accuracy, population }))
+        let Summary { rounds, stop, loss, accuracy, population, agents, .. } = summary;
+        let reports = agents.iter().map(|agent| agent.entry.reports).collect();
+        // The weights down and the direction up; what corrects local steps is one more down.
+        let vectors = 2 + u64::from(self.server().rule().facts().corrects);
+        let bytes_per_report = 4 * vectors * self.server().weights().len() as u64;
+        Ok(Some(Counterfactual {
+            rounds,
+            stop,
+            loss,
+            accuracy,
+            population,
+            reports,
+            bytes_per_report,
+        }))
     }
 
     /// The same experiment with an agent that never takes part.
@@ -275,7 +309,7 @@ impl Trial {
     /// As [`new`](Self::new), and if there is no such agent.
     pub fn without(experiment: Experiment, agent: AgentId) -> Result<Self, SpecError> {
         let mut trial = Self::new(Experiment { compare_alone: false, ..experiment })?;
-        let agents = trial.header().agents.len();
+        let agents = trial.header().count();
         if !Who::Agent(agent.0).is_among(agents) {
             let must = format!("one of the {agents} agents, numbered from 0");
             return Err(Error::bad_parameter("--without", agent, must).into());
@@ -311,21 +345,26 @@ impl Trial {
             None => Parting::default(),
         };
         let left_with = |round: u32| left_with.weights(round).or_else(|| again.weights(round));
-        let ends: Vec<&[f64]> = summary
-            .agents
-            .iter()
-            .map(|agent| agent.entry.left.and_then(left_with).unwrap_or(&delivered))
-            .collect();
+        let ends_with =
+            |agent: &AgentSummary| agent.entry.left.and_then(left_with).unwrap_or(&delivered);
+        let agents = summary.agents.iter();
         let scores = match self.session.engine() {
-            Agents::Data(simulator) => simulator.scores(&ends)?,
-            Agents::Problem(federation) => federation.scores(&ends),
+            Agents::Data(simulator) => {
+                let ends: Vec<_> = agents.map(|agent| (agent.id, ends_with(agent))).collect();
+                simulator.scores(&ends)?
+            }
+            Agents::Problem(federation) => {
+                let ends: Vec<_> = agents.map(ends_with).collect();
+                federation.scores(&ends)
+            }
         };
         let own = match alone {
             Some(alone) => alone.to_vec(),
             None => self.scores_alone(summary.rounds)?,
         };
-        for ((agent, ends), own) in summary.agents.iter_mut().zip(scores).zip(own) {
-            (agent.ends_with, agent.alone) = (Some(ends), Some(own));
+        for (agent, ends) in summary.agents.iter_mut().zip(scores) {
+            let own = own.get(agent.id.0 as usize).copied();
+            (agent.ends_with, agent.alone) = (Some(ends), own);
         }
         summary.fairness = Fairness::of(&summary.agents);
         Ok(())
@@ -350,7 +389,7 @@ pub(crate) fn about(experiment: &Experiment) -> About {
         on: experiment.on().to_owned(),
         seed: experiment.seed,
         own: experiment.decides_on_own(),
-        notes: training.map(|training| training.partition.describe()).into_iter().collect(),
+        notes: training.map(Training::describe_data).into_iter().collect(),
         warnings: experiment.warnings(),
     }
 }
@@ -374,6 +413,10 @@ impl Agents {
 impl Engine for Agents {
     fn agents(&self) -> Vec<HeaderAgent> {
         self.as_dyn().agents()
+    }
+
+    fn count(&self) -> usize {
+        self.as_dyn().count()
     }
 
     fn gather(&mut self, call: &Call<'_>) -> Result<Gathered<'_>, Error> {

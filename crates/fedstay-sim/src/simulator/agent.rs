@@ -1,14 +1,16 @@
-//! One simulated agent: decides, does its local work, and keeps its report until it is read.
+//! The round of one simulated agent: decides, does its local work, and leaves its report on its desk.
 
 use crate::model::{Batch, Decision, Error, Loaded, Network, Order, Rows, Walk, Workspace};
 use crate::simulator::DecidesOn;
+use crate::simulator::corrected;
+use crate::simulator::desk::{Desk, Sent};
+use crate::simulator::groups::Groups;
 use crate::simulator::local_work::Local;
+use crate::simulator::roster::Agent;
 use fedstay::linalg::norm;
 use fedstay::{
-    AgentId, Answer, Behaviour, Decide, Evidence, Loss, Losses, Manner, Participant,
-    ParticipantState, Privacy, Report, Seed, Seen, Sends, Standing, Vector, packed,
+    AgentId, Answer, Decide, Evidence, Loss, Losses, Manner, Privacy, Seed, Sends, Standing, Vector,
 };
-use serde::{Deserialize, Serialize};
 
 /// What an agent needs to know for a round.
 pub(crate) struct Task<'a> {
@@ -22,6 +24,8 @@ pub(crate) struct Task<'a> {
     pub(crate) round: u32,
     pub(crate) step_size: f64,
     pub(crate) losses: Losses,
+    /// Whether it tells its loss; an agent that never leaves need not, where nobody reads it.
+    pub(crate) tells: bool,
     /// The loss at the received weights, where it was measured anyway.
     pub(crate) known_loss: Option<f64>,
     /// Whether it must not leave.
@@ -30,90 +34,83 @@ pub(crate) struct Task<'a> {
     pub(crate) privacy: Option<Privacy>,
     /// The share of all agents that have left, and the mean of the losses that the others told last.
     pub(crate) company: (f64, Option<f64>),
+    /// What it adds to the gradient of every local step, if the rule says so.
+    pub(crate) correction: Option<&'a [f32]>,
+    /// How well its groups are served, if the rule asks.
+    pub(crate) groups: Option<&'a Groups>,
 }
 
-/// A direction and a gradient.
-type Sent = (Vec<f32>, Option<Vec<f32>>);
-
-/// A simulated agent.
-pub(crate) struct Agent {
-    pub(crate) participant: Participant,
-    /// What it does with the last broadcast.
-    pub(crate) answer: Answer,
-    direction: Vec<f32>,
-    gradient: Option<Vec<f32>>,
-    drawn: Vec<u32>,
-    /// Its rows, hardest first, so that decisions are reached early.
-    order: Order,
-    /// The direction and the gradient that it sends, where they are not what it computed: forged,
-    /// multiplied, or with noise.
-    sent: Option<Sent>,
-    /// What it remembers of the models it received, if it forges what it sends.
-    seen: Seen,
-    loss: Loss,
-    /// The loss it last told.
-    pub(crate) told: Option<f64>,
-    /// Whether it could be reached in some round so far.
-    pub(crate) met: bool,
-    /// Whether its direction is the gradient at what it received.
-    exact: bool,
-    reach: f64,
-    /// The slope's length in the last round: a guess at how exact the loss will have to be.
-    last_norm: f64,
+/// An agent at its desk: the work of one round.
+pub(super) struct Seat {
+    pub(super) agent: Box<Agent>,
+    pub(super) desk: Desk,
 }
 
-impl Agent {
-    pub(crate) fn new(index: usize, behaviour: Behaviour, parameters: usize) -> Self {
-        Self {
-            participant: Participant::new(AgentId(index as u64), 0.0, behaviour),
-            answer: Answer::StaysAway,
-            direction: vec![0.0; parameters],
-            gradient: None,
-            drawn: Vec::new(),
-            order: Order::default(),
-            sent: None,
-            seen: Seen::default(),
-            loss: Loss::Exact(0.0),
-            told: None,
-            met: false,
-            exact: false,
-            reach: 0.0,
-            last_norm: 0.0,
-        }
+impl Seat {
+    /// Sits an agent down at a desk.
+    pub(super) fn new(agent: Box<Agent>, mut desk: Desk) -> Self {
+        desk.agent = agent.participant.id;
+        desk.answer = Answer::StaysAway;
+        (desk.worked, desk.exact, desk.sent, desk.rates) = (false, false, None, None);
+        Self { agent, desk }
     }
 
     /// Receives the weights, decides, and works if it stays.
-    pub(crate) fn take_part(&mut self, task: &Task<'_>, work: &mut Workspace) -> Result<(), Error> {
+    pub(super) fn take_part(&mut self, task: &Task<'_>, work: &mut Workspace) -> Result<(), Error> {
         let own = self.own_model(task, work)?;
         let weights = own.as_ref().unwrap_or(task.weights);
+        let agent = &mut *self.agent;
         let mut look = Look {
-            agent: self.participant.id,
+            agent: agent.participant.id,
             task,
             weights,
-            order: &mut self.order,
+            order: &mut agent.order,
             work: &mut *work,
-            reach: reach_of(task.losses, self.participant.epsilon, self.last_norm),
+            reach: reach_of(task.losses, agent.participant.epsilon, agent.last_norm),
             known: task.known_loss,
             above: f64::NEG_INFINITY,
             failure: None,
         };
-        self.answer = self.participant.answer(task.round, &mut look, task.must_stay);
+        self.desk.answer = agent.participant.answer(task.round, &mut look, task.must_stay);
         let (known, above) = (look.known, look.above);
         if let Some(error) = look.failure {
             return Err(error);
         }
-        if !self.answer.reports() {
-            return Ok(());
+        if self.desk.answer.reports() {
+            self.prepare(task, own.as_ref(), (known, above), work)?;
         }
-        self.prepare(task, own.as_ref(), (known, above), work)
+        self.keep();
+        Ok(())
     }
 
     /// Makes an agent that was about to leave report after all. It has already decided.
-    pub(crate) fn stay(&mut self, task: &Task<'_>, work: &mut Workspace) -> Result<(), Error> {
-        self.participant.set_left(None);
+    pub(super) fn stay(&mut self, task: &Task<'_>, work: &mut Workspace) -> Result<(), Error> {
+        self.agent.participant.set_left(None);
         let own = self.own_model(task, work)?;
-        self.answer = Answer::Reports;
-        self.prepare(task, own.as_ref(), (None, f64::NEG_INFINITY), work)
+        self.desk.answer = Answer::Reports;
+        self.prepare(task, own.as_ref(), (None, f64::NEG_INFINITY), work)?;
+        self.keep();
+        Ok(())
+    }
+
+    /// Keeps what it computed, if it may repeat that in a later round.
+    fn keep(&mut self) {
+        if self.desk.worked && self.agent.participant.behaviour().repeats() {
+            self.agent.kept = Some((self.desk.direction.clone(), self.desk.gradient.clone()));
+        }
+    }
+
+    /// Lays out what an agent repeats that does not work for its report: what it last computed, which
+    /// may be its own model of this round, or nothing.
+    fn repeat(&mut self, task: &Task<'_>) {
+        let Self { agent, desk } = self;
+        match &agent.kept {
+            Some((direction, _)) if !desk.worked => desk.direction.copy_from_slice(direction),
+            None if !desk.worked => desk.direction.fill(0.0),
+            _ => {}
+        }
+        desk.gradient = agent.kept.as_ref().and_then(|(_, gradient)| gradient.clone());
+        desk.exact = agent.kept.is_some() && is_exact(task);
     }
 
     /// The model it decides on, if that is not the one it received: its own, after its local work.
@@ -123,13 +120,14 @@ impl Agent {
         task: &Task<'_>,
         work: &mut Workspace,
     ) -> Result<Option<Loaded>, Error> {
-        let works = self.participant.is_in() && self.participant.manner().works;
+        let participant = &self.agent.participant;
+        let works = participant.is_in() && participant.manner().works;
         if task.decides_on == DecidesOn::Received || !works {
             return Ok(None);
         }
         self.work(task, work)?;
-        let reach = task.local.reach(task.step_size);
-        task.weights.displaced(&self.direction, -reach as f32).map(Some)
+        let reach = task.local.reach(task.step_size, self.shown(task.rows.len()));
+        task.weights.displaced(&self.desk.direction, -reach as f32).map(Some)
     }
 
     /// Does the local work for its report, unless that is done (it has its own model) or it does
@@ -141,33 +139,62 @@ impl Agent {
         seen: (Option<f64>, f64),
         work: &mut Workspace,
     ) -> Result<(), Error> {
-        let manner = self.participant.manner();
+        let manner = self.agent.participant.manner();
+        let shown = self.shown(task.rows.len());
         if manner.works {
-            self.exact = task.local.is_exact() && task.privacy.is_none();
             if own.is_none() {
                 self.work(task, work)?;
             }
-            if task.local.exact_gradient && !task.local.is_exact() {
-                let shown = self.shown(task.rows.len());
-                let some: Vec<u32> = (0..shown as u32).collect();
-                let gradient = self.gradient.get_or_insert_with(|| vec![0.0; self.direction.len()]);
-                let (weights, rows) = (task.weights, task.rows);
-                let batch = match shown < rows.len() {
-                    true => Batch::Rows(&some),
-                    false => Batch::All,
-                };
-                task.network.loss_and_gradient(weights, rows, batch, gradient, work)?;
+            self.desk.exact = is_exact(task);
+            match task.local.exact_gradient && !task.local.is_exact() {
+                true => {
+                    let some: Vec<u32> = (0..shown as u32).collect();
+                    let parameters = self.desk.direction.len();
+                    let gradient = self.desk.gradient.get_or_insert_with(|| vec![0.0; parameters]);
+                    let (weights, rows) = (task.weights, task.rows);
+                    let batch = match shown < rows.len() {
+                        true => Batch::Rows(&some),
+                        false => Batch::All,
+                    };
+                    task.network.loss_and_gradient(weights, rows, batch, gradient, work)?;
+                }
+                // A corrected step has computed the gradient on its way.
+                false if task.correction.is_some() => {}
+                false => self.desk.gradient = None,
             }
+        } else {
+            self.repeat(task);
         }
-        self.last_norm = norm(Vector::F32(self.gradient.as_ref().unwrap_or(&self.direction)));
-        self.reach = task.local.reach(task.step_size);
-        self.loss = self.complete(task, own.unwrap_or(task.weights), seen, manner, work)?;
-        self.sent = self.altered(manner.sends, task);
+        let slope = self.desk.gradient.as_ref().unwrap_or(&self.desk.direction);
+        self.desk.length = norm(Vector::F32(slope));
+        self.agent.last_norm = self.desk.length;
+        self.desk.reach = task.local.reach(task.step_size, shown);
+        self.desk.samples = shown as u64;
+        if let Some(groups) = task.groups {
+            let own = self.agent.participant.id.0 as usize;
+            self.desk.rates = Some(groups.rates(own, task.network, task.weights, work)?);
+        }
+        self.desk.sent = self.altered(manner.sends, task);
+        // The rule reckons with the slope that it is sent.
+        let slope = self.desk.sent.as_ref().map_or(self.desk.length, |(direction, gradient)| {
+            norm(Vector::F32(gradient.as_ref().unwrap_or(direction)))
+        });
+        self.desk.standing = match task.tells {
+            true => {
+                let weights = own.unwrap_or(task.weights);
+                let loss = self.complete(task, weights, (seen, slope), manner, work)?;
+                Standing::Open { loss, epsilon: self.agent.participant.epsilon }
+            }
+            // It never leaves, so no step brings it any nearer to that.
+            false => Standing::Private { tau: f64::INFINITY },
+        };
         if let Some(privacy) = &task.privacy {
-            let (round, id) = (u64::from(task.round), self.participant.id.0);
+            let (round, id) = (u64::from(task.round), self.agent.participant.id.0);
             self.blur(privacy, task.seed.stream("privacy", round, id));
         }
-        self.told = Some(self.loss.value());
+        if let Standing::Open { loss, .. } = self.desk.standing {
+            self.agent.told = Some(loss.value());
+        }
         Ok(())
     }
 
@@ -177,36 +204,37 @@ impl Agent {
         let times = |vector: &[f32], by: f64| -> Vec<f32> {
             vector.iter().map(|value| (f64::from(*value) * by) as f32).collect()
         };
+        let Desk { direction, gradient, reach, .. } = &self.desk;
         match sends {
             Sends::Own => None,
             Sends::Times(by) => {
-                let gradient = self.gradient.as_deref().map(|gradient| times(gradient, by));
-                Some((times(&self.direction, by), gradient))
+                let gradient = gradient.as_deref().map(|gradient| times(gradient, by));
+                Some((times(direction, by), gradient))
             }
             Sends::Forged(forgery) => {
-                let id = self.participant.id.0;
+                let id = self.agent.participant.id.0;
                 let mut rng = task.seed.stream("free-riding", u64::from(task.round), id);
                 let received = task.weights.flat().iter().copied().map(f64::from);
-                let mut direction = vec![0.0f32; self.direction.len()];
-                self.seen.forge(forgery, received, self.reach, &mut rng, &mut direction);
-                Some((direction, None))
+                let mut forged = vec![0.0f32; direction.len()];
+                self.agent.seen.forge(forgery, received, *reach, &mut rng, &mut forged);
+                Some((forged, None))
             }
         }
     }
 
     /// Clips what it is about to report and adds noise; what it computed stays as it is.
     fn blur(&mut self, privacy: &Privacy, mut rng: rand_chacha::ChaCha8Rng) {
-        let (direction, gradient) = match &self.sent {
-            Some((direction, gradient)) => (direction, gradient.as_deref()),
-            None => (&self.direction, self.gradient.as_deref()),
-        };
+        let (direction, gradient) = self.desk.sends();
         let mut blurred = |vector: &[f32]| {
             let mut vector = vector.to_vec();
             privacy.blur(&mut vector, &mut rng);
             vector
         };
-        self.sent = Some((blurred(direction), gradient.map(&mut blurred)));
-        self.loss = privacy.blur_loss(self.loss.value(), &mut rng);
+        let sent = (blurred(direction), gradient.map(&mut blurred));
+        self.desk.sent = Some(sent);
+        if let Standing::Open { loss, .. } = &mut self.desk.standing {
+            *loss = privacy.blur_loss(loss.value(), &mut rng);
+        }
     }
 
     /// The loss to report: as exact as the rule needs it, now that the slope is known.
@@ -214,14 +242,15 @@ impl Agent {
         &mut self,
         task: &Task<'_>,
         weights: &Loaded,
-        (known, above): (Option<f64>, f64),
+        ((known, above), slope): ((Option<f64>, f64), f64),
         manner: Manner,
         work: &mut Workspace,
     ) -> Result<Loss, Error> {
+        let Agent { participant, order, .. } = &mut *self.agent;
         // What is reported must not depend on how far the agent happened to look, so beyond the
         // reach of a step it is the reach, not the partial sum at which the look ended. The rule's
         // reach is one of told losses: an agent that lies looks as far as its lie requires.
-        let told = reach_of(task.losses, self.participant.epsilon, self.last_norm);
+        let told = reach_of(task.losses, participant.epsilon, slope);
         let bound = told - manner.loss_offset;
         let exactly = |loss: f64| Loss::Exact(manner.told(loss));
         match known {
@@ -231,10 +260,9 @@ impl Agent {
             None => {}
         }
         if bound == f64::INFINITY {
-            let order = Some(&mut self.order);
-            return Ok(exactly(task.network.evaluate(weights, task.rows, order, work)?.loss));
+            return Ok(exactly(task.network.evaluate(weights, task.rows, Some(order), work)?.loss));
         }
-        Ok(match task.network.decide(weights, task.rows, bound, &mut self.order, work)? {
+        Ok(match task.network.decide(weights, task.rows, bound, order, work)? {
             Decision::AtMost(loss) => exactly(loss),
             Decision::Above(_) => Loss::AtLeast(told),
         })
@@ -242,101 +270,40 @@ impl Agent {
 
     fn work(&mut self, task: &Task<'_>, work: &mut Workspace) -> Result<(), Error> {
         let Task { local, network, rows, .. } = task;
-        let shown = self.shown(rows.len());
-        local.draw(shown, task.seed, task.round, self.participant.id.0, &mut self.drawn);
+        let (shown, id) = (self.shown(rows.len()), self.agent.participant.id.0);
+        let Desk { drawn, direction, gradient, worked, .. } = &mut self.desk;
+        local.draw(shown, task.seed, task.round, id, drawn);
         let some: Vec<u32>;
-        let batches = match self.drawn.is_empty() && shown < rows.len() {
+        let batches = match drawn.is_empty() && shown < rows.len() {
             true => {
                 some = (0..shown as u32).collect();
-                vec![Batch::Rows(&some); local.steps]
+                vec![Batch::Rows(&some); local.steps_on(shown)]
             }
-            false => local.batches(&self.drawn),
+            false => local.batches(drawn, shown),
         };
-        let walk = local.walk(task.step_size, task.stands);
-        network.local_steps(task.weights, rows, &batches, walk, &mut self.direction, work)?;
+        let walk = local.walk(task.step_size, shown, task.stands);
+        *worked = true;
+        let Some(by) = task.correction else {
+            network.local_steps(task.weights, rows, &batches, walk, direction, work)?;
+            return Ok(());
+        };
+        let at = (task.weights, *rows);
+        let found = corrected::local_steps(network, at, &batches, walk, by, direction, work)?;
+        // What it computed anyway serves predictions, unless it computes the gradient apart.
+        *gradient = found.filter(|_| local.is_exact());
         Ok(())
     }
 
     /// How many of its rows it works on.
     fn shown(&self, rows: usize) -> usize {
-        let share = self.participant.manner().rows;
+        let share = self.agent.participant.manner().rows;
         if share < 1.0 { ((share * rows as f64).ceil() as usize).clamp(1, rows) } else { rows }
-    }
-
-    pub(crate) fn report(&self, rows: usize) -> Report<'_> {
-        let (direction, gradient) = match &self.sent {
-            Some((direction, gradient)) => (direction, gradient.as_deref()),
-            None => (&self.direction, self.gradient.as_deref()),
-        };
-        Report {
-            agent: self.participant.id,
-            standing: Standing::Open { loss: self.loss, epsilon: self.participant.epsilon },
-            direction: Vector::F32(direction),
-            gradient: gradient.or(self.exact.then_some(direction)).map(Vector::F32),
-            reach: Some(self.reach),
-            samples: self.shown(rows) as u64,
-            length: self.sent.is_none().then_some(self.last_norm),
-        }
-    }
-
-    /// What must survive a restart. The order of the rows and the last norm only affect how soon an
-    /// answer is found, never the answer. The last direction matters only for an agent that repeats
-    /// it, and what it told only if others look at it.
-    pub(crate) fn save(&self, compared: bool) -> AgentState {
-        let repeats = self.participant.behaviour().repeats();
-        let widened = |values: &[f32]| values.iter().copied().map(f64::from).collect();
-        AgentState {
-            participant: self.participant.save(),
-            seen: self.seen.clone(),
-            told: self.told.filter(|_| compared),
-            met: self.met,
-            direction: if repeats { widened(&self.direction) } else { Vec::new() },
-            gradient: match &self.gradient {
-                Some(gradient) if repeats => widened(gradient),
-                _ => Vec::new(),
-            },
-        }
-    }
-
-    pub(crate) fn restore(&mut self, state: AgentState) -> Result<(), fedstay::Error> {
-        let (id, parameters) = (self.participant.id, self.direction.len());
-        self.participant.restore(state.participant)?;
-        let narrowed = |values: Vec<f64>| -> Result<Vec<f32>, fedstay::Error> {
-            if values.len() != parameters {
-                let why = format!("agent {id}: its last direction is not one of this model");
-                return Err(fedstay::Error::BadState { why });
-            }
-            Ok(values.into_iter().map(|value| value as f32).collect())
-        };
-        if !state.seen.fits(parameters) {
-            let why = format!("agent {id}: it saw models of another size");
-            return Err(fedstay::Error::BadState { why });
-        }
-        (self.seen, self.told, self.met) = (state.seen, state.told, state.met);
-        if self.participant.behaviour().repeats() {
-            self.direction = narrowed(state.direction)?;
-            let gradient = Some(state.gradient).filter(|gradient| !gradient.is_empty());
-            self.gradient = gradient.map(narrowed).transpose()?;
-        }
-        Ok(())
     }
 }
 
-/// What must survive a restart of an agent. Its vectors are empty unless they may be repeated.
-#[derive(Serialize, Deserialize)]
-pub(crate) struct AgentState {
-    #[serde(flatten)]
-    participant: ParticipantState,
-    #[serde(default)]
-    seen: Seen,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    told: Option<f64>,
-    #[serde(default)]
-    met: bool,
-    #[serde(default, with = "packed", skip_serializing_if = "Vec::is_empty")]
-    direction: Vec<f64>,
-    #[serde(default, with = "packed", skip_serializing_if = "Vec::is_empty")]
-    gradient: Vec<f64>,
+/// Whether what an agent computes and sends is the gradient at what it received.
+fn is_exact(task: &Task<'_>) -> bool {
+    task.local.is_exact() && task.privacy.is_none() && task.correction.is_none()
 }
 
 /// The loss up to which the rule needs exact values; slightly more, so that a loss above it fails
@@ -388,8 +355,9 @@ impl Look<'_, '_> {
     fn alone_for(&mut self, rounds: u32) -> Result<f64, Error> {
         let Self { agent, task, work, .. } = self;
         let Task { network, rows, local, seed, stands, step_size, .. } = **task;
-        let hermit = Hermit { network, rows, local, seed, agent: agent.0, stands, step_size };
-        let model = hermit.train(task.weights.clone(), rounds, work)?;
+        let hermit = Hermit { network, local, seed, agent: agent.0, stands, step_size };
+        let again = |_: u32, train: &mut dyn FnMut(&Rows<'_>) -> Result<(), Error>| train(rows);
+        let model = hermit.train(task.weights.clone(), rounds, &again, work)?;
         Ok(network.evaluate(&model, rows, None, work)?.loss)
     }
 
@@ -453,7 +421,6 @@ impl Evidence for Look<'_, '_> {
 /// An agent that trains alone.
 pub(crate) struct Hermit<'a> {
     pub(crate) network: &'a Network,
-    pub(crate) rows: &'a Rows<'a>,
     pub(crate) local: &'a Local,
     pub(crate) seed: Seed,
     pub(crate) agent: u64,
@@ -462,25 +429,34 @@ pub(crate) struct Hermit<'a> {
 }
 
 impl Hermit<'_> {
-    /// The model that its local work makes of `start`, round after round.
+    /// The model that its local work on the rows of each round makes of `start`, round after round.
+    /// `with_rows` calls back with the rows of a round.
     pub(crate) fn train(
         &self,
         start: Loaded,
         rounds: u32,
+        with_rows: &WithRows<'_>,
         work: &mut Workspace,
     ) -> Result<Loaded, Error> {
-        let Self { network, rows, local, .. } = self;
-        let walk = local.walk(self.step_size, self.stands);
-        let reach = local.reach(self.step_size) as f32;
+        let Self { network, local, .. } = self;
         let mut direction = vec![0.0; start.flat().len()];
         let mut drawn = Vec::new();
         let mut weights = start;
         for round in 1..=rounds {
-            local.draw(rows.len(), self.seed, round, self.agent, &mut drawn);
-            let batches = local.batches(&drawn);
-            network.local_steps(&weights, rows, &batches, walk, &mut direction, work)?;
-            weights = weights.displaced(&direction, -reach)?;
+            with_rows(round, &mut |rows| {
+                let walk = local.walk(self.step_size, rows.len(), self.stands);
+                let reach = local.reach(self.step_size, rows.len()) as f32;
+                local.draw(rows.len(), self.seed, round, self.agent, &mut drawn);
+                let batches = local.batches(&drawn, rows.len());
+                network.local_steps(&weights, rows, &batches, walk, &mut direction, work)?;
+                weights = weights.displaced(&direction, -reach)?;
+                Ok(())
+            })?;
         }
         Ok(weights)
     }
 }
+
+/// Calls back with the rows of a round.
+pub(crate) type WithRows<'a> =
+    dyn Fn(u32, &mut dyn FnMut(&Rows<'_>) -> Result<(), Error>) -> Result<(), Error> + 'a;

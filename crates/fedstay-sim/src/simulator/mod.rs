@@ -5,37 +5,47 @@
 //! changes how long a round takes and nothing else.
 
 mod agent;
+mod asking;
+mod assess;
+mod cohort;
+mod corrected;
+mod desk;
+mod groups;
 mod judge;
 mod library;
 pub mod local_work;
+mod membership;
 pub mod population;
+mod roster;
+mod stream;
 mod unseen;
 
 pub(crate) use agent::reach_of;
+pub use assess::EvalAgents;
 pub use judge::UnseenRows;
 pub use library::Shelf;
+pub use stream::{Arrive, Kind, Moves, Stream};
 
-use crate::data::{Dataset, Inputs};
+use crate::data::{DataError, Dataset, Inputs};
 use crate::experiment::bounds::{check_drawn, check_held};
 use crate::experiment::{Experiment, SpecError, Training};
-use crate::model::{Architecture, Evaluation, Loaded, Network, Rows, RowsData, Workspace};
-use agent::{Agent, AgentState, Hermit, Task};
-use fedstay::record::{Arrival, HeaderAgent, Population as PopulationScore, Score};
-use fedstay::schedule::When;
+use crate::model::{Architecture, Network, Rows, RowsData, Workspace};
+use agent::Seat;
+use asking::Asking;
+use desk::Desk;
+use fedstay::record::{Arrival, HeaderAgent, MOST_LISTED};
 use fedstay::{
-    Abilities, AgentAssessment, AgentId, Answer, Assessment, Call, Decide, Engine, Error, Gathered,
-    Losses, Memory, Participant, Privacy, Reports, Rule, Schedule, Seed,
+    Abilities, AgentId, Aggregator, Answer, Assessment, Call, Decide, Engine, Error, Gathered,
+    Losses, Memory, Privacy, Reports, Rule, Schedule, Seed,
 };
+use groups::Groups;
 use library::Library;
-use local_work::{BatchSize, Local};
+use local_work::BatchSize;
 use population::{Population, Sizes};
-use rand::seq::SliceRandom;
-use rayon::prelude::*;
+use roster::{Roster, RosterState};
 use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
-use unseen::Unseen;
 
 /// On which loss an agent decides. It reports the same loss.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,7 +63,15 @@ pub enum DecidesOn {
 pub struct Simulator {
     network: Network,
     population: Population,
-    agents: Vec<Agent>,
+    roster: Roster,
+    /// Where the agents of the last round worked; their reports are read from here.
+    desks: Vec<Desk>,
+    /// Desks at which nobody sits now.
+    spare: Vec<Desk>,
+    /// Whether agents tell their losses where nobody reads them.
+    tells: bool,
+    /// The agents that are measured, in order; `None` for all.
+    sample: Option<Vec<usize>>,
     training: Training,
     seed: Seed,
     /// Mini-batch SGD: all gradients are taken at the received weights.
@@ -65,6 +83,12 @@ pub struct Simulator {
     privacy: Option<Privacy>,
     schedule: Schedule,
     library: Library,
+    /// Whether each agent could be reached in some round so far, where models are kept for newcomers.
+    met: Vec<bool>,
+    /// How well groups are served, where the rule asks.
+    groups: Option<Groups>,
+    /// The last round that was gathered, which says what rows agents see.
+    round: u32,
     /// An agent that is kept out from the start.
     without: Option<AgentId>,
     workspaces: Workspaces,
@@ -73,9 +97,13 @@ pub struct Simulator {
 /// What must survive a restart.
 #[derive(Serialize, Deserialize)]
 struct State {
-    agents: Vec<AgentState>,
+    roster: RosterState,
     #[serde(default)]
     library: Library,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    met: Vec<bool>,
+    #[serde(default)]
+    round: u32,
 }
 
 /// One workspace per thread, handed out and taken back.
@@ -127,6 +155,10 @@ impl Simulator {
             population: training.population,
             per_agent: training.data.per_agent,
         };
+        if training.data.replace {
+            let seed = Seed(experiment.seed);
+            return Ok(Population::drawn(loaded, &training.partition, sizes, seed)?);
+        }
         let mut rng = Seed(experiment.seed).stream("partition", 0, 0);
         Ok(Population::new(loaded, &training.partition, sizes, &mut rng)?)
     }
@@ -138,22 +170,42 @@ impl Simulator {
     pub fn on(experiment: &Experiment, population: Population) -> Result<Self, SpecError> {
         let training = experiment.training().cloned().ok_or(SpecError::NoTraining)?;
         let seed = Seed(experiment.seed);
-        let data = population.data();
-        let network = training.model.network(data.features(), data.classes.len())?;
-        let behaviours = experiment.behaviour.assign(population.agents(), seed)?;
-        let (parameters, count) = (network.layout().parameters(), population.agents());
-        // Models that are kept are as large as those that agents hold.
-        check_held(count + training.library.keep, parameters)?;
-        if matches!(training.local.batch, BatchSize::Samples(_)) {
-            let largest = population.sizes().into_iter().max().unwrap_or(0);
-            check_drawn(training.local.steps, training.local.batch_of(largest))?;
+        if training.data.replace && (training.data.group.is_some() || !training.stream.is_usual()) {
+            let why = "agents that draw their rows have neither groups (data.group) nor a [stream]";
+            return Err(DataError::setting("data.replace", why).into());
         }
-        let agents = behaviours
-            .into_iter()
-            .enumerate()
-            .map(|(index, behaviour)| Agent::new(index, behaviour, parameters));
+        let population = training.stream.line_up(population);
+        let data = population.data();
+        let groups = match experiment.rule.facts().reads_rates {
+            true => Some(Groups::new(&population).ok_or_else(|| {
+                let why = format!(
+                    "{} asks how well two groups of rows are served; set it to `brightness`, or to the \
+                     number of a feature",
+                    experiment.rule.name()
+                );
+                DataError::setting("data.group", why)
+            })?),
+            false => None,
+        };
+        let network = training.model.network(data.as_ref(), data.classes.len())?;
+        let (parameters, count) = (network.layout().parameters(), population.agents());
+        let roster = Roster::new(count, &experiment.behaviour, seed)?;
+        // Whoever is asked holds a direction, and models that are kept are as large.
+        let asked = (training.participation * count as f64).ceil() as usize;
+        check_held(asked.max(1) + roster.keepers() + training.library.keep, parameters)?;
+        let (local, largest) = (&training.local, population.largest());
+        if local.batch != BatchSize::Full || local.epochs.is_some() {
+            check_drawn(local.steps_on(largest), local.batch_of(largest))?;
+        }
+        // Checks lengths and scaling once, so that no round can fail on them.
+        rows(data, 0..data.len())?;
+        let keeps = training.library.keep > 0;
         let mut simulator = Self {
-            agents: agents.collect(),
+            tells: !experiment.nobody_reads_losses() || !roster.nobody_leaves(),
+            sample: training.eval_agents.sample(count, seed),
+            desks: Vec::new(),
+            spare: Vec::new(),
+            roster,
             network,
             population,
             training,
@@ -164,18 +216,15 @@ impl Simulator {
             privacy: experiment.privacy,
             schedule: experiment.schedule_for(count)?,
             library: Library::default(),
+            met: if keeps { vec![false; count] } else { Vec::new() },
+            groups,
+            round: 1,
             without: None,
             workspaces: Workspaces::default(),
         };
-        // Checks labels, lengths and scaling once, so that no round can fail on them.
-        for index in 0..simulator.agents.len() {
-            rows(simulator.population.data(), simulator.population.agent(index))?;
-        }
         let alone = || simulator.alone(experiment.step_size, experiment.rounds);
-        let epsilon: Vec<f64> = experiment.epsilon.each(count, alone)?;
-        for (agent, epsilon) in simulator.agents.iter_mut().zip(epsilon) {
-            agent.participant.epsilon = epsilon;
-        }
+        let epsilon = experiment.epsilon.each(count, alone)?;
+        simulator.roster.set_targets(epsilon);
         Ok(simulator)
     }
 
@@ -211,235 +260,38 @@ impl Simulator {
 
     /// In how many rounds each agent reported without having worked.
     pub fn idle_rounds(&self) -> Vec<u32> {
-        let idle = |agent: &Agent| agent.participant.behaviour().idle_rounds();
-        self.agents.iter().map(idle).collect()
+        (0..self.roster.len()).map(|index| self.roster.behaviour(index).idle_rounds()).collect()
     }
 
     /// Makes everybody report, content or not, and leaves it to the caller to say who is still in
     /// (`left`) and up to which loss (`epsilon`) an agent looks. One entry per agent.
     pub(crate) fn steer(&mut self, left: &[Option<u32>], epsilon: &[f64]) {
         self.nobody_leaves = true;
-        for ((agent, left), epsilon) in self.agents.iter_mut().zip(left).zip(epsilon) {
-            agent.participant.set_left(*left);
-            agent.participant.epsilon = *epsilon;
-        }
-    }
-
-    /// The loss every agent reaches by training alone, with the same local work and rounds.
-    ///
-    /// # Errors
-    /// When training leaves the floating-point range.
-    pub fn alone(&self, step_size: f64, rounds: u32) -> Result<Vec<f64>, SpecError> {
-        let scores = self.alone_scores(step_size, rounds, None)?;
-        Ok(scores.iter().map(|score| score.loss).collect())
-    }
-
-    /// How good the model is that every agent trains alone, with the same local work and rounds.
-    fn alone_scores(
-        &self,
-        step_size: f64,
-        rounds: u32,
-        unseen: Option<&Unseen>,
-    ) -> Result<Vec<Score>, SpecError> {
-        let start = self.initial_weights();
-        let Self { network, seed, stands, .. } = self;
-        let local = &self.training.local;
-        (0..self.agents.len())
-            .into_par_iter()
-            .map(|index| {
-                let rows = own_rows(&self.population, index)?;
-                let agent = index as u64;
-                self.workspaces.with(|work| {
-                    let start = network.load(&start)?;
-                    let (rows, seed, stands) = (&rows, *seed, *stands);
-                    let hermit = Hermit { network, rows, local, seed, agent, stands, step_size };
-                    let model = hermit.train(start, rounds, work)?;
-                    self.score(index, &model, unseen, work)
-                })
-            })
-            .collect::<Result<_, crate::model::Error>>()
-            .map_err(SpecError::from)
-    }
-
-    /// How good weights are for one agent.
-    fn score(
-        &self,
-        agent: usize,
-        weights: &Loaded,
-        unseen: Option<&Unseen>,
-        work: &mut Workspace,
-    ) -> Result<Score, crate::model::Error> {
-        let own = rows(self.population.data(), self.population.agent(agent))?;
-        let evaluation = self.network.evaluate(weights, &own, None, work)?;
-        let mut score =
-            Score { loss: evaluation.loss, accuracy: Some(evaluation.accuracy()), unseen: None };
-        if let Some(unseen) = unseen {
-            let class = |range: &Range<usize>| {
-                let rows = rows(&unseen.data, range.clone())?;
-                Ok(self.network.evaluate(weights, &rows, None, &mut *work)?.accuracy())
-            };
-            let by_class: Vec<f64> =
-                unseen.classes.iter().map(class).collect::<Result<_, crate::model::Error>>()?;
-            score.unseen = Some(unseen.accuracy(agent, &by_class));
-        }
-        Ok(score)
-    }
-
-    /// How good the model is that every agent trains alone in this many rounds, on unseen rows too.
-    ///
-    /// # Errors
-    /// When training leaves the floating-point range.
-    pub fn scores_alone(&self, step_size: f64, rounds: u32) -> Result<Vec<Score>, SpecError> {
-        self.alone_scores(step_size, rounds, Unseen::new(&self.population).as_ref())
-    }
-
-    /// How good weights are for every agent, on unseen rows too: one vector of weights per agent.
-    ///
-    /// # Errors
-    /// When a vector does not fit this model.
-    pub fn scores(&self, weights: &[&[f64]]) -> Result<Vec<Score>, SpecError> {
-        let unseen = Unseen::new(&self.population);
-        let score = |(agent, weights): (usize, &&[f64])| {
-            let weights = self.network.load(weights)?;
-            self.workspaces.with(|work| self.score(agent, &weights, unseen.as_ref(), work))
-        };
-        weights
-            .par_iter()
-            .enumerate()
-            .map(score)
-            .collect::<Result<_, _>>()
-            .map_err(|error: crate::model::Error| error.into())
-    }
-
-    /// Whether an agent can be reached in a round.
-    fn is_there(&self, index: usize, round: u32) -> bool {
-        let (agent, agents) = (index as u64, self.agents.len() as u64);
-        let kept_out = self.without == Some(AgentId(agent));
-        !kept_out && self.schedule.is_there(When { round, agent, agents, seed: self.seed })
-    }
-
-    /// Who is asked in a round: the agents still in that can be reached, or a share of them. Agents
-    /// that have left and may come back look at the model by themselves.
-    fn asked(&self, round: u32) -> Vec<bool> {
-        let there: Vec<bool> =
-            (0..self.agents.len()).map(|index| self.is_there(index, round)).collect();
-        let mut present: Vec<usize> = (0..self.agents.len())
-            .filter(|index| there[*index] && self.agents[*index].participant.is_in())
-            .collect();
-        if self.training.participation < 1.0 {
-            let share = self.training.participation * present.len() as f64;
-            present.shuffle(&mut self.seed.stream("participation", u64::from(round), 0));
-            present.truncate((share.round() as usize).max(1));
-        }
-        let away = self.agents.iter().map(|Agent { participant, .. }| participant);
-        let looks = |agent: &Participant| !agent.is_in() && agent.looks();
-        let mut asked: Vec<bool> =
-            away.zip(there).map(|(agent, there)| there && looks(agent)).collect();
-        present.into_iter().for_each(|index| asked[index] = true);
-        asked
+        self.roster.set_targets(epsilon.to_vec());
+        self.roster.steer(left);
     }
 
     /// What the agents find that come in this round, if models are kept for them. Whoever is there in
     /// the first round has not come later.
     fn arrivals(&mut self, call: &Call<'_>) -> Result<Vec<Arrival>, crate::model::Error> {
         let mut arrived = Vec::new();
-        for index in 0..self.agents.len() {
-            if self.agents[index].met || !self.is_there(index, call.round) {
+        for index in 0..self.met.len() {
+            if self.met[index] || !self.is_there(index, call.round) {
                 continue;
             }
-            self.agents[index].met = true;
-            if call.round == 1 || self.training.library.keep == 0 {
+            self.met[index] = true;
+            if call.round == 1 {
                 continue;
             }
-            let own = rows(self.population.data(), self.population.agent(index))?;
-            let who = (self.agents[index].participant.id, call.round);
+            let own = self.seen(index, call.round);
+            let own = own.view()?;
+            let who = (AgentId(index as u64), call.round);
             let with = (&self.network, &own);
             let last = call.broadcast.shared();
             let offer = |work: &mut Workspace| self.library.offer(who, last, with, work);
             arrived.push(self.workspaces.with(offer)?);
         }
         Ok(arrived)
-    }
-
-    /// An agent's local work, under the load the server set for it.
-    fn local_work(&self, agent: &Agent, loads: Option<&[(AgentId, f64)]>) -> Local {
-        let local = &self.training.local;
-        let load = loads.into_iter().flatten().find(|(id, _)| *id == agent.participant.id);
-        let rows = || self.population.agent(agent.participant.id.0 as usize).len();
-        load.map_or_else(|| local.clone(), |(_, share)| local.with_load(*share, rows()))
-    }
-
-    fn assess_loaded(&self, weights: &Loaded) -> Result<Assessment, crate::model::Error> {
-        let score = |range: Range<usize>| {
-            let rows = rows(self.population.data(), range)?;
-            self.workspaces.with(|work| self.network.evaluate(weights, &rows, None, work))
-        };
-        // Agents side by side share tiles; the results are those of each by itself.
-        let pieces: Vec<Vec<Evaluation>> = self
-            .neighbours()
-            .into_par_iter()
-            .map(|agents| {
-                let range = self.population.agent(agents.start).start
-                    ..self.population.agent(agents.end - 1).end;
-                let rows = rows(self.population.data(), range)?;
-                let sizes: Vec<usize> =
-                    agents.map(|index| self.population.agent(index).len()).collect();
-                self.workspaces
-                    .with(|work| self.network.evaluate_each(weights, &rows, &sizes, work))
-            })
-            .collect::<Result<_, crate::model::Error>>()?;
-        let scored = self.agents.iter().zip(pieces.iter().flatten());
-        let agents: Vec<AgentAssessment> = scored
-            .map(|(agent, evaluation)| AgentAssessment {
-                id: agent.participant.id,
-                epsilon: agent.participant.epsilon,
-                behaviour: Some(Cow::Borrowed(agent.participant.behaviour().name())),
-                loss: evaluation.loss,
-                accuracy: Some(evaluation.accuracy()),
-                as_of: None,
-            })
-            .collect();
-        Ok(Assessment { agents, population: self.score_population(&score)? })
-    }
-
-    /// All agents, in groups of neighbours whose rows together fill many tiles.
-    fn neighbours(&self) -> Vec<Range<usize>> {
-        const ROWS: usize = 1024;
-        let mut groups: Vec<Range<usize>> = Vec::new();
-        let mut held = ROWS;
-        for agent in 0..self.agents.len() {
-            match groups.last_mut() {
-                Some(group) if held < ROWS => group.end = agent + 1,
-                _ => {
-                    groups.push(agent..agent + 1);
-                    held = 0;
-                }
-            }
-            held += self.population.agent(agent).len();
-        }
-        groups
-    }
-
-    /// The population's score, in pieces of one agent's size so that threads share the work.
-    fn score_population(
-        &self,
-        score: &(impl Fn(Range<usize>) -> Result<Evaluation, crate::model::Error> + Sync),
-    ) -> Result<Option<PopulationScore>, crate::model::Error> {
-        let Some(range) = self.population.population() else { return Ok(None) };
-        let piece = self.population.per_agent().clamp(256, 4096);
-        let pieces: Vec<Range<usize>> = (range.start..range.end)
-            .step_by(piece)
-            .map(|from| from..range.end.min(from + piece))
-            .collect();
-        let scores: Vec<Evaluation> =
-            pieces.into_par_iter().map(score).collect::<Result<_, _>>()?;
-        let samples: usize = scores.iter().map(|score| score.samples).sum();
-        let correct: usize = scores.iter().map(|score| score.correct).sum();
-        let loss: f64 = scores.iter().map(|score| score.loss * score.samples as f64).sum();
-        Ok(Some(PopulationScore {
-            loss: loss / samples as f64,
-            accuracy: Some(correct as f64 / samples as f64),
-        }))
     }
 }
 
@@ -459,33 +311,27 @@ pub(crate) fn rows(
     Rows::new(inputs, &data.labels[range])
 }
 
-/// The rows of an agent, to train on.
-fn own_rows(population: &Population, agent: usize) -> Result<Rows<'_>, crate::model::Error> {
-    let rows = rows(population.data(), population.agent(agent))?;
-    Ok(match population.products(agent) {
-        Some(products) => rows.with_products(products),
-        None => rows,
-    })
-}
-
-impl Simulator {
-    /// Whether some agent looks at what the others told.
-    fn somebody_compares(&self) -> bool {
-        self.agents.iter().any(|agent| agent.participant.behaviour().compares())
-    }
-}
-
 impl Engine for Simulator {
     fn agents(&self) -> Vec<HeaderAgent> {
-        let listed = |Agent { participant, .. }: &Agent| HeaderAgent {
-            id: participant.id,
-            epsilon: participant.epsilon,
+        let listed = |index: usize| HeaderAgent {
+            id: AgentId(index as u64),
+            epsilon: self.roster.epsilon(index),
             name: None,
         };
-        self.agents.iter().map(listed).collect()
+        if self.roster.len() <= MOST_LISTED {
+            return (0..self.roster.len()).map(listed).collect();
+        }
+        // Too many: those that are measured, if they are not too many as well.
+        let sample = self.sample.iter().filter(|sample| sample.len() <= MOST_LISTED);
+        sample.flatten().copied().map(listed).collect()
+    }
+
+    fn count(&self) -> usize {
+        self.roster.len()
     }
 
     fn gather(&mut self, call: &Call<'_>) -> Result<Gathered<'_>, Error> {
+        self.round = call.round;
         let arrived = self.arrivals(call).map_err(failed(call.round))?;
         let shared = self.network.load(call.broadcast.shared()).map_err(failed(call.round))?;
         let looks = call.round == 1 || call.round.is_multiple_of(self.training.eval_every);
@@ -493,142 +339,63 @@ impl Engine for Simulator {
             true => Some(self.assess_loaded(&shared).map_err(failed(call.round))?),
             false => None,
         };
-        let asked = self.asked(call.round);
-        let known = |index: usize| match (&assessment, self.training.decides_on) {
-            // Measured at the shared weights, so of no use to an agent that is shown others.
-            (Some(assessment), DecidesOn::Received) => {
-                let agent = &assessment.agents[index];
-                call.broadcast.personal(agent.id).is_none().then_some(agent.loss)
-            }
-            _ => None,
-        };
+        let cohort = self.cohort(call.round);
         // Noise on a bound would be worthless: it is added to the loss.
-        let privacy = self.privacy;
-        let exact = self.full_losses || privacy.is_some() || self.somebody_compares();
+        let compared = self.roster.somebody_compares();
+        let exact = self.full_losses || self.privacy.is_some() || compared;
         let losses = if exact { Losses::Exact } else { call.losses };
-        let locals: Vec<Local> =
-            self.agents.iter().map(|agent| self.local_work(agent, call.loads)).collect();
-        let (network, population) = (&self.network, &self.population);
-        let (training, seed, stands) = (&self.training, self.seed, self.stands);
-        let workspaces = &self.workspaces;
-        let is_in = |agent: &Agent| agent.participant.is_in();
-        let gone = self.agents.iter().filter(|agent| !is_in(agent)).count();
-        let gone = gone as f64 / self.agents.len() as f64;
-        let told: Vec<Option<f64>> =
-            self.agents.iter().map(|agent| agent.told.filter(|_| is_in(agent))).collect();
-        let (sum, heard) =
-            told.iter().flatten().fold((0.0, 0u32), |(sum, heard), told| (sum + told, heard + 1));
-        // Without its own, if it told one; once for all, because there may be many agents.
-        let others = |index: usize| {
-            let (own, heard) = told[index].map_or((0.0, heard), |own| (own, heard - 1));
-            (heard > 0).then(|| (sum - own) / f64::from(heard))
-        };
-        let with_task =
-            |index: usize,
-             known_loss: Option<f64>,
-             must_stay: bool,
-             act: &mut dyn FnMut(&Task<'_>, &mut Workspace) -> Worked| {
-                let rows = own_rows(population, index)?;
-                let personal = call.broadcast.personal(AgentId(index as u64));
-                let personal = personal.map(|weights| network.load(&weights)).transpose()?;
-                let task = Task {
-                    network,
-                    weights: personal.as_ref().unwrap_or(&shared),
-                    rows: &rows,
-                    local: &locals[index],
-                    decides_on: training.decides_on,
-                    stands,
-                    seed,
-                    round: call.round,
-                    step_size: call.step_size,
-                    losses,
-                    known_loss,
-                    must_stay,
-                    privacy,
-                    company: (gone, others(index)),
-                };
-                workspaces.with(|work| act(&task, work))
-            };
-        let is_in = |index: &usize| self.agents[*index].participant.is_in();
-        let present = (0..asked.len()).filter(is_in).count();
-        let asked_in = (0..asked.len()).filter(is_in).filter(|index| asked[*index]);
-        let unasked = present - asked_in.count();
-        let unreachable = (0..asked.len()).filter(is_in);
-        let unreachable: Vec<AgentId> = unreachable
-            .filter(|index| !self.is_there(*index, call.round))
-            .map(|index| self.agents[index].participant.id)
-            .collect();
-        let must_stay = self.nobody_leaves || training.last_stays && present == 1;
-        self.agents
-            .par_iter_mut()
-            .enumerate()
-            .filter(|(index, _)| asked[*index])
-            .try_for_each(|(index, agent)| {
-                with_task(index, known(index), must_stay, &mut |task, work| {
-                    agent.take_part(task, work)
-                })
-            })
-            .map_err(failed(call.round))?;
-
-        let answered = |agents: &[Agent], answer: Answer| -> Vec<usize> {
-            (0..asked.len()).filter(|i| asked[*i] && agents[*i].answer == answer).collect()
-        };
-        let returned = answered(&self.agents, Answer::Returns);
-        let leaving = answered(&self.agents, Answer::Leaves);
-        if training.last_stays && leaving.len() == present && returned.is_empty() {
-            // All would leave at once: the one with the highest number continues.
-            if let Some(last) = leaving.last() {
-                let agent = &mut self.agents[*last];
-                with_task(*last, None, true, &mut |task, work| agent.stay(task, work))
-                    .map_err(failed(call.round))?;
-            }
+        let gone = self.roster.gone().len() as f64 / self.roster.len() as f64;
+        let loads = call.loads.into_iter().flatten().copied().collect();
+        let round = Asking { call, shared: &shared, losses, gone, loads };
+        let others = self.company(&cohort.asked);
+        let mut seats = self.seat(&cohort.asked);
+        let known = (assessment.as_ref(), &others[..]);
+        let worked = self.ask(&round, &cohort, known, &mut seats);
+        for (index, Seat { agent, desk }) in cohort.asked.iter().zip(seats) {
+            self.roster.put(*index, agent);
+            self.desks.push(desk);
         }
-        let ids = |agents: &[Agent], which: &[usize]| -> Vec<AgentId> {
-            which.iter().map(|index| agents[*index].participant.id).collect()
+        worked.map_err(failed(call.round))?;
+
+        let answered = |answer: Answer| -> Vec<AgentId> {
+            self.desks.iter().filter(|desk| desk.answer == answer).map(|desk| desk.agent).collect()
         };
-        let leaving = answered(&self.agents, Answer::Leaves);
-        let (goodbyes, returned) = (ids(&self.agents, &leaving), ids(&self.agents, &returned));
-        let sitting_out = answered(&self.agents, Answer::SitsOut);
+        let (goodbyes, returned) = (answered(Answer::Leaves), answered(Answer::Returns));
+        let out = answered(Answer::SitsOut);
         let weights = call.broadcast.shared();
         self.library.note(self.training.library, call.round, weights, &goodbyes);
-        let reports = (0..asked.len())
-            .filter(|index| asked[*index] && self.agents[*index].answer.reports())
-            .map(|index| self.agents[index].report(self.population.agent(index).len()))
-            .collect();
+        let reports = self.desks.iter().filter(|desk| desk.answer.reports()).map(Desk::report);
         let dimension = self.network.layout().parameters();
-        let reports =
-            Reports::with_goodbyes(dimension, reports, goodbyes)?.with_returned(returned)?;
-        let out = ids(&self.agents, &sitting_out);
-        let reports = reports.with_absent(unasked + out.len());
-        let mut absent = [unreachable, out].concat();
+        let reports = Reports::with_goodbyes(dimension, reports.collect(), goodbyes)?
+            .with_returned(returned)?
+            .with_absent(cohort.unasked + out.len());
+        let mut absent = [cohort.unreachable, out].concat();
         absent.sort_unstable();
         Ok(Gathered { assessment, absent, arrived, ..Gathered::new(reports) })
     }
 
     fn assess(&mut self, weights: &[f64]) -> Result<Assessment, Error> {
         let weights = self.network.load(weights).map_err(failed(0))?;
-        self.assess_loaded(&weights).map_err(failed(0))
+        self.assess_listed(&weights).map_err(failed(0))
     }
 
     fn save(&self) -> Result<Memory, Error> {
-        let compared = self.somebody_compares();
-        let agents = self.agents.iter().map(|agent| agent.save(compared)).collect();
-        Memory::of(&State { agents, library: self.library.clone() })
+        let (library, met) = (self.library.clone(), self.met.clone());
+        Memory::of(&State { roster: self.roster.save(), library, met, round: self.round })
     }
 
     fn restore(&mut self, memory: &Memory) -> Result<(), Error> {
-        let State { agents: states, library } = memory.read()?;
-        if states.len() != self.agents.len() {
-            let (got, expected) = (states.len(), self.agents.len());
-            let why = format!("it has {got} agents, the experiment {expected}");
-            return Err(Error::BadState { why });
+        let State { roster, library, met, round } = memory.read()?;
+        if met.len() != self.met.len() {
+            let why = "it is of other agents, or of a run that keeps no models for newcomers";
+            return Err(Error::BadState { why: why.to_owned() });
         }
-        self.library = library;
-        let mut agents = self.agents.iter_mut().zip(states);
-        agents.try_for_each(|(agent, state)| agent.restore(state))
+        (self.library, self.met, self.round) = (library, met, round.max(1));
+        self.roster.restore(roster, self.network.layout().parameters())
     }
 
     fn abilities(&self) -> Abilities {
-        Abilities { loads: true, personal: true, ..Abilities::default() }
+        let rates = self.groups.is_some();
+        Abilities { loads: true, personal: true, corrections: true, rates, ..Abilities::default() }
     }
 }

@@ -2,13 +2,13 @@
 
 import { AllView } from "./all.js";
 import { CompareView } from "./compare.js";
-import { Run, listRuns, listen } from "./data.js";
+import { Run, listRuns, listen, readFirst } from "./data.js";
 import { RunList } from "./list.js";
 import { giveLooks } from "./looks.js";
 import { RunView } from "./run.js";
 import { reread, wantedView } from "./state.js";
-import { onTheme, startTheme } from "./theme.js";
-import { el, verdict } from "./words.js";
+import { startTheme } from "./theme.js";
+import { el, several, verdict } from "./words.js";
 
 const byId = (id) => document.getElementById(id);
 let view = null;
@@ -25,13 +25,13 @@ const list = new RunList({
   // The table of all runs follows the search.
   relist: () => { if (view instanceof AllView) view.update(); },
 });
-onTheme(() => list.draw());
 
 function wanted() {
   const asked = wantedView();
   if (asked) return asked;
-  const first = list.listings.find((listing) => listing.status === "running") || list.listings[0];
-  return first ? { kind: "run", ids: [first.id] } : { kind: "none", ids: [] };
+  // Whoever reads stays where they are; at first the server says which, and has read it already.
+  const now = list.listings.find(({ id }) => shown === `run=${id}`) || list.listings.find(({ id }) => id === list.first);
+  return now ? { kind: "run", ids: [now.id] } : { kind: "none", ids: [] };
 }
 
 function show(again) {
@@ -54,13 +54,30 @@ function show(again) {
   fetchAll(ids);
 }
 
-// A comparison of many runs asks for a few at a time, in the order in which they are listed.
+// How many runs of a comparison are asked for at once, and by how many requests at a time.
+const [BATCH, REQUESTS] = [16, 3];
+
+// A comparison asks for what it does not have yet, in the order in which the runs are listed.
 async function fetchAll(ids) {
-  const rest = [...ids];
+  const own = view;
+  const all = ids.map((id) => runs.get(id));
+  const known = all.filter((run) => run.detail || all.length === 1);
+  const others = all.filter((run) => !known.includes(run));
+  known.forEach(({ id }) => refresh(id));
   const one = async () => {
-    while (rest.length) await refresh(rest.shift());
+    while (others.length && own === view) {
+      const some = others.splice(0, BATCH);
+      const missing = await readFirst(some);
+      if (missing.length) byId("link").textContent = `${several(missing.length, "run")} cannot be read`;
+      await Promise.all(some.map((run) => run.range && run.look(run.range).catch(() => {})));
+      if (own === view) redraw(own);
+    }
   };
-  await Promise.all(Array.from({ length: 6 }, one));
+  await Promise.all(Array.from({ length: REQUESTS }, () => one().catch(unreadable)));
+}
+
+function unreadable(error) {
+  byId("link").textContent = `cannot read a run: ${error.message}`;
 }
 
 // Until when drawing pauses: a large run takes time to draw, and the page must answer meanwhile.
@@ -83,14 +100,18 @@ async function refresh(id) {
     await run.update();
     if (own === view && view) redraw(own);
   } catch (error) {
-    byId("link").textContent = `cannot read a run: ${error.message}`;
+    unreadable(error);
   }
 }
 
 // Draws once, however many runs have news, and then lets the page rest.
 function redraw(own) {
-  if (drawing) return;
-  const wait = Math.max(0, rest - performance.now());
+  // Once the last run of a comparison has come there is nothing to wait for.
+  const complete = !own.complete && [...runs.values()].every((run) => run.detail);
+  own.complete ||= complete;
+  if (drawing && !complete) return;
+  clearTimeout(drawing);
+  const wait = complete ? 0 : Math.max(0, rest - performance.now());
   drawing = setTimeout(() => {
     drawing = 0;
     if (own !== view) return;
@@ -143,6 +164,11 @@ window.addEventListener("hashchange", () => {
   scrollTo(0, 0);
 });
 
+// The page's frame is painted before anything is built; a page that nobody sees has no frames to wait for.
+await new Promise((go) => {
+  requestAnimationFrame(() => setTimeout(go));
+  setTimeout(go, 100);
+});
 await refreshList();
 let first = true;
 listen((news) => {

@@ -12,6 +12,14 @@ const BOTTOM = 26;
 // A pointer that moved less than this has clicked.
 const STILL = 6;
 
+// Charts that are out of sight are drawn when they come near it, or when everything is printed.
+const plots = new WeakMap();
+const all = new Set();
+const sight = new IntersectionObserver((entries) => {
+  for (const { target, isIntersecting } of entries) plots.get(target)?.comes(isIntersecting);
+}, { rootMargin: "300px 0px" });
+addEventListener("beforeprint", () => all.forEach((plot) => plot.comes(true)));
+
 // Round values within a range, about as many as asked for.
 export function ticks(low, high, target) {
   const raw = (high - low) / Math.max(target, 1);
@@ -73,13 +81,29 @@ export class Plot {
     const follow = () => this.drawCursor();
     cursor.listeners.add(follow);
     this.stop.push(() => cursor.listeners.delete(follow));
-    this.sizes = new ResizeObserver(() => this.later());
+    // Asking the box for its width while others still change would lay the page out once per chart.
+    this.width = 0;
+    this.sizes = new ResizeObserver(([{ contentRect }]) => {
+      this.width = Math.round(contentRect.width);
+      this.draw();
+    });
     this.sizes.observe(this.box);
+    [this.inSight, this.stale] = [false, false];
+    plots.set(this.box, this);
+    all.add(this);
+    sight.observe(this.box);
+  }
+
+  comes(inSight) {
+    this.inSight = inSight;
+    if (inSight && this.stale) this.draw();
   }
 
   remove() {
     this.stop.forEach((stop) => stop());
     this.sizes.disconnect();
+    sight.unobserve(this.box);
+    all.delete(this);
     cancelAnimationFrame(this.waiting);
   }
 
@@ -255,12 +279,8 @@ export class Plot {
     this.later();
   }
 
-  get width() {
-    return this.box.clientWidth;
-  }
-
   x(round) {
-    return LEFT + ((round - this.domain[0]) / (this.domain[1] - this.domain[0])) * (this.width - LEFT - RIGHT);
+    return this.scales().x(round);
   }
 
   toRound(x) {
@@ -268,10 +288,21 @@ export class Plot {
   }
 
   y(value) {
-    const [low, high] = this.range;
-    const inner = this.height - TOP - BOTTOM;
-    if (!this.log) return TOP + ((high - value) / (high - low)) * inner;
-    return TOP + (Math.log(high / Math.max(value, low * 0.1)) / Math.log(high / low)) * inner;
+    return this.scales().y(value);
+  }
+
+  // Where rounds and values stand, and where the places of the series do: asked once for many points.
+  scales() {
+    const [[from, to], [low, high]] = [this.domain, this.range];
+    const [wide, inner] = [(this.width - LEFT - RIGHT) / (to - from), this.height - TOP - BOTTOM];
+    const [linear, log] = [inner / (high - low), inner / Math.log(high / low)];
+    const { first } = this;
+    const half = (this.bucket - 1) / 2;
+    return {
+      x: (round) => LEFT + (round - from) * wide,
+      y: this.log ? (value) => TOP + Math.log(high / Math.max(value, low * 0.1)) * log : (value) => TOP + (high - value) * linear,
+      middle: (index) => first[index] + half,
+    };
   }
 
   get area() {
@@ -304,10 +335,9 @@ export class Plot {
 
   draw() {
     if (!this.width) return;
-    const since = performance.now();
-    this.paint(this.context(this.base));
+    this.stale = !this.inSight;
+    if (this.inSight) this.paint(this.context(this.base));
     this.drawCursor();
-    this.cost = performance.now() - since;
   }
 
   // Everything but the cursor, on the screen or into a file.
@@ -368,8 +398,20 @@ export class Plot {
 
   drawCursor() {
     if (!this.width) return;
-    const context = this.context(this.over);
     const index = this.index();
+    if (this.inSight) this.paintCursor(this.context(this.over), index);
+    const said = index >= 0 ? this.says(index) : "";
+    if (this.readout.textContent !== said) this.readout.textContent = said;
+    this.list.update();
+    if (index >= 0) {
+      this.box.setAttribute("aria-valuenow", String(this.first[index]));
+      this.box.setAttribute("aria-valuetext", said);
+    } else {
+      this.box.setAttribute("aria-valuetext", "no round chosen");
+    }
+  }
+
+  paintCursor(context, index) {
     const { ink, accent } = colours();
     const { left, right, top, bottom } = this.area;
     if (this.drag && this.drag.to !== null && !this.drag.pan) {
@@ -392,15 +434,6 @@ export class Plot {
       context.globalAlpha = 1;
     }
     this.marks(context, this, index);
-    const said = index >= 0 ? this.says(index) : "";
-    if (this.readout.textContent !== said) this.readout.textContent = said;
-    this.list.update();
-    if (index >= 0) {
-      this.box.setAttribute("aria-valuenow", String(this.first[index]));
-      this.box.setAttribute("aria-valuetext", said);
-    } else {
-      this.box.setAttribute("aria-valuetext", "no round chosen");
-    }
   }
 
   // The place of a bucket: the middle of its rounds.
@@ -437,17 +470,18 @@ export function extent(columns, [from, to] = [0, Infinity]) {
   return low <= high ? [low, high] : null;
 }
 
-// Adds a column to a path: one point where a bucket is one round, both its ends where it is more.
-export function trace(path, plot, column, from = 0, to = column.low.length) {
+// Adds a column to a path: one point where a bucket is one round, both its ends where it is more. `scales` are a
+// plot's, with the middles of the column's own places.
+export function trace(path, { x: across, y: up, middle }, { low: lows, high: highs }, from = 0, to = lows.length) {
   let pen = false;
   for (let i = from; i < to; i += 1) {
-    const low = column.low[i];
+    const low = lows[i];
     if (low !== low) continue;
-    const high = column.high[i];
-    const x = plot.x(plot.middle(i));
-    if (pen) path.lineTo(x, plot.y(high));
-    else path.moveTo(x, plot.y(high));
-    if (high !== low) path.lineTo(x, plot.y(low));
+    const high = highs[i];
+    const x = across(middle(i));
+    if (pen) path.lineTo(x, up(high));
+    else path.moveTo(x, up(high));
+    if (high !== low) path.lineTo(x, up(low));
     pen = true;
   }
 }

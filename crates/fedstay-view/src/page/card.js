@@ -2,24 +2,9 @@
 
 import { roomFor } from "./axes.js";
 import { saveMenu } from "./save.js";
+import { lineSwatch, swatch } from "./sign.js";
 import { colours, onPage } from "./theme.js";
 import { el } from "./words.js";
-
-export function swatch(kind) {
-  return el("span", { class: `swatch ${kind}`, "aria-hidden": "true" });
-}
-
-// The sign of a line: its colour and its very pattern.
-export function lineSwatch(look) {
-  const sign = swatch("dash");
-  sign.style.borderTopColor = look.colour;
-  if (look.dash.length) {
-    let at = 0;
-    const stops = look.dash.map((length, i) => `${i % 2 ? "transparent" : "#000"} ${at}px ${(at += length)}px`);
-    sign.style.maskImage = `repeating-linear-gradient(to right, ${stops.join(", ")})`;
-  }
-  return sign;
-}
 
 // `of` says which run it is, for the file that is saved; `lines` are its numbers.
 export function card({ title, about, plot, of, lines, extra = [] }) {
@@ -43,8 +28,8 @@ function fillOf(kind) {
 
 // Entries are [kind, text, look]; the same go into a file that is saved.
 export function keys(legend, plot, entries) {
-  plot.entries = entries.map(([kind, text, look]) => ({ kind, text, look, fill: fillOf(kind) }));
-  const wanted = entries.map(([kind, text, look]) => `${kind}|${text}|${look ? look.colour : ""}`).join("\n");
+  plot.entries = entries.map(([kind, text, look]) => ({ kind, text, look, get fill() { return fillOf(kind); } }));
+  const wanted = entries.map(([kind, text, look]) => `${kind}|${text}|${look ? look.light : ""}`).join("\n");
   if (legend.dataset.keys === wanted) return;
   legend.dataset.keys = wanted;
   legend.replaceChildren(...entries.map(([kind, text, look]) => el("span", { class: "key" }, look ? lineSwatch(look) : swatch(kind), text)));

@@ -1,15 +1,17 @@
 // Several runs over each other, aligned by round: each its own line, or a line per group.
 
 import { Plot, extent, trace, windowOf } from "./axes.js";
-import { card, choice, drawCross, endOf, lineSwatch, swatch } from "./card.js";
+import { card, choice, drawCross, endOf } from "./card.js";
 import { Cursor, zoomBar } from "./cursor.js";
 import { drawDelivered, lastKnown } from "./delivered.js";
 import { Diff, differences } from "./diff.js";
 import { linesOf } from "./lines.js";
+import { lookOf } from "./looks.js";
 import { RunTable } from "./results.js";
+import { lineSwatch, swatch } from "./sign.js";
 import { linkTo, read, write } from "./state.js";
 import { newPath } from "./svg.js";
-import { colours, onTheme } from "./theme.js";
+import { colours } from "./theme.js";
 import { axisPercent, padded } from "./tracks.js";
 import { NONE, axisNumber, el, number, percent, several, verdict } from "./words.js";
 
@@ -62,11 +64,9 @@ export class CompareView {
     this.diff = new Diff();
     this.element = el("article", {}, el("div", { class: "title" }, this.heading), this.words, controls, zoomBar(this.cursor), this.legend,
       ...this.plots.map((one) => one.section), this.table.section, this.diff.section);
-    this.stop = onTheme(() => this.update());
   }
 
   remove() {
-    this.stop();
     this.plots.forEach(({ plot }) => plot.remove());
   }
 
@@ -152,7 +152,7 @@ export class CompareView {
     this.lines = linesOf(ready, read("group"), read("band") || "range");
     const dropped = this.solo !== null && !this.lines.some((line) => line.key === this.solo) && ready.length === this.runs.length;
     if (dropped) this.solo = null;
-    this.diff.set(ready.map((run) => ({ name: run.detail.listing.name, look: linesOf([run], "", "")[0].look, settings: run.detail.settings })));
+    this.diff.set(ready.map((run) => ({ name: run.detail.listing.name, look: lookOf(run.id), settings: run.detail.settings })));
     this.draw();
   }
 
@@ -226,7 +226,7 @@ export class CompareView {
 
   updateLegend() {
     const all = this.lines;
-    const wanted = JSON.stringify([all.map((line) => [line.key, line.name, line.look.colour, this.shows(line)]), this.solo]);
+    const wanted = JSON.stringify([all.map((line) => [line.key, line.name, line.look.light, this.shows(line)]), this.solo]);
     if (this.legend.dataset.wanted === wanted) return;
     this.legend.dataset.wanted = wanted;
     const focus = this.legend.contains(document.activeElement) ? document.activeElement.dataset.focus : null;
@@ -248,9 +248,10 @@ export class CompareView {
     const track = this.track(kind);
     const { visible } = this;
     const many = visible.length > MANY;
+    const scales = plot.scales();
     for (const line of visible) {
       const { first, bucket, column, band } = line.column(track);
-      const own = { x: (round) => plot.x(round), y: (value) => plot.y(value), middle: (index) => first[index] + (bucket - 1) / 2 };
+      const own = { ...scales, middle: (index) => first[index] + (bucket - 1) / 2 };
       if (band) this.drawBand(context, own, band, line.look);
       const path = newPath(context);
       trace(path, own, column);
@@ -265,8 +266,8 @@ export class CompareView {
       const end = line.delivered(track);
       if (end !== end) continue;
       const last = lastKnown(column);
-      const from = last >= 0 && !band ? [plot.x(own.middle(last)), plot.y(column.low[last])] : null;
-      drawDelivered(context, { from, at: [plot.x(line.end), plot.y(end)], colour: line.look.colour, size: many ? 3.5 : 6 });
+      const from = last >= 0 && !band ? [own.x(own.middle(last)), own.y(column.low[last])] : null;
+      drawDelivered(context, { from, at: [own.x(line.end), own.y(end)], colour: line.look.colour, size: many ? 3.5 : 6 });
     }
   }
 
@@ -297,8 +298,9 @@ export class CompareView {
   hover(kind, plot, index, y) {
     let [near, distance] = [null, 24];
     if (index >= 0 && y !== null && this.lines) {
+      const { y: up } = plot.scales();
       for (const line of this.visible) {
-        const away = Math.abs(plot.y(line.at(this.track(kind), plot.first[index])) - y);
+        const away = Math.abs(up(line.at(this.track(kind), plot.first[index])) - y);
         if (away < distance) [near, distance] = [line.key, away];
       }
     }
@@ -312,7 +314,7 @@ export class CompareView {
     if (!line) return;
     const { first, bucket, column } = line.column(this.track(kind));
     const path = new Path2D();
-    trace(path, { x: (round) => plot.x(round), y: (value) => plot.y(value), middle: (index) => first[index] + (bucket - 1) / 2 }, column);
+    trace(path, { ...plot.scales(), middle: (index) => first[index] + (bucket - 1) / 2 }, column);
     const { left, right, top, bottom } = plot.area;
     context.save();
     context.beginPath();

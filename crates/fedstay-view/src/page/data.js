@@ -10,6 +10,27 @@ export async function listRuns() {
   return (await ask("/api/runs")).json();
 }
 
+// Several runs at once, each with its details and its series; `have` is what the page has of a single one.
+async function readWhole(ids, have = "") {
+  const bytes = await (await ask(`/api/whole?ids=${ids.join(",")}${have}`)).arrayBuffer();
+  return parts(bytes);
+}
+
+// The format is described in whole.rs.
+function parts(buffer) {
+  const view = new DataView(buffer);
+  const found = [];
+  for (let at = 0; at < buffer.byteLength;) {
+    const [told, series] = [view.getUint32(at, true), view.getUint32(at + 4, true)];
+    at += 8;
+    const detail = told ? JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, at, told))) : null;
+    at += Math.ceil(told / 4) * 4;
+    found.push({ detail, series: series ? decode(buffer, at) : null });
+    at += Math.ceil(series / 4) * 4;
+  }
+  return found;
+}
+
 export async function readMap(id) {
   return (await ask(`/api/runs/${id}/landscape`)).json();
 }
@@ -21,7 +42,6 @@ export class Run {
     this.detail = null;
     this.series = null;
     this.part = null;
-    this.bytes = 0;
     this.busy = null;
     this.again = false;
   }
@@ -64,25 +84,35 @@ export class Run {
   async fetch() {
     do {
       this.again = false;
-      const detail = await (await ask(`/api/runs/${this.id}`)).json();
-      const old = this.series;
-      const query = old && old.count ? `?bucket=${old.bucket}&from=${old.count - 1}&revision=${old.revision}` : "";
-      if (detail.rounds !== undefined && detail.agents_all !== undefined) {
-        const bytes = await (await ask(`/api/runs/${this.id}/series${query}`)).arrayBuffer();
-        this.bytes += bytes.byteLength;
-        this.series = merge(old, decode(bytes));
-      }
-      this.detail = detail;
+      const { series } = this;
+      const have = series && series.count ? `&bucket=${series.bucket}&from=${series.count - 1}&revision=${series.revision}` : "";
+      const [found] = await readWhole([this.id], have);
+      this.take(found);
       if (this.range) await this.look(this.range);
     } while (this.again);
   }
+
+  take({ detail, series }) {
+    if (!detail) throw new Error("it is not there any more");
+    if (series) this.series = merge(this.series, series);
+    this.detail = detail;
+  }
+}
+
+// Asks for runs of which nothing is known yet, all at once. Returns those that are not there.
+export async function readFirst(runs) {
+  const found = await readWhole(runs.map(({ id }) => id));
+  return runs.filter((run, place) => {
+    if (found[place]?.detail) run.take(found[place]);
+    return !run.detail;
+  });
 }
 
 // The format is described in series.rs.
-export function decode(buffer) {
-  const length = new DataView(buffer).getUint32(0, true);
-  const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
-  let at = Math.ceil((4 + length) / 4) * 4;
+function decode(buffer, start = 0) {
+  const length = new DataView(buffer).getUint32(start, true);
+  const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, start + 4, length)));
+  let at = start + Math.ceil((4 + length) / 4) * 4;
   const floats = () => {
     const column = new Float32Array(buffer, at, head.count);
     at += 4 * head.count;

@@ -1,6 +1,6 @@
 // The settings in which runs differ, and how many they share.
 
-import { lineSwatch } from "./card.js";
+import { lineSwatch } from "./sign.js";
 import { NONE, el } from "./words.js";
 
 // With more runs, values are counted and not set beside each other.
@@ -13,8 +13,10 @@ function text(value) {
 // The keys in which some runs have another value, and those that are the same in all.
 export function differences(settings) {
   const keys = [...new Set(settings.flatMap((one) => Object.keys(one)))].sort();
-  const differ = keys.filter((key) => new Set(settings.map((one) => JSON.stringify(one[key]))).size > 1);
-  return { differ, same: keys.filter((key) => !differ.includes(key)) };
+  // Values are numbers, texts and truths, and lists as texts.
+  const differs = (key) => settings.some((one) => one[key] !== settings[0][key]);
+  const differ = new Set(keys.filter(differs));
+  return { differ: [...differ], same: keys.filter((key) => !differ.has(key)) };
 }
 
 function counted(settings, key) {
@@ -40,7 +42,7 @@ export class Diff {
   // Runs are { name, look, settings }.
   set(runs) {
     const known = runs.filter((run) => run.settings);
-    const wanted = JSON.stringify(known.map(({ name, look, settings }) => [name, look.colour, settings]));
+    const wanted = JSON.stringify(known.map(({ name, look, settings }) => [name, look.light, settings]));
     if (this.body.dataset.wanted === wanted) return;
     this.body.dataset.wanted = wanted;
     const settings = known.map((run) => run.settings);

@@ -1,8 +1,8 @@
 // The list of runs: found by words and conditions, sorted, chosen for a comparison.
 
-import { lineSwatch } from "./card.js";
 import { lookOf } from "./looks.js";
 import { facts, matching, whyNothing } from "./query.js";
+import { lineSwatch } from "./sign.js";
 import { linkTo, read, write } from "./state.js";
 import { el, several, title } from "./words.js";
 
@@ -70,8 +70,9 @@ export class RunList {
     fold();
   }
 
-  set({ runs, common }) {
+  set({ runs, common, first }) {
     this.common = common;
+    this.first = first;
     this.listings = runs.sort(byName);
     const keys = [...new Set(runs.flatMap((listing) => Object.keys(listing.settings)))].sort().slice(0, 40);
     const options = [...SORTS, ...keys.map((key) => [key, key])];
@@ -123,7 +124,7 @@ export class RunList {
 
   draw() {
     const { found, list } = this;
-    const key = JSON.stringify([found, [...this.chosen], this.open.current(), read("find"), read("sort"), document.documentElement.dataset.theme]);
+    const key = JSON.stringify([found, [...this.chosen], this.open.current(), read("find"), read("sort")]);
     if (list.dataset.key === key) return;
     list.dataset.key = key;
     // What has the focus keeps it when the list is made again.

@@ -1,6 +1,6 @@
 // One colour, one pattern and one name for every run, whichever others are shown with it.
 
-import { isDark, onPage } from "./theme.js";
+import { Look } from "./theme.js";
 
 // No two of these are closer than Okabe and Ito's colours are.
 const SPARE = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#767676", "#222222"];
@@ -35,8 +35,7 @@ export function giveLooks(listings) {
 }
 
 export function onScreen({ colour, dash }) {
-  const shown = colour === "#222222" && isDark() ? "#dddddd" : onPage(colour);
-  return { colour: shown, dash: dash.map((length) => length * 2) };
+  return new Look(colour, dash.map((length) => length * 2));
 }
 
 export function lookOf(id) {

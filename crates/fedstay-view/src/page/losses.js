@@ -44,8 +44,12 @@ export class Losses {
     highlight.listeners.add(() => this.plot.drawCursor());
   }
 
+  // Those whose lines there are; asked for every point, so they are kept.
   get agents() {
-    return this.run.detail.agents.slice(0, this.run.drawn ? this.run.drawn.agents : 0);
+    const { detail, drawn } = this.run;
+    const count = drawn ? drawn.agents : 0;
+    if (this.listed?.of !== detail || this.listed.count !== count) this.listed = { of: detail, count, agents: detail.agents.slice(0, count) };
+    return this.listed.agents;
   }
 
   few() {
@@ -144,9 +148,10 @@ export class Losses {
 
   // The model each agent received, where it decides on another one.
   drawReceived(context, plot) {
+    const scales = plot.scales();
     this.received.forEach((column, index) => {
       const path = newPath(context);
-      trace(path, plot, column);
+      trace(path, scales, column);
       context.strokeStyle = this.few() ? agentLook(index).colour : colours().faint;
       context.globalAlpha = this.few() ? 0.55 : 0.25;
       context.lineWidth = 0.8;
@@ -207,18 +212,19 @@ export class Losses {
   }
 
   drawColoured(context, plot) {
+    const scales = plot.scales();
     this.columns.forEach((column, index) => {
       const { colour, dash } = agentLook(index);
       const gone = this.gone(index);
       const path = newPath(context);
-      trace(path, plot, column, 0, Math.min(gone + 1, column.low.length));
+      trace(path, scales, column, 0, Math.min(gone + 1, column.low.length));
       context.strokeStyle = colour;
       context.lineWidth = 1.8;
       context.setLineDash(dash);
       context.stroke(path);
       if (gone < this.run.drawn.count) {
         const after = newPath(context);
-        trace(after, plot, column, gone);
+        trace(after, scales, column, gone);
         context.globalAlpha = 0.4;
         context.lineWidth = 1.2;
         context.setLineDash([2, 3]);
@@ -233,6 +239,7 @@ export class Losses {
     const { near, faint, left } = colours();
     const paths = [newPath(context), newPath(context), newPath(context)];
     const { states, count } = this.run.drawn;
+    const { x: across, y: up, middle } = plot.scales();
     this.columns.forEach((column, index) => {
       const own = states[index];
       let last = -1;
@@ -241,11 +248,11 @@ export class Losses {
         const low = column.low[i];
         if (low !== low) continue;
         const path = paths[own[i] === 4 ? 2 : own[i] === 2 ? 1 : 0];
-        const x = plot.x(plot.middle(i));
-        if (pen !== path && last >= 0) path.moveTo(plot.x(plot.middle(last)), plot.y(column.low[last]));
-        if (last >= 0) path.lineTo(x, plot.y(column.high[i]));
-        else path.moveTo(x, plot.y(column.high[i]));
-        if (column.high[i] !== low) path.lineTo(x, plot.y(low));
+        const x = across(middle(i));
+        if (pen !== path && last >= 0) path.moveTo(across(middle(last)), up(column.low[last]));
+        if (last >= 0) path.lineTo(x, up(column.high[i]));
+        else path.moveTo(x, up(column.high[i]));
+        if (column.high[i] !== low) path.lineTo(x, up(low));
         [last, pen] = [i, path];
       }
     });
@@ -303,8 +310,9 @@ export class Losses {
     if (index < 0 || y === null || !this.columns) return this.highlight.hover(null);
     let best = null;
     let distance = 24;
+    const { y: up } = this.plot.scales();
     this.columns.forEach((column, agent) => {
-      const away = Math.abs(this.plot.y(this.valueAt(agent, this.plot.first[index])) - y);
+      const away = Math.abs(up(this.valueAt(agent, this.plot.first[index])) - y);
       if (away < distance) {
         distance = away;
         best = agent;
@@ -318,7 +326,7 @@ export class Losses {
     if (shown === null || !this.columns || !this.columns[shown]) return;
     const { ink, card: paper } = colours();
     const path = newPath(context);
-    trace(path, plot, this.columns[shown]);
+    trace(path, plot.scales(), this.columns[shown]);
     context.save();
     context.beginPath();
     const { left, right, top, bottom } = plot.area;
@@ -347,7 +355,7 @@ export class Losses {
       const last = lastKnown(column, index + 1);
       const value = last >= 0 ? column.low[last] : NaN;
       const old = last >= 0 && last < index ? ` (${this.plot.rounds(last)})` : "";
-      return { name: agentName(this.agents[agent]), value, shown: number(value) + old, look: this.few() ? agentLook(agent) : { colour: colours().faint, dash: [] }, near: agent === highlighted };
+      return { name: agentName(this.agents[agent]), value, shown: number(value) + old, look: this.few() ? agentLook(agent) : null, near: agent === highlighted };
     });
   }
 

@@ -2,6 +2,7 @@
 
 import { readMap } from "./data.js";
 import { drawDelivered } from "./delivered.js";
+import { lineSign } from "./sign.js";
 import { agentLook, colours, onTheme } from "./theme.js";
 import { agentName, el, number, several } from "./words.js";
 
@@ -281,14 +282,10 @@ export class Map2 {
     const text = `round ${round} · w = (${number(x, 3)}, ${number(y, 3)})${after} · ${who}`;
     if (this.said.textContent !== text) this.said.textContent = text;
     const drawn = this.run.detail.agents.slice(0, this.map.losses.length);
-    const wanted = drawn.map((agent, index) => agentName(agent) + agentLook(index).colour).join();
+    const wanted = drawn.map((agent) => agentName(agent)).join();
     if (this.legend.dataset.keys !== wanted) {
       this.legend.dataset.keys = wanted;
-      this.legend.replaceChildren(...drawn.map((agent, index) => {
-        const sign = el("span", { class: "swatch dash", "aria-hidden": "true" });
-        sign.style.borderTopColor = agentLook(index).colour;
-        return el("span", { class: "key" }, sign, agentName(agent));
-      }));
+      this.legend.replaceChildren(...drawn.map((agent, index) => el("span", { class: "key" }, lineSign(agentLook(index)), agentName(agent))));
     }
     this.canvas.setAttribute("aria-label", `Contour map of the losses of ${several(drawn.length, "agent")} with the model’s trajectory. ${text}`);
   }

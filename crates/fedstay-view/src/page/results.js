@@ -1,6 +1,7 @@
 // Runs as a table: sorted by any column, with the columns one wants, of results and of settings.
 
-import { lineSwatch } from "./card.js";
+import { differences } from "./diff.js";
+import { lineSwatch } from "./sign.js";
 import { linkTo, read, write } from "./state.js";
 import { NONE, el, number, percent, short } from "./words.js";
 
@@ -35,7 +36,7 @@ export function spread(values) {
 export class RunTable {
   constructor({ title, note, lead = [] }) {
     this.lead = lead;
-    this.rows = [];
+    [this.rows, this.available] = [[], RESULTS];
     this.body = el("tbody");
     this.head = el("tr");
     this.note = el("p", { class: "about" }, note);
@@ -47,10 +48,9 @@ export class RunTable {
   }
 
   // All columns there are: results, and the settings in which the rows differ.
-  get available() {
-    const keys = [...new Set(this.rows.flatMap((row) => Object.keys(row.settings || {})))].sort();
-    const differs = (key) => new Set(this.rows.map((row) => JSON.stringify((row.settings || {})[key]))).size > 1;
-    return [...RESULTS, ...keys.filter(differs).map((key) => ({ key, head: key, setting: true, text: true }))];
+  findColumns() {
+    const { differ } = differences(this.rows.map((row) => row.settings || {}));
+    return [...RESULTS, ...differ.map((key) => ({ key, head: key, setting: true, text: true }))];
   }
 
   get columns() {
@@ -115,6 +115,7 @@ export class RunTable {
 
   set(rows) {
     this.rows = rows;
+    this.available = this.findColumns();
     this.draw();
   }
 

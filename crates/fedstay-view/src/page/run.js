@@ -4,6 +4,7 @@ import { endOf } from "./card.js";
 import { Cursor, zoomBar } from "./cursor.js";
 import { Losses } from "./losses.js";
 import { Map2 } from "./map.js";
+import { Members } from "./members.js";
 import { Strip } from "./strip.js";
 import { AgentTable, Highlight } from "./table.js";
 import { Accuracy, Kept, Steps } from "./tracks.js";
@@ -50,6 +51,7 @@ export class RunView {
     run.range = this.cursor.range;
     if (!run.range) run.part = null;
     this.table = new AgentTable(run, this.highlight);
+    this.members = new Members(run);
     this.theory = el("dl", { class: "facts" });
     this.advice = el("ul", { class: "advice" });
     this.config = el("pre", { tabindex: "0" }, "");
@@ -62,6 +64,7 @@ export class RunView {
       this.mapPlace,
       this.charts[4].section,
       this.table.section,
+      this.members.section,
       el("section", { class: "card", "aria-label": "Theory" },
         el("div", { class: "head" }, el("h2", {}, "What the theory says")),
         el("p", { class: "about" }, "The theorem keeps everybody if steps are short enough and no gradient lies in the span of the others. For nets all of this is a prediction."),
@@ -111,6 +114,7 @@ export class RunView {
     this.updateTrouble(detail);
     for (const chart of this.charts) chart.update();
     this.table.update();
+    this.members.update();
     this.updateTheory(detail);
     setText(this.config, detail.config || "There is no config.toml in this folder.");
     if (detail.map && !this.map) {

@@ -8,7 +8,12 @@ const MARGIN = 12;
 const TITLE = 30;
 const ROW = 20;
 
-function download(name, blob) {
+// The name of a file about something with this title.
+export function fileName(title, ending) {
+  return `${title.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "").slice(0, 80)}.${ending}`;
+}
+
+export function download(name, blob) {
   const url = URL.createObjectURL(blob);
   const link = el("a", { href: url, download: name });
   document.body.append(link);
@@ -136,12 +141,16 @@ export function asCsv(lines) {
   if (lines.some(({ delivered }) => Number.isFinite(delivered))) {
     text.push(["delivered", ...lines.flatMap(({ delivered }) => (thinned ? [delivered, delivered] : [delivered])).map((value) => (Number.isFinite(value) ? value : ""))]);
   }
-  return `${text.map((row) => row.map(cell).join(",")).join("\r\n")}\r\n`;
+  return csvOf(text);
+}
+
+export function csvOf(rows) {
+  return `${rows.map((row) => row.map(cell).join(",")).join("\r\n")}\r\n`;
 }
 
 // The menu of a chart. `title` and `lines` are asked when something is saved.
 export function saveMenu({ plot, title, lines }) {
-  const name = (ending) => `${title().toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "").slice(0, 80)}.${ending}`;
+  const name = (ending) => fileName(title(), ending);
   const kinds = [
     ["SVG", async () => download(name("svg"), new Blob([asSvg(plot, title())], { type: "image/svg+xml" }))],
     ["PNG", async () => download(name("png"), await asPng(plot, title()))],

@@ -57,6 +57,7 @@ export class Strip {
     const palette = colours();
     const gap = this.rows <= 40 ? 1 : 0;
     const hatch = newPath(context);
+    const { x: across } = plot.scales();
     series.states.forEach((own, row) => {
       const [y, next] = [this.top(row), this.top(row + 1)];
       for (let i = 0; i < series.count;) {
@@ -64,8 +65,8 @@ export class Strip {
         while (end < series.count && own[end] === own[i]) end += 1;
         const colour = STATE_COLOURS[own[i]];
         if (colour) {
-          const from = plot.x(series.first[i] - 0.5);
-          const to = plot.x(end < series.count ? series.first[end] - 0.5 : series.first[end - 1] + series.bucket - 0.5);
+          const from = across(series.first[i] - 0.5);
+          const to = across(end < series.count ? series.first[end] - 0.5 : series.first[end - 1] + series.bucket - 0.5);
           context.fillStyle = palette[colour];
           // A single fault in a long run must still be seen.
           context.fillRect(from, y, Math.max(to - from, own[i] === 3 ? 2 : 0.75), next - y - gap);

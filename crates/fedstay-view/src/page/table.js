@@ -1,6 +1,6 @@
 // The agents as a table that can be sorted; a row's button keeps its agent highlighted.
 
-import { swatch } from "./card.js";
+import { swatch } from "./sign.js";
 import { read, write } from "./state.js";
 import { NONE, agentName, el, number, percent } from "./words.js";
 

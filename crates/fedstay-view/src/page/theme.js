@@ -51,17 +51,34 @@ export function colours() {
 }
 
 // The colours of drawings are made for white; on a dark page they are mixed with white.
-export function onPage(hex) {
-  if (!isDark()) return hex;
+function lighter(hex) {
+  // Black lines are for white paper: on a dark page they are light.
+  if (hex === "#222222") return "#dddddd";
   const mix = (at) => Math.round(parseInt(hex.slice(at, at + 2), 16) * 0.62 + 255 * 0.38);
   return `rgb(${mix(1)}, ${mix(3)}, ${mix(5)})`;
 }
 
+// The colour and pattern of a line, in both themes. Signs have both as CSS variables and canvases ask for the one
+// that fits, so a change of theme rebuilds nothing.
+export class Look {
+  constructor(hex, dash) {
+    [this.light, this.dark, this.dash] = [hex, lighter(hex), dash];
+  }
+
+  get colour() {
+    return isDark() ? this.dark : this.light;
+  }
+}
+
+export function onPage(hex) {
+  return isDark() ? lighter(hex) : hex;
+}
+
 // Agents, in the order of the drawings.
-export const AGENTS = ["#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#0072b2", "#d55e00"];
+const AGENTS = ["#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#0072b2", "#d55e00"];
 const DASHES = [[], [5, 3], [1.5, 2.5]];
 
 export function agentLook(index) {
-  const colour = onPage(AGENTS[index % AGENTS.length]);
-  return { colour, dash: DASHES[(index + Math.floor(index / AGENTS.length)) % DASHES.length] };
+  const dash = DASHES[(index + Math.floor(index / AGENTS.length)) % DASHES.length];
+  return new Look(AGENTS[index % AGENTS.length], dash);
 }

@@ -5,7 +5,7 @@ import { card, choice, keys } from "./card.js";
 import { drawDelivered, lastKnown, reaches } from "./delivered.js";
 import { read, write } from "./state.js";
 import { newPath } from "./svg.js";
-import { colours, onPage } from "./theme.js";
+import { Look, colours, onPage } from "./theme.js";
 import { el, number, percent } from "./words.js";
 
 // A range with a little room, for a part of the rounds.
@@ -61,9 +61,10 @@ class Tracks {
   }
 
   draw(context, plot) {
+    const scales = plot.scales();
     for (const { column, look } of this.lines) {
       const path = newPath(context);
-      trace(path, plot, column);
+      trace(path, scales, column);
       context.strokeStyle = look.colour;
       context.setLineDash(look.dash);
       context.lineWidth = 2.1;
@@ -128,7 +129,7 @@ export class Accuracy extends Tracks {
       ? [["accuracy_mean", "mean accuracy", "#0072b2", []], ["accuracy_worst", "worst agent", "#d55e00", [6, 3]], ["accuracy_population", "population", "#009e73", [2, 2]]]
       : [["loss_mean", "mean loss", "#0072b2", []], ["loss_worst", "worst agent’s loss", "#d55e00", [6, 3]]];
     const { delivered } = detail;
-    this.lines = named.map(([name, text, colour, dash]) => ({ name, text, column: tracks[name], look: { colour: onPage(colour), dash }, delivered: delivered && Number.isFinite(delivered[name]) ? delivered[name] : null }))
+    this.lines = named.map(([name, text, colour, dash]) => ({ name, text, column: tracks[name], look: new Look(colour, dash), delivered: delivered && Number.isFinite(delivered[name]) ? delivered[name] : null }))
       .filter((line) => line.delivered !== null || extent([line.column]) !== null);
     const about = this.accuracy || series.measured ? "Over all agents, including those that left, in the rounds in which it was measured."
       : "Over those who reported: nobody measures agents that have left.";
@@ -181,7 +182,7 @@ export class Kept extends Tracks {
     if (!series) return;
     const { delivered } = detail;
     const named = [["still_in", "still in", "#767676", []], ["content", "content", "#009e73", [6, 3]]];
-    this.lines = named.map(([name, text, colour, dash]) => ({ name, text, column: series.tracks[name], look: { colour: onPage(colour), dash }, delivered: name === "content" && delivered ? delivered.content : null }))
+    this.lines = named.map(([name, text, colour, dash]) => ({ name, text, column: series.tracks[name], look: new Look(colour, dash), delivered: name === "content" && delivered ? delivered.content : null }))
       .filter((line) => line.delivered !== null || extent([line.column]) !== null);
     const all = detail.agents_all || 1;
     this.plot.range = [0, all * 1.06];
@@ -229,7 +230,7 @@ export class Steps extends Tracks {
       return { low: keep(column.low), high: keep(column.high) };
     };
     this.lines = [["step_norm", "length of the step", "#0072b2", []], ["step_size", "step size η", "#767676", [2, 2]]]
-      .map(([name, text, colour, dash]) => ({ name, text, column: positive(series.tracks[name]), look: { colour: onPage(colour), dash } }));
+      .map(([name, text, colour, dash]) => ({ name, text, column: positive(series.tracks[name]), look: new Look(colour, dash) }));
     const known = extent(this.lines.map((line) => line.column), windowOf(series.first, this.plot.domain));
     this.plot.range = known ? [known[0] / 3, known[1] * 1.6] : [0.01, 1];
     this.empty.hidden = known !== null;
@@ -244,11 +245,12 @@ export class Steps extends Tracks {
     const { drawn: series } = this.run;
     const { bottom } = plot.area;
     const own = series.tracks.case.high;
+    const { x: across } = plot.scales();
     for (let i = 0; i < series.count; i += 1) {
       const known = CASES[own[i]];
       if (!known) continue;
-      const from = plot.x(series.first[i] - 0.5);
-      const to = plot.x(i + 1 < series.count ? series.first[i + 1] - 0.5 : series.first[i] + series.bucket - 0.5);
+      const from = across(series.first[i] - 0.5);
+      const to = across(i + 1 < series.count ? series.first[i + 1] - 0.5 : series.first[i] + series.bucket - 0.5);
       context.fillStyle = onPage(known[0]);
       // Three heights, for readers who cannot tell the colours apart.
       const height = 4 + 3 * (own[i] === 1 ? 2 : own[i] === 3 ? 1 : 0);

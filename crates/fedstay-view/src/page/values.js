@@ -1,16 +1,14 @@
 // All values at the cursor, the largest first: beside the cursor while it moves, below the chart once
 // a round is pinned.
 
+import { lineSign, swatch } from "./sign.js";
 import { el } from "./words.js";
 
 const ROW = 18;
 
 function item({ name, shown, look }) {
-  const sign = el("span", { class: "swatch dash", "aria-hidden": "true" });
-  if (look) {
-    sign.style.borderTopColor = look.colour;
-    sign.style.borderTopStyle = look.dash.length ? "dashed" : "solid";
-  }
+  const sign = look ? lineSign(look) : swatch("dash");
+  if (look) sign.style.borderTopStyle = look.dash.length ? "dashed" : "solid";
   return el("li", {}, sign, el("span", { class: "who" }, name), el("span", { class: "value" }, shown));
 }
 
@@ -64,7 +62,7 @@ export class ValueList {
     const all = index >= 0 ? this.sorted(index) : [];
     this.pinned.hidden = all.length === 0;
     if (!all.length) return;
-    const wanted = JSON.stringify([plot.rounds(index), all.map(({ name, shown, look }) => [name, shown, look && look.colour])]);
+    const wanted = JSON.stringify([plot.rounds(index), all.map(({ name, shown, look }) => [name, shown, look && look.light])]);
     if (this.kept.dataset.wanted === wanted) return;
     this.kept.dataset.wanted = wanted;
     const words = plot.rounds(index);

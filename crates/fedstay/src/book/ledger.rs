@@ -7,13 +7,16 @@ mod summary;
 pub use summary::Ended;
 
 use crate::rule::{Landing, Why};
-use crate::run::record::{Arrival, Departure, Return, RoundLine, Spread};
+use crate::run::record::{Arrival, Departure, Forgotten, Return, RoundLine};
 use crate::{AgentId, StopReason};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The longest reason for a fault that is kept, in characters: agents choose these words.
 const LONGEST_REASON: usize = 200;
+
+/// Where more than so many times the agents of a line are known, each of the line is looked up.
+const FEW: usize = 8;
 
 /// What is counted about each agent.
 ///
@@ -101,6 +104,9 @@ pub struct Ledger {
     least: Option<f64>,
     /// The mean loss of the first weights over all agents, where the engine measured it.
     start: Option<f64>,
+    /// The agents that asked to be forgotten.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    forgotten: Vec<Forgotten>,
 }
 
 impl Ledger {
@@ -130,8 +136,9 @@ impl Ledger {
         self.note_departures(line);
         self.in_d = line.d.iter().copied().collect();
         self.note_agents(line);
+        self.note_forgotten(line);
         if let (1, Some(assessment)) = (line.round, &line.assessment) {
-            self.start = Spread::of(assessment.loss.iter().copied()).map(|loss| loss.mean);
+            self.start = assessment.losses().map(|loss| loss.mean);
         }
         self.stop = line.stop;
         self.landed = line.landed;
@@ -168,6 +175,29 @@ impl Ledger {
         }
     }
 
+    /// Whether the others have recovered from forgetting somebody, and who is to be forgotten now.
+    fn note_forgotten(&mut self, line: &RoundLine) {
+        let told = line.mean_loss().filter(|_| line.at_least.is_empty());
+        for known in self.forgotten.iter_mut().filter(|known| known.recovered.is_none()) {
+            if let (Some(now), Some(then)) = (told, known.rest)
+                && now <= then
+            {
+                known.recovered = Some(line.round - known.round);
+            }
+        }
+        for agent in &line.forgot {
+            self.forgotten.push(Forgotten {
+                agent: *agent,
+                round: line.round,
+                how: String::new(),
+                rest: told,
+                recovered: None,
+                loss: None,
+                membership: None,
+            });
+        }
+    }
+
     /// Counts what the round says about each agent. `in_d` is already that of the round.
     fn note_agents(&mut self, line: &RoundLine) {
         let Self { agents, in_d, .. } = self;
@@ -183,8 +213,9 @@ impl Ledger {
             }
         };
         // Line and entries are both in the order of the agents: one walk along both of them is
-        // several times as fast as looking each agent up.
-        let mut known = agents.iter_mut().peekable();
+        // several times as fast as looking each agent up, unless the line names few of many.
+        let few = agents.len() > FEW * line.agents.len();
+        let mut known = agents.iter_mut().take(if few { 0 } else { usize::MAX }).peekable();
         let mut unknown = Vec::new();
         for (agent, loss) in line.agents.iter().zip(&line.loss) {
             while known.next_if(|(id, _)| *id < agent).is_some() {}
@@ -282,6 +313,20 @@ mod tests {
         let entries = [0, 1, 2, 3, 4].map(|id| ledger.agent(AgentId(id)));
         assert_eq!(entries, [Some(&zero), Some(&one), Some(&two), Some(&three), None]);
         assert_eq!(ledger.left().len(), 1, "absence is no departure");
+    }
+
+    #[test]
+    fn the_others_have_recovered_once_their_mean_loss_is_what_it_was() {
+        let ledger = ledger(&[
+            r#""round":1,"agents":[0,1],"loss":[1.0,0.6],"left":[2],"forgot":[2]"#,
+            r#""round":2,"agents":[0,1],"loss":[2.0,2.0]"#,
+            r#""round":3,"agents":[0,1],"loss":[0.1,0.1],"at_least":[1]"#,
+            r#""round":4,"agents":[0,1],"loss":[0.9,0.7]"#,
+            r#""round":5,"agents":[0],"loss":[0.9],"left":[1],"forgot":[1]"#,
+        ]);
+        let rests: Vec<_> =
+            ledger.forgotten.iter().map(|f| (f.agent.0, f.round, f.rest, f.recovered)).collect();
+        assert_eq!(rests, [(2, 1, Some(0.8), Some(3)), (1, 5, Some(0.9), None)]);
     }
 
     #[test]

@@ -52,9 +52,14 @@ impl Cholesky {
         before: impl IntoIterator<Item = f64>,
         pivot: impl FnOnce(f64) -> f64,
     ) {
-        let mut row = self.forward(before);
+        let row = self.forward(before);
         let known: f64 = row.iter().map(|a| a * a).sum();
-        row.push(pivot(known).sqrt());
+        self.append_row(row, pivot(known));
+    }
+
+    /// Adds a row of the factor: its entries left of the diagonal, and the square of the one on it.
+    pub(crate) fn append_row(&mut self, mut row: Vec<f64>, square: f64) {
+        row.push(square.sqrt());
         self.push(&row);
     }
 
@@ -189,7 +194,7 @@ impl Cholesky {
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     match a.len() {
         0..LONG => a.iter().zip(b).map(|(a, b)| a * b).sum(),
-        _ => linalg::dot(Vector::F64(a), Vector::F64(b)),
+        _ => linalg::dot_short(a, b),
     }
 }
 

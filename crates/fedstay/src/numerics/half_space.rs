@@ -17,7 +17,8 @@
 //!
 //! Reference: Lawson, Hanson, *Solving Least Squares Problems*, Prentice-Hall 1974, chapter 23.
 
-use super::Cholesky;
+use super::{Cholesky, linalg};
+use crate::Vector;
 
 /// A gain below this, relative to the terms it is the difference of, is rounding.
 const TOLERANCE: f64 = 1e-12;
@@ -27,6 +28,8 @@ const DEPENDENT: f64 = 1e-13;
 const INDEPENDENT: f64 = 1e-6;
 /// From this many active rows on, half as many may enter at once.
 const MANY: usize = 32;
+/// From this many rows on, all are measured in one pass over the matrix, in the order of memory.
+const LONG: usize = 128;
 
 /// The answer to a nearest-point problem.
 #[derive(Debug, Clone, PartialEq)]
@@ -125,6 +128,9 @@ impl ActiveSet {
     fn lacking(&self) -> Vec<(f64, usize)> {
         let mut inside = vec![false; self.b.len()];
         self.passive.iter().for_each(|i| inside[*i] = true);
+        if self.b.len() >= LONG {
+            return self.lacking_of_many(&inside);
+        }
         let mut lacking = Vec::new();
         for i in (0..self.b.len()).filter(|i| !inside[*i]) {
             let (mut gain, mut size) = (self.b[i], self.b[i].abs());
@@ -140,6 +146,26 @@ impl ActiveSet {
         lacking
     }
 
+    /// The same for many rows. Every row of the triangle is read once: a row that is inside gives to
+    /// those before it, and one that is outside takes from them.
+    fn lacking_of_many(&self, inside: &[bool]) -> Vec<(f64, usize)> {
+        let mut given = vec![0.0; self.b.len()];
+        let mut rest = &self.gram[..];
+        for (i, inside) in inside.iter().enumerate() {
+            let (row, below) = rest.split_at(i + 1);
+            rest = below;
+            match inside {
+                true => linalg::add_scaled(&mut given[..i], self.x[i], Vector::F64(&row[..i])),
+                false => given[i] += linalg::dot(Vector::F64(&row[..i]), Vector::F64(&self.x[..i])),
+            }
+        }
+        // No product of two rows is larger than their lengths, which are about one.
+        let sizes: f64 = self.x.iter().sum();
+        let outside = (0..self.b.len()).filter(|i| !inside[*i]);
+        let lacks = outside.map(|i| (self.b[i] - given[i], i));
+        lacks.filter(|(gain, i)| *gain > TOLERANCE * (self.b[*i].abs() + sizes)).collect()
+    }
+
     /// Takes in the variables that lack most, half as many as there are, and moves to the maximum.
     /// Says whether anything moved; if not, one alone has to enter.
     fn enter_together(&mut self, mut lacking: Vec<(f64, usize)>) -> Result<bool, Vec<f64>> {
@@ -147,8 +173,9 @@ impl ActiveSet {
         lacking.truncate(self.passive.len() / 2);
         let before = self.x.clone();
         for (_, new) in lacking {
-            if self.distance(new) > INDEPENDENT {
-                self.passive.push(new);
+            let outside = self.outside(new);
+            if outside.distance > INDEPENDENT {
+                self.let_in(new, outside);
             }
         }
         self.enter(None)?;
@@ -161,8 +188,8 @@ impl ActiveSet {
         loop {
             let mut direction: Vec<(usize, f64)>;
             let full_step: f64;
-            match entering {
-                Some(new) if self.distance(new) <= DEPENDENT => {
+            match entering.map(|new| (new, self.outside(new))) {
+                Some((new, outside)) if outside.distance <= DEPENDENT => {
                     // The new vector depends on the passive ones: along this direction the
                     // quadratic part is flat.
                     let y = self.factor.solve(self.passive.iter().map(|i| self.product(*i, new)));
@@ -170,9 +197,11 @@ impl ActiveSet {
                     direction.push((new, 1.0));
                     full_step = f64::INFINITY;
                 }
-                _ => {
-                    self.passive.extend(entering);
-                    self.extend_factor();
+                independent => {
+                    match independent {
+                        Some((new, outside)) => self.let_in(new, outside),
+                        None => self.extend_factor(),
+                    }
                     let z = self.factor.solve(self.passive.iter().map(|i| self.b[*i]));
                     let passive = self.passive.iter().copied();
                     direction = passive.zip(z).map(|(i, z)| (i, z - self.x[i])).collect();
@@ -223,12 +252,27 @@ impl ActiveSet {
         }
     }
 
-    /// The squared distance of a new vector from the span of the passive ones.
-    fn distance(&mut self, new: usize) -> f64 {
+    /// What a new vector has outside of the span of the passive ones.
+    fn outside(&mut self, new: usize) -> Outside {
         self.extend_factor();
-        let along = self.factor.forward(self.passive.iter().map(|i| self.product(*i, new)));
-        self.product(new, new) - along.iter().map(|value| value * value).sum::<f64>()
+        let row = self.factor.forward(self.passive.iter().map(|i| self.product(*i, new)));
+        let along: f64 = row.iter().map(|value| value * value).sum();
+        Outside { distance: self.product(new, new) - along, row }
     }
+
+    /// Takes a new vector into the passive set, with the row of the factor that is known by then.
+    fn let_in(&mut self, new: usize, outside: Outside) {
+        self.passive.push(new);
+        self.factor.append_row(outside.row, outside.distance.max(DEPENDENT));
+    }
+}
+
+/// A vector seen from the span of the passive ones.
+struct Outside {
+    /// Its squared distance.
+    distance: f64,
+    /// Its row of the factor, left of the diagonal.
+    row: Vec<f64>,
 }
 
 #[cfg(test)]
@@ -311,6 +355,37 @@ mod tests {
                 assert!(x[i] >= 0.0 && slack >= -1e-8, "{i}: {} {slack}", x[i]);
                 assert!(x[i] * slack <= 1e-8, "{i}: not tight, {} {slack}", x[i]);
             }
+        }
+    }
+
+    /// One pass over the triangle finds the same rows lacking, by as much, as product after product.
+    #[test]
+    fn what_many_rows_lack_is_measured_in_either_order() {
+        let mut rng = crate::Seed(3).stream("half-spaces", 1, 0);
+        let n = LONG + 40;
+        let mut vector = || (0..60).map(|_| crate::numerics::normal(&mut rng)).collect();
+        let vectors: Vec<Vec<f64>> = (0..n).map(|_| vector()).collect();
+        let g = gram(&vectors);
+        let mut active = ActiveSet::default();
+        for i in 0..n {
+            let length = |j: usize| g[j * n + j].sqrt();
+            let before = (0..i).map(|j| g[i * n + j] / (length(i) * length(j)));
+            active.add(before.collect::<Vec<f64>>(), 1.0, (i % 7) as f64 - 3.0);
+        }
+        active.passive = (0..n).step_by(3).collect();
+        active.passive.iter().for_each(|i| active.x[*i] = 0.01 * (*i as f64 + 1.0));
+        let lacking = active.lacking();
+        assert!(!lacking.is_empty());
+        let mut expected = Vec::new();
+        for i in (0..n).filter(|i| i % 3 != 0) {
+            let known: f64 =
+                active.passive.iter().map(|j| active.product(i, *j) * active.x[*j]).sum();
+            expected.extend((active.b[i] - known > 1e-9).then_some((active.b[i] - known, i)));
+        }
+        assert_eq!(lacking.len(), expected.len());
+        for (found, expected) in lacking.iter().zip(&expected) {
+            assert_eq!(found.1, expected.1);
+            assert!((found.0 - expected.0).abs() < 1e-10, "{found:?} {expected:?}");
         }
     }
 

@@ -39,14 +39,14 @@ impl Number for f64 {
 pub(crate) struct PerPrecision {
     /// For vectors that are all in double precision.
     pub(crate) f64: f64,
-    /// Where at least one is in single precision.
+    /// Where at least one is in single precision or less.
     pub(crate) f32: f64,
 }
 
 impl PerPrecision {
     /// The tolerance for computing with all of these vectors.
     pub(crate) fn of<'a>(self, vectors: impl IntoIterator<Item = Vector<'a>>) -> f64 {
-        let single = vectors.into_iter().any(|vector| matches!(vector, Vector::F32(_)));
+        let single = vectors.into_iter().any(|vector| !matches!(vector, Vector::F64(_)));
         if single { self.f32 } else { self.f64 }
     }
 }

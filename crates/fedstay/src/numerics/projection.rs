@@ -1,30 +1,34 @@
 //! The projection off the span of several gradients, for many parameters and few agents.
 //!
 //! `Π_P(v)` with `P = span{g_1 … g_k}^⊥` is `v − Σ c_i g_i` where `G c = (⟨g_i, v⟩)` and `G` is the
-//! Gram matrix. One pass over the gradients, a block of columns at a time, makes `G`, `v` and the
-//! right-hand side together; a second makes the projection and measures what is left along every
-//! `g_i`; a third corrects it, only where that measure asks for it. The gradients are read where
-//! they are: no copy of them and no factor of their size is ever formed.
+//! Gram matrix. One pass over the gradients makes `G` and the right-hand side; a second makes the
+//! projection, already as long as its caller wants it, and measures what is left along every `g_i`; a
+//! third corrects it, only where that measure asks for it. The gradients are read where they are: no
+//! copy of them and no factor of their size is ever formed.
+//!
+//! Where `v` is a sum of few gradients, everything about it is in the Gram matrix of all. Where it is a
+//! sum of many, it is formed in a pass of its own: then the Gram matrix of all costs more.
 //!
 //! Nearly parallel gradients are common in practice. So `G` is normalised to a unit diagonal, the
 //! Cholesky factorisation pivots, and the rank ends where the largest remaining pivot is noise.
 
-use super::Cholesky;
-use super::linalg::{dispatch, sum_lanes};
+use super::{Cholesky, Gram, Machine};
 use crate::Vector;
 
-/// Columns in a block: a dozen widened rows of it stay in the first-level cache.
-const BLOCK: usize = 512;
-/// Rows of the Gram matrix that are computed together, so that a loaded row serves several sums.
-const TILE: usize = 2;
-/// Partial sums of one Gram entry.
-const LANES: usize = 8;
 /// A pivot of the normalised Gram matrix below this (times its size) is rounding, not direction.
 const PIVOT_TOLERANCE: f64 = 1e-14;
 /// What may be left along a gradient, relative to both lengths, before a correction pass.
 const ORTHOGONAL: f64 = 1e-12;
 /// The most correction passes; one is enough unless nearly nothing is left of the target.
 const CORRECTIONS: usize = 2;
+/// The most gradients of which the Gram matrix is made before it is known which of them are needed:
+/// while one is read from memory, its products with so many others take no longer.
+pub(crate) const FEW: usize = 16;
+/// A length that the Gram matrix predicts is good enough to scale by if its square is not below this
+/// share of the terms it is the difference of.
+const PREDICTABLE: f64 = 1e-8;
+/// How far, relatively, a length may be from what was asked for before all is scaled once more.
+const SAME_LENGTH: f64 = 1e-12;
 
 /// What a projection did.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -45,159 +49,168 @@ pub struct Projection {
 ///
 /// All vectors must have `out.len()` components.
 pub fn project_sum(summands: &[Vector<'_>], basis: &[Vector<'_>], out: &mut [f64]) -> Projection {
-    // Rows of zeros fill the last tile; a zero gradient constrains nothing.
-    let n = basis.len().next_multiple_of(TILE);
-    let mut rows = vec![0.0; n * BLOCK];
-    let mut gram = vec![0.0; n * n];
-    let mut along = vec![0.0; n];
-    let mut before = 0.0;
-    let dimension = out.len();
-    for start in (0..dimension).step_by(BLOCK) {
-        let columns = start..dimension.min(start + BLOCK);
-        let block = &mut out[columns.clone()];
-        block.fill(0.0);
-        for summand in summands {
-            crate::linalg::add_scaled(block, 1.0, slice(*summand, columns.clone()));
-        }
-        widen_rows(basis, columns, &mut rows);
-        add_gram(&rows, n, &mut gram);
-        add_dots(&rows, block, &mut along);
-        before += crate::linalg::dot(Vector::F64(block), Vector::F64(block));
-    }
-    let before = before.sqrt();
-
-    let factor = Factor::new(&gram, n);
-    let mut remaining = Projection {
-        rank: factor.rank(),
-        of: factor.lengths.iter().filter(|length| **length > 0.0).count(),
-        before,
-        after: before,
-        orthogonality: 0.0,
-    };
-    if factor.rank() == 0 {
-        return remaining;
-    }
-    for _ in 0..=CORRECTIONS {
-        let coefficients = factor.solve(&along);
-        along.fill(0.0);
-        let mut after = 0.0;
-        for start in (0..dimension).step_by(BLOCK) {
-            let columns = start..dimension.min(start + BLOCK);
-            let block = &mut out[columns.clone()];
-            widen_rows(basis, columns, &mut rows);
-            subtract_rows(&rows, &coefficients, block);
-            add_dots(&rows, block, &mut along);
-            after += crate::linalg::dot(Vector::F64(block), Vector::F64(block));
-        }
-        remaining.after = after.sqrt();
-        remaining.orthogonality = factor.largest_cosine(&along, remaining.after);
-        // Below this nothing is left but rounding, which no correction can make orthogonal.
-        let nothing_left = remaining.after <= 1e-15 * before;
-        if remaining.orthogonality <= ORTHOGONAL || nothing_left {
-            break;
-        }
-    }
-    remaining
+    project_sum_with(&Machine::default(), summands, basis, out)
 }
 
-fn slice(vector: Vector<'_>, range: std::ops::Range<usize>) -> Vector<'_> {
-    match vector {
-        Vector::F32(values) => Vector::F32(&values[range]),
-        Vector::F64(values) => Vector::F64(&values[range]),
-    }
+/// The same with this machine, which changes how fast the answer comes and not the answer.
+pub fn project_sum_with(
+    machine: &Machine,
+    summands: &[Vector<'_>],
+    basis: &[Vector<'_>],
+    out: &mut [f64],
+) -> Projection {
+    Task { machine, pairs: None, summands, basis }.project(out, |_| 1.0).done
 }
 
-/// Copies the columns of every gradient, widened, into rows of `BLOCK`, zero past the end.
-fn widen_rows(basis: &[Vector<'_>], columns: std::ops::Range<usize>, rows: &mut [f64]) {
-    for (vector, row) in basis.iter().zip(rows.chunks_exact_mut(BLOCK)) {
-        let (values, padding) = row.split_at_mut(columns.len());
-        match slice(*vector, columns.clone()) {
-            Vector::F32(source) => widen(source, values),
-            Vector::F64(source) => values.copy_from_slice(source),
-        }
-        padding.fill(0.0);
-    }
+/// What is to be projected, and by whom.
+#[derive(Debug)]
+pub(crate) struct Task<'a> {
+    pub(crate) machine: &'a Machine,
+    /// The inner products of some gradients, if they are known, and which of them the basis and then
+    /// the summands are.
+    pub(crate) pairs: Option<(&'a Gram, Vec<usize>)>,
+    pub(crate) summands: &'a [Vector<'a>],
+    pub(crate) basis: &'a [Vector<'a>],
 }
 
-dispatch! {
-    fn widen(source: &[f32], target: &mut [f64]) {
-        for (target, source) in target.iter_mut().zip(source) {
-            *target = f64::from(*source);
-        }
-    }
+/// A projection, and what was measured of what is in `out`.
+#[derive(Debug)]
+pub(crate) struct Projected {
+    pub(crate) done: Projection,
+    /// The length of what is in `out`.
+    pub(crate) length: f64,
+    /// Its inner products with the basis.
+    pub(crate) along: Vec<f64>,
 }
 
-/// Adds the block's share to the Gram matrix, lower triangle; `n` is a multiple of `TILE`.
-fn add_gram(rows: &[f64], n: usize, gram: &mut [f64]) {
-    let row = |index: usize| &rows[index * BLOCK..][..BLOCK];
-    for top in (0..n).step_by(TILE) {
-        for left in (0..=top).step_by(TILE) {
-            let tile = dots_tile(row(top), row(top + 1), row(left), row(left + 1));
-            for (i, line) in tile.iter().enumerate() {
-                for (j, value) in line.iter().enumerate() {
-                    gram[(top + i) * n + left + j] += value;
-                }
-            }
+impl Task<'_> {
+    /// Projects into `out`, times what `scale` says for the length of what is left.
+    pub(crate) fn project(&self, out: &mut [f64], scale: impl Fn(f64) -> f64) -> Projected {
+        let Self { machine, summands, basis, .. } = self;
+        let known = self.known(out);
+        let factor = Factor::new(|i, j| known.entry(i, j), basis.len());
+        let coefficients = factor.solve(&known.along);
+        let mut times = 1.0;
+        let mut terms = Vec::with_capacity(basis.len() + summands.len());
+        if !known.formed {
+            let predicted = known.predict(&coefficients).map_or(1.0, &scale);
+            times = if predicted.is_normal() { predicted } else { 1.0 };
+            terms.extend(summands.iter().map(|vector| (times, *vector)));
         }
-    }
-}
+        terms.extend(subtracted(&coefficients, times, basis));
+        let mut left = machine.combine(known.formed, &terms, 1.0, basis, out);
 
-dispatch! {
-    /// The inner products of two rows with two others, all of `BLOCK` columns.
-    fn dots_tile(a: &[f64], b: &[f64], c: &[f64], d: &[f64]) -> [[f64; TILE]; TILE] {
-        let (mut ac, mut ad) = ([0.0; LANES], [0.0; LANES]);
-        let (mut bc, mut bd) = ([0.0; LANES], [0.0; LANES]);
-        let (a, b) = (a.as_chunks::<LANES>().0, b.as_chunks::<LANES>().0);
-        let (c, d) = (c.as_chunks::<LANES>().0, d.as_chunks::<LANES>().0);
-        for ((a, b), (c, d)) in a.iter().zip(b).zip(c.iter().zip(d)) {
-            for lane in 0..LANES {
-                ac[lane] += a[lane] * c[lane];
+        let mut done = Projection {
+            rank: factor.rank(),
+            of: factor.lengths.iter().filter(|length| **length > 0.0).count(),
+            before: known.before,
+            after: known.before,
+            orthogonality: 0.0,
+        };
+        for correction in 0..=CORRECTIONS {
+            let length = left.square.sqrt();
+            done.after = length / times.abs();
+            done.orthogonality = factor.largest_cosine(&left.along, length);
+            // Below this nothing is left but rounding, which no correction can make orthogonal.
+            let nothing_left = done.after <= 1e-15 * done.before;
+            if done.orthogonality <= ORTHOGONAL || nothing_left || correction == CORRECTIONS {
+                break;
             }
-            for lane in 0..LANES {
-                ad[lane] += a[lane] * d[lane];
-            }
-            for lane in 0..LANES {
-                bc[lane] += b[lane] * c[lane];
-            }
-            for lane in 0..LANES {
-                bd[lane] += b[lane] * d[lane];
-            }
+            let terms: Vec<_> = subtracted(&factor.solve(&left.along), 1.0, basis).collect();
+            left = machine.combine(true, &terms, 1.0, basis, out);
         }
-        [[sum_lanes(ac), sum_lanes(ad)], [sum_lanes(bc), sum_lanes(bd)]]
+        let mut length = left.square.sqrt();
+        let again = scale(done.after) / times;
+        if (again - 1.0).abs() > SAME_LENGTH && again.is_finite() {
+            super::linalg::scale(out, again);
+            left.along.iter_mut().for_each(|along| *along *= again);
+            length *= again.abs();
+        }
+        Projected { done, length, along: left.along }
+    }
+
+    /// What is known before anything is subtracted. A target of many summands is then in `out`.
+    fn known(&self, out: &mut [f64]) -> Known<'_> {
+        let Self { machine, summands, basis, .. } = self;
+        let order = || (0..basis.len() + summands.len()).collect();
+        let k = basis.len();
+        if summands.len() > FEW {
+            let terms: Vec<_> = summands.iter().map(|vector| (1.0, *vector)).collect();
+            let target = machine.combine(false, &terms, 1.0, basis, out);
+            let gram = Entries::Own(machine.gram(basis));
+            let (before, along) = (target.square.sqrt(), target.along);
+            return Known { gram, order: order(), formed: true, before, along };
+        }
+        let (gram, order) = match &self.pairs {
+            Some((gram, order)) => (Entries::Lent(gram), order.clone()),
+            None => {
+                let all: Vec<Vector<'_>> = basis.iter().chain(*summands).copied().collect();
+                (Entries::Own(machine.gram(&all)), order())
+            }
+        };
+        let mut known = Known { gram, order, formed: false, before: 0.0, along: vec![0.0; k] };
+        let all = k..k + summands.len();
+        for i in 0..k {
+            known.along[i] = all.clone().map(|summand| known.entry(i, summand)).sum();
+        }
+        let cells = all.clone().flat_map(|i| all.clone().map(move |j| (i, j)));
+        let square: f64 = cells.map(|(i, j)| known.entry(i, j)).sum();
+        known.before = square.max(0.0).sqrt();
+        known
     }
 }
 
-dispatch! {
-    /// `dots[i] += ⟨row i, block⟩`.
-    fn add_dots(rows: &[f64], block: &[f64], dots: &mut [f64]) {
-        for (row, dot) in rows.chunks_exact(BLOCK).zip(dots) {
-            let mut sums = [0.0; LANES * 4];
-            let (a, a_rest) = row[..block.len()].as_chunks::<{ LANES * 4 }>();
-            let (b, b_rest) = block.as_chunks::<{ LANES * 4 }>();
-            for (a, b) in a.iter().zip(b) {
-                for lane in 0..LANES * 4 {
-                    sums[lane] += a[lane] * b[lane];
-                }
-            }
-            for (lane, (a, b)) in a_rest.iter().zip(b_rest).enumerate() {
-                sums[lane] += a * b;
-            }
-            *dot += sum_lanes(sums);
-        }
-    }
+/// `−times · Σ c_i g_i`, as terms.
+fn subtracted<'a>(
+    coefficients: &[f64],
+    times: f64,
+    basis: &[Vector<'a>],
+) -> impl Iterator<Item = (f64, Vector<'a>)> {
+    let terms = coefficients.iter().zip(basis).filter(|(c, _)| **c != 0.0);
+    terms.map(move |(c, vector)| (-times * c, *vector))
 }
 
-dispatch! {
-    /// `block −= Σ coefficients[i] · row i`, a tile of rows at a time.
-    fn subtract_rows(rows: &[f64], coefficients: &[f64], block: &mut [f64]) {
-        for (tile, c) in rows.chunks_exact(TILE * BLOCK).zip(coefficients.as_chunks::<TILE>().0) {
-            let columns = block.len();
-            let row = |index: usize| &tile[index * BLOCK..][..columns];
-            let (first, second) = (row(0), row(1));
-            for column in 0..columns {
-                block[column] -= c[0] * first[column] + c[1] * second[column];
-            }
+/// Inner products, ours or somebody else's.
+#[derive(Debug)]
+enum Entries<'a> {
+    Own(Gram),
+    Lent(&'a Gram),
+}
+
+/// What inner products tell about a target and a basis.
+#[derive(Debug)]
+struct Known<'a> {
+    gram: Entries<'a>,
+    /// Where the basis is in the Gram matrix and, unless the target is formed, the summands after it.
+    order: Vec<usize>,
+    formed: bool,
+    /// The target's length, and its inner products with the basis.
+    before: f64,
+    along: Vec<f64>,
+}
+
+impl Known<'_> {
+    fn entry(&self, i: usize, j: usize) -> f64 {
+        let gram = match &self.gram {
+            Entries::Own(gram) => gram,
+            Entries::Lent(gram) => gram,
+        };
+        gram.get(self.order[i], self.order[j])
+    }
+
+    /// The length of the target less the basis times these coefficients, unless it is the small
+    /// difference of large terms.
+    fn predict(&self, coefficients: &[f64]) -> Option<f64> {
+        let mut square = self.before * self.before;
+        let mut size = self.before;
+        for (i, c) in coefficients.iter().enumerate().filter(|(_, c)| **c != 0.0) {
+            size += c.abs() * self.entry(i, i).sqrt();
+            square -= 2.0 * c * self.along[i];
+            square += (0..coefficients.len())
+                .map(|j| c * coefficients[j] * self.entry(i, j))
+                .sum::<f64>();
         }
+        (square > PREDICTABLE * size * size).then(|| square.sqrt())
     }
 }
 
@@ -211,12 +224,9 @@ struct Factor {
 }
 
 impl Factor {
-    fn new(gram: &[f64], n: usize) -> Self {
-        let lengths: Vec<f64> = (0..n).map(|i| gram[i * n + i].sqrt()).collect();
-        let cosine = |i: usize, j: usize| {
-            let (row, column) = (i.max(j), i.min(j));
-            gram[row * n + column] / (lengths[i] * lengths[j])
-        };
+    fn new(entry: impl Fn(usize, usize) -> f64, n: usize) -> Self {
+        let lengths: Vec<f64> = (0..n).map(|i| entry(i, i).sqrt()).collect();
+        let cosine = |i: usize, j: usize| entry(i, j) / (lengths[i] * lengths[j]);
         let candidates = (0..n).filter(|i| lengths[*i] > 0.0).collect();
         let (cholesky, pivots) = Cholesky::pivoted(candidates, cosine, PIVOT_TOLERANCE * n as f64);
         Self { lengths, pivots, cholesky }

@@ -11,7 +11,7 @@
 //! grows like `log k`, that costs `O((n log k + k²) d)` instead of `O(n² d)`.
 
 use super::half_space::ActiveSet;
-use super::linalg;
+use super::{Machine, linalg};
 use crate::Vector;
 
 /// A violation below this, relative to the terms it is the difference of, is rounding.
@@ -20,7 +20,7 @@ const TOLERANCE: f64 = 1e-12;
 const BATCH: usize = 24;
 const GROWTH: f64 = 0.5;
 /// From this many multiplications on, a second thread computes half of a block of the Gram matrix.
-const WORTH_A_THREAD: usize = 4_000_000;
+const WORTH_A_THREAD: usize = 20_000_000;
 
 /// The bounds along one vector; infinite where there is none.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -179,17 +179,13 @@ impl<'a> Bundle<'a> {
         }
     }
 
-    fn cosine(&mut self, a: &Row, b: &Row) -> f64 {
-        let (i, j) = (self.seat(a.vector), self.seat(b.vector));
+    /// The cosine of two rows whose vectors both have a place in the Gram matrix.
+    fn cosine(&self, a: &Row, b: &Row) -> f64 {
+        let seat = |row: &Row| self.place[row.vector].unwrap_or_default();
+        let (i, j) = (seat(a), seat(b));
         let (row, column) = (i.max(j), i.min(j));
         let product = self.gram[triangle(row) + column];
         a.side * b.side * product / (self.lengths[a.vector] * self.lengths[b.vector])
-    }
-
-    /// The place of a vector in the Gram matrix, which grows if it has none yet.
-    fn seat(&mut self, vector: usize) -> usize {
-        self.seat_all([vector]);
-        self.place[vector].unwrap_or_default()
     }
 
     /// Gives these vectors a place in the Gram matrix if they have none. Where that is much work, two
@@ -203,28 +199,28 @@ impl<'a> Bundle<'a> {
             }
         }
         let Self { vectors, lengths, placed, gram, .. } = self;
-        let product = |row: usize, column: usize| match row == column {
-            true => lengths[placed[row]] * lengths[placed[row]],
-            false => linalg::dot(vectors[placed[row]], vectors[placed[column]]),
-        };
-        let line = |row: usize| (0..=row).map(move |column| product(row, column));
+        let chosen: Vec<Vector<'_>> = placed.iter().map(|vector| vectors[*vector]).collect();
+        let machine = Machine::default();
         let (rows, cells) = (first..placed.len(), triangle(placed.len()) - triangle(first));
         let dimension = vectors.first().map_or(0, Vector::len);
         if cells * dimension < WORTH_A_THREAD {
-            gram.extend(rows.flat_map(line));
-            return;
+            gram.extend(machine.gram_rows(&chosen, first));
+        } else {
+            // Half of the cells for each.
+            let middle = rows.clone().find(|row| 2 * (triangle(*row) - triangle(first)) >= cells);
+            let middle = middle.unwrap_or(rows.end);
+            let rest = std::thread::scope(|scope| {
+                let other = scope.spawn(|| machine.gram_rows(&chosen, middle));
+                gram.extend(machine.gram_rows(&chosen[..middle], first));
+                other.join()
+            });
+            match rest {
+                Ok(rest) => gram.extend(rest),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
         }
-        // Half of the cells for each.
-        let middle = rows.clone().find(|row| 2 * (triangle(*row) - triangle(first)) >= cells);
-        let middle = middle.unwrap_or(rows.end);
-        let rest = std::thread::scope(|scope| {
-            let other = scope.spawn(|| (middle..rows.end).flat_map(line).collect::<Vec<f64>>());
-            gram.extend((rows.start..middle).flat_map(line));
-            other.join()
-        });
-        match rest {
-            Ok(rest) => gram.extend(rest),
-            Err(panic) => std::panic::resume_unwind(panic),
+        for row in rows {
+            gram[triangle(row) + row] = lengths[placed[row]] * lengths[placed[row]];
         }
     }
 }

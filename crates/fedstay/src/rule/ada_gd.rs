@@ -26,12 +26,12 @@
 //! Defections in Federated Learning and How to Prevent Them*, arXiv 2311.16459, Algorithm 2.
 
 use super::{
-    Aggregator, Change, Decision, Facts, Losses, NOTHING_LEFT, Origin, Round, Split, StopReason,
-    safety,
+    Aggregator, Change, Decision, Facts, Losses, Measured, NOTHING_LEFT, Origin, Round, Split,
+    StopReason, safety,
 };
-use crate::projection::{Projection, project_sum};
+use crate::projection::{Projected, Task};
 use crate::server::tau;
-use crate::{Error, Loss, Report, Standing, linalg};
+use crate::{Error, Loss, Report, Standing};
 use serde::{Deserialize, Serialize};
 
 pub(super) const ORIGIN: Origin = Origin {
@@ -134,16 +134,6 @@ impl Aggregator for AdaGd {
             in_d = self.in_d(round, step_size)?;
         }
 
-        let (mut held, mut moving) = (Vec::new(), Vec::new());
-        let mut moving_length = 0.0;
-        for ((report, norm), in_d) in round.reports.iter().zip(round.reports.norms()).zip(&in_d) {
-            if *in_d {
-                held.push(report.slope());
-            } else {
-                moving.push(report.direction);
-                moving_length += norm;
-            }
-        }
         let split = Split::by(round.reports, |index| in_d[index]);
         let case = split.case();
         let mut decision = Decision { case: Some(case), ..Decision::new(split, step_size) };
@@ -152,25 +142,49 @@ impl Aggregator for AdaGd {
             // within reach: the weights stay, and others are asked.
             let all_heard = round.reports.absent() == 0;
             decision.stop = all_heard.then_some(StopReason::Settled);
+            step.fill(0.0);
             return Ok(decision);
         }
 
-        let basis = if self.projection { held.as_slice() } else { &[] };
-        let done: Projection = project_sum(&moving, basis, step);
+        let reports = round.reports.as_slice();
+        let (held, moving): (Vec<usize>, Vec<usize>) =
+            (0..reports.len()).partition(|index| in_d[*index]);
+        let moving_length: f64 = moving.iter().map(|index| round.reports.norms()[*index]).sum();
+        let summands: Vec<_> = moving.iter().map(|index| reports[*index].direction).collect();
+        // Without the projection nothing is subtracted, and nothing is measured.
+        let held = if self.projection { held } else { Vec::new() };
+        let basis: Vec<_> = held.iter().map(|index| reports[*index].slope()).collect();
+        let order = || held.iter().chain(&moving).copied().collect();
+        let task = Task {
+            machine: round.reports.machine(),
+            pairs: round.reports.pairs().map(|pairs| (pairs, order())),
+            summands: &summands,
+            basis: &basis,
+        };
+        // Case 2 averages: the direction is the same, its length is not.
+        let mean = if case == 2 { moving.len() as f64 } else { 1.0 };
+        let scale = |length: f64| -step_size * (length / mean).min(1.0) / length;
+        let Projected { done, length, along } = task.project(step, scale);
+        let mut slopes = vec![None; reports.len()];
+        for (index, along) in held.iter().zip(along) {
+            slopes[*index] = Some(along);
+        }
+        let mut measured = Some(Measured { length, slopes });
         let tolerance = NOTHING_LEFT.of(round.reports.iter().map(Report::slope));
         if done.after <= tolerance * moving_length {
             step.fill(0.0);
+            measured = None;
             decision.stop = Some(StopReason::Stalled);
-        } else {
-            // Case 2 averages: the direction is the same, its length is not.
-            let mean = if case == 2 { moving.len() as f64 } else { 1.0 };
-            let length = done.after / mean;
-            linalg::scale(step, -step_size * length.min(1.0) / done.after);
         }
-        if self.projection && safety::shorten(round.reports, step, self.delta) == 0.0 {
+        let safe = |step: &mut [f64], measured: &mut Option<Measured>| {
+            safety::shorten_measured(round.reports, step, self.delta, measured)
+        };
+        if self.projection && safe(step, &mut measured) == 0.0 {
+            measured = None;
             decision.stop = Some(StopReason::Stalled);
         }
         decision.projection = (case == 1 && self.projection).then_some(done);
+        decision.measured = measured;
         Ok(decision)
     }
 
@@ -203,7 +217,7 @@ impl Aggregator for AdaGd {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AgentId, Reports, Server, Vector};
+    use crate::{AgentId, Reports, Server, Vector, linalg};
 
     fn server(rule: AdaGd, step_size: f64) -> Server {
         Server::new(vec![0.0, 0.0], rule, step_size).unwrap()

@@ -19,6 +19,12 @@ pub struct Facts {
     pub margin: f64,
     /// Whether the rule sets loads, which not every engine applies.
     pub sets_loads: bool,
+    /// Whether the rule corrects every local step ([`Aggregator::correction`](super::Aggregator)), which
+    /// not every engine applies.
+    pub corrects: bool,
+    /// Whether the rule computes with how well agents' groups are served
+    /// ([`Report::rates`](crate::Report::rates)), which not every engine tells.
+    pub reads_rates: bool,
     /// Whether the rule has a parameter `smoothness` that it takes from the problem unless a
     /// configuration gives it.
     pub takes_smoothness: bool,
@@ -53,6 +59,8 @@ impl Default for Facts {
             reads_epsilon: true,
             margin: 0.0,
             sets_loads: false,
+            corrects: false,
+            reads_rates: false,
             takes_smoothness: false,
             takes_convexity: false,
             keeps: false,

@@ -26,6 +26,12 @@ fn the_list_and_the_enum_are_the_same() {
     assert!(serde_json::from_value::<Rule>(serde_json::json!({ "kind": "custom" })).is_err());
 }
 
+/// How well an agent's groups are served, for rules that ask.
+pub(crate) fn some_rates(agent: u64) -> Option<crate::Rates> {
+    let right = [agent % 4, (agent * agent) % 5];
+    Some(crate::Rates { right, of: [4, 5], correct: right[0] + right[1] + 1, rows: 10 })
+}
+
 /// The rules whose step reads ε, which the law below tests.
 const READ_EPSILON: [&str; 5] = ["ada-gd", "retain", "level", "mw-fed", "maxfl"];
 
@@ -33,7 +39,10 @@ const READ_EPSILON: [&str; 5] = ["ada-gd", "retain", "level", "mw-fed", "maxfl"]
 fn the_rules_that_say_they_read_epsilon_do() {
     let (a, b) = ([1.0, 0.2], [-0.4, 1.0]);
     let path = |rule: Rule, epsilon: f64| {
-        let report = |id, loss, g| Report::new(AgentId(id), loss, epsilon, Vector::F64(g));
+        let report = |id, loss, g| Report {
+            rates: some_rates(id),
+            ..Report::new(AgentId(id), loss, epsilon, Vector::F64(g))
+        };
         let mut server = Server::new(vec![0.0; 2], rule, 0.1).unwrap();
         for _ in 0..2 {
             let reports = vec![report(0, 0.5, &a[..]), report(1, 2.0, &b)];
@@ -62,7 +71,10 @@ fn reports<'a>(losses: &[f64], directions: &'a [Vec<f64>]) -> Vec<Report<'a>> {
         .iter()
         .zip(directions)
         .enumerate()
-        .map(|(id, (loss, g))| Report::new(AgentId(id as u64), *loss, 0.2, Vector::F64(g)))
+        .map(|(id, (loss, g))| Report {
+            rates: some_rates(id as u64),
+            ..Report::new(AgentId(id as u64), *loss, 0.2, Vector::F64(g))
+        })
         .collect()
 }
 

@@ -20,7 +20,7 @@
 //! *Optimal Distributed Online Prediction Using Mini-Batches*, JMLR 13, 2012.
 
 use super::weigh::{CHANGES, Weigh};
-use super::{Aggregator, Decision, Facts, Losses, Origin, Round, watched};
+use super::{Aggregator, Decision, Facts, Losses, Origin, Round, forecast_by};
 use crate::Error;
 use serde::{Deserialize, Serialize};
 
@@ -47,8 +47,11 @@ pub struct Mean {
 
 impl Aggregator for Mean {
     fn aggregate(&mut self, round: &Round<'_>, step: &mut [f64]) -> Result<Decision, Error> {
-        self.weigh.mean(round, step);
-        Ok(watched(round, step, self.delta))
+        let measured = self.weigh.mean(round, step);
+        let split = forecast_by(round.reports, self.delta, |index| {
+            measured.slope(round.reports, index, step)
+        });
+        Ok(Decision { measured: Some(measured), ..Decision::new(split, round.step_size) })
     }
 
     /// The mean needs no losses. For the forecast, exact losses are worth computing only for agents

@@ -11,6 +11,7 @@ mod afl;
 mod conflict;
 mod custom;
 mod facts;
+mod fairfed;
 mod fedce;
 mod fedfv;
 mod fedmgda;
@@ -25,6 +26,7 @@ mod pcgrad;
 mod q_fedavg;
 mod retain;
 pub(crate) mod safety;
+mod scaffold;
 mod sent;
 mod uniform;
 mod weigh;
@@ -33,6 +35,7 @@ mod weigh;
 pub(crate) mod rules {
     pub use super::ada_gd::{AdaGd, OnSettled};
     pub use super::afl::Afl;
+    pub use super::fairfed::FairFed;
     pub use super::fedce::{Contribution, FedCe};
     pub use super::fedfv::FedFv;
     pub use super::fedmgda::FedMgdaPlus;
@@ -44,14 +47,15 @@ pub(crate) mod rules {
     pub use super::pcgrad::PcGrad;
     pub use super::q_fedavg::QFedAvg;
     pub use super::retain::{Base, OnUnrealizable, Retain, Trust};
+    pub use super::scaffold::{Leavers, Scaffold};
     pub use super::uniform::{Nu, Uniform};
     pub use super::weigh::Weigh;
 }
 
-pub(crate) use crate::server::forecast;
 pub use crate::server::{
-    Decision, Doubted, Landing, Miss, Shown, Split, StopReason, Why, carries, stays,
+    Decision, Doubted, Landing, Measured, Miss, Shown, Split, StopReason, Why, carries, stays,
 };
+pub(crate) use crate::server::{forecast, forecast_asks, forecast_by};
 pub use custom::CustomRule;
 pub use facts::{Change, Facts};
 pub use rules::*;
@@ -95,6 +99,10 @@ rules! {
     Uniform(Uniform) = "uniform", uniform::ORIGIN;
     /// Agents count by what they contribute that the others do not.
     FedCe(FedCe) = "fedce", fedce::ORIGIN;
+    /// Local steps that are corrected by what the others do.
+    Scaffold(Scaffold) = "scaffold", scaffold::ORIGIN;
+    /// Agents count more the closer their groups are served to how everybody's are.
+    FairFed(FairFed) = "fairfed", fairfed::ORIGIN;
 }
 
 /// What a rule sees of a round.
@@ -203,6 +211,13 @@ pub trait Aggregator: custom::CloneRule + fmt::Debug + Send + Sync {
         None
     }
 
+    /// What an agent is to add to the gradient of every local step, for rules that correct local
+    /// steps; [`Facts::corrects`] says so. It is sent along with the weights.
+    fn correction(&self, agent: AgentId) -> Option<Vec<f64>> {
+        let _ = agent;
+        None
+    }
+
     /// What others need to know about the rule, with its parameters as they are.
     fn facts(&self) -> Facts {
         Facts::default()
@@ -226,6 +241,11 @@ impl Rule {
     /// The slack δ of a rule that keeps agents by it; see [`Facts::slack`].
     pub fn slack(&self) -> Option<f64> {
         self.facts().slack
+    }
+
+    /// Whether the rule writes every number of its step, so that the step need not be zeros first.
+    pub(crate) fn fills_step(&self) -> bool {
+        matches!(self, Self::FedAvg(_) | Self::MinibatchSgd(_) | Self::AdaGd(_))
     }
 
     /// What the rule remembers between rounds; null if nothing.
@@ -267,6 +287,10 @@ impl Aggregator for Rule {
 
     fn loads(&self) -> Option<Vec<(AgentId, f64)>> {
         self.inner().loads()
+    }
+
+    fn correction(&self, agent: AgentId) -> Option<Vec<f64>> {
+        self.inner().correction(agent)
     }
 
     fn facts(&self) -> Facts {
@@ -314,10 +338,25 @@ fn descend(round: &Round<'_>, weights: &[f64], step: &mut [f64]) {
     }
 }
 
+/// Fills `step` with `Σ times · direction / divisor`, over the reports in order, and measures it in the
+/// same pass against everybody a forecast asks about.
+fn combined(round: &Round<'_>, times: &[f64], divisor: f64, step: &mut [f64]) -> Measured {
+    let reports = round.reports;
+    let asked = forecast_asks(reports);
+    let watched: Vec<_> = asked.iter().map(|index| reports.as_slice()[*index].slope()).collect();
+    let terms: Vec<_> = times.iter().copied().zip(reports.iter().map(|r| r.direction)).collect();
+    let made = reports.machine().combine(false, &terms, divisor, &watched, step);
+    let mut slopes = vec![None; reports.len()];
+    for (index, along) in asked.into_iter().zip(made.along) {
+        slopes[index] = Some(along);
+    }
+    Measured { length: made.square.sqrt(), slopes }
+}
+
 /// The decision of a rule that watches departures and does nothing about them.
 fn watched(round: &Round<'_>, step: &[f64], margin: f64) -> Decision {
     Decision::new(round.forecast(step, margin), round.step_size)
 }
 
 #[cfg(test)]
-mod laws;
+pub(crate) mod laws;

@@ -6,6 +6,7 @@
 //! the step always does. This check costs one inner product for each agent that the step's length
 //! alone can reach.
 
+use super::Measured;
 use crate::{Report, Reports, Standing, Vector, linalg};
 
 /// What rounding may do to an inner product, relative to the lengths of its two vectors.
@@ -20,12 +21,24 @@ const LOOKS: usize = 3;
 /// An agent that would reach its target loss is left with half the room it has. `slack` is the δ
 /// that an agent in privacy mode has put into its τ.
 pub(crate) fn shorten(reports: &Reports<'_>, step: &mut [f64], slack: f64) -> f64 {
+    shorten_measured(reports, step, slack, &mut None)
+}
+
+/// The same for a step of which something was measured: it need not be measured again, and if the step
+/// is shortened, it is not known any more.
+pub(super) fn shorten_measured(
+    reports: &Reports<'_>,
+    step: &mut [f64],
+    slack: f64,
+    measured: &mut Option<Measured>,
+) -> f64 {
     let mut total = 1.0;
     for _ in 0..LOOKS {
-        let share = safe_share(reports, step, slack);
+        let share = safe_share(reports, step, slack, measured.as_ref());
         if share >= 1.0 {
             return total;
         }
+        *measured = None;
         linalg::scale(step, share);
         total *= share;
     }
@@ -36,24 +49,29 @@ pub(crate) fn shorten(reports: &Reports<'_>, step: &mut [f64], slack: f64) -> f6
 /// Whether no agent above its target loss is predicted to reach it.
 #[cfg(test)]
 fn keeps_everybody(reports: &Reports<'_>, step: &[f64], slack: f64) -> bool {
-    safe_share(reports, step, slack) >= 1.0
+    safe_share(reports, step, slack, None) >= 1.0
 }
 
 /// The share of the step that leaves half of its room to every agent that would reach its target
 /// loss; 1 if none would.
-fn safe_share(reports: &Reports<'_>, step: &[f64], slack: f64) -> f64 {
-    let length = linalg::norm(Vector::F64(step));
+fn safe_share(reports: &Reports<'_>, step: &[f64], slack: f64, measured: Option<&Measured>) -> f64 {
+    let length =
+        measured.map_or_else(|| linalg::norm(Vector::F64(step)), |measured| measured.length);
     if length == 0.0 {
         return 1.0;
     }
     let mut share: f64 = 1.0;
-    for (report, norm) in reports.iter().zip(reports.norms()) {
+    for (index, (report, norm)) in reports.iter().zip(reports.norms()).enumerate() {
         let Some(room) = room(report, *norm, slack) else { continue };
         let reach = norm * length;
         if reach * (1.0 + ROUNDING) < room {
             continue;
         }
-        let lowest = linalg::dot(report.slope(), Vector::F64(step)) - ROUNDING * reach;
+        let slope = match measured {
+            Some(measured) => measured.slope(reports, index, step),
+            None => linalg::dot(report.slope(), Vector::F64(step)),
+        };
+        let lowest = slope - ROUNDING * reach;
         if room + lowest > 0.0 {
             continue;
         }

@@ -5,8 +5,7 @@
 //! the paper behind this project (arXiv 2311.16459) counts every agent once, so that it is the one over
 //! agents. With equally many samples both are the same, bit for bit.
 
-use super::{Change, Round};
-use crate::linalg;
+use super::{Change, Measured, Round};
 use serde::{Deserialize, Serialize};
 
 /// What a label may change: `fedavg+samples`.
@@ -43,21 +42,18 @@ impl Weigh {
         Some(samples.map(|count| count as f64 / total).collect())
     }
 
-    /// Adds the mean of the agents' own displacements to `step`, which is zero.
-    pub(super) fn mean(self, round: &Round<'_>, step: &mut [f64]) {
-        let reach = |report: &crate::Report<'_>| report.reach.unwrap_or(round.step_size);
+    /// Fills `step` with the mean of the agents' own displacements.
+    pub(super) fn mean(self, round: &Round<'_>, step: &mut [f64]) -> Measured {
+        let reaches = round.reports.iter().map(|r| r.reach.unwrap_or(round.step_size));
         match self.shares(round.reports.iter().map(|report| report.samples)) {
             None => {
-                for report in round.reports.iter() {
-                    linalg::add_scaled(step, -reach(report), report.direction);
-                }
-                let agents = round.reports.len() as f64;
-                step.iter_mut().for_each(|value| *value /= agents);
+                let times: Vec<f64> = reaches.map(|reach| -reach).collect();
+                super::combined(round, &times, times.len() as f64, step)
             }
             Some(shares) => {
-                for (report, share) in round.reports.iter().zip(shares) {
-                    linalg::add_scaled(step, -reach(report) * share, report.direction);
-                }
+                let times: Vec<f64> =
+                    reaches.zip(shares).map(|(reach, share)| -reach * share).collect();
+                super::combined(round, &times, 1.0, step)
             }
         }
     }

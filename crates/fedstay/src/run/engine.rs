@@ -88,13 +88,21 @@ impl<'a> Gathered<'a> {
     }
 }
 
-/// How good weights are for every agent, including those that left, and on the population.
+/// How good weights are for the agents, including those that left, and on the population.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assessment {
-    /// Every agent, by id.
+    /// The agents that were measured, by id: all, unless the engine measures a sample.
     pub agents: Vec<AgentAssessment>,
     /// Loss and accuracy on the population, where there is one.
     pub population: Option<Population>,
+}
+
+impl Assessment {
+    /// How good they are for an agent, if it was measured.
+    pub fn of(&self, agent: AgentId) -> Option<&AgentAssessment> {
+        let place = self.agents.binary_search_by_key(&agent, |agent| agent.id).ok()?;
+        Some(&self.agents[place])
+    }
 }
 
 /// How good weights are for one agent.
@@ -106,13 +114,20 @@ pub struct AgentAssessment {
     pub epsilon: f64,
     /// How it behaves, as a configuration names it, if that is known.
     pub behaviour: Option<Cow<'static, str>>,
-    /// Its loss on its full local data.
+    /// Its loss on its full local data; not a number if it was not measured.
     pub loss: f64,
     /// Its share of correct predictions, where that means something.
     pub accuracy: Option<f64>,
     /// The round in which it reported this loss, if it could not be asked about these weights: an
     /// agent that left cannot be made to answer.
     pub as_of: Option<u32>,
+}
+
+impl AgentAssessment {
+    /// Whether it was measured, now or, if it could not be asked, earlier.
+    pub fn is_measured(&self) -> bool {
+        self.as_of.is_some() || !self.loss.is_nan()
+    }
 }
 
 /// What an engine can do, and what may be concluded from its reports.
@@ -122,6 +137,11 @@ pub struct Abilities {
     pub loads: bool,
     /// Its agents can each receive weights of their own ([`Broadcast::personal`]).
     pub personal: bool,
+    /// Its agents add what the rule says to every local step's gradient
+    /// ([`Broadcast::correction`]).
+    pub corrections: bool,
+    /// Its agents tell how well their groups are served ([`Report::rates`](crate::Report::rates)).
+    pub rates: bool,
     /// First-order statements about its agents are proofs: convex losses, exact losses and
     /// gradients, and agents that leave at their target loss and not before.
     pub proves: bool,
@@ -133,13 +153,19 @@ pub struct Abilities {
 
 /// Whatever reaches the agents.
 pub trait Engine {
-    /// Everybody who takes part, by id.
+    /// Everybody who takes part, by id; of more than [`MOST_LISTED`](super::record::MOST_LISTED)
+    /// agents, those that are to be listed.
     fn agents(&self) -> Vec<HeaderAgent>;
+
+    /// How many agents take part.
+    fn count(&self) -> usize {
+        self.agents().len()
+    }
 
     /// Sends the weights to the agents that are still in and collects their answers.
     fn gather(&mut self, call: &Call<'_>) -> Result<Gathered<'_>, Error>;
 
-    /// Measures how good weights are for every agent, including those that left.
+    /// Measures how good weights are for the agents, including those that left.
     fn assess(&mut self, weights: &[f64]) -> Result<Assessment, Error>;
 
     /// Saves what the agents remember between rounds, for instance who has left.
@@ -163,6 +189,10 @@ pub trait Engine {
 impl<E: Engine + ?Sized> Engine for &mut E {
     fn agents(&self) -> Vec<HeaderAgent> {
         (**self).agents()
+    }
+
+    fn count(&self) -> usize {
+        (**self).count()
     }
 
     fn gather(&mut self, call: &Call<'_>) -> Result<Gathered<'_>, Error> {

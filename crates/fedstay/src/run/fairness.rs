@@ -1,5 +1,6 @@
 //! How a result is spread over the agents: the figures of the literature on fairness.
 
+use super::AgentAssessment;
 use super::record::AgentSummary;
 use serde::{Deserialize, Serialize};
 
@@ -33,9 +34,11 @@ pub enum Measure {
 }
 
 impl Fairness {
-    /// The figures for these agents, by the delivered weights; `None` if there are none, or if
-    /// somebody could not be asked.
+    /// The figures for those of these agents that were measured, by the delivered weights; `None` if
+    /// there are none, or if somebody could not be asked.
     pub fn of(agents: &[AgentSummary]) -> Option<Self> {
+        let agents: Vec<&AgentSummary> =
+            agents.iter().filter(|agent| agent.is_measured()).collect();
         let asked = agents.iter().all(|agent| agent.loss_of_round.is_none());
         if agents.is_empty() || !asked {
             return None;
@@ -53,7 +56,23 @@ impl Fairness {
             })
             .collect::<Option<Vec<f64>>>()
             .and_then(|alone| pearson(&alone, &values));
-        let mut sorted = values.clone();
+        Some(Self { with_alone, ..Self::over(of, values) })
+    }
+
+    /// The same without a comparison, for agents that were measured.
+    pub(crate) fn of_measured(agents: &[&AgentAssessment]) -> Option<Self> {
+        if agents.is_empty() || agents.iter().any(|agent| agent.as_of.is_some()) {
+            return None;
+        }
+        let accuracy: Option<Vec<f64>> = agents.iter().map(|agent| agent.accuracy).collect();
+        Some(match accuracy {
+            Some(values) => Self::over(Measure::Accuracy, values),
+            None => Self::over(Measure::Loss, agents.iter().map(|agent| agent.loss).collect()),
+        })
+    }
+
+    /// The figures for these values, of which there is one.
+    fn over(of: Measure, mut sorted: Vec<f64>) -> Self {
         sorted.sort_by(f64::total_cmp);
         let n = sorted.len();
         let tenth = n.div_ceil(10);
@@ -61,14 +80,14 @@ impl Fairness {
             Measure::Accuracy => &sorted[..tenth],
             Measure::Loss => &sorted[n - tenth..],
         };
-        Some(Self {
+        Self {
             of,
             median: 0.5 * (sorted[(n - 1) / 2] + sorted[n / 2]),
             worst_decile: worst.iter().sum::<f64>() / tenth as f64,
             jain: jain(&sorted),
             gini: gini(&sorted),
-            with_alone,
-        })
+            with_alone: None,
+        }
     }
 }
 

@@ -18,6 +18,10 @@ use serde::{Deserialize, Deserializer, Serialize};
 /// Weights of at most this many components are written out, for drawings and for people.
 const SMALL: usize = 16;
 
+/// Of more agents than this, a header, an assessment and a summary do not list everybody: only those
+/// to whom something happened, and how many are not listed.
+pub const MOST_LISTED: usize = 10_000;
+
 /// Weights as a line holds them: only if they are few.
 pub(crate) fn few(weights: &[f64]) -> Option<Vec<f64>> {
     (weights.len() <= SMALL).then(|| weights.to_vec())
@@ -38,8 +42,11 @@ pub struct Header {
     pub seed: u64,
     /// The rounds asked for.
     pub rounds: u32,
-    /// Every agent that takes part.
+    /// Every agent that takes part, but for those that are not listed.
     pub agents: Vec<HeaderAgent>,
+    /// How many more agents take part, where they are too many to be listed.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub unlisted: usize,
     /// Whether only some rounds are here, without the agents' losses: a run from a sweep's store.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sketch: bool,
@@ -67,10 +74,16 @@ impl Header {
             seed: about.seed,
             rounds,
             agents,
+            unlisted: 0,
             sketch: false,
             own: about.own,
             previews: false,
         }
+    }
+
+    /// How many agents take part, listed or not.
+    pub fn count(&self) -> usize {
+        self.agents.len() + self.unlisted
     }
 }
 
@@ -85,6 +98,10 @@ pub struct HeaderAgent {
     /// Its display name, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+}
+
+fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 /// JSON has no NaN: an unknown number is written as null, and read back as NaN.
@@ -122,6 +139,9 @@ pub struct RoundLine {
     /// The agents that left on receipt of this round's weights.
     #[serde(default)]
     pub left: Vec<AgentId>,
+    /// The agents among them that asked to be forgotten.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub forgot: Vec<AgentId>,
     /// The agents that had left and came back on receipt of this round's weights.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub returned: Vec<AgentId>,
@@ -206,6 +226,7 @@ impl RoundLine {
             d: decision.split.d.clone(),
             case: decision.case,
             left: reports.goodbyes().to_vec(),
+            forgot: decision.forgot.clone(),
             returned: reports.returned().to_vec(),
             faults: faults.to_vec(),
             absent: Vec::new(),
@@ -223,12 +244,7 @@ impl RoundLine {
             by_cut: decision.by_cut.clone(),
             doubted: decision.doubted.clone(),
             least: decision.least,
-            assessment: assessment.map(|assessment| AssessmentLine {
-                loss: assessment.agents.iter().map(|agent| agent.loss).collect(),
-                accuracy: assessment.agents.iter().filter_map(|agent| agent.accuracy).collect(),
-                population: assessment.population,
-                over: None,
-            }),
+            assessment: assessment.map(AssessmentLine::new),
             worth: None,
             weights: None,
         }
@@ -252,6 +268,30 @@ impl RoundLine {
     }
 }
 
+/// An agent that left and asked to be forgotten, and what came of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Forgotten {
+    /// The agent.
+    pub agent: AgentId,
+    /// The round in which it asked.
+    pub round: u32,
+    /// What the server did about it.
+    #[serde(default)]
+    pub how: String,
+    /// The mean loss that the others told in that round.
+    pub rest: Option<f64>,
+    /// After how many rounds the others were back at that loss, if they were.
+    pub recovered: Option<u32>,
+    /// Its loss under the delivered weights.
+    #[serde(default)]
+    pub loss: Option<f64>,
+    /// How well its rows can be told from unseen ones of the same classes by their loss under the
+    /// delivered weights: ½ if not at all, 1 if always (the area under the curve of an attack on
+    /// membership).
+    #[serde(default)]
+    pub membership: Option<f64>,
+}
+
 /// What an agent found that came after the first round, where models are kept for newcomers: its loss
 /// on its own data.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -273,9 +313,12 @@ pub struct Arrival {
 }
 
 /// How good the weights of a round are. Columns run over the header's agents, including those that
-/// left.
+/// left, or over those that were measured, where these are others.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AssessmentLine {
+    /// The agents that were measured, by id, where these are not the header's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<AgentId>,
     /// Every agent's loss.
     #[serde(default, deserialize_with = "or_unknowns")]
     pub loss: Vec<f64>,
@@ -284,9 +327,59 @@ pub struct AssessmentLine {
     pub accuracy: Vec<f64>,
     /// Loss and accuracy on the population, where there is one.
     pub population: Option<Population>,
-    /// Loss and accuracy over all agents, if only that was kept, as in a sketch.
+    /// Loss and accuracy over all agents, if only that was kept, as in a sketch or of very many.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over: Option<(Option<Spread>, Option<Spread>)>,
+}
+
+impl AssessmentLine {
+    fn new(assessment: &Assessment) -> Self {
+        let loss: Vec<f64> = assessment.agents.iter().map(|agent| agent.loss).collect();
+        let accuracy: Vec<f64> =
+            assessment.agents.iter().filter_map(|agent| agent.accuracy).collect();
+        let (agents, population) = (Vec::new(), assessment.population);
+        if loss.len() > MOST_LISTED {
+            let over = Some((Spread::of(loss), Spread::of(accuracy)));
+            return Self { agents, loss: Vec::new(), accuracy: Vec::new(), population, over };
+        }
+        Self { agents, loss, accuracy, population, over: None }
+    }
+
+    /// Names the agents of the columns, if these are not all that the header lists.
+    pub(crate) fn name_agents(&mut self, header: &Header, assessment: &Assessment) {
+        let listed = header.agents.iter().map(|agent| agent.id);
+        if self.over.is_none() && !listed.eq(assessment.agents.iter().map(|agent| agent.id)) {
+            self.agents = assessment.agents.iter().map(|agent| agent.id).collect();
+        }
+    }
+
+    /// The place of an agent in the columns, given its place in the header.
+    fn place(&self, in_header: usize, agent: AgentId) -> Option<usize> {
+        match self.agents.is_empty() {
+            true => Some(in_header),
+            false => self.agents.binary_search(&agent).ok(),
+        }
+    }
+
+    /// The loss of an agent, given its place in the header, if it was measured.
+    pub fn loss_of(&self, in_header: usize, agent: AgentId) -> Option<f64> {
+        self.loss.get(self.place(in_header, agent)?).copied()
+    }
+
+    /// The accuracy of an agent, given its place in the header, if it was measured.
+    pub fn accuracy_of(&self, in_header: usize, agent: AgentId) -> Option<f64> {
+        self.accuracy.get(self.place(in_header, agent)?).copied()
+    }
+
+    /// The losses over the agents that were measured.
+    pub fn losses(&self) -> Option<Spread> {
+        self.over.map_or_else(|| Spread::of(self.loss.iter().copied()), |over| over.0)
+    }
+
+    /// The accuracies over the agents that were measured.
+    pub fn accuracies(&self) -> Option<Spread> {
+        self.over.map_or_else(|| Spread::of(self.accuracy.iter().copied()), |over| over.1)
+    }
 }
 
 /// One round of `gram.jsonl`: how the agents' gradients lie relative to each other.
@@ -405,8 +498,15 @@ pub struct Summary {
     /// more than once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub returned: Vec<Return>,
-    /// Every agent, by id.
+    /// Every agent, by id, but for those that are not listed.
     pub agents: Vec<AgentSummary>,
+    /// How many more agents took part, to whom nothing happened and who are too many to be listed.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub unlisted: usize,
+    /// How many agents, listed or not, were not measured: what is said about losses, accuracies and
+    /// contentment is about the others.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub unmeasured: usize,
     /// The delivered weights' loss over the agents.
     pub loss: Spread,
     /// Their accuracy over the agents, where that means something.
@@ -440,6 +540,9 @@ pub struct Summary {
     /// What every single departure would cost the others, if that was asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub without: Vec<Without>,
+    /// The agents that asked to be forgotten, and what came of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub forgotten: Vec<Forgotten>,
     /// What the reports gave away, where agents add noise to them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub privacy: Option<Budget>,
@@ -469,9 +572,38 @@ impl Summary {
         who.len()
     }
 
+    /// What departures cost those who stayed, if it is known what would have been without any.
+    pub fn extra_work(&self) -> Option<Extra> {
+        let without = self.counterfactual.as_ref()?;
+        let left = |agent: &AgentSummary| self.left.iter().any(|left| left.agent == agent.id);
+        let (mut stayers, mut rounds) = (0, 0);
+        for (agent, usual) in self.agents.iter().zip(&without.reports) {
+            if !left(agent) {
+                stayers += 1;
+                rounds += i64::from(agent.entry.reports) - i64::from(*usual);
+            }
+        }
+        let bytes =
+            rounds.saturating_mul(i64::try_from(without.bytes_per_report).unwrap_or(i64::MAX));
+        (stayers > 0 && !self.left.is_empty()).then_some(Extra { stayers, rounds, bytes })
+    }
+
     /// How many agents the delivered weights satisfy, as far as they could be asked.
     pub fn satisfied(&self) -> usize {
-        self.agents.iter().filter(|agent| agent.is_content()).count()
+        match self.unlisted {
+            0 => self.agents.iter().filter(|agent| agent.is_content()).count(),
+            _ => self.content as usize,
+        }
+    }
+
+    /// How many agents took part, listed or not.
+    pub fn count(&self) -> usize {
+        self.agents.len() + self.unlisted
+    }
+
+    /// How many agents were measured.
+    pub fn measured(&self) -> usize {
+        self.count().saturating_sub(self.unmeasured)
     }
 }
 
@@ -548,6 +680,17 @@ fn is_zero(count: &u32) -> bool {
 }
 
 impl AgentSummary {
+    /// Whether it was measured, at the delivered weights or, if it could not be asked, at earlier
+    /// ones.
+    pub fn is_measured(&self) -> bool {
+        self.loss_of_round.is_some() || !self.loss.is_nan()
+    }
+
+    /// Whether its loss at the delivered weights is known.
+    pub fn is_asked(&self) -> bool {
+        self.loss_of_round.is_none() && !self.loss.is_nan()
+    }
+
     /// Whether the delivered weights are known to satisfy it.
     pub fn is_content(&self) -> bool {
         self.loss_of_round.is_none() && self.loss <= self.epsilon
@@ -577,7 +720,7 @@ impl Score {
 }
 
 /// The same run with nobody leaving: what it would have delivered.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Counterfactual {
     /// The number of its rounds.
     pub rounds: u32,
@@ -589,6 +732,24 @@ pub struct Counterfactual {
     pub accuracy: Option<Spread>,
     /// Loss and accuracy on the population, where there is one.
     pub population: Option<Population>,
+    /// In how many rounds each agent reported, by id.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reports: Vec<u32>,
+    /// How many bytes go to an agent and back for one report, in single precision.
+    #[serde(default)]
+    pub bytes_per_report: u64,
+}
+
+/// What departures cost those who stay: what they do and send beyond what they would have, had nobody
+/// left. Until the first departure both runs are the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extra {
+    /// How many never left.
+    pub stayers: u32,
+    /// How many more rounds they worked, all together; negative if fewer.
+    pub rounds: i64,
+    /// How many more bytes went to them and back.
+    pub bytes: i64,
 }
 
 /// What it would have changed for the others if an agent had never taken part.
@@ -635,9 +796,13 @@ impl Without {
         let (now, then) = (others(with), others(without));
         let change =
             |of: &dyn Fn(&[AgentSummary]) -> f64| Change { with: of(&now), without: of(&then) };
-        let losses = |agents: &[AgentSummary]| Spread::of(agents.iter().map(|agent| agent.loss));
+        let measured = |agent: &&AgentSummary| agent.is_measured();
+        let losses = |agents: &[AgentSummary]| {
+            Spread::of(agents.iter().filter(measured).map(|agent| agent.loss))
+        };
         let accuracy = |agents: &[AgentSummary]| {
-            let each: Option<Vec<f64>> = agents.iter().map(|agent| agent.accuracy).collect();
+            let of = agents.iter().filter(measured).map(|agent| agent.accuracy);
+            let each: Option<Vec<f64>> = of.collect();
             Spread::of(each?).map(|spread| spread.mean)
         };
         let both = |with: Option<f64>, without: Option<f64>| {

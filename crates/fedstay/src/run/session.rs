@@ -61,6 +61,19 @@ impl<E: Engine> Session<E> {
                 what: "tells every agent how much to work",
             });
         }
+        let facts = server.rule().facts();
+        for (asks, can, what) in [
+            (facts.corrects, engine.abilities().corrections, "corrects every local step"),
+            (
+                facts.reads_rates,
+                engine.abilities().rates,
+                "asks how well agents' groups are served",
+            ),
+        ] {
+            if asks && !can {
+                return Err(Error::NotApplied { rule: server.rule().name().to_owned(), what });
+            }
+        }
         let previews = matches!(server.policy(), Policy::Preview(_));
         if previews && !engine.abilities().personal {
             return Err(Error::NotApplied {
@@ -69,7 +82,9 @@ impl<E: Engine> Session<E> {
             });
         }
         server.expect(rounds);
-        let header = Header { previews, ..Header::new(&about, rounds, engine.agents()) };
+        let agents = engine.agents();
+        let unlisted = engine.count().saturating_sub(agents.len());
+        let header = Header { previews, unlisted, ..Header::new(&about, rounds, agents) };
         let (ledger, books) = (Ledger::default(), Vec::new());
         Ok(Self { server, engine, rounds, about, header, ledger, books })
     }
@@ -161,6 +176,10 @@ impl<E: Engine> Session<E> {
         let step = if gathered.stop.is_some() { &[] } else { server.displacement() };
         let Gathered { reports, assessment, .. } = &gathered;
         let assessment: Option<&Assessment> = assessment.as_ref();
+        let mut line = line;
+        if let (Some(measured), Some(assessment)) = (&mut line.assessment, assessment) {
+            measured.name_agents(header, assessment);
+        }
         let mut record = RoundRecord {
             line,
             header,
@@ -206,7 +225,8 @@ impl<E: Engine> Session<E> {
         let assessment = self.engine.assess(self.server.delivered())?;
         self.header.agents = self.engine.agents();
         let proves = self.engine.abilities().proves;
-        let ended = Ended { server: &self.server, assessment: &assessment, stop, proves };
+        let agents = self.engine.count();
+        let ended = Ended { server: &self.server, assessment: &assessment, agents, stop, proves };
         let mut summary = self.ledger.summary(&ended, &self.about);
         self.books.iter().for_each(|book| book.enter(&mut summary));
         Ok(summary)

@@ -14,8 +14,9 @@ pub enum Verdict {
     Benign,
     /// Somebody left, and the final weights fail somebody.
     Harmful,
-    /// Somebody left and could not be asked about the final weights, which satisfy everybody else; or
-    /// nobody took part.
+    /// Somebody left and could not be asked about the final weights, which satisfy everybody else;
+    /// nobody left, but some agents were not measured, and nobody else is satisfied; or nobody took
+    /// part.
     Unknown,
 }
 

@@ -1,7 +1,7 @@
 //! What the server sends out in a round: one model for all agents, or separate models for some.
 
 use crate::memory::packed;
-use crate::{AgentId, Vector, linalg};
+use crate::{AgentId, Aggregator, Rule, Vector, linalg};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
@@ -27,6 +27,7 @@ pub struct Broadcast<'a> {
     shared: &'a [f64],
     personal: &'a [(AgentId, Personal)],
     newcomers: Option<&'a Personal>,
+    correcting: Option<&'a Rule>,
 }
 
 /// What one agent is shown instead of the server's weights.
@@ -93,7 +94,7 @@ impl Personal {
 impl<'a> Broadcast<'a> {
     /// A broadcast of the same weights to everybody.
     pub fn new(shared: &'a [f64]) -> Self {
-        Self { shared, personal: &[], newcomers: None }
+        Self { shared, personal: &[], newcomers: None, correcting: None }
     }
 
     /// This broadcast, with something else for the agents listed, in the order of their ids.
@@ -105,6 +106,16 @@ impl<'a> Broadcast<'a> {
     /// This broadcast, with something else for all agents that are not listed.
     pub(crate) fn with_newcomers(self, newcomers: Option<&'a Personal>) -> Self {
         Self { newcomers, ..self }
+    }
+
+    /// This broadcast, with a rule that corrects every local step.
+    pub(crate) fn with_correcting(self, correcting: Option<&'a Rule>) -> Self {
+        Self { correcting, ..self }
+    }
+
+    /// What an agent is to add to the gradient of every local step, if the rule corrects local steps.
+    pub fn correction(&self, agent: AgentId) -> Option<Vec<f64>> {
+        self.correcting?.correction(agent)
     }
 
     /// The server's own weights, which every agent receives unless it is shown others.

@@ -1,6 +1,6 @@
 //! What a server decides in a round.
 
-use crate::{AgentId, Loss, Reports, Standing, Vector, linalg, projection::Projection};
+use crate::{AgentId, Loss, Report, Reports, Standing, Vector, linalg, projection::Projection};
 use serde::{Deserialize, Serialize};
 
 /// The agents of a round, divided by whether they are about to leave.
@@ -118,6 +118,21 @@ pub struct Decision {
     /// How far above their target losses everybody has to stay at least, as far as is proved, where
     /// no model satisfies everybody.
     pub least: Option<f64>,
+    /// The agents that asked to be forgotten in this round.
+    pub forgot: Vec<AgentId>,
+    /// What the rule has measured of its step on the way, if anything; the server measures the rest,
+    /// and hands on none of it.
+    pub measured: Option<Measured>,
+}
+
+/// What is known about a step from the pass that made it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measured {
+    /// Its length.
+    pub length: f64,
+    /// For every report, in order, the inner product of its [slope](crate::Report::slope) with the
+    /// step; `None` where nobody asked for it.
+    pub slopes: Vec<Option<f64>>,
 }
 
 impl Decision {
@@ -138,8 +153,41 @@ impl Decision {
             by_cut: Vec::new(),
             doubted: Vec::new(),
             least: None,
+            forgot: Vec::new(),
+            measured: None,
         }
     }
+}
+
+impl Measured {
+    /// Nothing about a step for these reports but its length.
+    fn length_of(reports: &Reports<'_>, step: &[f64]) -> Self {
+        let square = reports.machine().squares(&[Vector::F64(step)])[0];
+        Self { length: square.sqrt(), slopes: vec![None; reports.len()] }
+    }
+
+    /// The inner product of a report's slope with the step.
+    pub(crate) fn slope(&self, reports: &Reports<'_>, index: usize, step: &[f64]) -> f64 {
+        let measure = || linalg::dot(reports.as_slice()[index].slope(), Vector::F64(step));
+        self.slopes[index].unwrap_or_else(measure)
+    }
+}
+
+/// What the rule has measured of this step, or else its length.
+pub(crate) fn measure(known: Option<Measured>, reports: &Reports<'_>, step: &[f64]) -> Measured {
+    let known = known.unwrap_or_else(|| Measured::length_of(reports, step));
+    debug_assert!({
+        let length = linalg::norm(Vector::F64(step));
+        let near = |a: f64, b: f64, size: f64| !b.is_finite() || (a - b).abs() <= 1e-9 * size;
+        let slopes = reports.iter().zip(reports.norms()).zip(&known.slopes);
+        near(known.length, length, length)
+            && slopes.into_iter().all(|((report, norm), slope)| {
+                slope.is_none_or(|slope| {
+                    near(slope, linalg::dot(report.slope(), Vector::F64(step)), norm * length)
+                })
+            })
+    });
+    known
 }
 
 /// An agent whose loss came out below its prediction by more than the room it had: the dangerous
@@ -210,14 +258,34 @@ pub enum Landing {
 /// prediction, so an agent in `nd` provably stays. An agent that does not tell its loss cannot be
 /// predicted here and counts as staying.
 pub(crate) fn forecast(reports: &Reports<'_>, step: &[f64], margin: f64) -> Split {
+    forecast_by(reports, margin, |index| {
+        linalg::dot(reports.as_slice()[index].slope(), Vector::F64(step))
+    })
+}
+
+/// The same, where `slope` gives the inner product of a report's slope with the step.
+pub(crate) fn forecast_by(
+    reports: &Reports<'_>,
+    margin: f64,
+    slope: impl Fn(usize) -> f64,
+) -> Split {
     Split::by(reports, |index| {
         let report = &reports.as_slice()[index];
-        let slope = || linalg::dot(report.slope(), Vector::F64(step));
         match (report.loss(), report.epsilon()) {
-            (Some(loss), Some(epsilon)) => carries(loss, slope, epsilon, margin),
+            (Some(loss), Some(epsilon)) => carries(loss, || slope(index), epsilon, margin),
             _ => false,
         }
     })
+}
+
+/// The reports that a forecast looks at: it needs the inner products of their slopes with the step.
+pub(crate) fn forecast_asks(reports: &Reports<'_>) -> Vec<usize> {
+    let asks = |report: &Report<'_>| match report.standing {
+        Standing::Open { loss, .. } => !matches!(loss, Loss::AtLeast(_)),
+        Standing::Private { .. } => false,
+    };
+    let reports = reports.iter().enumerate();
+    reports.filter(|(_, report)| asks(report)).map(|(index, _)| index).collect()
 }
 
 /// Whether a step would carry an agent to its target loss, to first order:
@@ -246,11 +314,16 @@ pub fn stays(loss: Loss, slope: impl FnOnce() -> f64, epsilon: f64) -> Option<bo
 
 /// Whether a step keeps every agent that is above its target loss above it, to first order; `None`
 /// where that is not known. `slack` is the δ that an agent in privacy mode has put into its τ.
-pub(super) fn kept(reports: &Reports<'_>, step: &[f64], slack: f64) -> Option<bool> {
-    let length = linalg::norm(Vector::F64(step));
+pub(super) fn kept(
+    reports: &Reports<'_>,
+    step: &[f64],
+    measured: &Measured,
+    slack: f64,
+) -> Option<bool> {
+    let length = measured.length;
     let mut kept = Some(true);
-    for (report, norm) in reports.iter().zip(reports.norms()) {
-        let slope = || linalg::dot(report.slope(), Vector::F64(step));
+    for (index, (report, norm)) in reports.iter().zip(reports.norms()).enumerate() {
+        let slope = || measured.slope(reports, index, step);
         let stays = match (report.loss(), report.epsilon()) {
             // Even straight down the gradient the step is too short.
             (Some(loss), Some(epsilon))
@@ -282,7 +355,6 @@ pub(super) fn kept(reports: &Reports<'_>, step: &[f64], slack: f64) -> Option<bo
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Report;
 
     #[test]
     fn a_split_keeps_the_order_and_knows_its_case() {

@@ -2,20 +2,25 @@
 
 mod broadcast;
 mod decision;
+mod forgetting;
 pub mod optimiser;
 pub mod policy;
 mod report;
+mod vector;
 
 pub use broadcast::{Broadcast, Personal};
-pub(crate) use decision::forecast;
 pub use decision::{
-    Decision, Doubted, Landing, Miss, Shown, Split, StopReason, Why, carries, stays,
+    Decision, Doubted, Landing, Measured, Miss, Shown, Split, StopReason, Why, carries, stays,
 };
+pub(crate) use decision::{forecast, forecast_asks, forecast_by};
+pub use forgetting::{Forgetting, How};
 pub use optimiser::Optimiser;
 pub use policy::Policy;
-pub use report::{AgentId, Loss, Report, Reports, Standing, Vector, tau};
+pub use report::{AgentId, Loss, Rates, Report, Reports, Standing, tau};
+pub use vector::Vector;
 
 use crate::memory::{inside, packed};
+use crate::numerics::Machine;
 use crate::rule::{Aggregator, Losses, Round, Rule};
 use crate::{Error, linalg};
 use serde::{Deserialize, Serialize, Serializer, ser::Error as _};
@@ -34,7 +39,13 @@ pub struct Server {
     rule: Rule,
     optimiser: Optimiser,
     policy: Policy,
+    forgetting: Option<Forgetting>,
+    /// How many rounds the run has at most, if somebody said.
+    rounds: Option<u32>,
     clock: Clock,
+    machine: Machine,
+    /// No weight is larger than this, up or down.
+    bound: f64,
 }
 
 /// How far a server has come.
@@ -58,6 +69,8 @@ pub struct ServerState {
     #[serde(default, skip_serializing_if = "Optimiser::is_plain")]
     optimiser: Optimiser,
     policy: Policy,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    forgetting: Option<Forgetting>,
     #[serde(flatten)]
     clock: Clock,
     #[serde(with = "packed")]
@@ -92,6 +105,8 @@ pub struct Progress {
     optimiser_memory: Value,
     #[serde(default)]
     policy_memory: Value,
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    forgetting_memory: Value,
 }
 
 impl Server {
@@ -124,14 +139,25 @@ impl Server {
             let name = format!("weight {index}");
             return Err(Error::bad_parameter(name, weights[index], "a finite number"));
         }
+        let bound = weights.iter().fold(0.0, |bound: f64, weight| bound.max(weight.abs()));
         Ok(Self {
             step: vec![0.0; weights.len()],
             weights,
             rule,
             optimiser: Optimiser::default(),
             policy: Policy::None,
+            forgetting: None,
+            rounds: None,
             clock: Clock { round: 0, step_size, initial_step_size: step_size, last_step: 0.0 },
+            machine: Machine::default(),
+            bound,
         })
+    }
+
+    /// This server, computing with this machine. It changes how fast a step comes, not the step.
+    #[must_use]
+    pub fn with_machine(self, machine: Machine) -> Self {
+        Self { machine, ..self }
     }
 
     /// This server with an optimiser between its rule and its policy.
@@ -150,6 +176,60 @@ impl Server {
         Ok(self)
     }
 
+    /// This server, which does something about agents that ask to be forgotten when they leave.
+    ///
+    /// # Errors
+    /// If a parameter is out of range, or the rule is a custom one, of which nobody knows how to begin
+    /// anew.
+    pub fn with_forgetting(mut self, forgetting: Forgetting) -> Result<Self, Error> {
+        if matches!(self.rule, Rule::Custom(_)) {
+            let must = "left out where the rule is a custom one, which cannot begin anew";
+            return Err(Error::bad_parameter("forget.how", forgetting.how.name(), must));
+        }
+        self.forgetting = Some(forgetting.begin(&self.weights)?);
+        Ok(self)
+    }
+
+    /// Forgets agents, before anything is made of this round's reports.
+    fn forget(&mut self, who: Vec<AgentId>, reports: &Reports<'_>) -> Result<Decision, Error> {
+        let Some(forgetting) = &self.forgetting else {
+            return Ok(Decision::new(Split::default(), self.clock.step_size));
+        };
+        let (mut rule, mut optimiser) = (self.rule.clone(), self.optimiser.clone());
+        let (mut policy, mut forgetting) = (self.policy.clone(), forgetting.clone());
+        inside::put(&mut rule, Value::Null)?;
+        inside::put(&mut optimiser, Value::Null)?;
+        inside::put(&mut policy, Value::Null)?;
+        self.step = forgetting.forget(&who, &self.weights);
+        self.machine.add_scaled(&mut self.weights, 1.0, Vector::F64(&self.step));
+        if let Some(rounds) = self.rounds {
+            policy.expect(rounds);
+        }
+        (self.rule, self.optimiser, self.policy) = (rule, optimiser, policy);
+        self.forgetting = Some(forgetting);
+        self.clock.step_size = self.clock.initial_step_size;
+        self.clock.last_step = linalg::norm(Vector::F64(&self.step));
+        self.bound += self.clock.last_step;
+        self.clock.round += 1;
+        let over = reports.is_empty() && reports.absent() == 0;
+        Ok(Decision {
+            stop: over.then_some(StopReason::EveryoneLeft),
+            forgot: who,
+            ..Decision::new(Split::by(reports, |_| false), self.clock.step_size)
+        })
+    }
+
+    /// Checks the reports of a round for this server, with its [machine](Self::with_machine), in one
+    /// pass over the vectors that also makes what the rule is going to ask about them.
+    pub fn admit<'a>(
+        &self,
+        reports: Vec<Report<'a>>,
+        goodbyes: Vec<AgentId>,
+    ) -> Result<Reports<'a>, Error> {
+        let pairs = matches!(&self.rule, Rule::AdaGd(rule) if rule.projection);
+        Reports::measured(self.weights.len(), reports, goodbyes, self.machine.clone(), pairs)
+    }
+
     /// One round: reports in, weights moved, decision out.
     ///
     /// A round without reports moves nothing. If nobody is [absent](Reports::absent) either,
@@ -164,6 +244,11 @@ impl Server {
                 got: report.direction.len(),
             });
         }
+        let asking = self.forgetting.as_ref().map_or(Vec::new(), |f| f.asking(reports));
+        let keeps = self.forgetting.as_ref().is_none_or(|f| f.how == How::Keep);
+        if !asking.is_empty() && !keeps {
+            return self.forget(asking, reports);
+        }
         let told = Round {
             number: self.clock.round + 1,
             step_size: self.clock.step_size,
@@ -172,12 +257,16 @@ impl Server {
             weights: &self.weights,
             reports,
         };
-        self.step.fill(0.0);
+        // What forgetting replays is added to the step as well.
+        if reports.is_empty() || self.forgetting.is_some() || !self.rule.fills_step() {
+            self.step.fill(0.0);
+        }
         if reports.is_empty() {
             self.policy.heard_nobody(&told)?;
             self.clock.round += 1;
             return Ok(Decision {
                 stop: (reports.absent() == 0).then_some(StopReason::EveryoneLeft),
+                forgot: asking,
                 ..Decision::new(Split::default(), self.clock.step_size)
             });
         }
@@ -187,28 +276,54 @@ impl Server {
         let round = Round { reports: translated.as_ref().unwrap_or(reports), ..told };
         // The rule works on a copy of its memory, so that a failure further down costs nothing.
         let mut rule = self.rule.clone();
-        let mut decision = rule.aggregate(&round, &mut self.step)?;
         let mut optimiser = self.optimiser.clone();
-        optimiser.apply(&round, &rule.facts(), &mut self.step, &mut decision)?;
-        let overflow = self.weights.iter().zip(&self.step).position(|(w, s)| !(w + s).is_finite());
-        if let Some(index) = overflow {
-            let value = self.weights[index] + self.step[index];
-            return Err(Error::StepOverflow { index, value, step_size: self.clock.step_size });
+        let mut forgetting = self.forgetting.clone();
+        let replayed = forgetting.as_mut().and_then(|f| f.replay(&round, &mut self.step));
+        let mut decision = match replayed {
+            Some(()) => Decision::new(round.forecast(&self.step, 0.0), self.clock.step_size),
+            None => {
+                let mut decision = rule.aggregate(&round, &mut self.step)?;
+                optimiser.apply(&round, &rule.facts(), &mut self.step, &mut decision)?;
+                decision
+            }
+        };
+        // What was measured is about the rule's own step, which nobody changed.
+        let own = optimiser.is_plain() && self.policy == Policy::None;
+        let known = decision.measured.take().filter(|_| own);
+        if known.as_ref().is_none_or(|known| !(self.bound + known.length).is_finite()) {
+            self.check_overflow()?;
         }
         self.policy.apply(&told, &mut self.step, &mut decision)?;
+        if let (None, Some(forgetting)) = (replayed, &mut forgetting) {
+            forgetting.note(&round, &self.step);
+        }
+        decision.forgot = asking;
+        let measured = decision::measure(known, reports, &self.step);
         if decision.kept.is_none() {
             let lands = decision.stop == Some(StopReason::Landed);
             let slack = self.rule.slack().unwrap_or(0.0);
-            let kept = || decision::kept(reports, &self.step, slack);
+            let kept = || decision::kept(reports, &self.step, &measured, slack);
             decision.kept = if lands { Some(true) } else { kept() };
         }
 
-        linalg::add_scaled(&mut self.weights, 1.0, Vector::F64(&self.step));
-        (self.rule, self.optimiser) = (rule, optimiser);
+        reports.machine().add_scaled(&mut self.weights, 1.0, Vector::F64(&self.step));
+        self.bound += measured.length;
+        (self.rule, self.optimiser, self.forgetting) = (rule, optimiser, forgetting);
         self.clock.step_size = decision.step_size;
-        self.clock.last_step = linalg::norm(Vector::F64(&self.step));
+        self.clock.last_step = measured.length;
         self.clock.round += 1;
         Ok(decision)
+    }
+
+    fn check_overflow(&self) -> Result<(), Error> {
+        let overflow = self.weights.iter().zip(&self.step).position(|(w, s)| !(w + s).is_finite());
+        match overflow {
+            None => Ok(()),
+            Some(index) => {
+                let value = self.weights[index] + self.step[index];
+                Err(Error::StepOverflow { index, value, step_size: self.clock.step_size })
+            }
+        }
     }
 
     /// The current weights.
@@ -226,10 +341,12 @@ impl Server {
         Broadcast::new(&self.weights)
             .with_personal(self.policy.personal())
             .with_newcomers(self.policy.newcomers())
+            .with_correcting(Some(&self.rule).filter(|rule| rule.facts().corrects))
     }
 
     /// Is told how many rounds the run has at most, for a policy that plans ahead.
     pub fn expect(&mut self, rounds: u32) {
+        self.rounds = Some(rounds);
         self.policy.expect(rounds);
     }
 
@@ -263,6 +380,11 @@ impl Server {
         &self.policy
     }
 
+    /// What it does about agents that ask to be forgotten, if anything.
+    pub fn forgetting(&self) -> Option<&Forgetting> {
+        self.forgetting.as_ref()
+    }
+
     /// The losses that the rule and the policy compute with in the next round.
     pub fn losses(&self) -> Losses {
         // A rule that keeps agents knows how far its own step reaches, not how far an optimiser's.
@@ -294,6 +416,7 @@ impl Server {
             rule,
             optimiser: self.optimiser.clone(),
             policy: self.policy.clone(),
+            forgetting: self.forgetting.clone(),
             clock: self.clock,
             weights: self.weights.clone(),
         }
@@ -334,6 +457,7 @@ impl Server {
             Rule::Custom(rule) => Self::from_state_with(state, rule.clone().rule),
             _ => Self::from_state(state),
         }
+        .map(|server| Self { rounds: self.rounds, ..server })
     }
 
     fn take_up(state: ServerState, rule: Rule) -> Result<Self, Error> {
@@ -346,9 +470,13 @@ impl Server {
         state.optimiser.check_dimension(state.weights.len())?;
         state.policy.check()?;
         fits(&state.policy, state.weights.len())?;
+        if let Some(forgetting) = &state.forgetting {
+            forgetting.check()?;
+            forgetting.check_dimension(state.weights.len())?;
+        }
         let server = Self::begin(state.weights, rule, state.clock.step_size)?;
-        let ServerState { optimiser, policy, clock, .. } = state;
-        Ok(Self { optimiser, policy, clock, ..server })
+        let ServerState { optimiser, policy, forgetting, clock, .. } = state;
+        Ok(Self { optimiser, policy, forgetting, clock, ..server })
     }
 
     /// How far this server has come and what it remembers, without the weights.
@@ -361,6 +489,10 @@ impl Server {
             rule_memory: self.rule.memory()?,
             optimiser_memory: inside::of(&self.optimiser)?,
             policy_memory: inside::of(&self.policy)?,
+            forgetting_memory: match &self.forgetting {
+                Some(forgetting) => inside::of(forgetting)?,
+                None => Value::Null,
+            },
         })
     }
 
@@ -374,6 +506,12 @@ impl Server {
         optimiser.check_dimension(self.weights.len())?;
         inside::put(&mut policy, progress.policy_memory)?;
         fits(&policy, self.weights.len())?;
+        let mut forgetting = self.forgetting.clone();
+        if let Some(forgetting) = &mut forgetting {
+            inside::put(forgetting, progress.forgetting_memory)?;
+            forgetting.check_dimension(self.weights.len())?;
+        }
+        self.forgetting = forgetting;
         (self.rule, self.optimiser, self.policy) = (rule, optimiser, policy);
         self.clock = progress.clock;
         Ok(())

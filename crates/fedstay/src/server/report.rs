@@ -1,5 +1,8 @@
 //! What agents tell the server, checked at the door.
 
+use super::Vector;
+use crate::numerics::{Gram, Machine};
+use crate::projection::FEW;
 use crate::{Error, linalg};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -12,45 +15,6 @@ pub struct AgentId(pub u64);
 impl fmt::Display for AgentId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
-    }
-}
-
-/// A borrowed direction or gradient, in the precision its agent computes in.
-///
-/// Nets compute in `f32`; the named problems, and whatever is called certified, in `f64`. The
-/// server reads both where they are, without a copy, and accumulates in `f64`.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Vector<'a> {
-    /// Single precision.
-    F32(&'a [f32]),
-    /// Double precision.
-    F64(&'a [f64]),
-}
-
-impl Vector<'_> {
-    /// The number of components.
-    pub(crate) fn len(&self) -> usize {
-        match self {
-            Self::F32(values) => values.len(),
-            Self::F64(values) => values.len(),
-        }
-    }
-
-    /// Whether it is the same memory.
-    fn is(&self, other: Self) -> bool {
-        match (self, other) {
-            (Self::F32(one), Self::F32(other)) => std::ptr::eq(*one, other),
-            (Self::F64(one), Self::F64(other)) => std::ptr::eq(*one, other),
-            _ => false,
-        }
-    }
-
-    /// One component, widened.
-    pub fn get(&self, index: usize) -> Option<f64> {
-        match self {
-            Self::F32(values) => values.get(index).copied().map(f64::from),
-            Self::F64(values) => values.get(index).copied(),
-        }
     }
 }
 
@@ -135,6 +99,58 @@ pub struct Report<'a> {
     /// The length of the [slope](Self::slope) by [`linalg::norm`], if whoever made the report has
     /// measured it, where the vector was at hand; the server measures it otherwise.
     pub length: Option<f64>,
+    /// How well the model it received serves two groups among its rows, where rows have groups and
+    /// the rule asks.
+    pub rates: Option<Rates>,
+}
+
+/// How well a model serves two groups among an agent's rows, in counts, so that those of several
+/// agents add up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Rates {
+    /// For each group, how many of the rows that count are classified rightly: for equal opportunity,
+    /// those of the positive class.
+    pub right: [u64; 2],
+    /// For each group, how many rows count.
+    pub of: [u64; 2],
+    /// How many of all rows are classified rightly.
+    pub correct: u64,
+    /// How many rows there are.
+    pub rows: u64,
+}
+
+impl Rates {
+    /// The difference between the two groups' rates; `None` if a group has no rows that count.
+    pub fn difference(&self) -> Option<f64> {
+        let rate = |group: usize| {
+            (self.of[group] > 0).then(|| self.right[group] as f64 / self.of[group] as f64)
+        };
+        Some(rate(0)? - rate(1)?)
+    }
+
+    /// The share of all rows that are classified rightly.
+    pub fn accuracy(&self) -> f64 {
+        self.correct as f64 / self.rows.max(1) as f64
+    }
+
+    /// The counts of two agents together.
+    pub(crate) fn plus(&self, other: &Self) -> Self {
+        let both =
+            |a: [u64; 2], b: [u64; 2]| [a[0].saturating_add(b[0]), a[1].saturating_add(b[1])];
+        Self {
+            right: both(self.right, other.right),
+            of: both(self.of, other.of),
+            correct: self.correct.saturating_add(other.correct),
+            rows: self.rows.saturating_add(other.rows),
+        }
+    }
+
+    /// Whether no count is larger than what it is counted among.
+    fn adds_up(&self) -> bool {
+        let groups = self.right.iter().zip(&self.of).all(|(right, of)| right <= of);
+        let all = self.of[0].saturating_add(self.of[1]) <= self.rows;
+        groups && all && self.correct <= self.rows && self.rows > 0
+    }
 }
 
 impl<'a> Report<'a> {
@@ -148,12 +164,18 @@ impl<'a> Report<'a> {
             reach: None,
             samples: 1,
             length: None,
+            rates: None,
         }
     }
 
     /// The best gradient at the received weights that the report has.
     pub fn slope(&self) -> Vector<'a> {
         self.gradient.unwrap_or(self.direction)
+    }
+
+    /// The gradient, if it is another vector than the direction.
+    pub(crate) fn other_gradient(&self) -> Option<Vector<'a>> {
+        self.gradient.filter(|gradient| !gradient.is(self.direction))
     }
 
     /// The loss, if the agent tells it.
@@ -207,6 +229,9 @@ pub fn tau(loss: f64, epsilon: f64, delta: f64, norm: f64) -> f64 {
 pub struct Reports<'a> {
     reports: Vec<Report<'a>>,
     norms: Vec<f64>,
+    /// The inner products of all directions, where they were made together with the lengths.
+    pairs: Option<Gram>,
+    machine: Machine,
     goodbyes: Vec<AgentId>,
     returned: Vec<AgentId>,
     absent: usize,
@@ -222,8 +247,30 @@ impl<'a> Reports<'a> {
     /// Checks the reports, given the agents that said goodbye in this round.
     pub fn with_goodbyes(
         dimension: usize,
+        reports: Vec<Report<'a>>,
+        goodbyes: Vec<AgentId>,
+    ) -> Result<Self, Error> {
+        Self::with_machine(dimension, reports, goodbyes, Machine::default())
+    }
+
+    /// Checks the reports with this machine, which then also computes the step.
+    pub fn with_machine(
+        dimension: usize,
+        reports: Vec<Report<'a>>,
+        goodbyes: Vec<AgentId>,
+        machine: Machine,
+    ) -> Result<Self, Error> {
+        Self::measured(dimension, reports, goodbyes, machine, false)
+    }
+
+    /// The same; with `pairs`, the pass that measures the directions makes their inner products as well,
+    /// if there are few and no report has a gradient beside its direction.
+    pub(super) fn measured(
+        dimension: usize,
         mut reports: Vec<Report<'a>>,
         mut goodbyes: Vec<AgentId>,
+        machine: Machine,
+        pairs: bool,
     ) -> Result<Self, Error> {
         reports.sort_by_key(|report| report.agent);
         goodbyes.sort_unstable();
@@ -234,25 +281,34 @@ impl<'a> Reports<'a> {
         if let (0, Some(report)) = (dimension, reports.first()) {
             return Err(Error::EmptyDirection { agent: report.agent });
         }
-        let mut norms = Vec::with_capacity(reports.len());
         for report in &reports {
             if goodbyes.binary_search(&report.agent).is_ok() {
                 return Err(Error::ReportAfterGoodbye { agent: report.agent });
             }
             check_numbers(report)?;
-            // Of an agent whose direction is the gradient, both are the same vector.
-            let gradient = report.gradient.filter(|gradient| !gradient.is(report.direction));
-            let check =
-                |what, vector, length| check_vector(report.agent, what, vector, length, dimension);
-            norms.push(match gradient {
-                None => check("direction", report.direction, report.length)?,
-                Some(gradient) => {
-                    check("direction", report.direction, None)?;
-                    check("gradient", gradient, report.length)?
-                }
-            });
+            check_dimension(report.agent, "direction", report.direction, dimension)?;
+            if let Some(gradient) = report.other_gradient() {
+                check_dimension(report.agent, "gradient", gradient, dimension)?;
+            }
         }
-        Ok(Self { reports, norms, goodbyes, returned: Vec::new(), absent: 0 })
+        let directions: Vec<Vector<'_>> = reports.iter().map(|report| report.direction).collect();
+        let pairs = (pairs && reports.len() <= FEW && all_from_directions(&reports))
+            .then(|| machine.gram(&directions));
+        let norms = match &pairs {
+            Some(pairs) => (0..reports.len()).map(|index| pairs.get(index, index).sqrt()).collect(),
+            None => lengths(&reports, &machine),
+        };
+        for (report, norm) in reports.iter().zip(&norms) {
+            match report.other_gradient() {
+                None => check_finite(report.agent, "direction", report.direction, *norm)?,
+                Some(gradient) => {
+                    let length = machine.squares(&[report.direction])[0].sqrt();
+                    check_finite(report.agent, "direction", report.direction, length)?;
+                    check_finite(report.agent, "gradient", gradient, *norm)?;
+                }
+            }
+        }
+        Ok(Self { reports, norms, pairs, machine, goodbyes, returned: Vec::new(), absent: 0 })
     }
 
     /// These reports, with the agents among them that had left and came back in this round.
@@ -287,6 +343,7 @@ impl<'a> Reports<'a> {
         if let Ok(index) = self.reports.binary_search_by_key(&agent, |report| report.agent) {
             self.reports.remove(index);
             self.norms.remove(index);
+            self.pairs = None;
             self.absent += 1;
             self.returned.retain(|returned| *returned != agent);
         }
@@ -295,7 +352,7 @@ impl<'a> Reports<'a> {
     /// These reports, each changed by `change`, which is given its position and the length of its
     /// slope.
     pub(crate) fn translated(&self, change: impl Fn(usize, &mut Report<'a>, &mut f64)) -> Self {
-        let mut translated = self.clone();
+        let mut translated = Self { pairs: None, ..self.clone() };
         let lines = translated.reports.iter_mut().zip(&mut translated.norms).enumerate();
         lines.for_each(|(index, (report, norm))| change(index, report, norm));
         translated
@@ -314,6 +371,16 @@ impl<'a> Reports<'a> {
     /// The length of every report's [slope](Report::slope), in the same order.
     pub fn norms(&self) -> &[f64] {
         &self.norms
+    }
+
+    /// The inner products of all directions, in the same order, where they are known.
+    pub(crate) fn pairs(&self) -> Option<&Gram> {
+        self.pairs.as_ref()
+    }
+
+    /// What sums over these vectors are computed with.
+    pub(crate) fn machine(&self) -> &Machine {
+        &self.machine
     }
 
     /// The agents that said goodbye in this round.
@@ -363,6 +430,11 @@ fn check_numbers(report: &Report<'_>) -> Result<(), Error> {
         Standing::Private { tau } if tau.is_nan() => finite("tau", tau)?,
         Standing::Private { .. } => {}
     }
+    if report.rates.is_some_and(|rates| !rates.adds_up()) {
+        let must = "counts of which none exceeds what it is counted among";
+        let value = report.rates.map_or(0.0, |rates| rates.correct as f64);
+        return Err(Error::OutOfRange { agent, what: "rates", value, must });
+    }
     if let Some(reach) = report.reach {
         finite("reach", reach)?;
         if reach < 0.0 {
@@ -373,22 +445,47 @@ fn check_numbers(report: &Report<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Checks the number of components and that all are finite, and returns the vector's length, in one
-/// pass; in none if the length was measured and is finite.
-fn check_vector(
+/// Whether the length of every slope is still to be measured, and is that of the direction.
+fn all_from_directions(reports: &[Report<'_>]) -> bool {
+    reports.iter().all(|report| report.length.is_none() && report.other_gradient().is_none())
+}
+
+/// The length of every report's slope: as it was measured, else measured now, all in one pass.
+fn lengths(reports: &[Report<'_>], machine: &Machine) -> Vec<f64> {
+    let open: Vec<&Report<'_>> = reports.iter().filter(|report| report.length.is_none()).collect();
+    let slopes: Vec<Vector<'_>> = open.iter().map(|report| report.slope()).collect();
+    let mut squares = machine.squares(&slopes).into_iter();
+    let length = |report: &Report<'_>| match report.length {
+        None => squares.next().unwrap_or_default().sqrt(),
+        Some(length) => {
+            debug_assert!(length.total_cmp(&linalg::norm(report.slope())).is_eq());
+            length
+        }
+    };
+    reports.iter().map(length).collect()
+}
+
+fn check_dimension(
     agent: AgentId,
     what: &'static str,
     vector: Vector<'_>,
-    measured: Option<f64>,
     expected: usize,
-) -> Result<f64, Error> {
-    if vector.len() != expected {
-        return Err(Error::WrongDimension { agent, what, expected, got: vector.len() });
+) -> Result<(), Error> {
+    match vector.len() {
+        got if got != expected => Err(Error::WrongDimension { agent, what, expected, got }),
+        _ => Ok(()),
     }
-    let norm = measured.unwrap_or_else(|| linalg::norm(vector));
-    debug_assert!(measured.is_none() || norm.total_cmp(&linalg::norm(vector)).is_eq());
-    if norm.is_finite() {
-        return Ok(norm);
+}
+
+/// Checks that all components are finite, given the length of the vector.
+fn check_finite(
+    agent: AgentId,
+    what: &'static str,
+    vector: Vector<'_>,
+    length: f64,
+) -> Result<(), Error> {
+    if length.is_finite() {
+        return Ok(());
     }
     // Rare: find out which component it was.
     for index in 0..vector.len() {
@@ -443,6 +540,9 @@ mod tests {
             assert!(matches!(fault(vec![bad]),
                 Error::NotFinite { agent: AgentId(7), what, .. } if what == "loss"));
         }
+        let rates = Rates { right: [3, 0], of: [2, 1], correct: 3, rows: 3 };
+        let miscounted = Report { rates: Some(rates), ..report(7, &direction) };
+        assert!(matches!(fault(vec![miscounted]), Error::OutOfRange { what: "rates", .. }));
         let backwards = Report { reach: Some(-1.0), ..report(7, &direction) };
         assert!(matches!(fault(vec![backwards]), Error::OutOfRange { what: "reach", .. }));
         let leaver = Reports::with_goodbyes(2, vec![report(7, &direction)], vec![AgentId(7)]);

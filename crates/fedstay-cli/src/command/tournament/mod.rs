@@ -35,8 +35,9 @@ an experiment, or a sweep with a [grid] of label, behaviour.kind and seed.
 A tournament is a sweep, written to DIR/tournament.sqlite: interrupt it, and the same command continues; \
 `fedstay sweep query|export|extract` and `fedstay view` take the sweep's file with --store.
 
-The table: departures; verdict; rounds; accuracy of the delivered model, mean over agents and worst; welfare, \
-the sum over agents of value minus cost (see docs/tournament.md); the share of agents that end with a better \
+The table: departures; verdict; rounds; accuracy of the delivered model: mean over agents, worst agent, rows \
+that nobody trained on; welfare, the sum over agents of value minus cost, and with the server's (see \
+docs/tournament.md); the share of agents that end with a better \
 model than they would have made alone. All are means over the seeds.";
 
 /// Rules against behaviours.
@@ -45,13 +46,17 @@ model than they would have made alone. All are means over the seeds.";
 pub struct Tournament {
     #[command(flatten)]
     source: Guarded,
-    /// The rules, separated by commas, with what is changed about them: `fedavg+guard`; sixteen if not
-    /// given
+    /// The rules, separated by commas, with what is changed about them: `fedavg+guard`; the list of
+    /// experiments/tournament.toml if not given
     #[arg(long, value_delimiter = ',')]
     rules: Vec<String>,
     /// The behaviours, separated by commas; all of them if not given
     #[arg(long, value_delimiter = ',')]
     behaviours: Vec<String>,
+    /// When agents can be reached, separated by commas; all schedules if neither these nor behaviours
+    /// are given, else `always`
+    #[arg(long, value_delimiter = ',')]
+    schedules: Vec<String>,
     /// The seeds, separated by commas; 0,1,2 if not given
     #[arg(long, value_delimiter = ',')]
     seeds: Vec<u64>,
@@ -94,10 +99,16 @@ impl Tournament {
             let value = i64::try_from(*seed).map(Value::from);
             value.map_err(|_| Usage(format!("--seeds {seed}: give a number below 2^63")))
         };
+        let schedules = match (self.schedules.is_empty(), self.behaviours.is_empty()) {
+            // A file's own schedule is not replaced unasked.
+            (true, false) if self.source.source().file.is_none() => vec!["always".to_owned()],
+            _ => self.schedules.clone(),
+        };
         let seeds: Vec<Value> = self.seeds.iter().map(seed).collect::<Result<_, _>>()?;
         let axes = [
             ("label", names(&self.rules)),
             ("behaviour.kind", names(&self.behaviours)),
+            ("schedule.kind", names(&schedules)),
             ("seed", seeds),
         ];
         let asked = axes.into_iter().filter(|(_, values)| !values.is_empty());

@@ -4,6 +4,10 @@
 //! agent has is the delivered model, or, if it left, the one it left with: worth 1 at or under its
 //! target loss, falling to 0 at twice that. One that left by foresight has made its model good enough
 //! by its own steps since, and counts 1. Every round in which it worked costs 0.001.
+//!
+//! The server wants one model for everybody: what it has is the delivered model on rows that nobody
+//! trained on, worth 1 at or under the agents' mean target loss and 0 from twice that on, as often as
+//! there are agents. `welfare_all` is the agents' welfare and the server's.
 
 use crate::spreadsheet::cell;
 use anyhow::Result;
@@ -17,12 +21,14 @@ const COST: f64 = 0.001;
 
 /// The first line of `tournament.csv`.
 pub(super) const HEADER: &str = "rule,behaviour,seed,setting,left,returns,verdict,stop,rounds,\
-                                 accuracy_mean,accuracy_worst,welfare,better_than_alone,flagged";
+                                 accuracy_mean,accuracy_worst,accuracy_population,welfare,welfare_all,\
+                                 better_than_alone,flagged";
 
 /// What came of one run. Of one that diverged there is nothing but its name and why.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(super) struct Outcome {
     pub(super) rule: String,
+    /// The behaviour and, where agents are not always there, the schedule.
     pub(super) behaviour: String,
     pub(super) seed: u64,
     /// The run's key in the store.
@@ -34,7 +40,11 @@ pub(super) struct Outcome {
     pub(super) rounds: u32,
     pub(super) accuracy_mean: f64,
     pub(super) accuracy_worst: f64,
+    /// On rows that nobody trained on.
+    pub(super) accuracy_population: f64,
     pub(super) welfare: f64,
+    /// The same with the server's.
+    pub(super) welfare_all: f64,
     pub(super) better_than_alone: f64,
     pub(super) flagged: usize,
     /// Why it diverged.
@@ -48,7 +58,12 @@ impl Outcome {
         let text = |key: &str| record.setting(key).and_then(|value| value.as_str());
         let named = Self {
             rule: text("label").unwrap_or_default().to_owned(),
-            behaviour: text("behaviour.kind").unwrap_or_default().to_owned(),
+            behaviour: match (text("behaviour.kind"), text("schedule.kind")) {
+                (Some(behaviour), Some(schedule)) if schedule != "always" => {
+                    format!("{behaviour}, {schedule}")
+                }
+                (behaviour, _) => behaviour.unwrap_or_default().to_owned(),
+            },
             seed: record.setting("seed").and_then(|seed| seed.as_u64()).unwrap_or_default(),
             setting: record.run.key.clone(),
             ..Self::default()
@@ -67,6 +82,7 @@ impl Outcome {
     /// The same run with what its summary says.
     fn with(self, summary: &Summary) -> Self {
         let agents = summary.agents.len().max(1) as f64;
+        let welfare: f64 = summary.agents.iter().map(value).sum();
         let better = summary.agents.iter().filter(|agent| better_than_alone(agent) == Some(true));
         Self {
             left: summary.leavers(),
@@ -76,14 +92,16 @@ impl Outcome {
             rounds: summary.rounds,
             accuracy_mean: summary.accuracy.map_or(0.0, |accuracy| accuracy.mean),
             accuracy_worst: summary.accuracy.map_or(0.0, |accuracy| accuracy.min),
-            welfare: summary.agents.iter().map(value).sum(),
+            accuracy_population: summary.population.and_then(|p| p.accuracy).unwrap_or(0.0),
+            welfare,
+            welfare_all: welfare + server_value(summary),
             better_than_alone: better.count() as f64 / agents,
             flagged: summary.flagged.len(),
             ..self
         }
     }
 
-    fn cells(&self) -> [String; 14] {
+    fn cells(&self) -> [String; 16] {
         [
             cell(&self.rule).into_owned(),
             cell(&self.behaviour).into_owned(),
@@ -96,11 +114,21 @@ impl Outcome {
             self.rounds.to_string(),
             self.accuracy_mean.to_string(),
             self.accuracy_worst.to_string(),
+            self.accuracy_population.to_string(),
             self.welfare.to_string(),
+            self.welfare_all.to_string(),
             self.better_than_alone.to_string(),
             self.flagged.to_string(),
         ]
     }
+}
+
+/// What the server has at the end.
+fn server_value(summary: &Summary) -> f64 {
+    let agents = summary.agents.len() as f64;
+    let epsilon: f64 = summary.agents.iter().map(|agent| agent.epsilon).sum::<f64>() / agents;
+    let worth = |loss: f64| agents * (2.0 - loss / epsilon).clamp(0.0, 1.0);
+    summary.population.map_or(0.0, |population| worth(population.loss))
 }
 
 /// What an agent has at the end, less what it cost it.
@@ -179,9 +207,23 @@ mod tests {
     }
 
     #[test]
+    fn the_server_has_as_much_as_the_population_is_served() {
+        let mut summary = played(&[("rounds", "2"), ("epsilon", "0.2")]);
+        let mut with = |loss: f64| {
+            summary.population.as_mut().unwrap().loss = loss;
+            let outcome = Outcome::default().with(&summary);
+            (1e6 * (outcome.welfare_all - outcome.welfare)).round() / 1e6
+        };
+        assert_eq!(
+            [with(0.1), with(0.2), with(0.3), with(0.4), with(2.0)],
+            [10.0, 10.0, 5.0, 0.0, 0.0]
+        );
+    }
+
+    #[test]
     fn a_table_has_one_line_per_run_and_no_formulas() {
         let outcome = Outcome { rule: "=1+1".into(), welfare: -1.25, ..Outcome::default() };
         let text = String::from_utf8(csv_bytes(&[outcome]).unwrap()).unwrap();
-        assert_eq!(text, format!("{HEADER}\n'=1+1,,0,,0,0,,,0,0,0,-1.25,0,0\n"));
+        assert_eq!(text, format!("{HEADER}\n'=1+1,,0,,0,0,,,0,0,0,0,-1.25,0,0,0\n"));
     }
 }

@@ -11,7 +11,7 @@ use toml::{Table, Value};
 pub(super) const TOURNAMENT: &str = include_str!("../../../../../experiments/tournament.toml");
 
 /// What a tournament's table tells apart, and averages over.
-const AXES: [&str; 3] = ["behaviour.kind", "label", "seed"];
+const AXES: [&str; 4] = ["behaviour.kind", "label", "schedule.kind", "seed"];
 
 /// The plan over an experiment's or a sweep's text; keys in `set` replace an axis or set a key of every
 /// run.
@@ -58,9 +58,27 @@ fn with_grid(mut table: Table) -> Result<Table, SpecError> {
         ])));
     }
     table.insert("when".to_owned(), Value::Array(whens));
+    // The rules of the list are to find what they need: `fairfed` asks for groups, the others do not look.
+    let own_rules = table.get("grid").is_some_and(|grid| grid.get("label").is_some());
+    if !own_rules
+        && let Value::Table(data) =
+            table.entry("data").or_insert_with(|| Value::Table(Table::new()))
+    {
+        data.entry("group").or_insert_with(|| Value::from("brightness"));
+    }
+    // A schedule of one's own holds for every run.
+    let names =
+        |grid: &Value| grid.as_table().is_some_and(|grid| grid.contains_key("schedule.kind"));
+    let scheduled = table.contains_key("schedule") || table.get("grid").is_some_and(names);
+    let own_axis = table.get("grid").is_some_and(|grid| grid.get("schedule").is_some());
+    if !scheduled && !own_axis {
+        let skips = [list(table.remove("skip")), list(ours.remove("skip"))].concat();
+        table.insert("skip".to_owned(), Value::Array(skips));
+    }
     let grid = table.entry("grid").or_insert_with(|| Value::Table(Table::new()));
     if let (Value::Table(grid), Some(Value::Table(ours))) = (grid, ours.remove("grid")) {
-        for (axis, values) in ours {
+        for (axis, values) in ours.into_iter().filter(|(axis, _)| !scheduled || axis != "schedule")
+        {
             // The same key can be spelled `behaviour.kind` or `"behaviour.kind"`.
             let quoted = |(key, _): (&String, &Value)| {
                 key.split_once('.').is_some_and(|(section, _)| section == axis)
@@ -83,7 +101,7 @@ fn list(whens: Option<Value>) -> Vec<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fedstay::Behaviour;
+    use fedstay::{Behaviour, Rule, Schedule};
 
     fn planned(text: &str, set: &[(&str, &str)]) -> Result<Plan> {
         let set: Vec<_> = set.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
@@ -93,14 +111,35 @@ mod tests {
     #[test]
     fn every_behaviour_takes_part() {
         let plan = planned(TOURNAMENT, &[("label", "[\"fedavg\"]"), ("seed", "0")]).unwrap();
-        let names = plan.runs.iter().map(|run| run.experiment.behaviour.name());
+        let always = |run: &&std::sync::Arc<fedstay_sim::sweep::Planned>| {
+            run.experiment.schedule.is_always()
+        };
+        let names = plan.runs.iter().filter(always).map(|run| run.experiment.behaviour.name());
         assert!(names.eq(Behaviour::LIST.iter().map(|entry| entry.name)));
+        // Every schedule but the one that needs a file, with the paper's agents.
+        let mut schedules: Vec<&str> = plan
+            .runs
+            .iter()
+            .filter(|run| matches!(run.experiment.behaviour, Behaviour::Threshold(_)))
+            .map(|run| run.experiment.schedule.name())
+            .collect();
+        schedules.push("trace");
+        assert!(schedules.iter().copied().eq(Schedule::LIST.iter().map(|entry| entry.name)));
+        // Every rule but `level`, which is a part of `retain`.
+        let whole = planned(TOURNAMENT, &[("seed", "0"), ("behaviour.kind", "never")]).unwrap();
+        for entry in Rule::LIST.iter().filter(|entry| entry.name != "level") {
+            assert!(
+                whole.runs.iter().any(|run| run.experiment.rule.name() == entry.name),
+                "{}",
+                entry.name
+            );
+        }
         // The file by itself is the same sweep.
         let whole = planned(TOURNAMENT, &[]).unwrap();
         let alone = Plan::parse(TOURNAMENT, Path::new("."), &[]).unwrap();
         let keys = |plan: &Plan| plan.runs.iter().map(|run| run.key.clone()).collect::<Vec<_>>();
         assert_eq!(keys(&whole), keys(&alone));
-        assert_eq!(whole.runs.len(), 22 * 16 * 3);
+        assert_eq!(whole.runs.len(), 25 * (16 + 5) * 3);
     }
 
     #[test]

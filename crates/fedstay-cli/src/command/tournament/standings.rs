@@ -26,10 +26,14 @@ pub(super) struct Averaged {
     pub(super) accuracy_mean: f64,
     /// That of the worst agent.
     pub(super) accuracy_worst: f64,
-    /// The same of the seed with the least and of that with the most.
+    /// That on rows nobody trained on.
+    pub(super) accuracy_population: f64,
+    /// That of the worst agent, of the seed with the least and of that with the most.
     pub(super) accuracy_worst_range: (f64, f64),
     /// The sum of value less cost.
     pub(super) welfare: f64,
+    /// The same with the server's.
+    pub(super) welfare_all: f64,
     /// The share of agents that end with a better model than alone.
     pub(super) better_than_alone: f64,
 }
@@ -48,7 +52,15 @@ pub(super) fn drawn(lines: &[Averaged]) -> Vec<picture::Bout> {
 /// The means over the seeds of outcomes that stand in the order of the table.
 pub(super) fn averaged(outcomes: &[Outcome]) -> Vec<Averaged> {
     let same = |a: &Outcome, b: &Outcome| (&a.rule, &a.behaviour) == (&b.rule, &b.behaviour);
-    outcomes.chunk_by(same).map(average).collect()
+    let mut lines: Vec<Averaged> = outcomes.chunk_by(same).map(average).collect();
+    let mut columns: Vec<String> = Vec::new();
+    for line in &lines {
+        if !columns.contains(&line.behaviour) {
+            columns.push(line.behaviour.clone());
+        }
+    }
+    lines.sort_by_key(|line| columns.iter().position(|column| *column == line.behaviour));
+    lines
 }
 
 fn average(group: &[Outcome]) -> Averaged {
@@ -76,22 +88,26 @@ fn average(group: &[Outcome]) -> Averaged {
         accuracy_mean: mean(&|outcome| outcome.accuracy_mean),
         accuracy_worst: mean(&|outcome| outcome.accuracy_worst),
         accuracy_worst_range: range,
+        accuracy_population: mean(&|outcome| outcome.accuracy_population),
         welfare: mean(&|outcome| outcome.welfare),
+        welfare_all: mean(&|outcome| outcome.welfare_all),
         better_than_alone: mean(&|outcome| outcome.better_than_alone),
     }
 }
 
 /// The headings, and how soon each column is left out.
-const HEADINGS: [(&str, u8); 9] = [
+const HEADINGS: [(&str, u8); 11] = [
     ("behaviour", 0),
     ("rule", 0),
     ("left", 0),
     ("verdict", 1),
-    ("rounds", 4),
-    ("accuracy", 3),
+    ("rounds", 5),
+    ("accuracy", 4),
     ("worst", 0),
-    ("welfare", 2),
-    ("better than alone", 5),
+    ("population", 2),
+    ("welfare", 3),
+    ("with server", 5),
+    ("better than alone", 6),
 ];
 
 fn cells(line: &Averaged) -> Vec<String> {
@@ -107,7 +123,9 @@ fn cells(line: &Averaged) -> Vec<String> {
         format!("{:.0}", line.rounds),
         percent(line.accuracy_mean),
         percent(line.accuracy_worst),
+        percent(line.accuracy_population),
         format!("{:.2}", line.welfare),
+        format!("{:.2}", line.welfare_all),
         whole_percent(line.better_than_alone),
     ]
 }
@@ -191,5 +209,14 @@ mod tests {
         assert_eq!(lines[1].verdict, "retained");
         assert!(sentences(&lines)[0].contains("everybody stays under retain"));
         assert_eq!(markdown(&lines).lines().count(), 4);
+        // Behaviours stay together, whatever varied faster.
+        let mixed = ["threshold", "threshold, markov", "threshold", "threshold, markov"];
+        let mixed =
+            ["fedavg", "fedavg", "retain", "retain"].iter().zip(mixed).map(|(rule, behaviour)| {
+                Outcome { behaviour: behaviour.into(), ..outcome(rule, 0, 0, "retained") }
+            });
+        let lines = averaged(&mixed.collect::<Vec<_>>());
+        let order: Vec<_> = lines.iter().map(|line| line.rule.as_str()).collect();
+        assert_eq!(order, ["fedavg", "retain", "fedavg", "retain"]);
     }
 }

@@ -28,6 +28,14 @@ pub(super) static SECTION: Section = Section {
         .otherwise("as many as all can have equally")
         .shares(),
         Key::new(
+            "data.replace",
+            "true",
+            Allowed::Switch,
+            "whether agents draw their samples with replacement: there may be any number of them",
+        )
+        .otherwise("false")
+        .shares(),
+        Key::new(
             "data.classes",
             "[0, 1, 2]",
             Allowed::List(&NAMED),
@@ -35,6 +43,21 @@ pub(super) static SECTION: Section = Section {
         )
         .otherwise("all")
         .shares(),
+        Key::new(
+            "data.group",
+            "\"brightness\"",
+            Allowed::Either(&[Allowed::Count(0, LARGEST), Allowed::Word(&["brightness"], &[])]),
+            "which of two groups a row belongs to, for fairfed: above the mean of a feature (by number, \
+             the label not counted) or of all features",
+        )
+        .otherwise("rows have no groups"),
+        Key::new(
+            "data.positive",
+            "1",
+            NAMED,
+            "the class about which both groups are to be treated alike",
+        )
+        .otherwise("all rows count"),
         Key::new(
             "data.test_share",
             "0.2",

@@ -13,8 +13,16 @@ pub(super) static SECTION: Section = Section {
             "local.steps",
             "5",
             Allowed::Count(1, 1_000_000),
-            "local steps K of an agent in a round",
+            "local steps K of an agent in a round, each on a batch drawn by itself",
         )
+        .shares(),
+        Key::new(
+            "local.epochs",
+            "1",
+            Allowed::Count(1, 1_000_000),
+            "instead of local.steps: passes over the agent's samples in a round, in random order",
+        )
+        .otherwise("local.steps applies")
         .shares(),
         Key::new(
             "local.step",
@@ -41,7 +49,7 @@ pub(super) static SECTION: Section = Section {
             "local.exact_gradient",
             "true",
             Allowed::Switch,
-            "also report the full gradient at the received model, when local.steps is above 1",
+            "also report the full gradient at the received model, when that is not what is computed",
         )
         .shares(),
     ],

@@ -10,6 +10,7 @@ mod behaviour;
 mod check;
 mod data;
 mod experiment;
+mod forget;
 #[cfg(test)]
 mod laws;
 mod library;
@@ -25,6 +26,7 @@ mod schedule;
 mod schema;
 mod server;
 mod starter;
+mod stream;
 mod training;
 mod worth;
 
@@ -44,7 +46,7 @@ use toml::{Table, Value};
 pub(super) const PROBLEM: &str = "problem";
 
 /// Every section, in the order in which they are listed.
-pub static SECTIONS: [&Section; 15] = [
+pub static SECTIONS: [&Section; 17] = [
     &experiment::SECTION,
     &rule::SECTION,
     &server::SECTION,
@@ -52,6 +54,7 @@ pub static SECTIONS: [&Section; 15] = [
     &behaviour::SECTION,
     &schedule::SECTION,
     &privacy::SECTION,
+    &forget::SECTION,
     &worth::SECTION,
     &problem::SECTION,
     &training::SECTION,
@@ -60,6 +63,7 @@ pub static SECTIONS: [&Section; 15] = [
     &model::SECTION,
     &local::SECTION,
     &library::SECTION,
+    &stream::SECTION,
 ];
 
 /// Every key there is, section by section.

@@ -2,7 +2,7 @@
 
 use super::allowed::LARGEST;
 use super::{Allowed, Key, Kinds, On, Section};
-use crate::model::Model;
+use crate::model::{MOST_CHANNELS, Model};
 
 /// A width; the model itself says which are too large or too small, and what would fit.
 const WIDTH: Allowed = Allowed::Count(0, LARGEST);
@@ -20,12 +20,20 @@ pub(super) static SECTION: Section = Section {
         Key::new("model.kind", "\"mlp\"", Allowed::Kind, "the model: see `fedstay list models`")
             .shares(),
         Key::new(
+            "model.channels",
+            "[6, 16]",
+            Allowed::List(&Allowed::Count(1, MOST_CHANNELS as u64)),
+            "the number of filters of the two convolutions",
+        )
+        .of(&["cnn"])
+        .shares(),
+        Key::new(
             "model.hidden",
             "[64]",
             Allowed::Either(&[WIDTH, Allowed::List(&WIDTH)]),
             "the widths of the hidden layers",
         )
-        .of(&["mlp"])
+        .of(&["mlp", "cnn"])
         .shares(),
         Key::new(
             "model.activation",
@@ -33,7 +41,7 @@ pub(super) static SECTION: Section = Section {
             Allowed::Word(&["softplus", "relu", "tanh"], &[]),
             "what a hidden unit does with its input",
         )
-        .of(&["mlp"])
+        .of(&["mlp", "cnn"])
         .shares(),
         Key::new(
             "model.init",

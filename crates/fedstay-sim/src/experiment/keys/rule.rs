@@ -182,7 +182,7 @@ pub(super) static SECTION: Section = Section {
             Allowed::Word(&["uniform", "samples"], &[]),
             "all agents count alike (`uniform`), or each by the samples behind its report",
         )
-        .of(&["fedavg", "minibatch-sgd", "mifa", "uniform", "q-fedavg"])
+        .of(&["fedavg", "minibatch-sgd", "mifa", "uniform", "q-fedavg", "scaffold"])
         .shares(),
         Key::new(
             "rule.nu",
@@ -209,6 +209,20 @@ pub(super) static SECTION: Section = Section {
         )
         .of(&["fedce"])
         .shares(),
+        Key::new(
+            "rule.leavers",
+            "\"drop\"",
+            Allowed::Word(&["keep", "drop"], &[]),
+            "whether the variate of an agent that leaves stays in the mean (`keep`) or goes with it",
+        )
+        .of(&["scaffold"]),
+        Key::new(
+            "rule.beta",
+            "0.5",
+            Allowed::NUMBER,
+            "how fast agents' weights follow how their groups are served; 0 is fedavg by samples",
+        )
+        .of(&["fairfed"]),
         Key::new(
             "rule.seed",
             "0",

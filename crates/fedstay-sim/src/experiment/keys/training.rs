@@ -47,5 +47,13 @@ pub(super) static SECTION: Section = Section {
             "every how many rounds accuracy is measured for everybody",
         )
         .shares(),
+        Key::new(
+            "eval_agents",
+            "100",
+            Allowed::Either(&[Allowed::Count(1, COUNT), Allowed::Word(&["all", "none"], &[])]),
+            "whose rows are evaluated then: `all` agents', `none`, or those of so many, drawn once",
+        )
+        .otherwise("`all`")
+        .shares(),
     ],
 };

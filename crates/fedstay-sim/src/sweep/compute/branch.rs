@@ -205,7 +205,9 @@ impl Seen<'_> {
         use crate::simulator::DecidesOn::Received;
         let decides_on = self.experiment.training().map(|training| training.decides_on);
         // Measured anyway in rounds that look, whatever anybody's ε.
-        let known = self.gathered.assessment.is_some() && decides_on == Some(Received);
+        let measured = self.gathered.assessment.as_ref();
+        let measured = measured.is_some_and(|measured| measured.of(report.agent).is_some());
+        let known = measured && decides_on == Some(Received);
         let bound = reach_of(self.losses, epsilon, norm);
         match report.loss() {
             Some(Loss::Exact(loss)) if known || loss <= bound => Loss::Exact(loss),
@@ -252,7 +254,12 @@ impl Seen<'_> {
         for (report, norm) in &staying {
             let epsilon = first[report.agent.0 as usize];
             let loss = self.loss(report, *norm, epsilon);
-            reports.push(Report { standing: Standing::Open { loss, epsilon }, ..*report });
+            let standing = match report.standing {
+                Standing::Open { .. } => Standing::Open { loss, epsilon },
+                // It tells nothing, under any ε.
+                silent => silent,
+            };
+            reports.push(Report { standing, ..*report });
         }
         let reports =
             Reports::with_goodbyes(server.weights().len(), reports, group.leaving.clone())?
@@ -287,6 +294,10 @@ impl Seen<'_> {
         let (mut crossed, mut unknown) = (false, false);
         for (place, (report, norm)) in slopes.staying.iter().enumerate() {
             let epsilon = lane.epsilon[report.agent.0 as usize];
+            if report.loss().is_none() {
+                line.loss.push(None);
+                continue;
+            }
             let loss = self.loss(report, *norm, epsilon);
             line.loss.push(Some(loss.value()));
             if matches!(loss, Loss::AtLeast(_)) {
@@ -336,7 +347,7 @@ fn group(lanes: Vec<Lane>, seen: &Seen<'_>) -> Vec<Group> {
 
 fn count(experiment: &Experiment, worked: u64, groups: &[Group]) -> Steps {
     let Some(training) = experiment.training() else { return Steps::default() };
-    let local = training.local.steps as u64;
+    let local = training.usual_steps();
     let received = training.decides_on == crate::simulator::DecidesOn::Received;
     let alone = |group: &Group| {
         // Who decides on its own model has worked before it leaves.
@@ -364,10 +375,11 @@ fn finish(
         let experiment = &lane.run.experiment;
         // Everything but ε is the same in every lane.
         let mut assessment = assessment.clone();
-        for (agent, epsilon) in assessment.agents.iter_mut().zip(&lane.epsilon) {
-            agent.epsilon = *epsilon;
+        for agent in &mut assessment.agents {
+            agent.epsilon = lane.epsilon[agent.id.0 as usize];
         }
-        let ended = Ended { server, assessment: &assessment, stop, proves: false };
+        let agents = lane.epsilon.len();
+        let ended = Ended { server, assessment: &assessment, agents, stop, proves: false };
         let summary = lane.ledger.summary(&ended, &about(experiment));
         let outcome = Outcome::Finished(Box::new(summary));
         Finished::new(experiment, outcome, lane.recorder.finish()).map_err(failed)

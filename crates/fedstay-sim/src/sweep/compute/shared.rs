@@ -91,6 +91,7 @@ fn alone_key(experiment: &Experiment) -> String {
         data_key(experiment),
         training.model,
         training.local,
+        training.stream,
         experiment.step_size,
         experiment.rounds,
         stands

@@ -35,7 +35,7 @@ pub(in crate::sweep) fn alone(
     if let (true, Some(simulator)) = (full_losses, trial.simulator_mut()) {
         simulator.set_full_losses(true);
     }
-    let recorder = Recorder::new(&experiment, trial.header().agents.len());
+    let recorder = Recorder::new(&experiment, trial.header().count());
     let mut keep = Keep { recorder, watch };
     let ended = compared(&mut trial, scores).and_then(|()| trial.run(&mut [&mut keep]));
     let outcome = match ended {

@@ -410,8 +410,9 @@ fn steps_of(experiment: &Experiment, finished: &Finished) -> Steps {
         Some(round) => u64::from(round) - u64::from(received),
         None => u64::from(summary.rounds),
     };
-    let all: u64 = summary.agents.iter().map(|agent| rounds(agent.entry.left)).sum();
+    let listed: u64 = summary.agents.iter().map(|agent| rounds(agent.entry.left)).sum();
+    let all = listed + summary.unlisted as u64 * rounds(None);
     let share = training.participation;
-    let taken = (all as f64 * share).round() as u64 * training.local.steps as u64;
+    let taken = (all as f64 * share).round() as u64 * training.usual_steps();
     Steps { taken, alone: taken, nobody_leaves }
 }

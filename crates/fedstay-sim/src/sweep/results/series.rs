@@ -95,9 +95,8 @@ impl Recorder {
     pub(in crate::sweep) fn add(&mut self, line: &RoundLine) {
         self.present -= (line.left.len() as u32).min(self.present);
         self.present += line.returned.len() as u32;
-        let spread = |values: &mut dyn Iterator<Item = f64>| {
-            Spread::of(values).map_or([f64::NAN; 3], |of| [of.mean, of.min, of.max])
-        };
+        let spread =
+            |over: Option<Spread>| over.map_or([f64::NAN; 3], |of| [of.mean, of.min, of.max]);
         let Some(assessment) = &line.assessment else { return };
         if !(line.round - 1).is_multiple_of(self.every) {
             return;
@@ -106,8 +105,8 @@ impl Recorder {
         self.series.0.push(Point {
             round: line.round,
             present: self.present,
-            accuracy: spread(&mut assessment.accuracy.iter().copied()),
-            loss: spread(&mut assessment.loss.iter().copied()),
+            accuracy: spread(assessment.accuracies()),
+            loss: spread(assessment.losses()),
             population_accuracy: population.and_then(|score| score.accuracy).unwrap_or(f64::NAN),
             population_loss: population.map_or(f64::NAN, |score| score.loss),
         });

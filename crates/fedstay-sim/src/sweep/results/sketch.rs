@@ -27,6 +27,7 @@ pub fn sketch(run: &Planned, finished: &Finished, path: &Path) -> Result<bool, F
     let header = Header {
         version: summary.version.clone(),
         sketch: true,
+        unlisted: summary.unlisted,
         ..Header::new(&about(&run.experiment), run.experiment.rounds, agents)
     };
     let config = config_text(&run.experiment)?;
@@ -58,6 +59,7 @@ fn lines(summary: &Summary, points: &[Point]) -> Vec<RoundLine> {
             d: Vec::new(),
             case: None,
             left,
+            forgot: Vec::new(),
             returned,
             faults: Vec::new(),
             absent: Vec::new(),
@@ -89,6 +91,7 @@ fn measured(point: &Point) -> AssessmentLine {
     let population = known(point.population_loss)
         .map(|loss| Population { loss, accuracy: known(point.population_accuracy) });
     AssessmentLine {
+        agents: Vec::new(),
         loss: Vec::new(),
         accuracy: Vec::new(),
         population,

@@ -84,12 +84,25 @@ impl Decide for Mixed {
 impl Mixed {
     /// One behaviour per agent.
     pub(super) fn assign(&self, agents: usize, seed: Seed) -> Result<Vec<Behaviour>, Error> {
-        let mut assigned: Vec<Option<&Behaviour>> = vec![None; agents];
-        for part in &self.of {
+        let parts = self.parts(agents, seed)?;
+        Ok(parts.iter().map(|part| self.of[usize::from(*part)].behaviour.clone()).collect())
+    }
+
+    /// The part that each agent belongs to.
+    ///
+    /// # Errors
+    /// If an agent is named twice or does not exist, or nothing is said about one.
+    pub fn parts(&self, agents: usize, seed: Seed) -> Result<Vec<u16>, Error> {
+        if self.of.len() > usize::from(u16::MAX) {
+            let must = "of at most 65535 parts";
+            return Err(Error::bad_parameter("behaviour.of", self.of.len(), must));
+        }
+        let mut assigned: Vec<Option<u16>> = vec![None; agents];
+        for (number, part) in (0..).zip(&self.of) {
             for agent in part.agents.iter().flatten() {
                 let must = match assigned.get(*agent) {
                     Some(None) => {
-                        assigned[*agent] = Some(&part.behaviour);
+                        assigned[*agent] = Some(number);
                         continue;
                     }
                     Some(Some(_)) => "named in one part only".to_owned(),
@@ -99,20 +112,20 @@ impl Mixed {
             }
         }
         let mut free: Vec<usize> = (0..agents).filter(|agent| assigned[*agent].is_none()).collect();
-        let shared: Vec<&Part> = self.of.iter().filter(|part| part.share.is_some()).collect();
+        let shared = (0..).zip(&self.of).filter_map(|(number, part)| Some((number, part.share?)));
+        let (shared, shares): (Vec<u16>, Vec<f64>) = shared.unzip();
         if shared.is_empty() && !free.is_empty() {
             let must = "of a part for every agent: add one with share = 1.0 for the others";
             return Err(Error::bad_parameter("behaviour.of", format!("silent on {free:?}"), must));
         }
         free.shuffle(&mut seed.stream("behaviour", 0, 0));
-        let shares: Vec<f64> = shared.iter().filter_map(|part| part.share).collect();
         let mut rest = free.into_iter();
-        for (part, count) in shared.iter().zip(apportion(&shares, rest.len())) {
+        for (number, count) in shared.iter().zip(apportion(&shares, rest.len())) {
             for agent in rest.by_ref().take(count) {
-                assigned[agent] = Some(&part.behaviour);
+                assigned[agent] = Some(*number);
             }
         }
-        Ok(assigned.into_iter().flatten().cloned().collect())
+        Ok(assigned.into_iter().flatten().collect())
     }
 }
 

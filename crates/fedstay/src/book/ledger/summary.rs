@@ -5,9 +5,11 @@
 
 use super::{AgentEntry, Ledger};
 use crate::run::fairness::Fairness;
-use crate::run::record::{AgentSummary, Guarantee, Prediction, Spread, Summary, few};
+use crate::run::record::{
+    AgentSummary, Forgotten, Guarantee, MOST_LISTED, Prediction, Spread, Summary, few,
+};
 use crate::run::verdict::Verdict;
-use crate::{About, AgentId, Assessment, Policy, Server, StopReason};
+use crate::{About, AgentAssessment, AgentId, Assessment, Policy, Server, StopReason};
 use std::collections::BTreeSet;
 
 /// A run that covers less than this share of the distance from the first mean loss to the mean ε
@@ -19,8 +21,10 @@ const HARDLY: f64 = 0.1;
 pub struct Ended<'a> {
     /// The server after its last round.
     pub server: &'a Server,
-    /// How good its delivered weights are.
+    /// How good its delivered weights are. An agent whose loss is not a number was not measured.
     pub assessment: &'a Assessment,
+    /// How many agents took part, assessed or not.
+    pub agents: usize,
     /// Why the run ended.
     pub stop: StopReason,
     /// Whether first-order statements about the agents are proofs.
@@ -30,36 +34,34 @@ pub struct Ended<'a> {
 impl Ledger {
     /// Sums the run up.
     pub fn summary(&self, ended: &Ended<'_>, about: &About) -> Summary {
-        let Ended { server, assessment, stop, proves } = *ended;
-        let agents: Vec<AgentSummary> = assessment
-            .agents
+        let Ended { server, assessment, stop, proves, .. } = *ended;
+        let assessed = &assessment.agents;
+        let everybody = ended.agents.max(assessed.len());
+        let measured: Vec<&AgentAssessment> =
+            assessed.iter().filter(|agent| agent.is_measured()).collect();
+        let unmeasured = everybody - measured.len();
+        let agents: Vec<AgentSummary> = assessed
             .iter()
-            .map(|agent| AgentSummary {
-                id: agent.id,
-                epsilon: agent.epsilon,
-                loss: agent.loss,
-                loss_of_round: agent.as_of,
-                accuracy: agent.accuracy,
-                behaviour: agent.behaviour.as_ref().map(ToString::to_string),
-                entry: self.agent(agent.id).cloned().unwrap_or_default(),
-                ends_with: None,
-                alone: None,
-                worth: None,
-                idle: 0,
-            })
+            .filter(|agent| assessed.len() <= MOST_LISTED || self.agent(agent.id).is_some())
+            .map(|agent| self.agent_summary(agent))
             .collect();
-        let unasked: Vec<String> = agents
+        let unasked: Vec<String> = measured
             .iter()
-            .filter(|agent| agent.loss_of_round.is_some())
+            .filter(|agent| agent.as_of.is_some())
             .map(|agent| agent.id.to_string())
             .collect();
-        let asked = agents.iter().filter(|agent| agent.loss_of_round.is_none()).count();
-        let content = agents.iter().filter(|agent| agent.is_content()).count();
-        let nobody = agents.is_empty();
-        let everybody_content = !nobody && unasked.is_empty() && content == asked;
+        let asked = measured.len() - unasked.len();
+        let is_content =
+            |agent: &&&AgentAssessment| agent.as_of.is_none() && agent.loss <= agent.epsilon;
+        let content = measured.iter().filter(is_content).count();
+        let nobody = everybody == 0;
+        // What is claimed of everybody must be known of everybody.
+        let known = unasked.is_empty() && unmeasured == 0;
+        let everybody_content = !nobody && known && content == asked;
         let verdict = match (self.left.is_empty(), everybody_content) {
             _ if nobody => Verdict::Unknown,
-            (true, false) if content == 0 && unasked.is_empty() => Verdict::Unsatisfied,
+            (true, false) if content == 0 && known => Verdict::Unsatisfied,
+            (true, false) if content == 0 && unmeasured > 0 => Verdict::Unknown,
             (true, _) => Verdict::Retained,
             (false, true) => Verdict::Benign,
             (false, false) if content == asked => Verdict::Unknown,
@@ -69,7 +71,7 @@ impl Ledger {
         if nobody {
             warnings.push("nobody took part, so the model is the one the run began with".into());
         }
-        warnings.extend(self.hardly_moved(&agents));
+        warnings.extend(self.hardly_moved(&measured));
         if !unasked.is_empty() {
             let who = unasked.join(", ");
             warnings.push(format!(
@@ -96,7 +98,10 @@ impl Ledger {
             ));
         }
         warnings.extend(about.warnings.iter().cloned());
-        let nothing = Spread { min: 0.0, mean: 0.0, max: 0.0 };
+        // Of agents that nobody measured, nothing is known.
+        let nothing = if nobody { 0.0 } else { f64::NAN };
+        let nothing = Spread { min: nothing, mean: nothing, max: nothing };
+        let losses = || measured.iter().map(|agent| agent.loss);
         Summary {
             schema: Summary::SCHEMA.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -115,9 +120,9 @@ impl Ledger {
             everybody_content,
             left: self.left.clone(),
             returned: self.returned.clone(),
-            loss: Spread::of(agents.iter().map(|agent| agent.loss)).unwrap_or(nothing),
-            accuracy: Spread::of(agents.iter().filter_map(|agent| agent.accuracy)),
-            fairness: Fairness::of(&agents),
+            loss: Spread::of(losses()).unwrap_or(nothing),
+            accuracy: Spread::of(measured.iter().filter_map(|agent| agent.accuracy)),
+            fairness: Fairness::of_measured(&measured),
             population: assessment.population,
             landed: self.landed,
             guarantee: self.kept.filter(|_| server.sees_to_keeping()).map(|kept| {
@@ -126,6 +131,18 @@ impl Ledger {
                     false => Guarantee::Estimated,
                 }
             }),
+            forgotten: self
+                .forgotten
+                .iter()
+                .map(|known| Forgotten {
+                    how: server.forgetting().map_or("", |f| f.how.name()).to_owned(),
+                    loss: agents
+                        .iter()
+                        .find(|agent| agent.id == known.agent && agent.loss_of_round.is_none())
+                        .map(|agent| agent.loss),
+                    ..known.clone()
+                })
+                .collect(),
             least: self.least,
             guarded: matches!(server.policy(), Policy::Guard(_))
                 .then(|| f64::from(self.guarded) / f64::from(self.rounds.max(1))),
@@ -139,26 +156,46 @@ impl Ledger {
             flagged: self.those(|entry| entry.flags > 0).collect(),
             warnings,
             weights: few(server.delivered()),
+            unlisted: everybody - agents.len(),
+            unmeasured,
             agents,
+        }
+    }
+
+    fn agent_summary(&self, agent: &AgentAssessment) -> AgentSummary {
+        AgentSummary {
+            id: agent.id,
+            epsilon: agent.epsilon,
+            loss: agent.loss,
+            loss_of_round: agent.as_of,
+            accuracy: agent.accuracy,
+            behaviour: agent.behaviour.as_ref().map(ToString::to_string),
+            entry: self.agent(agent.id).cloned().unwrap_or_default(),
+            ends_with: None,
+            alone: None,
+            worth: None,
+            idle: 0,
         }
     }
 
     /// A warning if the delivered weights are hardly better than the first ones: because of a step
     /// size that is far too small, a rule that stopped at once, or directions that are not
     /// gradients. Without it, "nobody left" would look like a success.
-    fn hardly_moved(&self, agents: &[AgentSummary]) -> Option<String> {
-        let mean = |of: &dyn Fn(&&AgentSummary) -> f64, over: &[&AgentSummary]| {
-            over.iter().map(of).sum::<f64>() / over.len() as f64
+    fn hardly_moved(&self, measured: &[&AgentAssessment]) -> Option<String> {
+        let first =
+            |agent: &AgentAssessment| self.agent(agent.id).and_then(|entry| entry.first_loss);
+        let mean = |of: &dyn Fn(&AgentAssessment) -> f64, over: &[&AgentAssessment]| {
+            over.iter().map(|agent| of(agent)).sum::<f64>() / over.len() as f64
         };
-        let asked = agents.iter().filter(|agent| agent.loss_of_round.is_none());
-        let told = |agent: &&AgentSummary| self.start.is_some() || agent.entry.first_loss.is_some();
-        let over: Vec<&AgentSummary> = asked.filter(told).collect();
+        let asked = measured.iter().copied().filter(|agent| agent.as_of.is_none());
+        let told = |agent: &&AgentAssessment| self.start.is_some() || first(agent).is_some();
+        let over: Vec<&AgentAssessment> = asked.filter(told).collect();
         if over.is_empty() {
             return None;
         }
         let start = match self.start {
             Some(start) => start,
-            None => mean(&|agent| agent.entry.first_loss.unwrap_or(f64::NAN), &over),
+            None => mean(&|agent| first(agent).unwrap_or(f64::NAN), &over),
         };
         let end = mean(&|agent| agent.loss, &over);
         let target = mean(&|agent| agent.epsilon, &over);

@@ -13,7 +13,7 @@ use crate::{Report, Vector, linalg};
 const SAME: f64 = 1e-9;
 
 /// The coefficients for these reports; `gram` has the inner products of their directions.
-pub(super) fn of(reports: &[Report<'_>], gram: &[f64], step: &[f64], step_size: f64) -> Vec<f64> {
+pub(crate) fn of(reports: &[Report<'_>], gram: &[f64], step: &[f64], step_size: f64) -> Vec<f64> {
     let n = reports.len();
     let length = linalg::norm(Vector::F64(step));
     if length == 0.0 {

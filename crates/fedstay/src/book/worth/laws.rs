@@ -197,3 +197,21 @@ fn what_needs_rows_kept_from_training_says_so() {
         assert!(error.contains("worth.methods"), "{error}");
     }
 }
+
+#[test]
+fn the_matrices_of_the_rounds_sum_to_that_of_the_summary() {
+    let (summary, lines) = play(QFedAvg::default(), Optimiser::default(), 1);
+    let whole = summary.worth.unwrap();
+    let mut sum = vec![vec![0.0; 6]; 6];
+    for line in lines.iter().filter_map(|line| line.worth.as_ref()) {
+        for (helped, row) in line.agents.iter().zip(&line.help) {
+            for (by, much) in line.by.iter().zip(row) {
+                sum[helped.0 as usize][by.0 as usize] += much;
+            }
+        }
+    }
+    assert!(whole.help.concat().iter().any(|help| help.abs() > 1e-3));
+    for (sum, whole) in sum.concat().iter().zip(whole.help.concat()) {
+        assert!((sum - whole).abs() < 1e-12, "{sum} for {whole}");
+    }
+}

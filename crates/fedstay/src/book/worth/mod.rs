@@ -9,7 +9,7 @@
 //! One file per family; `docs/members.md` says what each makes of a duplicate and of a free rider.
 
 mod alike;
-mod coefficients;
+pub(crate) mod coefficients;
 mod game;
 mod help;
 mod least_core;
@@ -27,6 +27,9 @@ use least_core::Groups;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+
+/// The most agents whose help to each other is written into every round's line.
+const MOST_IN_A_LINE: usize = 16;
 
 /// A way to say what an agent is worth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -143,6 +146,13 @@ pub struct WorthLine {
     /// What each got from the others by that step.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub got: Vec<f64>,
+    /// Who took part in that step: the columns of `help`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by: Vec<AgentId>,
+    /// By how much each of `agents` (a row) was helped by each of `by` (a column), where those are at
+    /// most 16: over the rounds, these sum to the matrix of the summary.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub help: Vec<Vec<f64>>,
     /// Leave-one-out, for this round's step.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loo: Vec<f64>,
@@ -223,6 +233,7 @@ impl Worth {
                 let got = others().filter(|(helped, _, _)| helped == own).map(|(_, _, help)| help);
                 line.got.push(got.sum());
             }
+            (line.by, line.help) = matrix(&line.agents, &booked);
         }
         let seen = self.kept.alike.look(record, &gram, &c);
         line.cgsv = if self.asks(Method::Cgsv) { seen.cgsv } else { Vec::new() };
@@ -317,6 +328,25 @@ impl Worth {
             core: None,
         }
     }
+}
+
+/// What a round booked as a matrix over who was helped and by whom, if that is small enough for a
+/// line.
+fn matrix(agents: &[AgentId], booked: &[help::Booked]) -> (Vec<AgentId>, Vec<Vec<f64>>) {
+    let mut by: Vec<AgentId> = booked.iter().map(|(_, by, _)| *by).collect();
+    by.sort_unstable();
+    by.dedup();
+    if by.is_empty() || by.len().max(agents.len()) > MOST_IN_A_LINE {
+        return (Vec::new(), Vec::new());
+    }
+    let mut help = vec![vec![0.0; by.len()]; agents.len()];
+    for (helped, giver, much) in booked {
+        let places = (agents.binary_search(helped), by.binary_search(giver));
+        if let (Ok(row), Ok(column)) = places {
+            help[row][column] = *much;
+        }
+    }
+    (by, help)
 }
 
 impl Book for Worth {

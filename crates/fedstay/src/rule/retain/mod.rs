@@ -224,7 +224,7 @@ impl Retain {
         match self.trust {
             Trust::Region => true,
             Trust::Proof => false,
-            Trust::Auto => round.reports.iter().any(|r| matches!(r.slope(), Vector::F32(_))),
+            Trust::Auto => round.reports.iter().any(|r| !matches!(r.slope(), Vector::F64(_))),
         }
     }
 }

@@ -21,8 +21,10 @@ fn server(rule: impl Into<Rule>, optimiser: Optimiser, dimension: usize) -> Serv
 
 fn take(server: &mut Server, losses: &[f64], gradients: &[Vec<f64>]) -> Decision {
     let told = losses.iter().zip(gradients).enumerate();
-    let told =
-        told.map(|(id, (loss, g))| Report::new(AgentId(id as u64), *loss, 0.2, Vector::F64(g)));
+    let told = told.map(|(id, (loss, g))| Report {
+        rates: crate::rule::laws::some_rates(id as u64),
+        ..Report::new(AgentId(id as u64), *loss, 0.2, Vector::F64(g))
+    });
     let reports = Reports::new(gradients[0].len(), told.collect()).unwrap();
     server.step(&reports).unwrap()
 }

@@ -18,6 +18,8 @@ struct Member {
     oracle: Arc<dyn Oracle>,
     /// What it reports: the last gradient it worked for.
     gradient: Vec<f64>,
+    /// The gradient with the rule's correction, if the rule corrects steps.
+    corrected: Option<Vec<f64>>,
     /// The reported gradient with noise, if there is noise.
     blurred: Vec<f64>,
     /// Its loss at the weights it last looked at.
@@ -146,6 +148,7 @@ impl Federation {
             participant: Participant::new(AgentId(id as u64), *epsilon, behaviour),
             oracle: Arc::clone(oracle),
             gradient: vec![0.0; dimension],
+            corrected: None,
             blurred: Vec::new(),
             loss: f64::NAN,
             told: None,
@@ -239,6 +242,10 @@ impl Member {
         }
         if answer.reports() {
             self.told = Some(manner.told(loss));
+            self.corrected = call.broadcast.correction(self.participant.id).map(|mut by| {
+                linalg::add_scaled(&mut by, 1.0, Vector::F64(&self.gradient));
+                by
+            });
         }
         answer
     }
@@ -263,11 +270,13 @@ impl Member {
     fn report(&mut self, round: u32, privacy: Option<(Privacy, Seed)>) -> Report<'_> {
         let Participant { id, epsilon, .. } = self.participant;
         let loss = self.participant.manner().told(self.loss);
+        let direction = self.corrected.as_ref().unwrap_or(&self.gradient);
         let Some((privacy, seed)) = privacy else {
-            return Report::new(id, loss, epsilon, Vector::F64(&self.gradient));
+            let report = Report::new(id, loss, epsilon, Vector::F64(&self.gradient));
+            return Report { direction: Vector::F64(direction), ..report };
         };
         let mut rng = seed.stream("privacy", u64::from(round), id.0);
-        self.blurred.clone_from(&self.gradient);
+        self.blurred.clone_from(direction);
         privacy.blur(&mut self.blurred, &mut rng);
         let loss = privacy.blur_loss(loss, &mut rng);
         let standing = Standing::Open { loss, epsilon };
@@ -387,7 +396,8 @@ impl Engine for Federation {
         let asked = self.schedule.0.is_always() && self.without.is_none();
         let proves = self.privacy.is_none() && asked && self.members.iter().all(plain);
         // A load says how many samples a gradient takes, and an oracle's is exact for any number.
-        Abilities { loads: true, personal: true, proves, ..Abilities::default() }
+        let able = Abilities { loads: true, personal: true, ..Abilities::default() };
+        Abilities { corrections: true, proves, ..able }
     }
 }
 
@@ -426,6 +436,25 @@ mod tests {
             alone += usize::from(line.agents.len() == 1);
         }
         assert!(alone > 0, "the test needs rounds in which somebody has left");
+    }
+
+    /// An oracle's gradient is one local step, so the corrections cancel.
+    #[test]
+    fn corrections_are_added_to_what_is_sent_and_cancel_over_everybody() {
+        let play = |rule: crate::Rule| {
+            let (instance, engine) = observation_3();
+            let server = Server::new(instance.start.clone(), rule, instance.step_size).unwrap();
+            let mut session = Session::new(server, engine, 20, About::default()).unwrap();
+            session.engine_mut().set_nobody_leaves(true);
+            session.run(&mut []).unwrap().unwrap();
+            session.server().weights().to_vec()
+        };
+        let (own, mean) = (play(crate::Scaffold::default().into()), play(Mean::default().into()));
+        assert!(own.iter().zip(&mean).all(|(a, b)| (a - b).abs() < 1e-12), "{own:?} {mean:?}");
+        let (instance, engine) = observation_3();
+        let server = Server::new(instance.start, crate::FairFed::default(), 0.1).unwrap();
+        let refused = Session::new(server, engine, 20, About::default()).err().unwrap();
+        assert!(refused.to_string().contains("fairfed asks how well agents' groups"), "{refused}");
     }
 
     #[test]

@@ -30,6 +30,9 @@ impl Owned {
                 Self::F32(values.iter().map(|value| (f64::from(*value) * by) as f32).collect())
             }
             Vector::F64(values) => Self::F64(values.iter().map(|value| value * by).collect()),
+            Vector::BF16(values) => {
+                Self::F32(values.iter().map(|value| (value.widen() * by) as f32).collect())
+            }
         }
     }
 

@@ -1,0 +1,373 @@
+//! How good weights are: for the agents that are measured, on the population, and what agents make
+//! alone.
+
+use super::agent::Hermit;
+use super::population::AgentRows;
+use super::unseen::Unseen;
+use super::{Simulator, Worked, rows};
+use crate::experiment::SpecError;
+use crate::model::{Evaluation, Loaded, Rows, Workspace};
+use fedstay::record::{MOST_LISTED, Population as PopulationScore, Score};
+use fedstay::{AgentAssessment, AgentId, Assessment, Seed};
+use rayon::prelude::*;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// Whose rows are evaluated in the rounds that measure, and at the end.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum EvalAgents {
+    /// Everybody's.
+    #[default]
+    All,
+    /// Nobody's: only the rows that stand for the population are.
+    None,
+    /// Those of so many agents, drawn once for the whole run.
+    Some(usize),
+}
+
+impl Serialize for EvalAgents {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::All => serializer.serialize_str("all"),
+            Self::None => serializer.serialize_str("none"),
+            Self::Some(agents) => serializer.serialize_u64(*agents as u64),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for EvalAgents {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Said {
+            Agents(usize),
+            Word(String),
+        }
+        match Said::deserialize(deserializer)? {
+            Said::Agents(agents) if agents > 0 => Ok(Self::Some(agents)),
+            Said::Word(word) if word == "all" => Ok(Self::All),
+            Said::Word(word) if word == "none" => Ok(Self::None),
+            _ => Err(D::Error::custom("eval_agents must be `all`, `none`, or a number of agents")),
+        }
+    }
+}
+
+impl EvalAgents {
+    /// The agents that are measured, in order; `None` for all.
+    pub(super) fn sample(self, agents: usize, seed: Seed) -> Option<Vec<usize>> {
+        match self {
+            Self::All => None,
+            Self::None => Some(Vec::new()),
+            Self::Some(some) if some >= agents => None,
+            Self::Some(some) => {
+                let mut rng = seed.stream("evaluation", 0, 0);
+                let mut sample = rand::seq::index::sample(&mut rng, agents, some).into_vec();
+                sample.sort_unstable();
+                Some(sample)
+            }
+        }
+    }
+}
+
+impl Simulator {
+    /// The number of agents that are measured.
+    pub(super) fn measured(&self) -> usize {
+        self.sample.as_ref().map_or(self.roster.len(), Vec::len)
+    }
+
+    /// How good weights are for the agents that are measured, and on the population.
+    pub(super) fn assess_loaded(
+        &self,
+        weights: &Loaded,
+    ) -> Result<Assessment, crate::model::Error> {
+        let assess = |places: Range<usize>| {
+            let evaluations = self.evaluate_neighbours(weights, places.clone())?;
+            let assessed = places.zip(evaluations).map(|(place, evaluation)| {
+                let index = self.measured_agent(place);
+                AgentAssessment {
+                    id: AgentId(index as u64),
+                    epsilon: self.roster.epsilon(index),
+                    behaviour: Some(Cow::Borrowed(self.roster.behaviour(index).name())),
+                    loss: evaluation.loss,
+                    accuracy: Some(evaluation.accuracy()),
+                    as_of: None,
+                }
+            });
+            Ok(assessed.collect())
+        };
+        let groups = self.neighbours().into_par_iter().map(assess);
+        let groups: Vec<Vec<AgentAssessment>> =
+            groups.collect::<Result<_, crate::model::Error>>()?;
+        let agents = groups.into_iter().flatten().collect();
+        Ok(Assessment { agents, population: self.score_population(weights)? })
+    }
+
+    /// The agent in this place among those that are measured.
+    fn measured_agent(&self, place: usize) -> usize {
+        self.sample.as_ref().map_or(place, |sample| sample[place])
+    }
+
+    /// Where the rows lie that the agent in this place sees now, if they lie somewhere.
+    fn measured_span(&self, place: usize) -> Option<Range<usize>> {
+        let index = self.measured_agent(place);
+        let seen = self.training.stream.seen(self.population.count(index), self.round);
+        self.population.span(index, seen)
+    }
+
+    /// The places of the agents that are measured, in groups whose rows lie side by side and
+    /// together fill many tiles.
+    fn neighbours(&self) -> Vec<Range<usize>> {
+        let mut groups: Vec<Range<usize>> = Vec::new();
+        let mut lying = None;
+        for place in 0..self.measured() {
+            let span = self.measured_span(place);
+            lying = match (lying, span, groups.last_mut()) {
+                (Some(all), Some(own), Some(group)) if joins(&all, &own) => {
+                    group.end = place + 1;
+                    Some(all.start..own.end)
+                }
+                (_, span, _) => {
+                    groups.push(place..place + 1);
+                    span
+                }
+            };
+        }
+        groups
+    }
+
+    /// Evaluates a group of [`neighbours`](Self::neighbours): they share tiles, and the results are
+    /// those of each by itself.
+    fn evaluate_neighbours(
+        &self,
+        weights: &Loaded,
+        places: Range<usize>,
+    ) -> Result<Vec<Evaluation>, crate::model::Error> {
+        if places.len() > 1 {
+            let spans: Option<Vec<Range<usize>>> =
+                places.clone().map(|place| self.measured_span(place)).collect();
+            if let Some([first, .., last]) = spans.as_deref() {
+                let rows = rows(self.population.data(), first.start..last.end)?;
+                let sizes: Vec<usize> = spans.iter().flatten().map(Range::len).collect();
+                let network = &self.network;
+                let each =
+                    |work: &mut Workspace| network.evaluate_each(weights, &rows, &sizes, work);
+                return self.workspaces.with(each);
+            }
+        }
+        let alone = |place| {
+            let held = self.seen(self.measured_agent(place), self.round);
+            let rows = held.view()?;
+            self.workspaces.with(|work| self.network.evaluate(weights, &rows, None, work))
+        };
+        places.map(alone).collect()
+    }
+
+    /// The same for the summary: with the others that are to be listed, who are not measured.
+    pub(super) fn assess_listed(
+        &self,
+        weights: &Loaded,
+    ) -> Result<Assessment, crate::model::Error> {
+        let mut assessment = self.assess_loaded(weights)?;
+        let Some(sample) = &self.sample else { return Ok(assessment) };
+        let others = |index: &usize| sample.binary_search(index).is_err();
+        let others: Vec<usize> = match self.roster.len() <= MOST_LISTED {
+            true => (0..self.roster.len()).filter(others).collect(),
+            false => self.roster.asked().filter(others).collect(),
+        };
+        assessment.agents.extend(others.into_iter().map(|index| AgentAssessment {
+            id: AgentId(index as u64),
+            epsilon: self.roster.epsilon(index),
+            behaviour: Some(Cow::Borrowed(self.roster.behaviour(index).name())),
+            loss: f64::NAN,
+            accuracy: None,
+            as_of: None,
+        }));
+        assessment.agents.sort_by_key(|agent| agent.id);
+        Ok(assessment)
+    }
+
+    /// The population's score, in pieces of one agent's size so that threads share the work.
+    fn score_population(
+        &self,
+        weights: &Loaded,
+    ) -> Result<Option<PopulationScore>, crate::model::Error> {
+        let Some(range) = self.population.population() else { return Ok(None) };
+        let piece = self.population.per_agent().clamp(256, 4096);
+        let pieces: Vec<Range<usize>> = (range.start..range.end)
+            .step_by(piece)
+            .map(|from| from..range.end.min(from + piece))
+            .collect();
+        let score = |range: Range<usize>| {
+            let rows = rows(self.population.data(), range)?;
+            self.workspaces.with(|work| self.network.evaluate(weights, &rows, None, work))
+        };
+        let scores: Vec<Evaluation> =
+            pieces.into_par_iter().map(score).collect::<Result<_, _>>()?;
+        let samples: usize = scores.iter().map(|score| score.samples).sum();
+        let correct: usize = scores.iter().map(|score| score.correct).sum();
+        let loss: f64 = scores.iter().map(|score| score.loss * score.samples as f64).sum();
+        Ok(Some(PopulationScore {
+            loss: loss / samples as f64,
+            accuracy: Some(correct as f64 / samples as f64),
+        }))
+    }
+
+    /// The loss every agent reaches by training alone, with the same local work and rounds.
+    ///
+    /// # Errors
+    /// When training leaves the floating-point range.
+    pub fn alone(&self, step_size: f64, rounds: u32) -> Result<Vec<f64>, SpecError> {
+        let scores = self.alone_scores(step_size, rounds, None)?;
+        Ok(scores.iter().map(|score| score.loss).collect())
+    }
+
+    /// How good the model is that every agent trains alone, with the same local work and rounds.
+    fn alone_scores(
+        &self,
+        step_size: f64,
+        rounds: u32,
+        unseen: Option<&Unseen>,
+    ) -> Result<Vec<Score>, SpecError> {
+        let start = self.initial_weights();
+        let Self { network, seed, stands, .. } = self;
+        let local = &self.training.local;
+        (0..self.roster.len())
+            .into_par_iter()
+            .map(|index| {
+                let agent = index as u64;
+                self.workspaces.with(|work| {
+                    let start = network.load(&start)?;
+                    let (seed, stands) = (*seed, *stands);
+                    let hermit = Hermit { network, local, seed, agent, stands, step_size };
+                    let rows = |round: u32, train: &mut dyn FnMut(&Rows<'_>) -> Worked| {
+                        train(&self.seen(index, round).view()?)
+                    };
+                    let model = hermit.train(start, rounds, &rows, work)?;
+                    self.score((index, rounds), &model, unseen, work)
+                })
+            })
+            .collect::<Result<_, crate::model::Error>>()
+            .map_err(SpecError::from)
+    }
+
+    /// The rows that an agent sees in a round.
+    pub(super) fn seen(&self, agent: usize, round: u32) -> AgentRows<'_> {
+        let seen = self.training.stream.seen(self.population.count(agent), round);
+        self.population.some(agent, seen)
+    }
+
+    /// How good weights are for one agent, on the rows that it sees in a round.
+    fn score(
+        &self,
+        (agent, round): (usize, u32),
+        weights: &Loaded,
+        unseen: Option<&Unseen>,
+        work: &mut Workspace,
+    ) -> Result<Score, crate::model::Error> {
+        let own = self.seen(agent, round);
+        let evaluation = self.network.evaluate(weights, &own.view()?, None, work)?;
+        let mut score =
+            Score { loss: evaluation.loss, accuracy: Some(evaluation.accuracy()), unseen: None };
+        if let Some(unseen) = unseen {
+            let class = |range: &Range<usize>| {
+                let rows = rows(&unseen.data, range.clone())?;
+                Ok(self.network.evaluate(weights, &rows, None, &mut *work)?.accuracy())
+            };
+            let by_class: Vec<f64> =
+                unseen.classes.iter().map(class).collect::<Result<_, crate::model::Error>>()?;
+            score.unseen = Some(unseen.accuracy(agent, &by_class));
+        }
+        Ok(score)
+    }
+
+    /// How good the model is that every agent trains alone in this many rounds, on unseen rows too.
+    ///
+    /// # Errors
+    /// When training leaves the floating-point range.
+    pub fn scores_alone(&self, step_size: f64, rounds: u32) -> Result<Vec<Score>, SpecError> {
+        self.alone_scores(step_size, rounds, Unseen::new(&self.population).as_ref())
+    }
+
+    /// How good weights are for some agents, on unseen rows too: their own vector of weights for each.
+    ///
+    /// # Errors
+    /// When a vector does not fit this model.
+    pub fn scores(&self, weights: &[(AgentId, &[f64])]) -> Result<Vec<Score>, SpecError> {
+        let unseen = Unseen::new(&self.population);
+        let score = |(agent, weights): &(AgentId, &[f64])| {
+            let (agent, weights) = (agent.0 as usize, self.network.load(weights)?);
+            let who = (agent, self.round);
+            self.workspaces.with(|work| self.score(who, &weights, unseen.as_ref(), work))
+        };
+        weights
+            .par_iter()
+            .map(score)
+            .collect::<Result<_, _>>()
+            .map_err(|error: crate::model::Error| error.into())
+    }
+}
+
+/// Whether rows follow a group directly that has less than enough.
+fn joins(group: &Range<usize>, rows: &Range<usize>) -> bool {
+    const ENOUGH: usize = 1024;
+    group.end == rows.start && group.len() < ENOUGH
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_is_drawn_once_by_the_seed_and_more_than_all_is_all() {
+        let sample = |of: EvalAgents, seed| of.sample(1_000_000, Seed(seed));
+        assert_eq!(sample(EvalAgents::All, 1), None);
+        assert_eq!(sample(EvalAgents::None, 1), Some(vec![]));
+        assert_eq!(sample(EvalAgents::Some(1_000_000), 1), None);
+        let some = sample(EvalAgents::Some(50), 1).unwrap();
+        assert!(some.len() == 50 && some.windows(2).all(|pair| pair[0] < pair[1]), "{some:?}");
+        assert_eq!(sample(EvalAgents::Some(50), 1).unwrap(), some);
+        assert_ne!(sample(EvalAgents::Some(50), 2).unwrap(), some);
+    }
+
+    /// Agents of seven rows are measured together; agents that were left out part the groups.
+    #[test]
+    fn neighbours_are_measured_as_if_each_were_alone() {
+        use crate::experiment::Experiment;
+        for measured in ["all", "120"] {
+            let text = format!(
+                "agents = 200\neval_agents = {}\n[data]\nper_agent = 7\n[partition]\nkind = \"iid\"",
+                if measured == "all" { "\"all\"" } else { measured }
+            );
+            let simulator = Simulator::new(&Experiment::parse(&text, &[]).unwrap()).unwrap();
+            let weights = simulator.network.load(&simulator.initial_weights()).unwrap();
+            let assessment = simulator.assess_loaded(&weights).unwrap();
+            let groups = simulator.neighbours();
+            assert!(groups.iter().any(|group| group.len() > 1), "{groups:?}");
+            assert_eq!(assessment.agents.len(), if measured == "all" { 200 } else { 120 });
+            for agent in &assessment.agents {
+                let held = simulator.seen(agent.id.0 as usize, simulator.round);
+                let rows = held.view().unwrap();
+                let work = &mut Workspace::new();
+                let alone = simulator.network.evaluate(&weights, &rows, None, work).unwrap();
+                assert_eq!((agent.loss, agent.accuracy), (alone.loss, Some(alone.accuracy())));
+            }
+        }
+    }
+
+    #[test]
+    fn it_is_written_as_it_is_read() {
+        for (of, text) in [
+            (EvalAgents::All, "\"all\""),
+            (EvalAgents::None, "\"none\""),
+            (EvalAgents::Some(20), "20"),
+        ] {
+            assert_eq!(serde_json::to_string(&of).unwrap(), text);
+            assert_eq!(serde_json::from_str::<EvalAgents>(text).unwrap(), of);
+        }
+        for bad in ["0", "-1", "\"some\"", "true", "1.5"] {
+            assert!(serde_json::from_str::<EvalAgents>(bad).is_err(), "{bad}");
+        }
+    }
+}

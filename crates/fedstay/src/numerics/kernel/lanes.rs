@@ -1,0 +1,187 @@
+//! Eight doubles side by side, in the registers of each instruction set, and how the precisions in
+//! which agents compute are read into them.
+
+use super::super::bf16::Bf16;
+
+/// The doubles of one [`Lanes`].
+pub(super) const WIDTH: usize = 8;
+
+/// Eight doubles. Every operation rounds each of them as `f64` does, so what is computed does not
+/// depend on the instruction set.
+///
+/// # Safety
+/// All methods are `unsafe` for one reason: the machine must have the instructions. Methods that take
+/// a pointer also need eight numbers behind it.
+pub(super) trait Lanes: Copy {
+    /// The largest tile of a Gram matrix whose sums stay in registers, one of 2, 4 or 5.
+    const TILES: &'static [usize];
+
+    unsafe fn zero() -> Self;
+    unsafe fn splat(value: f64) -> Self;
+    unsafe fn load_f64(at: *const f64) -> Self;
+    unsafe fn load_f32(at: *const f32) -> Self;
+    unsafe fn load_bf16(at: *const Bf16) -> Self;
+    unsafe fn store(self, at: *mut f64);
+    unsafe fn add(self, other: Self) -> Self;
+    unsafe fn mul(self, other: Self) -> Self;
+    unsafe fn div(self, other: Self) -> Self;
+    /// `self + a · b` where the product has no rounding of its own, so that it does not matter
+    /// whether the instruction set fuses it with the sum.
+    unsafe fn add_exact(self, a: Self, b: Self) -> Self;
+}
+
+/// A number as an agent sends it.
+pub(super) trait Element: Copy {
+    /// Whether the product of two such numbers fits into a double without rounding.
+    const NARROW: bool;
+    const ZERO: Self;
+
+    /// Eight of them, widened.
+    ///
+    /// # Safety
+    /// As for [`Lanes`].
+    unsafe fn load<V: Lanes>(at: *const Self) -> V;
+}
+
+impl Element for f64 {
+    const NARROW: bool = false;
+    const ZERO: Self = 0.0;
+
+    #[inline(always)]
+    unsafe fn load<V: Lanes>(at: *const Self) -> V {
+        unsafe { V::load_f64(at) }
+    }
+}
+
+impl Element for f32 {
+    const NARROW: bool = true;
+    const ZERO: Self = 0.0;
+
+    #[inline(always)]
+    unsafe fn load<V: Lanes>(at: *const Self) -> V {
+        unsafe { V::load_f32(at) }
+    }
+}
+
+impl Element for Bf16 {
+    const NARROW: bool = true;
+    const ZERO: Self = Bf16::ZERO;
+
+    #[inline(always)]
+    unsafe fn load<V: Lanes>(at: *const Self) -> V {
+        unsafe { V::load_bf16(at) }
+    }
+}
+
+/// Whether products may be fused with the sum they are added to.
+pub(super) trait Product {
+    /// `sum + a · b`.
+    ///
+    /// # Safety
+    /// As for [`Lanes`].
+    unsafe fn add<V: Lanes>(sum: V, a: V, b: V) -> V;
+}
+
+/// Products of numbers in single precision or less: they are exact, so fusing changes nothing.
+pub(super) struct Exact;
+/// Products of doubles: rounded before they are added.
+pub(super) struct Rounded;
+
+impl Product for Exact {
+    #[inline(always)]
+    unsafe fn add<V: Lanes>(sum: V, a: V, b: V) -> V {
+        unsafe { sum.add_exact(a, b) }
+    }
+}
+
+impl Product for Rounded {
+    #[inline(always)]
+    unsafe fn add<V: Lanes>(sum: V, a: V, b: V) -> V {
+        unsafe { sum.add(a.mul(b)) }
+    }
+}
+
+/// `sum + a · b` for numbers that were read as `A` and `B`.
+///
+/// # Safety
+/// As for [`Lanes`].
+#[inline(always)]
+pub(super) unsafe fn add_product<V: Lanes, A: Element, B: Element>(sum: V, a: V, b: V) -> V {
+    unsafe {
+        match A::NARROW && B::NARROW {
+            true => Exact::add(sum, a, b),
+            false => Rounded::add(sum, a, b),
+        }
+    }
+}
+
+/// What every machine has.
+#[derive(Clone, Copy)]
+pub(super) struct Plain([f64; WIDTH]);
+
+impl Plain {
+    #[inline(always)]
+    fn by(f: impl Fn(usize) -> f64) -> Self {
+        let mut lanes = [0.0; WIDTH];
+        for (index, lane) in lanes.iter_mut().enumerate() {
+            *lane = f(index);
+        }
+        Self(lanes)
+    }
+}
+
+impl Lanes for Plain {
+    const TILES: &'static [usize] = &[2];
+
+    #[inline(always)]
+    unsafe fn zero() -> Self {
+        Self([0.0; WIDTH])
+    }
+
+    #[inline(always)]
+    unsafe fn splat(value: f64) -> Self {
+        Self([value; WIDTH])
+    }
+
+    #[inline(always)]
+    unsafe fn load_f64(at: *const f64) -> Self {
+        Self::by(|lane| unsafe { *at.add(lane) })
+    }
+
+    #[inline(always)]
+    unsafe fn load_f32(at: *const f32) -> Self {
+        Self::by(|lane| f64::from(unsafe { *at.add(lane) }))
+    }
+
+    #[inline(always)]
+    unsafe fn load_bf16(at: *const Bf16) -> Self {
+        Self::by(|lane| unsafe { *at.add(lane) }.widen())
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, at: *mut f64) {
+        for (lane, value) in self.0.into_iter().enumerate() {
+            unsafe { *at.add(lane) = value };
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn add(self, other: Self) -> Self {
+        Self::by(|lane| self.0[lane] + other.0[lane])
+    }
+
+    #[inline(always)]
+    unsafe fn mul(self, other: Self) -> Self {
+        Self::by(|lane| self.0[lane] * other.0[lane])
+    }
+
+    #[inline(always)]
+    unsafe fn div(self, other: Self) -> Self {
+        Self::by(|lane| self.0[lane] / other.0[lane])
+    }
+
+    #[inline(always)]
+    unsafe fn add_exact(self, a: Self, b: Self) -> Self {
+        Self::by(|lane| self.0[lane] + a.0[lane] * b.0[lane])
+    }
+}

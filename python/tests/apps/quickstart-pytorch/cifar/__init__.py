@@ -1,0 +1,1 @@
+"""CIFAR-10 by a small convolutional net: an app for Flower that does not know fedstay."""
