@@ -126,7 +126,7 @@ fn early_exit_and_threads_change_no_bit_under_any_of_these_rules() {
 fn it_learns_and_continues_from_a_checkpoint_bit_for_bit() {
     let folder = tempfile::tempdir().unwrap();
     let path = images(folder.path());
-    let never = [("behaviour.kind", "never")];
+    let never = [("behaviour.kind", "never"), ("rounds", "60")];
     let (summary, weights) = play(|| trial(&path, &never), 2);
     assert!(summary.accuracy.as_ref().unwrap().mean > 0.9, "{:?}", summary.accuracy);
     let mut cut = Trace { end_after: Some(11), ..Trace::default() };

@@ -16,7 +16,12 @@ const AXES: [&str; 4] = ["behaviour.kind", "label", "schedule.kind", "seed"];
 /// The plan over an experiment's or a sweep's text; keys in `set` replace an axis or set a key of every
 /// run.
 pub(super) fn plan(text: &str, folder: &Path, set: &[(String, String)]) -> Result<Plan> {
-    let table = with_grid(read_table(text)?)?;
+    let table = read_table(text)?;
+    let is_problem = |key: &str| key.split('.').next() == Some("problem");
+    if table.contains_key("problem") || set.iter().any(|(key, _)| is_problem(key)) {
+        return Err(needs_data());
+    }
+    let table = with_grid(table)?;
     let mut set = set.to_vec();
     set.push(("compare_alone".to_owned(), "true".to_owned()));
     let plan = Plan::parse(&toml::to_string(&table)?, folder, &set)?;
@@ -29,11 +34,15 @@ pub(super) fn plan(text: &str, folder: &Path, set: &[(String, String)]) -> Resul
         return Err(Usage(why).into());
     }
     if plan.runs.iter().any(|run| run.experiment.training().is_none()) {
-        let why = "a tournament needs data to train on, not a [problem]; use `fedstay compare` for \
-                   named problems";
-        return Err(Usage(why.into()).into());
+        return Err(needs_data());
     }
     Ok(plan)
+}
+
+fn needs_data() -> anyhow::Error {
+    let why = "a tournament needs data to train on, not a [problem]; use `fedstay compare` for named \
+               problems";
+    Usage(why.into()).into()
 }
 
 /// The table with the axes that it does not name itself. What it says about its own behaviour holds for
@@ -147,9 +156,14 @@ mod tests {
         let text = "rounds = 5\n[behaviour]\nkind = \"foresight\"\nsteps = 9\n[grid]\nseed = 4\n\
                     \"behaviour.kind\" = [\"threshold\", \"foresight\"]";
         let plan = planned(text, &[("label", "[\"retain\", \"fedavg+guard\"]")]).unwrap();
-        let steps: Vec<_> = plan.runs.iter().map(|run| run.setting("behaviour.steps")).collect();
+        let (always, scheduled): (Vec<_>, Vec<_>) =
+            plan.runs.iter().partition(|run| run.experiment.schedule.is_always());
+        let steps: Vec<_> = always.iter().map(|run| run.setting("behaviour.steps")).collect();
         let nine = serde_json::json!(9);
         assert_eq!(steps, [None, None, Some(&nine), Some(&nine)]);
+        // The schedules are played with the paper's agents alone.
+        assert_eq!(scheduled.len(), 2 * 5);
+        assert!(scheduled.iter().all(|run| run.setting("behaviour.steps").is_none()));
         assert!(plan.runs.iter().all(|run| run.experiment.seed == 4 && run.experiment.rounds == 5));
         // A population of one's own.
         let mixed = "[behaviour]\nkind = \"mixed\"\nof = [{ kind = \"lying\", share = 1.0 }]";

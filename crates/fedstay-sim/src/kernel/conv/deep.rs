@@ -124,14 +124,14 @@ unsafe fn tile<V: Vector, const N: usize>(
                     let image = image.add(row * stride);
                     let filter =
                         if row < SIDE { V::load(weights.add(row * V::LANES)) } else { above };
-                    for (n, sum) in sum.iter_mut().enumerate() {
-                        for side in 0..2 {
+                    for (n, [upper, lower]) in sum.iter_mut().enumerate() {
+                        for (side, (upper, lower)) in upper.iter_mut().zip(lower).enumerate() {
                             let pixel = V::splat(*image.add(2 * n + side));
                             if row < SIDE {
-                                sum[0][side] = sum[0][side].add_product(pixel, filter);
+                                *upper = upper.add_product(pixel, filter);
                             }
                             if row > 0 {
-                                sum[1][side] = sum[1][side].add_product(pixel, above);
+                                *lower = lower.add_product(pixel, above);
                             }
                         }
                     }

@@ -102,8 +102,8 @@ impl Vector for Portable {
     #[inline(always)]
     unsafe fn add_product(self, a: Self, b: Self) -> Self {
         let mut sum = self.0;
-        for lane in 0..8 {
-            sum[lane] += a.0[lane] * b.0[lane];
+        for (sum, (a, b)) in sum.iter_mut().zip(a.0.iter().zip(&b.0)) {
+            *sum += a * b;
         }
         Self(sum)
     }
