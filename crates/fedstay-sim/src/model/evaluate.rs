@@ -1,5 +1,6 @@
 //! How well weights do: exact mean losses, accuracies, and decisions without the whole sum.
 
+use super::rows::length;
 use super::{Error, Loaded, LossSum, Network, Rows, Workspace};
 
 /// A full evaluation.
@@ -120,6 +121,52 @@ impl Network {
             order.sort();
         }
         Ok(Evaluation { loss: sum.mean(samples), correct, samples })
+    }
+
+    /// As [`evaluate`](Self::evaluate) for groups of rows that lie side by side, of these lengths.
+    /// Groups share tiles, so that small ones do not cost as much as whole tiles; as a row's loss
+    /// depends on the row alone, the results are those of each group by itself, bit for bit.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if the groups do not make up the rows, [`Error::Empty`] for an empty group,
+    /// else as [`evaluate`](Self::evaluate).
+    pub fn evaluate_each(
+        &self,
+        weights: &Loaded,
+        rows: &Rows<'_>,
+        groups: &[usize],
+        work: &mut Workspace,
+    ) -> Result<Vec<Evaluation>, Error> {
+        self.check(weights, rows)?;
+        length("groups", rows.len(), groups.iter().sum())?;
+        if groups.contains(&0) {
+            return Err(Error::Empty { what: "a group of rows" });
+        }
+        let first = self.first(weights, rows, work.isa)?;
+        let mut sums = vec![(LossSum::default(), 0); groups.len()];
+        let (mut group, mut missing) = (0, groups[0]);
+        for from in (0..rows.len()).step_by(work.tile()) {
+            let count = work.tile().min(rows.len() - from);
+            work.index.clear();
+            work.index.extend(from as u32..(from + count) as u32);
+            self.evaluate_tile(weights, first, rows, work);
+            for (loss, hit) in work.losses.iter().zip(&work.hits).take(count) {
+                if missing == 0 {
+                    group += 1;
+                    missing = groups[group];
+                }
+                let (sum, correct) = &mut sums[group];
+                sum.add(*loss);
+                *correct += *hit as usize;
+                missing -= 1;
+            }
+        }
+        let evaluation = |((sum, correct), samples): ((LossSum, usize), &usize)| Evaluation {
+            loss: sum.mean(*samples),
+            correct,
+            samples: *samples,
+        };
+        Ok(sums.into_iter().zip(groups).map(evaluation).collect())
     }
 
     /// Whether the mean loss over all rows is at most `bound`: exactly the comparison

@@ -74,7 +74,7 @@ const WALK: f64 = 32.0;
 const MARGIN: f64 = 1.25;
 /// The number of rounds in which the products of the rows with each other must have paid for
 /// themselves.
-const ROUNDS: f64 = 10.0;
+const ROUNDS: f64 = 30.0;
 
 impl Network {
     /// Whether to take steps on these batches by the rows' products. Counts multiplications for one

@@ -363,6 +363,34 @@ proptest! {
 }
 
 #[test]
+fn groups_that_share_tiles_are_evaluated_as_if_alone() {
+    for (model, features, classes) in models() {
+        let network = model.network(features, classes).unwrap();
+        let data = Sample::new(300, features, classes, 12);
+        let loaded = network.load(&start(&network, 13)).unwrap();
+        let groups = [1, 5, 58, 64, 2, 100, 70];
+        for isa in isas() {
+            let work = &mut Workspace::with_isa(isa);
+            let together = network.evaluate_each(&loaded, &data.bytes(), &groups, work).unwrap();
+            let mut from = 0;
+            for (group, got) in groups.into_iter().zip(together) {
+                let width = data.scale.len();
+                let rows = &data.bytes[from * width..][..group * width];
+                let (scale, shift) = (&data.scale, &data.shift);
+                let inputs = RowsData::Bytes { rows, scale, shift };
+                let own = Rows::new(inputs, &data.labels[from..][..group]).unwrap();
+                assert_eq!(got, network.evaluate(&loaded, &own, None, work).unwrap(), "{isa:?}");
+                from += group;
+            }
+            let mut refused =
+                |groups: &[usize]| network.evaluate_each(&loaded, &data.bytes(), groups, work);
+            assert!(matches!(refused(&[299]), Err(Error::Length { .. })));
+            assert!(matches!(refused(&[0, 300]), Err(Error::Empty { .. })));
+        }
+    }
+}
+
+#[test]
 fn bad_input_is_refused() {
     let network = mlp(&[5], Activation::Softplus, Init::Torch).network(4, 3).unwrap();
     let data = Sample::new(10, 4, 3, 1);

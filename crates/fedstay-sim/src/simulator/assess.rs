@@ -82,24 +82,86 @@ impl Simulator {
         &self,
         weights: &Loaded,
     ) -> Result<Assessment, crate::model::Error> {
-        let assess = |place: usize| {
-            let index = self.sample.as_ref().map_or(place, |sample| sample[place]);
-            let held = self.seen(index, self.round);
-            let rows = held.view()?;
-            let evaluation =
-                self.workspaces.with(|work| self.network.evaluate(weights, &rows, None, work))?;
-            Ok(AgentAssessment {
-                id: AgentId(index as u64),
-                epsilon: self.roster.epsilon(index),
-                behaviour: Some(Cow::Borrowed(self.roster.behaviour(index).name())),
-                loss: evaluation.loss,
-                accuracy: Some(evaluation.accuracy()),
-                as_of: None,
-            })
+        let assess = |places: Range<usize>| {
+            let evaluations = self.evaluate_neighbours(weights, places.clone())?;
+            let assessed = places.zip(evaluations).map(|(place, evaluation)| {
+                let index = self.measured_agent(place);
+                AgentAssessment {
+                    id: AgentId(index as u64),
+                    epsilon: self.roster.epsilon(index),
+                    behaviour: Some(Cow::Borrowed(self.roster.behaviour(index).name())),
+                    loss: evaluation.loss,
+                    accuracy: Some(evaluation.accuracy()),
+                    as_of: None,
+                }
+            });
+            Ok(assessed.collect())
         };
-        let agents = (0..self.measured()).into_par_iter().map(assess);
-        let agents: Vec<AgentAssessment> = agents.collect::<Result<_, crate::model::Error>>()?;
+        let groups = self.neighbours().into_par_iter().map(assess);
+        let groups: Vec<Vec<AgentAssessment>> =
+            groups.collect::<Result<_, crate::model::Error>>()?;
+        let agents = groups.into_iter().flatten().collect();
         Ok(Assessment { agents, population: self.score_population(weights)? })
+    }
+
+    /// The agent in this place among those that are measured.
+    fn measured_agent(&self, place: usize) -> usize {
+        self.sample.as_ref().map_or(place, |sample| sample[place])
+    }
+
+    /// Where the rows lie that the agent in this place sees now, if they lie somewhere.
+    fn measured_span(&self, place: usize) -> Option<Range<usize>> {
+        let index = self.measured_agent(place);
+        let seen = self.training.stream.seen(self.population.count(index), self.round);
+        self.population.span(index, seen)
+    }
+
+    /// The places of the agents that are measured, in groups whose rows lie side by side and
+    /// together fill many tiles.
+    fn neighbours(&self) -> Vec<Range<usize>> {
+        let mut groups: Vec<Range<usize>> = Vec::new();
+        let mut lying = None;
+        for place in 0..self.measured() {
+            let span = self.measured_span(place);
+            lying = match (lying, span, groups.last_mut()) {
+                (Some(all), Some(own), Some(group)) if joins(&all, &own) => {
+                    group.end = place + 1;
+                    Some(all.start..own.end)
+                }
+                (_, span, _) => {
+                    groups.push(place..place + 1);
+                    span
+                }
+            };
+        }
+        groups
+    }
+
+    /// Evaluates a group of [`neighbours`](Self::neighbours): they share tiles, and the results are
+    /// those of each by itself.
+    fn evaluate_neighbours(
+        &self,
+        weights: &Loaded,
+        places: Range<usize>,
+    ) -> Result<Vec<Evaluation>, crate::model::Error> {
+        if places.len() > 1 {
+            let spans: Option<Vec<Range<usize>>> =
+                places.clone().map(|place| self.measured_span(place)).collect();
+            if let Some([first, .., last]) = spans.as_deref() {
+                let rows = rows(self.population.data(), first.start..last.end)?;
+                let sizes: Vec<usize> = spans.iter().flatten().map(Range::len).collect();
+                let network = &self.network;
+                let each =
+                    |work: &mut Workspace| network.evaluate_each(weights, &rows, &sizes, work);
+                return self.workspaces.with(each);
+            }
+        }
+        let alone = |place| {
+            let held = self.seen(self.measured_agent(place), self.round);
+            let rows = held.view()?;
+            self.workspaces.with(|work| self.network.evaluate(weights, &rows, None, work))
+        };
+        places.map(alone).collect()
     }
 
     /// The same for the summary: with the others that are to be listed, who are not measured.
@@ -247,6 +309,12 @@ impl Simulator {
     }
 }
 
+/// Whether rows follow a group directly that has less than enough.
+fn joins(group: &Range<usize>, rows: &Range<usize>) -> bool {
+    const ENOUGH: usize = 1024;
+    group.end == rows.start && group.len() < ENOUGH
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -261,6 +329,31 @@ mod tests {
         assert!(some.len() == 50 && some.windows(2).all(|pair| pair[0] < pair[1]), "{some:?}");
         assert_eq!(sample(EvalAgents::Some(50), 1).unwrap(), some);
         assert_ne!(sample(EvalAgents::Some(50), 2).unwrap(), some);
+    }
+
+    /// Agents of seven rows are measured together; agents that were left out part the groups.
+    #[test]
+    fn neighbours_are_measured_as_if_each_were_alone() {
+        use crate::experiment::Experiment;
+        for measured in ["all", "120"] {
+            let text = format!(
+                "agents = 200\neval_agents = {}\n[data]\nper_agent = 7\n[partition]\nkind = \"iid\"",
+                if measured == "all" { "\"all\"" } else { measured }
+            );
+            let simulator = Simulator::new(&Experiment::parse(&text, &[]).unwrap()).unwrap();
+            let weights = simulator.network.load(&simulator.initial_weights()).unwrap();
+            let assessment = simulator.assess_loaded(&weights).unwrap();
+            let groups = simulator.neighbours();
+            assert!(groups.iter().any(|group| group.len() > 1), "{groups:?}");
+            assert_eq!(assessment.agents.len(), if measured == "all" { 200 } else { 120 });
+            for agent in &assessment.agents {
+                let held = simulator.seen(agent.id.0 as usize, simulator.round);
+                let rows = held.view().unwrap();
+                let work = &mut Workspace::new();
+                let alone = simulator.network.evaluate(&weights, &rows, None, work).unwrap();
+                assert_eq!((agent.loss, agent.accuracy), (alone.loss, Some(alone.accuracy())));
+            }
+        }
     }
 
     #[test]

@@ -251,6 +251,15 @@ impl Population {
         self.some(agent, 0..self.count(agent))
     }
 
+    /// Where some of the rows of agent `agent` lie, counted from its first; `None` where they are
+    /// copied for it.
+    pub(crate) fn span(&self, agent: usize, some: Range<usize>) -> Option<Range<usize>> {
+        match &self.held {
+            Held::Dealt(bounds) => Some(bounds[agent] + some.start..bounds[agent] + some.end),
+            Held::Drawn(..) => None,
+        }
+    }
+
     /// Some of the rows of agent `agent`, counted from its first.
     pub(crate) fn some(&self, agent: usize, some: Range<usize>) -> AgentRows<'_> {
         let whole = some == (0..self.count(agent));
