@@ -49,7 +49,18 @@ def test_a_class_has_its_rules_parameters_and_defaults(kind):
         rules.classes()[kind](1.0)
 
 
-@pytest.mark.parametrize("kind", [name for name, _, _ in _core.listed("rules")])
+# A report in Python has no counts of groups, without which fairfed has nothing to weigh by.
+WITHOUT_GROUPS = [name for name, _, _ in _core.listed("rules") if name != "fairfed"]
+
+
+def test_a_rule_that_needs_more_than_a_report_has_says_so():
+    server = fedstay.Server([0.5, -0.5], "fairfed", 0.1)
+    with pytest.raises(fedstay.Error, match="agent 0 does not tell how well its groups are served"):
+        server.step(two())
+    assert server.weights.tolist() == [0.5, -0.5]
+
+
+@pytest.mark.parametrize("kind", WITHOUT_GROUPS)
 def test_every_rule_steps(kind):
     server = fedstay.Server([0.5, -0.5], kind, 0.1)
     decision = server.step(two())
