@@ -42,8 +42,13 @@ MODELS = {
     "K": ("model.kind=softmax-regression",),
     "L": ("model.kind=mlp", "model.hidden=[200, 200]", "model.activation=relu"),
 }
-#: The option of prctl(2) that makes this process the parent of what its descendants leave behind.
+#: An option of prctl(2).
 SUBREAPER = 36
+
+
+def adopt():
+    """Makes this process the parent of what contestants leave behind, so that it can be found."""
+    ctypes.CDLL(None).prctl(SUBREAPER, 1)
 
 
 def children():
@@ -242,7 +247,7 @@ def main():
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--no-watch", action="store_true", help="no memory of contestants of several processes")
     given = parser.parse_args()
-    ctypes.CDLL(None).prctl(SUBREAPER, 1)
+    adopt()
     targets = common.Targets()
     for name in given.tasks:
         task = TASKS[name]
