@@ -11,10 +11,11 @@ images after every 10. (M, BlazeFL's convolutional net, is bench/cnn.py.)
 
 Every contestant is a command, a process or several; they take turns, once for each seed, on the same images
 and with the same work, and each deals, starts and draws for itself. Peers say how long their rounds took, evaluations
-included, and everything else is their start-up; they take a step before their clock starts. fedstay's rounds
-are the difference to the same command with one round. Test accuracies must agree in the mean. Peak memory is
-what the system says of a single process; for several it is the largest sum of their proportional shares (PSS)
-in a run of its own, of at most 20 rounds, because watching takes time. Exits with 1 if a target is missed.
+included, and everything else is their start-up; they take a step before their clock starts. fedstay's rounds are
+those of bench/drivers/src/bin/population.rs, which runs the same experiment and must reach the same accuracy:
+the mean of all but the first, times their number, and the last evaluation. Test accuracies must agree in the mean. Peak
+memory is what the system says of a single process; for several it is the largest sum of their proportional shares
+(PSS) in a run of its own, of at most 20 rounds, because watching takes time. Exits with 1 if a target is missed.
 """
 
 import argparse
@@ -121,31 +122,24 @@ def run(command, threads, watched=False):
 
 
 def fedstay(task, rounds, seed, watch):
-    """The command line, which writes nothing with `--json`."""
-
-    def command(rounds):
-        keys = (
-            f"data.kind={task.data}", f"agents={task.clients}", f"participation={task.asked / task.clients}",
-            f"rounds={rounds}", f"step_size={task.step}", f"local.epochs={task.epochs}",
-            f"local.batch={task.batch}", f"eval_every={task.eval_every}", "eval_agents=none",
-            "partition.kind=iid", "rule.kind=fedavg", "behaviour.kind=never", "epsilon=0.001", f"seed={seed}",
-            *MODELS[task.name],
-        )  # fmt: skip
-        sets = [part for key in keys for part in ("--set", key)]
-        return [os.path.join(common.TARGET, "release", "fedstay"), "run", "--json", *sets]
-
-    # A whole run of K takes a third of a second: the difference of two needs several.
-    times = 5 if task.name == "K" else 1
-    whole, first, peaks = [], [], []
-    for _ in range(times):
-        first.append(run(command(1), os.cpu_count())[0])
-        seconds, peak, told = run(command(rounds), os.cpu_count())
-        whole.append(seconds)
-        peaks.append(peak)
-    seconds = statistics.median(whole)
-    # Noise can make the difference negative in a look of a few rounds.
-    rest = max(seconds - statistics.median(first), 1e-3) * rounds / max(rounds - 1, 1)
-    return {"whole": seconds, "rounds": rest, "peak": max(peaks), "accuracy": told["population"]["accuracy"]}
+    """The command line, which writes nothing with `--json`; and its rounds, by the driver that times them."""
+    keys = (
+        f"data.kind={task.data}", f"agents={task.clients}", f"participation={task.asked / task.clients}",
+        f"rounds={rounds}", f"step_size={task.step}", f"local.epochs={task.epochs}",
+        f"local.batch={task.batch}", f"eval_every={task.eval_every}", "eval_agents=none",
+        "partition.kind=iid", "rule.kind=fedavg", "behaviour.kind=never", "epsilon=0.001", f"seed={seed}",
+        *MODELS[task.name],
+    )  # fmt: skip
+    sets = [part for key in keys for part in ("--set", key)]
+    command = [os.path.join(common.TARGET, "release", "fedstay"), "run", "--json", *sets]
+    seconds, peak, told = run(command, os.cpu_count())
+    timed = run([common.driver("population"), *keys], os.cpu_count())[2]
+    accuracy = told["population"]["accuracy"]
+    if timed["accuracy"] != accuracy:
+        sys.exit(f"the driver and the command disagree: {timed['accuracy']} and {accuracy}")
+    # Of the first round the driver does not know when it began. What follows the last one evaluates.
+    rest = sum(timed["seconds"]) * rounds / (rounds - 1) + timed["summary"]
+    return {"whole": seconds, "rounds": rest, "peak": peak, "accuracy": accuracy}
 
 
 def python(script, *arguments, threads=1, processes=1, many=False):
@@ -243,10 +237,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--tasks", nargs="+", choices=DEFAULT, default=list(DEFAULT))
     parser.add_argument("--contestants", nargs="+", choices=CONTESTANTS, help="by default, all of the task")
-    parser.add_argument("--rounds", type=int, help="by default 100, which the targets are for")
+    parser.add_argument("--rounds", type=int, help="two or more; by default 100, which the targets are for")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--no-watch", action="store_true", help="no memory of contestants of several processes")
     given = parser.parse_args()
+    if given.rounds is not None and given.rounds < 2:
+        parser.error("--rounds must be 2 or more: rounds are timed after the first")
     adopt()
     targets = common.Targets()
     for name in given.tasks:
