@@ -1,20 +1,27 @@
-"""A convolutional net on CIFAR-10: the native simulator against a plain PyTorch loop.
+"""A convolutional net on CIFAR-10: the native simulator against a plain PyTorch loop and Flower's simulation.
 
 The task is the one that BlazeFL measures itself with: 100 clients with two shards of 250 images each,
 5 rounds of 5 epochs on batches of 50, plain SGD with a step of 0.1, all clients in every round, the mean
 of their weights, and a LeNet-like net of 62,006 weights. (BlazeFL also crops and flips images; neither
 contestant does here.)
 
-    python bench/cnn.py [SEEDS [ROUNDS]]
+    python bench/cnn.py [SEEDS [ROUNDS]] [--flower SEEDS]
 
 PyTorch first chooses how it is fastest on this machine, with one or two threads and with either order
 of an image's numbers, on the work of one client; then both do the whole task on all cores, in turns,
 once for each seed. Times are of the day: training, averaging, and the test accuracy after every round;
 for fedstay also the start of the program, reading the images and writing the run's folder. The test
 accuracies after the last round must agree in the mean. Exits with 1 if a target is missed.
+
+Flower's simulation (bench/contestants/flower.py) does it for the first seed unless told otherwise, where it
+is installed, with two Ray actors of one thread each. Its time is of the whole command, like fedstay's; that of
+its rounds alone is printed beside it. It deals as the PyTorch loop does and starts from the same weights.
+`fedstay.TorchAgent` is measured by bench/torch_together.py, which needs the wheel.
 """
 
+import argparse
 import copy
+import importlib.util
 import itertools
 import json
 import os
@@ -32,10 +39,16 @@ import torch.nn.functional as F
 from torch import nn
 
 from safetensors_in_torch import MODELS, images
+from simulators import TASKS, adopt, python
 
-SEEDS = int(sys.argv[1]) if len(sys.argv) > 1 else 3
 CLIENTS, EPOCHS, BATCH, STEP = 100, 5, 50, 0.1
-ROUNDS = int(sys.argv[2]) if len(sys.argv) > 2 else 5
+PARSER = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+PARSER.add_argument("seeds", type=int, nargs="?", default=3)
+PARSER.add_argument("rounds", type=int, nargs="?", default=5)
+PARSER.add_argument("--flower", type=int, default=1, metavar="SEEDS", help="0 leaves Flower out")
+GIVEN = PARSER.parse_args()
+SEEDS, ROUNDS = GIVEN.seeds, GIVEN.rounds
+FLOWER = min(GIVEN.flower, SEEDS) if importlib.util.find_spec("flwr") else 0
 
 KEYS = (
     "data.kind=cifar10", f"agents={CLIENTS}", f"rounds={ROUNDS}", f"step_size={STEP}",
@@ -150,7 +163,8 @@ def main():
     torch.set_num_threads(threads)
     if last:
         test = (test[0].to(memory_format=torch.channels_last), test[1])
-    ours, theirs = [], []
+    adopt()
+    ours, theirs, flowers = [], [], []
     for seed in range(SEEDS):
         ours.append(native(seed, local))
         clients = [(x[rows], y[rows]) for rows in shards(y, seed)]
@@ -158,7 +172,11 @@ def main():
             clients = [(x.to(memory_format=torch.channels_last), y) for x, y in clients]
         theirs.append(loop(clients, test, seed, last))
         print(f"  seed {seed}: fedstay {ours[-1][0]:.1f} s, accuracy {ours[-1][1]:.3f}; "
-              f"PyTorch {theirs[-1][0]:.1f} s, accuracy {theirs[-1][1]:.3f}")
+              f"PyTorch {theirs[-1][0]:.1f} s, accuracy {theirs[-1][1]:.3f}", flush=True)
+        if seed < FLOWER:
+            flowers.append(python("flower", many=True)(TASKS["M"], ROUNDS, seed, False))
+            print(f"    Flower {flowers[-1]['whole']:.1f} s, its rounds {flowers[-1]['rounds']:.1f} s, "
+                  f"accuracy {flowers[-1]['accuracy']:.3f}", flush=True)
     seconds = [statistics.median(run[0] for run in runs) for runs in (ours, theirs)]
     accuracy = [statistics.mean(run[1] for run in runs) for runs in (ours, theirs)]
     work = ROUNDS * CLIENTS * EPOCHS * len(y) / CLIENTS * FLOPS
@@ -168,6 +186,13 @@ def main():
     targets = common.Targets()
     targets.check("BlazeFL's task, times PyTorch's loop", seconds[1] / seconds[0], 3)
     targets.check("accuracy, PyTorch's plus", accuracy[0] - accuracy[1], -0.03)
+    if flowers:
+        whole, rounds = (statistics.median(run[what] for run in flowers) for what in ("whole", "rounds"))
+        print(f"Flower: {whole:.1f} s, {whole / seconds[0]:.1f} times fedstay; "
+              f"its rounds alone {rounds:.1f} s, {rounds / seconds[0]:.1f} times")
+        targets.check("BlazeFL's task, times Flower's simulation", whole / seconds[0], 10)
+        apart = [abs(run["accuracy"] - loop[1]) for run, loop in zip(flowers, theirs)]
+        targets.check("0.05 against how far Flower's accuracy is from PyTorch's", 0.05 / max([*apart, 1e-9]), 1)
     targets.finish()
 
 
