@@ -10,6 +10,7 @@ from ._core import (
     Decision,
     Error,
     Participant,
+    Rates,
     Report,
     Round,
     RuleError,
@@ -23,6 +24,7 @@ from .result import Departure, Picture, Result, read
 from .rules import *  # noqa: F403  (a rule's class is listed once, in `rules.__all__`)
 from .simulation import Agent, run, simulate
 from .sweeps import Sweep, sweep
+from .worth import Worth
 
 __all__ = [
     "Agent",
@@ -32,6 +34,7 @@ __all__ = [
     "Error",
     "Participant",
     "Picture",
+    "Rates",
     "Report",
     "Result",
     "Round",
@@ -39,6 +42,7 @@ __all__ = [
     "Server",
     "Sweep",
     "TorchAgent",
+    "Worth",
     "__version__",
     "callbacks",
     "read",

@@ -65,6 +65,11 @@ class Engine(Protocol):
     personal : True, if it can send every agent weights of its own. `gather` then has one more keyword,
         `personal`: the weights of those agents, by number, that are to receive others than `weights`.
         Without it the policy "preview" is refused.
+    corrections : True, if its agents add what a rule says to the gradient of every local step. `gather`
+        then has one more keyword, `corrections`: what to add, by number, for agents that were heard
+        before, under a rule that corrects. Without it such a rule ("scaffold") is refused.
+    rates : True, if its reports tell how well agents' groups are served, for rules that ask. Without it
+        such a rule ("fairfed") is refused.
     dropped(agent, why) : its agents are strangers. It hears that a report could not be used, and the
         round continues without it. Without that method such a report ends the run.
     closed(line, promised) : hears of every finished round, as the line of rounds.jsonl, and by how much

@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import _core
+from .asks import corrected, rates_of
 from .buffers import averaged, packed, unpacked
 from .callbacks import Callback, describe, tell
 from .engine import Assessed, Gathered, Member
@@ -30,11 +31,24 @@ class Agent(Protocol):
     `work(weights, seed=…)`, which returns where its local work leads from these weights. Its gradient is
     then used for what it is shown and for predictions, and its work for the step. Models that have
     more than weights have `buffers()` and `set_buffers(buffers)`: these are averaged outside the rule.
+    Under a rule that corrects local steps (scaffold), an agent that trains has
+    `corrected(weights, correction, seed=…)`: the same work with `correction` added to the gradient of
+    every step, which returns where it leads and the sum of the step sizes. Under one that asks how well
+    groups are served (fairfed), agents have `rates(weights)`, which gives a `fedstay.Rates`.
     `fedstay.TorchAgent` has all of this.
     """
 
     def loss_and_grad(self, weights: NDArray[Any]) -> tuple[float, Any]:
         """The loss on the agent's own data, and the gradient, at these weights."""
+
+
+class Led(NamedTuple):
+    """What an agent's own training led to."""
+
+    #: None if it only has a gradient.
+    direction: NDArray[Any] | None
+    #: The sum of its step sizes, where it told it.
+    reach: float | None = None
 
 
 class LocalAgents:
@@ -54,6 +68,7 @@ class LocalAgents:
         scale: Scale | None = None,
         together: Together | None = None,
         early_exit: bool = False,
+        asks: Sequence[str] = (),
     ) -> None:
         self._agents: list[Agent]
         self._names: list[str | None]
@@ -82,6 +97,12 @@ class LocalAgents:
         self.scale = scale if scale is not None else Scale(None, None)
         self._since = time.monotonic()
         self._together, self._early_exit = together, early_exit
+        #: Whether the rule corrects local steps, and whether it asks how well groups are served.
+        self.corrections, self.rates = "corrections" in asks, "rates" in asks
+        #: What agents are to add to the gradient of every local step in this round.
+        self._by: dict[int, NDArray[Any]] = {}
+        #: The sum of the step sizes behind a direction that may be repeated, where it was told.
+        self._reach: dict[int, float] = {}
 
     def _target(self, index: int, epsilon: float | Sequence[float] | None) -> float:
         own = getattr(self._agents[index], "epsilon", None)
@@ -120,8 +141,11 @@ class LocalAgents:
         step_size: float,
         exact: bool,
         personal: Mapping[int, NDArray[np.float64]] | None = None,
+        corrections: Mapping[int, NDArray[np.float64]] | None = None,
     ) -> Gathered:
         """Sends the weights to the agents still in, and collects their answers."""
+        by = (corrections or {}).items()
+        self._by = {agent: vector.astype(self._dtype, copy=False) for agent, vector in by}
         self._since, personal = time.monotonic(), personal or {}
         gathered = Gathered([], [], [])
         kept: dict[int, dict[str, NDArray[Any]]] = {}
@@ -137,7 +161,7 @@ class LocalAgents:
                 looked = self._look(index, sent, exact)
                 if self._answer(index, sent, looked, round, step_size, gathered):
                     work = partial(self._work, index, round, sent, step_size, kept)
-                    gathered.reports.append(self._report(index, looked, work))
+                    gathered.reports.append(self._report(index, sent, looked, work))
         if kept:
             self.buffers = averaged([kept[index] for index in sorted(kept)])
         return gathered
@@ -167,14 +191,16 @@ class LocalAgents:
         seeded = [jobs[index]._replace(seed=self._draw(round, index)) for index in at_work]
         done = dict(zip(at_work, self._together.work(seeded), strict=True))
 
-        def work(index: int) -> NDArray[Any] | None:
+        def work(index: int) -> Led:
             trained, beside = done[index]
             if self.buffers:
                 kept[index] = beside
-            return self._direction(asked[index], trained, step_size)
+            return Led(self._direction(asked[index], trained, step_size))
 
-        for index in stay:
-            gathered.reports.append(self._report(index, looked[index], partial(work, index)))
+        for index, sent in asked.items():
+            if index in stay:
+                made = self._report(index, sent, looked[index], partial(work, index))
+                gathered.reports.append(made)
 
     def _bound(self, index: int, exact: bool) -> float | None:
         """Above what an agent's loss need not be known, if it need not be known exactly."""
@@ -234,43 +260,63 @@ class LocalAgents:
         sent: NDArray[Any],
         step_size: float,
         kept: dict[int, dict[str, NDArray[Any]]],
-    ) -> NDArray[Any] | None:
-        """The direction in which an agent's own training leads; None if it only has a gradient."""
-        agent = self._agents[index]
+    ) -> Led:
+        """The direction in which an agent's own training leads."""
+        agent, seed, reach = self._agents[index], self._draw(round, index), None
         work = getattr(agent, "work", None)
-        trained = work(sent, seed=self._draw(round, index)) if callable(work) else None
+        if self.corrections:
+            by = self._by.get(index)
+            led = corrected(agent, sent, np.zeros_like(sent) if by is None else by, seed)
+            trained, reach = (None, None) if led is None else led
+        else:
+            trained = work(sent, seed=seed) if callable(work) else None
         if self.buffers:
             follow = getattr(agent, "follow", None)
             if trained is None and callable(follow):
                 follow()
             kept[index] = agent.buffers()  # type: ignore[attr-defined]
-        return self._direction(sent, trained, step_size)
+        return Led(self._direction(sent, trained, reach or step_size), reach)
 
     def _direction(
-        self, sent: NDArray[Any], trained: NDArray[Any] | None, step_size: float
+        self, sent: NDArray[Any], trained: NDArray[Any] | None, reach: float
     ) -> NDArray[Any] | None:
         if trained is None:
             return None
         moved = sent.astype(np.float64) - np.asarray(trained, np.float64).reshape(sent.shape)
-        return (moved / step_size).astype(self._dtype)
+        return (moved / reach).astype(self._dtype)
 
     def _repeats(self, index: int) -> bool:
         """Whether an agent sends its last report once more instead of working."""
         participant = self._participants[index]
         return participant.repeats and not participant.works and index in self._last
 
-    def _report(self, index: int, looked: Looked, work: Any) -> _core.Report:
+    def _report(
+        self, index: int, sent: NDArray[Any], looked: Looked, work: Callable[[], Led]
+    ) -> _core.Report:
         """The report of an agent that stays."""
-        participant = self._participants[index]
+        participant, agent = self._participants[index], self._agents[index]
         direction: Any
+        bare: Any
         slope = None if looked.gradient is None else np.asarray(looked.gradient)
+        by, rates = self._by.get(index), None
+        if self.rates:
+            # At the weights that it received, before it trains.
+            rates = rates_of(agent, sent, self._shown(index))
         if self._repeats(index):
-            direction, slope = self._last[index]
+            # The correction of then is not in it: the server adds and subtracts the one of now.
+            (bare, slope), reach = self._last[index], self._reach.get(index)
+            direction = bare if by is None else bare + by
         else:
-            led = work()
-            direction = slope if led is None else led
+            led, reach = work()
+            # A gradient is one step, and its correction is added here.
+            bare = slope if led is None else led
+            direction = bare if by is None or led is not None else bare.reshape(by.shape) + by
+            if led is not None and by is not None:
+                bare = led - by
         if participant.repeats and slope is not None:
-            self._last[index] = (np.array(direction), np.array(slope))
+            self._last[index] = (np.array(bare), np.array(slope))
+            if reach is not None:
+                self._reach[index] = reach
         return _core.Report(
             index,
             direction,
@@ -278,7 +324,9 @@ class LocalAgents:
             loss=participant.told(looked.loss),
             at_least=looked.at_least,
             epsilon=participant.epsilon,
-            samples=int(getattr(self._agents[index], "samples", 1)),
+            samples=int(getattr(agent, "samples", 1)),
+            reach=reach,
+            rates=rates,
         )
 
     def closed(self, line: str, promised: list[tuple[int, float]]) -> bool:
@@ -290,6 +338,18 @@ class LocalAgents:
         names = {index: self._shown(index) for index in range(len(self._agents))}
         seconds = time.monotonic() - self._since
         return tell(self._callbacks, describe(read, names, self._rounds, seconds))
+
+    def judge(
+        self, judge: Any, tells: Callable[[NDArray[Any]], float]
+    ) -> Callable[[NDArray[np.float64]], float]:
+        """The loss that a judge tells about weights, which it receives as the agents do."""
+
+        def loss(weights: NDArray[np.float64]) -> float:
+            if callable(getattr(judge, "set_buffers", None)):
+                self._lend_buffers(judge)
+            return float(tells(weights.astype(self._dtype, copy=False)))
+
+        return loss
 
     def warnings(self) -> list[str]:
         """What the summary should warn about."""
@@ -316,6 +376,8 @@ class LocalAgents:
             "last": {str(i): [packed(array) for array in pair] for i, pair in self._last.items()},
             **self.scale.memory(),
         }
+        if self._reach:
+            state["reach"] = {str(agent): reach for agent, reach in self._reach.items()}
         if self.buffers:
             state["buffers"] = {name: packed(array) for name, array in self.buffers.items()}
         return json.dumps(state, allow_nan=False)
@@ -334,6 +396,7 @@ class LocalAgents:
             int(agent): (unpacked(pair[0]), unpacked(pair[1]))
             for agent, pair in state["last"].items()
         }
+        self._reach = {int(agent): reach for agent, reach in state.get("reach", {}).items()}
         self.buffers = {name: unpacked(text) for name, text in state.get("buffers", {}).items()}
         self.scale.recall(state)
 

@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ._core import Error
+from ._core import Error, Rates
 
 __all__ = ["TorchAgent"]
 
@@ -42,6 +42,11 @@ class TorchAgent:
         `train(model)` does the local work in place, instead of `optimizer`.
     test : iterable of batches, optional
         What accuracy is counted on; the data unless given.
+    groups : callable, optional
+        `groups(batch)` says of every sample of a batch whether it belongs to the second of two groups, for
+        rules that ask how well these are served (fairfed).
+    positive : int, optional
+        The class of which equal opportunity speaks; without it every sample of a group counts.
     epsilon, behaviour : optional
         The loss at which it leaves, and how it decides, if not as everybody.
 
@@ -62,6 +67,8 @@ class TorchAgent:
         batch_size: int | None = None,
         train: Callable[[Any], Any] | None = None,
         test: Iterable[Any] | None = None,
+        groups: Callable[[Any], Any] | None = None,
+        positive: int | None = None,
         epsilon: float | None = None,
         behaviour: Any = None,
     ) -> None:
@@ -76,6 +83,7 @@ class TorchAgent:
         self.model, self.data, self.test = model, data, test
         self._loss, self._optimizer, self._train = loss, optimizer, train
         self._epochs, self._steps, self._batch_size = epochs, steps, batch_size
+        self._groups, self._positive = groups, positive
         #: Whether PyTorch's global generator is its own while it computes: not in a thread.
         self._seeds = True
         self._whole: tuple[Any, Any] | None = None
@@ -127,6 +135,46 @@ class TorchAgent:
         self.load(weights)
         self.practise(seed)
         return self.weights()
+
+    def corrected(
+        self, weights: NDArray[Any], correction: NDArray[Any], *, seed: int
+    ) -> tuple[NDArray[np.float32], float] | None:
+        """Trains from these weights, with a correction added to the gradient of every step: where that
+        leads, and the sum of the step sizes. None if it does not train at all."""
+        if not self.trains:
+            return None
+        self.load(weights)
+        reach = self.practise_corrected(correction, seed)
+        return self.weights(), reach
+
+    @property
+    def no_corrections(self) -> str | None:
+        """Why its local steps cannot be corrected; None if they can."""
+        import torch
+
+        if not self.trains or type(self).corrected is not TorchAgent.corrected:
+            return None
+        what = "or override `corrected` with steps that add `correction` to every gradient"
+        if self._optimizer is None:
+            return f"it trains by a function of its own; train by `optimizer=`, {what}"
+        made = self._optimizer(self.model.parameters())
+        plain = type(made) is torch.optim.SGD and not any(g["momentum"] for g in made.param_groups)
+        if plain:
+            return None
+        return (
+            f"with {type(made).__name__} a step is not a multiple of the gradient; train by "
+            f"`torch.optim.SGD` without momentum, {what}"
+        )
+
+    def rates(self, weights: NDArray[Any]) -> Rates:
+        """How well these weights serve the two groups among its samples."""
+        self.load(weights)
+        return self.count()
+
+    @property
+    def no_rates(self) -> str | None:
+        """Why it cannot tell how well its groups are served; None if it can."""
+        return "give it `groups=`, which says who is in which" if self._groups is None else None
 
     def buffers(self) -> dict[str, NDArray[Any]]:
         """What the module keeps beside its parameters."""
@@ -231,6 +279,36 @@ class TorchAgent:
             raise Error("the agent has nothing to be tested on: its batches are empty")
         return right / count
 
+    def count(self) -> Rates:
+        """How well the module serves the two groups among its samples, in evaluation mode."""
+        import torch
+
+        if self._groups is None:
+            raise Error(f"an agent has no groups: {self.no_rates}")
+        right, of, correct, rows = [0, 0], [0, 0], 0, 0
+        self.model.eval()
+        with self._seeded(0), torch.no_grad():
+            for batch in self.data:
+                inputs, wanted = pair(batch, self._device())
+                hit = self.model(inputs).argmax(1) == wanted
+                second = torch.as_tensor(self._groups(batch)).bool().to(wanted.device)
+                told = torch.ones_like(hit) if self._positive is None else wanted == self._positive
+                for group, own in enumerate((told & ~second, told & second)):
+                    right[group] += int((hit & own).sum())
+                    of[group] += int(own.sum())
+                correct, rows = correct + int(hit.sum()), rows + len(wanted)
+        return Rates(right=(right[0], right[1]), of=(of[0], of[1]), correct=correct, rows=rows)
+
+    def practise_corrected(self, correction: NDArray[Any], seed: int) -> float:
+        """Does the local work on the module, with a correction added to the gradient of every step.
+        Returns the sum of the step sizes."""
+        lack = self.no_corrections
+        if lack is not None:
+            raise Error(f"an agent's local steps cannot be corrected: {lack}")
+        with self._seeded(seed):
+            self.model.train()
+            return self._descend(seed, self._parts(correction))
+
     def practise(self, seed: int) -> Any:
         """Does the local work on the module, in place; the same for the same seed. Returns what
         `train` returned."""
@@ -253,13 +331,40 @@ class TorchAgent:
             for batch in self.data:
                 self._value(batch)
 
-    def _descend(self, seed: int) -> None:
+    def _descend(self, seed: int, correction: Sequence[Any] | None = None) -> float:
+        """Trains by the optimiser. With a correction, one tensor for every parameter, it is added to every
+        gradient, and the sum of the step sizes is returned."""
         assert self._optimizer is not None
         optimizer = self._optimizer(self.model.parameters())
+        reach = 0.0
         for batch in self.batches(seed):
             optimizer.zero_grad()
             self._value(batch).backward()
+            if correction is not None:
+                self._correct(correction)
+                reach += _step_size(optimizer)
             optimizer.step()
+        return reach
+
+    def _correct(self, correction: Sequence[Any]) -> None:
+        """Adds a correction to the gradient."""
+        for parameter, part in zip(self.model.parameters(), correction, strict=True):
+            if parameter.requires_grad:
+                own = parameter.grad
+                parameter.grad = part.clone() if own is None else own + part
+
+    def _parts(self, vector: NDArray[Any]) -> list[Any]:
+        """A vector as tensors like the parameters."""
+        import torch
+
+        parts, start = [], 0
+        given = torch.from_numpy(np.array(vector).reshape(-1))
+        for parameter in self.model.parameters():
+            end = start + parameter.numel()
+            part = given[start:end].reshape(parameter.shape)
+            parts.append(part.to(parameter.device, parameter.dtype))
+            start = end
+        return parts
 
     def batches(self, seed: int) -> Iterator[Any]:
         """What it trains on in a round, batch by batch."""
@@ -365,6 +470,14 @@ class TorchAgent:
 
     def _device(self) -> Any:
         return next(self.model.parameters()).device
+
+
+def _step_size(optimizer: Any) -> float:
+    """The size of an optimiser's next step, which must be the same for all parameters."""
+    sizes = {float(group["lr"]) for group in optimizer.param_groups}
+    if len(sizes) > 1:
+        raise Error("corrected steps have one size: give all parameters the same `lr`")
+    return sizes.pop()
 
 
 def of_tensors(data: Any) -> bool:

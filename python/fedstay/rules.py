@@ -393,7 +393,9 @@ class Scaffold(Rule):
     leavers: the variate of an agent that leaves stays in the mean ("keep"), or goes with it ("drop").
     delta: widens the forecast of departures and changes no step.
 
-    Needs agents that add the server's correction to every local step: `fedstay.run`, whose simulator does.
+    Agents add the server's correction to every local step: those of `fedstay.run` do, a
+    `fedstay.TorchAgent` with plain SGD does, and any other that trains needs `corrected`, see
+    `fedstay.Agent`. Agents that report a gradient need nothing.
 
     Reference: Karimireddy, Kale, Mohri, Reddi, Stich, Suresh, ICML 2020.
     """
@@ -411,7 +413,8 @@ class FairFed(Rule):
     beta: how fast weights follow; 0 is FedAvg by samples.
     delta: widens the forecast of departures and changes no step.
 
-    Needs rows with a group (`data.group`): `fedstay.run`, whose simulator tells how groups are served.
+    Agents tell how well their groups are served: in `fedstay.run` by `data.group`, a
+    `fedstay.TorchAgent` by `groups=`, and any other by `rates`, see `fedstay.Agent`.
 
     Reference: Ezzeldin, Yan, He, Ferrara, Avestimehr, AAAI 2023.
     """

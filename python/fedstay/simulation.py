@@ -10,14 +10,16 @@ from typing import Any
 import numpy as np
 
 from . import _core
+from .asks import refuse
 from .callbacks import Callback, Progress
 from .local import Agent, LocalAgents
 from .policies import PolicyLike
 from .result import Result, from_outcome
 from .rules import RuleLike, usual_epsilon
-from .scale import Scale
+from .scale import Scale, kind_of
 from .settings import flat
 from .together import chosen
+from .worth import WorthLike, asked, telling
 
 __all__ = ["Agent", "run", "simulate"]
 
@@ -40,6 +42,7 @@ def simulate(
     progress: bool = False,
     together: str = "auto",
     early_exit: bool = False,
+    worth: WorthLike | None = None,
 ) -> Result:
     """Runs a federation of Python agents until the rule stops, nobody is left, or rounds are over.
 
@@ -78,6 +81,9 @@ def simulate(
         Where the rule does not compute with losses, stop summing up a loss as soon as it is above the
         agent's target, and leave the gradient out: for agents that train by themselves and whose loss is
         a sum of losses that are not negative. The record marks such losses as lower bounds.
+    worth : Worth or list of str, optional
+        The scores that say what every agent gives and gets, booked round by round: `fedstay.Worth`.
+        Every loss is then computed in full.
 
     >>> import numpy as np, fedstay
     >>> class Bowl:  # wants to be at `centre`
@@ -113,10 +119,20 @@ def simulate(
     usual = epsilon if epsilon is not None else usual_epsilon(rule)
     told: list[Callback] = [*callbacks, Progress()] if progress else list(callbacks)
     scale = Scale(rule, policy)
-    at_once = chosen(together, listed)
+    asks, scores = _core.asks_of_agents(rule), asked(worth)
+    names = list(agents) if isinstance(agents, Mapping) else range(len(listed))
+    refuse(asks, kind_of(rule), listed, names)
+    if "corrections" in asks and together in ("stacked", "threads"):
+        raise _core.Error(
+            f'`together="{together}"`: corrected local steps are taken one agent after the other; leave '
+            "it out"
+        )
+    at_once = None if "corrections" in asks else chosen(together, listed)
+    early_exit = early_exit and not scores.methods
     engine = LocalAgents(
-        agents, usual, behaviour, dtype, seed, rounds, told, scale, at_once, early_exit
+        agents, usual, behaviour, dtype, seed, rounds, told, scale, at_once, early_exit, asks
     )
+    tells = telling(scores.judge)
     shapes = getattr(listed[0], "layout", None)
     layout = shapes() if callable(shapes) and dtype == np.float32 else []
     targets = [member.epsilon for member in engine.agents()]
@@ -135,6 +151,8 @@ def simulate(
             resume=resume,
             settings=json.dumps({"epsilon": targets}),
             layout=layout,
+            worth=list(scores.methods),
+            judge=None if tells is None else engine.judge(scores.judge, tells),
         )
     finally:
         if at_once is not None:

@@ -22,11 +22,12 @@ use toml::Table;
 ///
 /// `engine` is a `fedstay.engine.Engine`; `fedstay.simulate` and `fedstay.flower` have one each.
 /// `settings` (JSON) goes to config.toml under its own name, `layout` names the tensors of
-/// model.safetensors.
+/// model.safetensors. `worth` names the ways to say what agents are worth, and `judge` tells the loss of
+/// weights on rows that nobody trains on, which some of them need.
 #[pyfunction]
 #[pyo3(signature = (engine, weights, rule, *, step_size, rounds, policy=None, behaviour=None,
     on="python", seed=0, out=None, resume=false, seconds_between_checkpoints=0.5,
-    settings="{}", layout=Vec::new()))]
+    settings="{}", layout=Vec::new(), worth=Vec::new(), judge=None))]
 #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
 pub(crate) fn drive(
     py: Python<'_>,
@@ -44,6 +45,8 @@ pub(crate) fn drive(
     seconds_between_checkpoints: f64,
     settings: &str,
     layout: Vec<(String, Vec<usize>)>,
+    worth: Vec<String>,
+    judge: Option<Py<PyAny>>,
 ) -> PyResult<Outcome> {
     if rounds == 0 {
         return Err(error("`rounds` is 0: nothing would happen; set it to 1 or more"));
@@ -66,10 +69,15 @@ pub(crate) fn drive(
     let mut listener = Listener::new(engine.clone(), raised.clone());
     let engine = PyEngine::new(engine, server.weights().len(), raised.clone())?;
     let mut session = Session::new(server, engine, rounds, about).map_err(from_core)?;
+    let mut methods = Vec::new();
+    if let Some((book, names)) = crate::worth::book(&worth, judge, &raised)? {
+        session = session.with_book(book);
+        methods = names;
+    }
     let mut lines: Vec<RoundLine> = Vec::new();
     let mut folder = None;
     if let Some(path) = out {
-        let config = config(session.server(), session.header(), &behaviour, settings)?;
+        let config = config(session.server(), session.header(), &behaviour, &methods, settings)?;
         let pause = Duration::try_from_secs_f64(seconds_between_checkpoints).map_err(error)?;
         let opened = open(&path, &config, resume, &mut session, &mut lines);
         let opened = opened.map_err(|why| raised.take().unwrap_or(why))?;
@@ -131,6 +139,7 @@ fn config(
     server: &Server,
     header: &Header,
     behaviour: &Behaviour,
+    worth: &[String],
     settings: &str,
 ) -> PyResult<String> {
     let settings: Value = serde_json::from_str(settings).map_err(error)?;
@@ -152,6 +161,11 @@ fn config(
     table.insert("rule".into(), rule.into());
     table.insert("policy".into(), section(Table::try_from(server.policy()))?.into());
     table.insert("behaviour".into(), section(Table::try_from(behaviour.inner()))?.into());
+    if !worth.is_empty() {
+        let methods = worth.iter().map(|name| toml::Value::from(name.as_str())).collect::<Vec<_>>();
+        let section = Table::from_iter([("methods".to_owned(), methods.into())]);
+        table.insert("worth".into(), section.into());
+    }
     for (name, value) in section(Table::try_from(settings))? {
         table.insert(name, value);
     }

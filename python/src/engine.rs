@@ -70,6 +70,11 @@ impl<'py> PyEngine<'py> {
         Ok(changed)
     }
 
+    /// Whether the engine has an attribute of this name that is true.
+    fn says(&self, name: &str) -> bool {
+        self.object.getattr(name).and_then(|said| said.is_truthy()).unwrap_or(false)
+    }
+
     fn failed(&self, round: u32, error: PyErr) -> Error {
         let why = error.to_string();
         self.raised.keep(error);
@@ -85,7 +90,7 @@ impl<'py> PyEngine<'py> {
         arguments.set_item("weights", call.broadcast.shared().to_pyarray(py))?;
         arguments.set_item("step_size", call.step_size)?;
         arguments.set_item("exact", call.losses == Losses::Exact)?;
-        if self.abilities().personal {
+        if self.says("personal") {
             let personal = PyDict::new(py);
             for member in &self.roll {
                 if let Some(weights) = call.broadcast.personal(AgentId(member.id)) {
@@ -93,6 +98,15 @@ impl<'py> PyEngine<'py> {
                 }
             }
             arguments.set_item("personal", personal)?;
+        }
+        if self.says("corrections") {
+            let corrections = PyDict::new(py);
+            for member in &self.roll {
+                if let Some(by) = call.broadcast.correction(AgentId(member.id)) {
+                    corrections.set_item(member.id, by.to_pyarray(py))?;
+                }
+            }
+            arguments.set_item("corrections", corrections)?;
         }
         let answers = self.object.call_method("gather", (), Some(&arguments))?.extract()?;
         Ok((answers, self.call_the_roll()?))
@@ -179,11 +193,15 @@ impl Engine for PyEngine<'_> {
     }
 
     /// An engine that can be told of dropped reports has agents that are strangers, and one that
-    /// says `personal = True` sends every agent weights of its own.
+    /// says `personal`, `corrections` or `rates` does what `fedstay.engine.Engine` says of them.
     fn abilities(&self) -> Abilities {
-        let strangers = self.object.hasattr("dropped").unwrap_or(false);
-        let personal = self.object.getattr("personal").and_then(|said| said.is_truthy());
-        Abilities { strangers, personal: personal.unwrap_or(false), ..Abilities::default() }
+        Abilities {
+            strangers: self.object.hasattr("dropped").unwrap_or(false),
+            personal: self.says("personal"),
+            corrections: self.says("corrections"),
+            rates: self.says("rates"),
+            ..Abilities::default()
+        }
     }
 
     fn dropped(&mut self, agent: AgentId, why: &str) {

@@ -14,12 +14,14 @@ mod native;
 mod outcome;
 mod participant;
 mod progress;
+mod rates;
 mod report;
 mod round;
 mod rule;
 mod server;
 mod sweep;
 mod workers;
+mod worth;
 
 use pyo3::prelude::*;
 
@@ -33,6 +35,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("Error", error)?;
     module.add("RuleError", module.py().get_type::<error::RuleError>())?;
     module.add_class::<report::Report>()?;
+    module.add_class::<rates::Rates>()?;
     module.add_class::<round::Round>()?;
     module.add_class::<server::Server>()?;
     module.add_class::<server::Decision>()?;
@@ -45,7 +48,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(lists::complete_rule, module)?)?;
     module.add_function(wrap_pyfunction!(lists::complete_policy, module)?)?;
     module.add_function(wrap_pyfunction!(lists::refuse_loads, module)?)?;
+    module.add_function(wrap_pyfunction!(lists::asks_of_agents, module)?)?;
     module.add_function(wrap_pyfunction!(lists::tau, module)?)?;
+    module.add_function(wrap_pyfunction!(worth::worth_methods, module)?)?;
     module.add_function(wrap_pyfunction!(drive::drive, module)?)?;
     module.add_function(wrap_pyfunction!(native::run_experiment, module)?)?;
     module.add_function(wrap_pyfunction!(outcome::read_folder, module)?)?;

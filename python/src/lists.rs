@@ -53,6 +53,15 @@ pub(crate) fn refuse_loads(rule: &Bound<'_, PyAny>, place: &str) -> PyResult<()>
     if rule.facts().sets_loads { Err(error(no_loads(rule.name(), place))) } else { Ok(()) }
 }
 
+/// What a rule asks of agents beyond a direction and a loss: "corrections", if they are to correct
+/// every local step, and "rates", if they are to tell how well their groups are served.
+#[pyfunction]
+pub(crate) fn asks_of_agents(rule: &Bound<'_, PyAny>) -> PyResult<Vec<&'static str>> {
+    let facts = crate::rule::read(rule, &Raised::default())?.facts();
+    let asks = [(facts.corrects, "corrections"), (facts.reads_rates, "rates")];
+    Ok(asks.into_iter().filter(|(asks, _)| *asks).map(|(_, what)| what).collect())
+}
+
 /// Why a rule's loads cannot be applied, and what to use instead.
 pub(crate) fn no_loads(rule: &str, place: &str) -> String {
     format!(

@@ -2,6 +2,7 @@
 
 use crate::convert::{Held, Numbers};
 use crate::error::blame;
+use crate::rates::Rates;
 use fedstay::{AgentId, Loss, Standing};
 use pyo3::prelude::*;
 
@@ -35,6 +36,9 @@ use pyo3::prelude::*;
 ///     The sum of the local step sizes; the server's step size unless given.
 /// samples : int
 ///     The number of samples behind the report.
+/// rates : Rates, optional
+///     How well the weights it received serve two groups among its rows, for rules that ask
+///     (fairfed).
 ///
 /// >>> import fedstay
 /// >>> fedstay.Report(3, [1.0, 0.0], loss=0.2, epsilon=0.1)
@@ -47,6 +51,7 @@ pub(crate) struct Report {
     gradient: Option<Numbers>,
     pub(crate) reach: Option<f64>,
     samples: u64,
+    rates: Option<Rates>,
 }
 
 /// How close the agent is to leaving; without an ε of its own, the rule's counts.
@@ -93,7 +98,7 @@ impl<'py> HeldReport<'py> {
             reach: report.reach,
             samples: report.samples,
             length: None,
-            rates: None,
+            rates: report.rates.map(|rates| rates.0),
         })
     }
 }
@@ -112,6 +117,7 @@ impl Report {
             gradient: report.gradient.map(|gradient| Numbers::copy(py, gradient)),
             reach: report.reach,
             samples: report.samples,
+            rates: report.rates.map(Rates),
         }
     }
 
@@ -124,7 +130,8 @@ impl Report {
 impl Report {
     #[new]
     #[pyo3(signature = (agent, direction, *, loss=None, epsilon=None, standard_error=None,
-        at_least=false, tau=None, gradient=None, reach=None, samples=1))]
+        at_least=false, tau=None, gradient=None, reach=None, samples=1,
+        rates=None))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
     fn new(
         agent: u64,
@@ -137,6 +144,7 @@ impl Report {
         gradient: Option<&Bound<'_, PyAny>>,
         reach: Option<f64>,
         samples: u64,
+        rates: Option<Rates>,
     ) -> PyResult<Self> {
         let agent = AgentId(agent);
         let refuse = |why: &str| Err(blame(format!("agent {agent}: {why}"), Some(agent)));
@@ -162,6 +170,7 @@ impl Report {
             gradient: gradient.map(|value| read(value, "its gradient")).transpose()?,
             reach,
             samples,
+            rates,
         })
     }
 
@@ -206,6 +215,12 @@ impl Report {
     #[getter]
     fn reach(&self) -> Option<f64> {
         self.reach
+    }
+
+    /// How well the weights it received serve two groups among its rows; None if it does not say.
+    #[getter]
+    fn rates(&self) -> Option<Rates> {
+        self.rates
     }
 
     /// The number of samples behind the report.

@@ -128,6 +128,12 @@ impl Server {
         self.inner.broadcast().to(AgentId(agent)).to_pyarray(py)
     }
 
+    /// What an agent is to add to the gradient of every local step, where the rule corrects them
+    /// (scaffold) and the agent has reported before; else None.
+    fn correction<'py>(&self, py: Python<'py>, agent: u64) -> Option<Bound<'py, PyArray1<f64>>> {
+        Some(self.inner.broadcast().correction(AgentId(agent))?.to_pyarray(py))
+    }
+
     /// The weights to deliver: the current ones, or those that the policy kept.
     #[getter]
     fn delivered<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {

@@ -49,7 +49,7 @@ def test_a_class_has_its_rules_parameters_and_defaults(kind):
         rules.classes()[kind](1.0)
 
 
-# A report in Python has no counts of groups, without which fairfed has nothing to weigh by.
+# These reports have no counts of groups, without which fairfed has nothing to weigh by.
 WITHOUT_GROUPS = [name for name, _, _ in _core.listed("rules") if name != "fairfed"]
 
 
@@ -58,6 +58,15 @@ def test_a_rule_that_needs_more_than_a_report_has_says_so():
     with pytest.raises(fedstay.Error, match="agent 0 does not tell how well its groups are served"):
         server.step(two())
     assert server.weights.tolist() == [0.5, -0.5]
+    rates = fedstay.Rates(right=(1, 1), of=(2, 2), correct=3, rows=5)
+    told = [
+        fedstay.Report(agent, [1.0, 0.0], loss=2.0, epsilon=0.1, rates=rates) for agent in (0, 1)
+    ]
+    server.step(told)
+    assert server.weights.round(6).tolist() == [0.4, -0.5] and told[0].rates == rates
+    impossible = fedstay.Rates(right=(3, 1), of=(2, 2), correct=3, rows=5)
+    with pytest.raises(fedstay.Error, match="counts of which none exceeds"):
+        server.step([fedstay.Report(0, [1.0, 0.0], loss=2.0, epsilon=0.1, rates=impossible)])
 
 
 @pytest.mark.parametrize("kind", WITHOUT_GROUPS)

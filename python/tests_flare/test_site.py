@@ -105,6 +105,12 @@ WRONG = {
 }
 
 
+@pytest.mark.parametrize("rule", ["scaffold", "fairfed"])
+def test_rules_that_ask_for_more_are_refused_by_name(rule):
+    with pytest.raises(fedstay.Error, match=f"{rule} asks agents for more"):
+        FedStay(step_size=0.1, rounds=3, weights={"w": [1.0]}, rule=rule)
+
+
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_settings_are_refused_when_the_job_is_made(name):
     value, why = WRONG[name]

@@ -151,6 +151,7 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
         let accuracy = percent(population.accuracy);
         lines.push(("population", format!("loss {:.4}  accuracy {accuracy}", population.loss)));
     }
+    lines.extend(fedstay_draw::words::spread(summary).map(|told| ("spread", told)));
     lines.extend(summary.forgotten.iter().map(|who| ("forgotten", forgotten(who))));
     lines.extend(absences(summary).map(|absent| ("absent", absent)));
     lines.extend(foreseen(summary).map(|told| ("prediction", told)));

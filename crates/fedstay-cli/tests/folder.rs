@@ -205,6 +205,23 @@ fn a_run_whose_agents_are_in_python_is_said_not_to_be_computed_again() {
     insta::assert_snapshot!("agents-in-python", all_said(folder, &commands));
 }
 
+/// What was booked in Python is told all the same.
+#[test]
+fn the_story_of_a_run_in_python_is_told_as_it_was_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let problem = ["--set", "problem.kind=observation-3", "--set", "worth.methods=[\"help\"]"];
+    ok(folder, &[&["run", "--set", "rule.kind=fedavg", "--out", "a"], &problem[..]].concat());
+    let config = "seed = 0\nrounds = 5\nstep_size = 0.1\non = \"python\"\nepsilon = [0.1, 0.1]\n";
+    std::fs::write(folder.join("a/config.toml"), config).unwrap();
+    let told = ok(folder, &["story", "a"]);
+    assert!(told.contains("off the others' losses, theirs took"), "{told}");
+    assert!(
+        told.contains("and they are in Python") && !told.contains("alone it would have"),
+        "{told}"
+    );
+}
+
 #[test]
 fn class_names_from_a_file_cannot_steer_the_terminal() {
     let folder = tempfile::tempdir().unwrap();

@@ -129,6 +129,7 @@ const SCHEDULES: &[&[(&str, &str)]] = &[
     &[("schedule.kind", "round-robin"), ("schedule.turns", "3")],
     &[("schedule.kind", "random")],
     &[("schedule.kind", "markov")],
+    &[("schedule.kind", "trace"), ("schedule.path", "shifts")],
 ];
 
 /// An agent is in exactly one of the columns of every round until it has left, and those that are

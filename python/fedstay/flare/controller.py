@@ -297,6 +297,12 @@ class FedStay(ModelController):  # type: ignore[misc]
         if self.agents is not None and len(set(self.agents)) != len(self.agents):
             raise Error("`agents` names a site twice")
         _core.refuse_loads(self.rule, "agents behind FLARE")
+        if _core.asks_of_agents(self.rule):
+            raise Error(
+                f"{_name(self.rule)} asks agents for more than a loss and a direction (corrected local steps, "
+                "or how well groups are served), and agents behind FLARE do not do that; `fedstay.simulate` "
+                "and Flower do"
+            )
         _core.Server([0.0], self.rule, self.step_size, policy=self.policy)
         if self.weights is not None:
             Layout(self._start())

@@ -18,10 +18,11 @@ from flwr.app import (
 )
 
 from .. import _core
-from .._core import Error
+from .._core import Error, Rates
+from ..asks import corrected, no_corrections, no_rates, rates_of
 from ..local import descended
 from ..pytorch import TorchAgent
-from ._layout import RECORD, Layout, as_arrays
+from ._layout import CORRECTION, RECORD, Layout, as_arrays
 from ._torch import arrays_of, gradient_of, names_of, take_up
 
 
@@ -122,6 +123,8 @@ def report(
     epsilon: float | None = None,
     reach: float | None = None,
     samples: int = 1,
+    corrects: bool = False,
+    rates: Rates | None = None,
 ) -> Message:
     """The reply of an agent that stays: a `direction`, or the `weights` it trained.
 
@@ -129,6 +132,8 @@ def report(
     buffers: what the model has beside its parameters, for a report without trained weights.
     metrics: numbers to send along, which the server averages and keeps.
     reach: the sum of the local step sizes; the server's step size unless given.
+    corrects: whether every local step had the message's `correction` added, for rules that correct.
+    rates: how well the received weights serve its groups, for rules that ask.
     """
     arrays = direction if weights is None else weights
     if arrays is None or (direction is not None and weights is not None):
@@ -149,6 +154,10 @@ def report(
         said["reach"] = float(reach)
     if exact and direction is not None:
         said["exact"] = True
+    if corrects:
+        said["corrects"] = True
+    if rates is not None:
+        said["rates"] = [*rates.right, *rates.of, rates.correct, rates.rows]
     if names and sent.get("tell-parameters"):
         said |= names
     content = RecordDict({RECORD: ConfigRecord(said)})
@@ -193,6 +202,9 @@ def decide_and_report(
     arrays = message.content.array_records["arrays"]
     layout = Layout(arrays)
     weights = layout.unpack(arrays, agent_name(context))
+    asks, lack = _asked(message, model)
+    if lack is not None:
+        return _cannot(message, context, lack)
     value, slope = model.loss_and_grad(weights)
     gone = leaves(
         float(value),
@@ -204,15 +216,64 @@ def decide_and_report(
     )
     if gone:
         return goodbye(message, context, epsilon=epsilon)
+    slope = np.asarray(slope).reshape(-1)
+    more: dict[str, Any] = {"epsilon": epsilon, "samples": int(getattr(model, "samples", 1))}
+    if "rates" in asks:
+        more["rates"] = rates_of(model, weights, agent_name(context))
+    if "corrections" not in asks:
+        return report(
+            message, context, loss=float(value), direction=layout.pack(slope), exact=True, **more
+        )
+    more |= {"corrects": True, "gradient": layout.pack(slope)}
+    by = _correction(message, layout, weights)
+    sent: Any = message.content.config_records["config"]
+    led = corrected(model, weights, by, _seed(context, int(sent["server-round"])))
+    if led is None:
+        return report(
+            message, context, loss=float(value), direction=layout.pack(slope + by), **more
+        )
+    trained, reach = led
     return report(
-        message,
-        context,
-        loss=float(value),
-        direction=layout.pack(np.asarray(slope).reshape(-1)),
-        exact=True,
-        epsilon=epsilon,
-        samples=int(getattr(model, "samples", 1)),
+        message, context, loss=float(value), weights=layout.pack(trained), reach=reach, **more
     )
+
+
+def _cannot(message: Message, context: Context, why: str) -> Message:
+    """The reply of an agent that cannot do what the rule asks: the server logs it under its name."""
+    said = ConfigRecord({"agent": agent_name(context), "cannot": why})
+    return Message(RecordDict({RECORD: said}), reply_to=message)
+
+
+def _asked(message: Message, agent: Any) -> tuple[list[str], str | None]:
+    """What the rule asks of this agent beyond a loss and a direction, and why it cannot do it, if so."""
+    sent: Any = message.content.config_records["config"]
+    asks: list[str] = []
+    for key, what, lacks in (
+        ("corrects", "corrections", no_corrections),
+        ("tell-rates", "rates", no_rates),
+    ):
+        if not sent.get(key):
+            continue
+        lack = lacks(agent)
+        if lack is not None:
+            return asks, f"it cannot do what the rule asks ({what}): {lack}"
+        asks.append(what)
+    return asks, None
+
+
+def _correction(message: Message, layout: Layout, weights: Any) -> Any:
+    """What to add to the gradient of every local step; nothing for an agent that was not heard yet."""
+    by = message.content.array_records.get(CORRECTION)
+    return np.zeros_like(weights) if by is None else layout.unpack(by, "(server)", weights.dtype)
+
+
+def _correction_of_each(message: Message, parameters: ArrayRecord) -> dict[str, Any]:
+    """What to add to the gradient of every parameter; nothing to those that the server does not train."""
+    by: Any = message.content.array_records.get(CORRECTION, {})
+    return {
+        key: by[key].numpy() if key in by else np.zeros(like.shape, np.float32)
+        for key, like in parameters.items()
+    }
 
 
 def _torch_reply(
@@ -225,20 +286,39 @@ def _torch_reply(
 ) -> Message:
     epsilon = epsilon if epsilon is not None else agent.epsilon
     behaviour = behaviour if behaviour is not None else getattr(agent, "behaviour", None)
+    asks, lack = _asked(message, agent)
+    if lack is not None:
+        return _cannot(message, context, lack)
     take_up(agent, message.content.array_records["arrays"])
     value = agent.measure(gradient=True)
     if leaves(value, message, context, epsilon=epsilon, behaviour=behaviour):
         return goodbye(message, context, epsilon=epsilon)
     gradient, names = gradient_of(agent), names_of(agent.model)
     more: dict[str, Any] = {"epsilon": epsilon, "samples": agent.samples, "names": names}
+    if "rates" in asks:
+        more["rates"] = agent.count()
+    by: dict[str, Any] | None = None
+    if "corrections" in asks:
+        by, more["corrects"] = _correction_of_each(message, gradient), True
     if not agent.trains:
         agent.follow()
         beside = {key: value for key, value in agent.buffers().items()}
         if beside:
             more["buffers"] = as_arrays(beside)
+        if by is not None:
+            plus = {key: gradient[key].numpy() + part for key, part in by.items()}
+            more["gradient"] = gradient
+            return report(message, context, loss=value, direction=as_arrays(plus), **more)
         return report(message, context, loss=value, direction=gradient, exact=True, **more)
     sent: Any = message.content.config_records["config"]
-    said = agent.practise(_seed(context, int(sent["server-round"])))
+    seed, said = _seed(context, int(sent["server-round"])), None
+    if by is not None:
+        whole = np.concatenate([part.reshape(-1) for part in by.values()])
+        led = corrected(agent, agent.weights(), whole, seed)
+        assert led is not None  # It trains.
+        reach = led[1]
+    else:
+        said = agent.practise(seed)
     metrics = said if isinstance(said, Mapping) else {"train_loss": said}
     told = {k: float(v) for k, v in metrics.items() if isinstance(v, (int, float))}
     return report(
@@ -305,6 +385,7 @@ def agent_mod(
     epsilon: float | None = None,
     reach: float | None = None,
     behaviour: Any = None,
+    corrects: bool = False,
 ) -> Callable[[Message, Context, Callable[[Message, Context], Message]], Message]:
     """A mod around a train function that exists already: `ClientApp(mods=[agent_mod(agent=me)])`.
 
@@ -313,6 +394,10 @@ def agent_mod(
         there, arrays by the names of the parameters, or a list of them in the message's order. `loss` may
         also return both, as a pair. Without a gradient, previews are made by rewind, and rules read what
         was trained as one.
+
+    corrects : whether the train function adds the arrays `message.content["correction"]`, where there are
+        some, to the gradient of every local step, for a rule that corrects these (scaffold). `reach` is
+        the sum of the steps' sizes then.
 
     If the agent stays, the train function runs as before; its reply, trained weights under "arrays", is
     passed on as a report, together with its metrics.
@@ -328,11 +413,15 @@ def agent_mod(
                 raise Error("agent_mod: `agent(context)` must give a `fedstay.TorchAgent`")
             take_up(made, message.content.array_records["arrays"])
             value = made.measure(gradient=True)
-            return value, {
+            more = {
                 "gradient": gradient_of(made),
                 "names": names_of(made.model),
                 "samples": made.samples,
             }
+            sent: Any = message.content.config_records["config"]
+            if sent.get("tell-rates") and made.no_rates is None:
+                more["rates"] = made.count()
+            return value, more
         assert loss is not None
         told = loss(message, context)
         value, slopes = told if isinstance(told, tuple) else (told, None)
@@ -368,6 +457,7 @@ def agent_mod(
             reach=reach,
             samples=int(samples),
             metrics=metrics,
+            corrects=corrects,
             **more,
         )
 

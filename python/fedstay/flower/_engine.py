@@ -21,6 +21,7 @@ from ..callbacks import describe, tell
 from ..engine import Assessed, Gathered
 from ..remote.engine import RemoteEngine
 from ..scale import Scale
+from ._judge import judged
 from ._metrics import mean
 from ._replies import Answers, Sent
 from ._roll import Member, Roll
@@ -61,6 +62,9 @@ class Engine(RemoteEngine[Member]):
         self.since = time.monotonic()
         self.drawn: tuple[int, set[int]] | None = None
         self.scale = Scale(strategy.rule, strategy.policy)
+        self.corrections, self.rates = strategy.corrects, strategy.asks_rates
+        #: What agents are to add to the gradient of every local step in this round.
+        self.by: Mapping[int, NDArray[np.float64]] = {}
 
     def say(self, text: str, *, warn: bool = False) -> None:
         """Logs a line."""
@@ -102,10 +106,11 @@ class Engine(RemoteEngine[Member]):
         step_size: float,
         exact: bool,
         personal: Mapping[int, NDArray[np.float64]] | None = None,
+        corrections: Mapping[int, NDArray[np.float64]] | None = None,
     ) -> Gathered:
         """Asks until enough agents have answered, or patience is over."""
         strategy, roll, personal = self.strategy, self.roll, personal or {}
-        self.round = round
+        self.round, self.by = round, corrections or {}
         assert strategy._layout is not None
         arrays = strategy._layout.pack(weights)
         self._open(round, arrays)
@@ -179,7 +184,10 @@ class Engine(RemoteEngine[Member]):
                     assert strategy._layout is not None
                     others[node] = strategy._layout.pack(personal[member.id])
             train = MessageType.TRAIN
-            messages = strategy._messages(nodes, round, arrays, self.train_config, train, others)
+            by = strategy._by_node(nodes, self.by)
+            messages = strategy._messages(
+                nodes, round, arrays, self.train_config, train, others, by
+            )
             replies, sent = self._exchange(messages)
         for member in roll.missing(listed):
             answers.faults.setdefault(member.name, "not connected")
@@ -283,6 +291,23 @@ class Engine(RemoteEngine[Member]):
     def warnings(self) -> list[str]:
         """What the summary should warn about."""
         return self.scale.warnings
+
+    def judge(self, weights: NDArray[np.float64]) -> float:
+        """What a model is worth on rows that nobody trains on, by the server's judge or `evaluate_fn`."""
+        layout, judge = self.strategy._layout, self.strategy.worth.judge
+        assert layout is not None
+        arrays = layout.pack(weights)
+        if judge is not None:
+            return judged(judge, arrays, layout)
+        assert self.evaluate_fn is not None
+        metrics: Any = self.evaluate_fn(self.round, arrays) or {}
+        for key in (self.strategy.loss_key, "loss"):
+            if key in metrics:
+                return float(metrics[key])
+        raise Error(
+            f"`evaluate_fn` judges models for `worth`, and gives neither `{self.strategy.loss_key}` nor "
+            "`loss`; or give `fedstay.Worth(…, judge=…)`"
+        )
 
     def _central(self, round: int, arrays: ArrayRecord) -> None:
         assert self.evaluate_fn is not None

@@ -14,6 +14,8 @@ from ..buffers import averaged, packed, unpacked
 
 #: The record in which server and agents talk to each other.
 RECORD = "fedstay"
+#: The arrays that an agent adds to the gradient of every local step.
+CORRECTION = "correction"
 #: How buffers of normalising layers are called, for models whose clients do not say what is one.
 BUFFERS = ("running_mean", "running_var", "num_batches_tracked")
 
@@ -99,6 +101,15 @@ class Layout:
         for key, first in self.tied.items():
             parts[key] = parts[first].astype(self.dtypes[key])
         return ArrayRecord({key: Array(parts[key]) for key in self.shapes})
+
+    def pack_parameters(self, vector: NDArray[np.float64]) -> ArrayRecord:
+        """A vector as arrays under the names of the parameters, without buffers: a correction."""
+        parts, start = {}, 0
+        for key in self.keys:
+            end = start + int(np.prod(self.shapes[key]))
+            parts[key] = Array(vector[start:end].reshape(self.shapes[key]).astype(self.dtype))
+            start = end
+        return ArrayRecord(parts)
 
     def unpack(self, arrays: ArrayRecord, who: str, dtype: Any = None) -> NDArray[Any]:
         """The parameters as a vector; raises, naming `who`, where they do not fit."""

@@ -26,8 +26,9 @@ from ..policies import PolicyLike, Preview
 from ..result import Result, from_outcome
 from ..rules import FedAvg, RuleLike, usual_epsilon
 from ..scale import kind_of
+from ..worth import WorthLike, asked, needing_a_judge
 from ._engine import Engine
-from ._layout import Layout
+from ._layout import CORRECTION, Layout
 from ._metrics import Kept
 from ._replies import Answers, Reader, Sent, told_parameters
 from ._roll import Roll
@@ -87,6 +88,9 @@ class FedStay(Strategy):
         Whether they evaluate what is delivered.
     evaluate_leavers : bool
         Whether agents that left evaluate too: for experiments whose agents are all yours.
+    worth : Worth or list of str, optional
+        The scores that say what every agent gives and gets: `fedstay.Worth`. Those that need rows which
+        nobody trains on ask its `judge`, or the `evaluate_fn` that `start` is given.
     callbacks : list of callables, optional
         Told of every round; one that returns True ends the run: see `fedstay.callbacks`.
     on : str
@@ -120,6 +124,7 @@ class FedStay(Strategy):
         evaluate_leavers: bool = False,
         loss_key: str = "eval_loss",
         accuracy_key: str = "eval_acc",
+        worth: WorthLike | None = None,
         callbacks: Sequence[Callback] = (),
         on: str = "flower",
     ) -> None:
@@ -163,6 +168,12 @@ class FedStay(Strategy):
         self.result: Result | None = None
         self.reader = Reader(self.roll, step_size, self.epsilon, max_reach, max_ratio)
         self.reader.expects_gradients = given
+        asks = _core.asks_of_agents(self.rule)
+        #: Whether the rule corrects local steps, and whether it asks how well groups are served.
+        self.corrects, self.asks_rates = "corrections" in asks, "rates" in asks
+        self.reader.asks = frozenset(asks)
+        self.reader.rule = str(kind_of(self.rule))
+        self.worth = asked(worth)
         self._server: _core.Server | None = None
         self._configured: list[Message] = []
         # Refuses wrong settings now, not after the first round.
@@ -183,6 +194,11 @@ class FedStay(Strategy):
     ) -> FlowerResult:
         """Runs until the rule stops, nobody is left, or the rounds are over; resumes if there is
         something to resume in `out`. An agent has `timeout` seconds to answer."""
+        if needing_a_judge(self.worth) and self.worth.judge is None and evaluate_fn is None:
+            raise Error(
+                f"{', '.join(needing_a_judge(self.worth))} ask how good models are on rows that nobody "
+                "trains on: give `fedstay.Worth(methods, judge=…)`, or `start(…, evaluate_fn=…)`"
+            )
         self.folder = self.kept.folder = self._choose_folder(grid)
         self.summary()
         if not self.roll.only_known_nodes():
@@ -216,6 +232,8 @@ class FedStay(Strategy):
             seconds_between_checkpoints=0.0,
             settings=json.dumps(self._settings()),
             layout=layout.tensors(),
+            worth=list(self.worth.methods),
+            judge=engine.judge if needing_a_judge(self.worth) else None,
         )
         rest = layout.rest(outcome.weights)
         self.result = from_outcome(outcome, self.folder, layout.tensors(), rest)
@@ -236,7 +254,8 @@ class FedStay(Strategy):
             member = next(m for m in self.roll.members.values() if m.id == agent)
             if member.node is not None:
                 others[member.node] = self._layout.pack(weights)
-        return self._messages(nodes, server_round, arrays, config, MessageType.TRAIN, others)
+        by = self._by_node(nodes, self._corrections())
+        return self._messages(nodes, server_round, arrays, config, MessageType.TRAIN, others, by)
 
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]
@@ -345,8 +364,10 @@ class FedStay(Strategy):
         config: ConfigRecord,
         kind: str,
         others: Mapping[int, ArrayRecord] | None = None,
+        corrections: Mapping[int, ArrayRecord] | None = None,
     ) -> list[Message]:
-        """One message for every node; `others` has the arrays of nodes that are sent their own."""
+        """One message for every node; `others` has the arrays of nodes that are sent their own, and
+        `corrections` what they add to every local step."""
         if self._layout is None:
             self._layout = Layout(arrays)
         config = ConfigRecord(dict(config))
@@ -354,13 +375,38 @@ class FedStay(Strategy):
         config["step-size"] = self.step_size
         if self.epsilon is not None:
             config["epsilon"] = float(self.epsilon)
+        if kind == MessageType.TRAIN and self.corrects:
+            config["corrects"] = True
+        if kind == MessageType.TRAIN and self.asks_rates:
+            config["tell-rates"] = True
         shared = RecordDict({"arrays": arrays, "config": config})
         self._configured = []
         for node in nodes:
             own = (others or {}).get(node)
             content = shared if own is None else RecordDict({"arrays": own, "config": config})
+            by = (corrections or {}).get(node)
+            if by is not None:
+                content = RecordDict({**content, CORRECTION: by})
             self._configured.append(Message(content, node, kind, group_id=str(round)))
         return self._configured
+
+    def _by_node(
+        self, nodes: Iterable[int], corrections: Mapping[int, NDArray[np.float64]]
+    ) -> dict[int, ArrayRecord]:
+        """What the agents behind nodes are to add to the gradient of every local step."""
+        found = {}
+        for node in nodes:
+            member = self.roll.of_node(node)
+            if member is not None and member.id in corrections and self._layout is not None:
+                found[node] = self._layout.pack_parameters(corrections[member.id])
+        return found
+
+    def _corrections(self) -> dict[int, NDArray[np.float64]]:
+        """The corrections of a round, in loops other than `start`."""
+        if self._server is None:
+            return {}
+        told = {m.id: self._server.correction(m.id) for m in self.roll.still_in()}
+        return {agent: by for agent, by in told.items() if by is not None}
 
     def _sent(self) -> dict[str, int]:
         """Which node each message went to; a message has its id once it was pushed."""

@@ -138,6 +138,7 @@ impl Found {
                 "content": summary.satisfied(),
                 "loss": summary.loss,
                 "accuracy": summary.accuracy,
+                "population": summary.population,
             }),
             Err(Unfinished { rounds, why }) => {
                 json!({ "name": self.name, "verdict": null, "rounds": rounds, "unreadable": why })
@@ -157,6 +158,7 @@ fn table(found: &[Found]) -> Table {
         Column::dispensable("rounds", 2),
         Column::dispensable("mean", 1),
         Column::kept("worst"),
+        Column::dispensable("population", 6),
     ]);
     for Found { name, state } in found {
         match state {
@@ -166,6 +168,11 @@ fn table(found: &[Found]) -> Table {
                     None => {
                         (format!("{:.3}", summary.loss.mean), format!("{:.3}", summary.loss.max))
                     }
+                };
+                let population = match summary.population {
+                    Some(population) if summary.accuracy.is_some() => percent(population.accuracy),
+                    Some(population) => format!("{:.3}", population.loss),
+                    None => "–".to_owned(),
                 };
                 table.row([
                     Cell::from(name.clone()),
@@ -177,12 +184,13 @@ fn table(found: &[Found]) -> Table {
                     summary.rounds.to_string().into(),
                     mean.into(),
                     worst.into(),
+                    population.into(),
                 ]);
             }
             Err(Unfinished { rounds, why }) => {
                 let state = if why.is_some() { "unreadable" } else { "not over" };
                 let rounds = rounds.to_string();
-                table.row([name, "", "", state, "", "", &rounds, "", ""].map(Cell::from));
+                table.row([name, "", "", state, "", "", &rounds, "", "", ""].map(Cell::from));
             }
         }
     }

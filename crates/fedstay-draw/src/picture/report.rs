@@ -120,6 +120,7 @@ fn comparison(title: &str, subjects: &[Subject], names: &[String]) -> String {
         "worst loss",
         "mean accuracy",
         "worst",
+        "population",
     ];
     let rows = subjects.iter().zip(names).map(|(subject, name)| {
         let summary = subject.summary.as_ref();
@@ -127,6 +128,7 @@ fn comparison(title: &str, subjects: &[Subject], names: &[String]) -> String {
             summary.map_or("–".into(), |summary| format!("{:.4}", pick(summary)))
         };
         let accuracy = summary.and_then(|summary| summary.accuracy);
+        let population = summary.and_then(|summary| summary.population);
         vec![
             name.clone(),
             subject.recorded.header.rule.clone(),
@@ -138,6 +140,7 @@ fn comparison(title: &str, subjects: &[Subject], names: &[String]) -> String {
             loss(|summary| summary.loss.max),
             percent(accuracy.map(|accuracy| accuracy.mean)),
             percent(accuracy.map(|accuracy| accuracy.min)),
+            percent(population.and_then(|population| population.accuracy)),
         ]
     });
     html.push_str(&rows_of(&headings, rows));
@@ -226,6 +229,12 @@ fn result(summary: &Summary) -> String {
     if let Some(accuracy) = summary.population.and_then(|score| score.accuracy) {
         told.push(format!("On the population: {}.", percent(accuracy)));
     }
+    if let Some(spread) = words::spread(summary) {
+        told.push(format!("Over the agents: {spread}."));
+    }
+    if let Some(absent) = words::absences(summary) {
+        told.push(format!("Absent, which is not a departure: {absent}."));
+    }
     if let Some(foreseen) = words::foreseen(summary) {
         told.push(format!("{} D has the agents that are about to leave.", sentence(&foreseen)));
     }
@@ -247,8 +256,15 @@ fn agents(summary: &Summary) -> String {
         "behaviour",
     ];
     let previews = summary.agents.iter().any(|agent| agent.entry.previewed > 0);
-    let headings: Vec<&str> =
-        headings.into_iter().chain(previews.then_some("shown at last, in rounds")).collect();
+    let absent = summary.agents.iter().any(|agent| agent.entry.absent > 0);
+    let helped = |agent: &AgentSummary| agent.worth.and_then(|worth| worth.given.zip(worth.got));
+    let help = summary.agents.iter().any(|agent| helped(agent).is_some());
+    let headings: Vec<&str> = headings
+        .into_iter()
+        .chain(previews.then_some("shown at last, in rounds"))
+        .chain(absent.then_some("rounds absent"))
+        .chain(["gave", "got"].into_iter().filter(|_| help))
+        .collect();
     let row = |agent: &AgentSummary| {
         let shown = agent.entry.last_shown.map_or("the model".to_owned(), |shown| {
             format!("loss {}, {}", decimal(shown), agent.entry.previewed)
@@ -264,7 +280,12 @@ fn agents(summary: &Summary) -> String {
             agent.entry.rounds_in_d.to_string(),
             agent.behaviour.clone().unwrap_or_else(|| summary.behaviour.clone()),
         ];
-        row.into_iter().chain(previews.then_some(shown)).collect()
+        let help = helped(agent).filter(|_| help).map(|(given, got)| [given, got].map(decimal));
+        row.into_iter()
+            .chain(previews.then_some(shown))
+            .chain(absent.then(|| agent.entry.absent.to_string()))
+            .chain(help.into_iter().flatten())
+            .collect()
     };
     let mut html = "<h2>Agents, at the delivered model</h2>\n".to_owned();
     html.push_str(&rows_of(&headings, summary.agents.iter().take(AGENTS).map(row)));
@@ -365,6 +386,41 @@ mod tests {
         assert!(page.contains(row) && page.contains("<td>yes</td><td>stayed</td>"), "{page}");
         assert!(page.contains("1 of 2 content") && page.contains("<td>patient</td>"));
         assert!(page.contains("worst 3.4375") && page.contains("Hardly anything moved."));
+        assert!(!page.contains("rounds absent") && !page.contains("<th>gave</th>"));
+    }
+
+    #[test]
+    fn absence_is_told_beside_departures_and_help_and_spread_with_the_agents() {
+        let folder = folder(&[
+            r#"{"round":1,"agents":[0],"absent":[1],"loss":[0.9],"step_size":0.1,"step_norm":0.1,"stop":"round-limit"}"#,
+        ]);
+        let agent = |id: u32, absent: u32, given: f64| {
+            format!(
+                r#"{{"id":{id},"epsilon":0.5,"loss":0.75,"accuracy":0.25,"left":null,"rounds_in_d":0,
+                    "reports":1,"absent":{absent},"worth":{{"given":{given},"got":0.125}}}}"#
+            )
+        };
+        let summary = format!(
+            r#"{{"schema":"fedstay.summary/1","version":"0","rule":"fedavg","policy":"none",
+            "behaviour":"threshold","on":"x","seed":0,"rounds":1,"stop":"round-limit",
+            "verdict":"unsatisfied","everybody_content":false,"left":[],"agents":[{},{}],
+            "loss":{{"min":0.75,"mean":0.75,"max":0.75}},"accuracy":null,"population":null,
+            "landed":null,"prediction":{{"left":0,"left_foreseen":0,"in_d":0,"in_d_left":0}},
+            "fairness":{{"of":"accuracy","median":0.25,"worst_decile":0.25,"jain":1.0,"gini":0.0}},
+            "notes":[],"warnings":[],"weights":null}}"#,
+            agent(0, 0, -0.25),
+            agent(1, 1, 0.5)
+        );
+        std::fs::write(folder.path().join("summary.json"), summary).unwrap();
+        let page = page(&[Subject::read(folder.path()).unwrap()]);
+        for told in [
+            "Absent, which is not a departure: 1 of 2 at times, 50.0% of all their rounds.",
+            "median agent 25.0%, worst tenth 25.0%; Jain 1.000, Gini 0.000",
+            "<td>stayed</td><td>0</td><td>threshold</td><td>1</td><td>0.5000</td><td>0.1250</td>",
+            "<td>0</td><td>−0.2500</td><td>0.1250</td>",
+        ] {
+            assert!(page.contains(told), "{told}: {page}");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::verdict::{Counts, sureness};
 use super::{count, percent};
+use fedstay::fairness::{Fairness, Measure};
 use fedstay::privacy::Budget;
 use fedstay::record::{Guarantee, Prediction, Summary};
 use fedstay::verdict::Verdict;
@@ -41,6 +42,23 @@ pub fn absences(summary: &Summary) -> Option<String> {
         let share = percent(rounds as f64 / could.max(1) as f64);
         format!("{} of {} at times, {share} of all their rounds", absent.count(), summary.count())
     })
+}
+
+/// How the result is spread over the agents, as `median agent 95.1%, worst tenth 90.0%; Jain 0.998, Gini
+/// 0.013`; `None` where it is not known for everybody who counts.
+pub fn spread(summary: &Summary) -> Option<String> {
+    let Fairness { of, median, worst_decile, jain, gini, with_alone } = summary.fairness?;
+    let shown = |value: f64| match of {
+        Measure::Accuracy => percent(value),
+        Measure::Loss => format!("loss {value:.4}"),
+    };
+    let alone = with_alone.map(|r| format!(", correlation with what each makes alone {r:.2}"));
+    Some(format!(
+        "median agent {}, worst tenth {}; Jain {jain:.3}, Gini {gini:.3}{}",
+        shown(median),
+        shown(worst_decile),
+        alone.unwrap_or_default()
+    ))
 }
 
 /// What a verdict means, in a sentence.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use ::csv::{ReaderBuilder, StringRecord, Trim};
+use ::csv::{Reader, ReaderBuilder, StringRecord, Trim};
 use serde::{Deserialize, Serialize};
 
 use super::{Channels, DataError, Dataset, Inputs, LoadedData, one_fifth, yes};
@@ -61,21 +61,8 @@ impl Csv {
     /// as numbers where all of them are.
     pub fn load(&self) -> Result<LoadedData, DataError> {
         let path = &self.path;
-        let delimiter = u8::try_from(self.delimiter)
-            .map_err(|_| DataError::setting("data.delimiter", "must be one byte, such as `;`"))?;
-        let file = File::open(path).map_err(|source| {
-            DataError::io(path, "set data.path to the table you want to read", source)
-        })?;
-        let mut reader = ReaderBuilder::new()
-            .has_headers(self.header)
-            .delimiter(delimiter)
-            .trim(Trim::All)
-            .from_reader(file);
-        let names = if self.header {
-            reader.headers().map_err(|e| torn(path, &e))?.clone()
-        } else {
-            StringRecord::new()
-        };
+        let mut reader = self.reader()?;
+        let names = self.names(&mut reader)?;
         let (mut rows, mut labels) = (Vec::new(), Labels::default());
         let (mut columns, mut label) = (0, 0);
         for record in reader.records() {
@@ -105,6 +92,49 @@ impl Csv {
         LoadedData::split(data, self.test_share, Channels::PerFeature)
     }
 
+    /// The table, opened.
+    fn reader(&self) -> Result<Reader<File>, DataError> {
+        let delimiter = u8::try_from(self.delimiter)
+            .map_err(|_| DataError::setting("data.delimiter", "must be one byte, such as `;`"))?;
+        let file = File::open(&self.path).map_err(|source| {
+            DataError::io(&self.path, "set data.path to the table you want to read", source)
+        })?;
+        Ok(ReaderBuilder::new()
+            .has_headers(self.header)
+            .delimiter(delimiter)
+            .trim(Trim::All)
+            .from_reader(file))
+    }
+
+    /// What its columns are called; nothing for a table without names.
+    fn names(&self, reader: &mut Reader<File>) -> Result<StringRecord, DataError> {
+        match self.header {
+            true => Ok(reader.headers().map_err(|error| torn(&self.path, &error))?.clone()),
+            false => Ok(StringRecord::new()),
+        }
+    }
+
+    /// The place among the features of the column with this name, which puts rows into groups.
+    ///
+    /// # Errors
+    /// When no column is called so, or it is the one with the class.
+    pub(super) fn feature(&self, name: &str) -> Result<usize, DataError> {
+        let names = self.names(&mut self.reader()?)?;
+        let refuse = |why: String| {
+            let place = self.path.display();
+            Err(DataError::setting("data.group", format!("{why} in {place}; {}", has(&names))))
+        };
+        let Some(place) = names.iter().position(|column| column == name) else {
+            return refuse(format!("no column is named `{name}`"));
+        };
+        let label = self.column(&names, names.len())?;
+        if place == label {
+            return refuse(format!("`{name}` is the class"));
+        }
+        // Features are counted without the class.
+        Ok(place - usize::from(place > label))
+    }
+
     /// Which column holds the class.
     fn column(&self, names: &StringRecord, columns: usize) -> Result<usize, DataError> {
         let found = match &self.label {
@@ -117,12 +147,17 @@ impl Csv {
                 Some(LabelColumn::Name(name)) => format!("no column is named `{name}`"),
                 _ => format!("the columns are numbered from 0 to {}", columns.saturating_sub(1)),
             };
-            let has = match names.is_empty() {
-                true => "the columns have no names (data.header = false)".to_owned(),
-                false => format!("the columns are {}", names.iter().collect::<Vec<_>>().join(", ")),
-            };
-            DataError::setting("data.label", format!("{asked} in {}; {has}", self.path.display()))
+            let place = self.path.display();
+            DataError::setting("data.label", format!("{asked} in {place}; {}", has(names)))
         })
+    }
+}
+
+/// What the columns are called.
+fn has(names: &StringRecord) -> String {
+    match names.is_empty() {
+        true => "the columns have no names (data.header = false)".to_owned(),
+        false => format!("the columns are {}", names.iter().collect::<Vec<_>>().join(", ")),
     }
 }
 
@@ -192,7 +227,7 @@ impl Labels {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Row;
+    use super::super::{Data, GroupBy, Row, Source};
     use super::*;
 
     fn read(content: &str, change: impl FnOnce(&mut Csv)) -> Result<LoadedData, String> {
@@ -232,6 +267,31 @@ mod tests {
             let error = read(&format!("a,b,y\n1,2,0\n1,{text},1\n"), |_| ()).unwrap_err();
             let told = format!("expected a number in line 3, column `b`, found `{text}`");
             assert!(error.contains(&told), "{error}");
+        }
+    }
+
+    #[test]
+    fn groups_go_by_a_column_under_its_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("table.csv");
+        // `age` is the second feature: the class before it is not counted.
+        std::fs::write(&path, "income,kind, age\n1,a,20\n9,b,70\n2,a,30\n8,b,60\n").unwrap();
+        let label = Some(LabelColumn::Name("kind".into()));
+        let csv = Csv { test_share: 0.0, label, ..Csv::new(&path) };
+        let data = |group: GroupBy| Data {
+            source: Source::Csv(csv.clone()),
+            group: Some(group),
+            ..Data::default()
+        };
+        let named = |name: &str| data(GroupBy::Name(name.into())).load();
+        let groups = |loaded: LoadedData| loaded.data.groups.unwrap().second;
+        let by_number = data(GroupBy::Feature(1)).load().unwrap();
+        assert_eq!(groups(named("age").unwrap()), groups(by_number));
+        assert_eq!(groups(named("age").unwrap()).iter().filter(|second| **second).count(), 2);
+        for (name, why) in [("kind", "`kind` is the class"), ("sex", "no column is named `sex`")] {
+            let error = named(name).err().unwrap().to_string();
+            assert!(error.starts_with("data.group: ") && error.contains(why), "{error}");
+            assert!(error.contains("the columns are income, kind, age"), "{error}");
         }
     }
 

@@ -217,18 +217,19 @@ pub struct Data {
 pub enum GroupBy {
     /// A feature, by its place from 0.
     Feature(usize),
-    /// The mean of all features, by the name `brightness`.
+    /// The mean of all features, by the name `brightness`, or a column of a table by its own name.
     Name(String),
 }
 
 impl GroupBy {
     /// The feature; `None` for the mean of all.
-    fn feature(&self, data: &Dataset) -> Result<Option<usize>, DataError> {
+    fn feature(&self, source: &Source, data: &Dataset) -> Result<Option<usize>, DataError> {
         let features = data.features();
-        match self {
-            Self::Feature(feature) if *feature < features => Ok(Some(*feature)),
-            Self::Name(name) if name == "brightness" => Ok(None),
-            other => {
+        match (self, source) {
+            (Self::Feature(feature), _) if *feature < features => Ok(Some(*feature)),
+            (Self::Name(name), _) if name == "brightness" => Ok(None),
+            (Self::Name(name), Source::Csv(table)) => table.feature(name).map(Some),
+            (other, _) => {
                 let asked = match other {
                     Self::Feature(feature) => feature.to_string(),
                     Self::Name(name) => format!("`{name}`"),
@@ -266,7 +267,7 @@ impl Data {
             loaded.select(classes)?;
         }
         if let Some(group) = &self.group {
-            let feature = group.feature(&loaded.data)?;
+            let feature = group.feature(&self.source, &loaded.data)?;
             let positive = match &self.positive {
                 Some(class) => {
                     let Dataset { name, classes, .. } = &loaded.data;

@@ -107,6 +107,20 @@ impl Booked {
     }
 }
 
+/// The trace that is built in: its name, and its lines. A run with it means the same everywhere.
+const SHIFTS: (&str, &str) = ("shifts", include_str!("shifts.csv"));
+
+/// The lines of the built-in trace that are about the first agents.
+fn of_first(agents: usize) -> String {
+    let is_about = |line: &&str| {
+        line.split(',')
+            .next()
+            .and_then(|agent| agent.parse().ok())
+            .is_none_or(|own: usize| own < agents)
+    };
+    SHIFTS.1.lines().filter(is_about).map(|line| format!("{line}\n")).collect()
+}
+
 impl Experiment {
     /// Reads a file's text, with keys set from outside on top, and completes it.
     ///
@@ -184,6 +198,9 @@ impl Experiment {
         let Schedule::Trace(Trace { path, .. }) = &self.schedule else {
             return Ok(self.schedule.clone());
         };
+        if path == SHIFTS.0 {
+            return Ok(Schedule::Trace(Trace::read(path, &of_first(agents), agents as u64)?));
+        }
         let text = std::fs::read_to_string(path).map_err(|source| {
             DataError::io(path.as_ref(), "set schedule.path to the file you want to read", source)
         })?;

@@ -180,7 +180,7 @@ impl Simulator {
             true => Some(Groups::new(&population).ok_or_else(|| {
                 let why = format!(
                     "{} asks how well two groups of rows are served; set it to `brightness`, or to the \
-                     number of a feature",
+                     number or, in a csv file, the name of a feature",
                     experiment.rule.name()
                 );
                 DataError::setting("data.group", why)

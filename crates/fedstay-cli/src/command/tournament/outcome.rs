@@ -102,6 +102,20 @@ impl Outcome {
     }
 
     fn cells(&self) -> [String; 16] {
+        let cells = self.all_cells();
+        if self.diverged.is_none() {
+            return cells;
+        }
+        // A zero would be read as a result.
+        let known = ["rule", "behaviour", "seed", "setting", "verdict", "stop"];
+        let mut names = HEADER.split(',');
+        cells.map(|cell| {
+            let known = names.next().is_some_and(|name| known.contains(&name));
+            if known { cell } else { String::new() }
+        })
+    }
+
+    fn all_cells(&self) -> [String; 16] {
         [
             cell(&self.rule).into_owned(),
             cell(&self.behaviour).into_owned(),
@@ -225,5 +239,10 @@ mod tests {
         let outcome = Outcome { rule: "=1+1".into(), welfare: -1.25, ..Outcome::default() };
         let text = String::from_utf8(csv_bytes(&[outcome]).unwrap()).unwrap();
         assert_eq!(text, format!("{HEADER}\n'=1+1,,0,,0,0,,,0,0,0,0,-1.25,0,0,0\n"));
+        let diverged = Some("overflow".to_owned());
+        let failed =
+            Outcome { rule: "a".into(), stop: "failed".into(), diverged, ..Outcome::default() };
+        let text = String::from_utf8(csv_bytes(&[failed]).unwrap()).unwrap();
+        assert_eq!(text, format!("{HEADER}\na,,0,,,,,failed,,,,,,,,\n"));
     }
 }

@@ -66,6 +66,10 @@ fn with_grid(mut table: Table) -> Result<Table, SpecError> {
             ("set".to_owned(), under(behaviour)),
         ])));
     }
+    if table.contains_key("schedule") {
+        // A schedule of one's own has a file of its own.
+        whens.retain(|when| when.get("match").and_then(|on| on.get("schedule")).is_none());
+    }
     table.insert("when".to_owned(), Value::Array(whens));
     // The rules of the list are to find what they need: `fairfed` asks for groups, the others do not look.
     let own_rules = table.get("grid").is_some_and(|grid| grid.get("label").is_some());
@@ -125,14 +129,13 @@ mod tests {
         };
         let names = plan.runs.iter().filter(always).map(|run| run.experiment.behaviour.name());
         assert!(names.eq(Behaviour::LIST.iter().map(|entry| entry.name)));
-        // Every schedule but the one that needs a file, with the paper's agents.
-        let mut schedules: Vec<&str> = plan
+        // Every schedule, with the paper's agents.
+        let schedules: Vec<&str> = plan
             .runs
             .iter()
             .filter(|run| matches!(run.experiment.behaviour, Behaviour::Threshold(_)))
             .map(|run| run.experiment.schedule.name())
             .collect();
-        schedules.push("trace");
         assert!(schedules.iter().copied().eq(Schedule::LIST.iter().map(|entry| entry.name)));
         // Every rule but `level`, which is a part of `retain`.
         let whole = planned(TOURNAMENT, &[("seed", "0"), ("behaviour.kind", "never")]).unwrap();
@@ -148,7 +151,7 @@ mod tests {
         let alone = Plan::parse(TOURNAMENT, Path::new("."), &[]).unwrap();
         let keys = |plan: &Plan| plan.runs.iter().map(|run| run.key.clone()).collect::<Vec<_>>();
         assert_eq!(keys(&whole), keys(&alone));
-        assert_eq!(whole.runs.len(), 25 * (16 + 5) * 3);
+        assert_eq!(whole.runs.len(), 25 * (16 + 6) * 3);
     }
 
     #[test]
@@ -162,7 +165,7 @@ mod tests {
         let nine = serde_json::json!(9);
         assert_eq!(steps, [None, None, Some(&nine), Some(&nine)]);
         // The schedules are played with the paper's agents alone.
-        assert_eq!(scheduled.len(), 2 * 5);
+        assert_eq!(scheduled.len(), 2 * 6);
         assert!(scheduled.iter().all(|run| run.setting("behaviour.steps").is_none()));
         assert!(plan.runs.iter().all(|run| run.experiment.seed == 4 && run.experiment.rounds == 5));
         // A population of one's own.
@@ -171,6 +174,14 @@ mod tests {
         let of =
             |text: &str| planned(text, &set).unwrap().runs[0].config["behaviour"]["of"].clone();
         assert_eq!((of(mixed).as_array().unwrap().len(), of("").as_array().unwrap().len()), (1, 5));
+    }
+
+    #[test]
+    fn a_trace_of_ones_own_is_the_one_that_is_played() {
+        let text = "[schedule]\nkind = \"trace\"\npath = \"mine.csv\"\n[grid]\nseed = 0";
+        let plan = planned(text, &[("label", "fedavg"), ("behaviour.kind", "threshold")]).unwrap();
+        let paths: Vec<_> = plan.runs.iter().map(|run| &run.config["schedule"]["path"]).collect();
+        assert_eq!(paths, ["mine.csv"]);
     }
 
     #[test]

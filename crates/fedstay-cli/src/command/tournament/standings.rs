@@ -20,6 +20,8 @@ pub(super) struct Averaged {
     pub(super) returns: f64,
     /// The verdicts: one, or how many of each.
     pub(super) verdict: String,
+    /// How many of its runs diverged, of which nothing is known: means are over the others.
+    pub(super) diverged: usize,
     /// The rounds.
     pub(super) rounds: f64,
     /// The delivered model's accuracy, mean over the agents.
@@ -38,12 +40,24 @@ pub(super) struct Averaged {
     pub(super) better_than_alone: f64,
 }
 
+impl Averaged {
+    /// Whether a run did not diverge, so that there is something to say.
+    fn is_known(&self) -> bool {
+        !self.left.is_nan()
+    }
+
+    /// Whether nobody left in any run. A run that diverged has kept nobody.
+    fn keeps_everybody(&self) -> bool {
+        self.left == 0.0 && self.diverged == 0
+    }
+}
+
 /// What the picture shows of them.
 pub(super) fn drawn(lines: &[Averaged]) -> Vec<picture::Bout> {
     let bout = |line: &Averaged| picture::Bout {
         rule: line.rule.clone(),
         behaviour: line.behaviour.clone(),
-        result: (line.verdict != "failed").then_some((line.accuracy_worst, line.left)),
+        result: line.is_known().then_some((line.accuracy_worst, line.left)),
         range: line.accuracy_worst_range,
     };
     lines.iter().map(bout).collect()
@@ -64,8 +78,9 @@ pub(super) fn averaged(outcomes: &[Outcome]) -> Vec<Averaged> {
 }
 
 fn average(group: &[Outcome]) -> Averaged {
+    let ended = || group.iter().filter(|outcome| outcome.diverged.is_none());
     let mean = |of: &dyn Fn(&Outcome) -> f64| {
-        let values: Vec<f64> = group.iter().map(of).collect();
+        let values: Vec<f64> = ended().map(of).collect();
         Mean::of(&values).map_or(f64::NAN, |mean| mean.mean)
     };
     let mut verdicts: BTreeMap<&str, usize> = BTreeMap::new();
@@ -76,7 +91,7 @@ fn average(group: &[Outcome]) -> Averaged {
         1 => group[0].verdict.clone(),
         _ => verdicts.iter().map(|(name, n)| format!("{n} {name}")).collect::<Vec<_>>().join(", "),
     };
-    let worst = || group.iter().map(|outcome| outcome.accuracy_worst);
+    let worst = || ended().map(|outcome| outcome.accuracy_worst);
     let range = (worst().fold(f64::INFINITY, f64::min), worst().fold(f64::NEG_INFINITY, f64::max));
     Averaged {
         rule: group[0].rule.clone(),
@@ -84,6 +99,7 @@ fn average(group: &[Outcome]) -> Averaged {
         left: mean(&|outcome| outcome.left as f64),
         returns: mean(&|outcome| outcome.returns as f64),
         verdict,
+        diverged: group.len() - ended().count(),
         rounds: mean(&|outcome| f64::from(outcome.rounds)),
         accuracy_mean: mean(&|outcome| outcome.accuracy_mean),
         accuracy_worst: mean(&|outcome| outcome.accuracy_worst),
@@ -111,6 +127,13 @@ const HEADINGS: [(&str, u8); 11] = [
 ];
 
 fn cells(line: &Averaged) -> Vec<String> {
+    if !line.is_known() {
+        let mut cells = vec!["–".to_owned(); HEADINGS.len()];
+        cells[0].clone_from(&line.behaviour);
+        cells[1].clone_from(&line.rule);
+        cells[3].clone_from(&line.verdict);
+        return cells;
+    }
     let back = match line.returns {
         0.0 => String::new(),
         returns => format!(" ({returns:.1} returns)"),
@@ -158,13 +181,16 @@ pub(super) fn sentences(lines: &[Averaged]) -> Vec<String> {
     let sentence = |behaviour: &&str| {
         let of: Vec<&Averaged> =
             lines.iter().filter(|line| line.behaviour == **behaviour).collect();
-        let best = |score: &dyn Fn(&Averaged) -> f64| {
-            of.iter().copied().max_by(|a, b| score(a).total_cmp(&score(b)))
-        };
+        let known = || of.iter().copied().filter(|line| line.is_known());
+        let best =
+            |score: &dyn Fn(&Averaged) -> f64| known().max_by(|a, b| score(a).total_cmp(&score(b)));
         let worst = best(&|line| line.accuracy_worst)?;
         let welfare = best(&|line| line.welfare)?;
-        let kept: Vec<&str> =
-            of.iter().filter(|line| line.left == 0.0).map(|line| line.rule.as_str()).collect();
+        let kept: Vec<&str> = of
+            .iter()
+            .filter(|line| line.keeps_everybody())
+            .map(|line| line.rule.as_str())
+            .collect();
         let kept = match kept.len() {
             0 => "no rule keeps everybody".to_owned(),
             n if n == of.len() => "every rule keeps everybody".to_owned(),
@@ -194,6 +220,37 @@ mod tests {
             verdict: verdict.into(),
             ..Outcome::default()
         }
+    }
+
+    #[test]
+    fn a_run_that_diverged_keeps_nobody_and_is_no_mean() {
+        let failed = |rule: &str, seed: u64| Outcome {
+            diverged: Some("overflow".into()),
+            ..outcome(rule, seed, 0, "failed")
+        };
+        let worked = |rule: &str, left: usize, welfare: f64| Outcome {
+            accuracy_worst: 0.9,
+            welfare,
+            ..outcome(rule, 0, left, "retained")
+        };
+        let outcomes = [
+            worked("fedavg", 4, -2.0),
+            failed("fedavg", 1),
+            worked("mifa", 0, -3.0),
+            failed("mifa", 1),
+            failed("scaffold", 0),
+            failed("scaffold", 1),
+        ];
+        let lines = averaged(&outcomes);
+        // Means are over the runs that came to an end.
+        assert_eq!((lines[0].left, lines[0].accuracy_worst, lines[0].diverged), (4.0, 0.9, 1));
+        assert_eq!(lines[0].verdict, "1 failed, 1 retained");
+        let told = &sentences(&lines)[0];
+        assert!(told.contains("no rule keeps everybody"), "{told}");
+        // Nothing is not more than a loss.
+        assert!(told.contains("most welfare: fedavg (-2.00)"), "{told}");
+        assert_eq!(drawn(&lines)[2].result, None);
+        assert_eq!(cells(&lines[2])[..4], ["threshold", "scaffold", "–", "failed"]);
     }
 
     #[test]

@@ -46,9 +46,9 @@ pub(super) static SECTION: Section = Section {
         Key::new(
             "data.group",
             "\"brightness\"",
-            Allowed::Either(&[Allowed::Count(0, LARGEST), Allowed::Word(&["brightness"], &[])]),
+            NAMED,
             "which of two groups a row belongs to, for fairfed: above the mean of a feature (by number, \
-             the label not counted) or of all features",
+             the label not counted, or by the name of a csv column) or of all features (`brightness`)",
         )
         .otherwise("rows have no groups"),
         Key::new(

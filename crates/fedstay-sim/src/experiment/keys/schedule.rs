@@ -63,7 +63,8 @@ pub(super) static SECTION: Section = Section {
             "schedule.path",
             "\"times.csv\"",
             Allowed::Text,
-            "a file with lines `agent,from,to`: the rounds in which an agent is there",
+            "a file with lines `agent,from,to`: the rounds in which an agent is there; or `shifts`, which is built \
+             in",
         )
         .of(&["trace"])
         .needed_by(&["trace"]),
