@@ -300,6 +300,77 @@ test("a problem with two weights has a map whose way plays", async () => {
   server.stop();
 });
 
+test("a movement of the pointer draws no chart again, and is looked up once per frame", async () => {
+  const runs = folder();
+  fedstay(...digits(join(runs, "one"), "rule.kind=fedavg", "rounds=60"));
+  const server = await view(runs);
+  const { page, trouble } = await open(chrome.context, server.url);
+  const plot = page.locator(`${LOSSES} .plot`);
+  const box = await plot.boundingBox();
+  await page.mouse.move(box.x + 200, box.y + 100);
+  await plot.locator(".values li").first().waitFor();
+  // From now on: what is painted on which canvas, and how often the chart asks where it is on the screen.
+  await page.evaluate(() => {
+    window.counted = { below: 0, above: 0, asked: 0, frames: 0 };
+    const { clearRect } = CanvasRenderingContext2D.prototype;
+    CanvasRenderingContext2D.prototype.clearRect = function counts(...words) {
+      window.counted[this.canvas === this.canvas.parentElement?.querySelector("canvas") ? "below" : "above"] += 1;
+      return clearRect.apply(this, words);
+    };
+    const { getBoundingClientRect } = Element.prototype;
+    Element.prototype.getBoundingClientRect = function counts() {
+      if (this.classList.contains("plot")) window.counted.asked += 1;
+      return getBoundingClientRect.apply(this);
+    };
+    const tick = () => {
+      window.counted.frames += 1;
+      requestAnimationFrame(tick);
+    };
+    requestAnimationFrame(tick);
+  });
+  // A hundred movements at once, as a fast mouse makes them, and then forty one by one.
+  const counted = await page.evaluate(async (selector) => {
+    const chart = document.querySelector(selector);
+    const { left, top } = chart.getBoundingClientRect();
+    window.counted.asked = 0;
+    for (let i = 0; i < 100; i += 1) chart.dispatchEvent(new PointerEvent("pointermove", { clientX: left + 100 + i, clientY: top + 100, bubbles: true }));
+    await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+    return { ...window.counted };
+  }, `${LOSSES} .plot`);
+  assert.equal(counted.asked, 1, "a hundred movements are looked up once");
+  const line = () => plot.locator(".cursor").evaluate((element) => element.style.transform);
+  const before = await line();
+  for (let i = 0; i < 40; i += 1) await page.mouse.move(box.x + 300 + 5 * i, box.y + 100 + 3 * i);
+  await until(async () => (await line()) !== before, "the cursor's line moves");
+  const { below, above, frames } = await page.evaluate(() => window.counted);
+  assert.equal(below, 0, "nothing below the cursor is drawn again");
+  // What is highlighted is drawn in the chart of losses and in the strip, at most once per frame.
+  assert.ok(above <= 2 * frames, `${above} times in ${frames} frames`);
+  await page.mouse.move(5, 5);
+  await until(async () => plot.locator(".cursor").evaluate((element) => element.hidden), "no cursor");
+  assert.deepEqual(trouble, []);
+  await page.close();
+  server.stop();
+});
+
+test("the page is painted before it asks for a run", async () => {
+  const runs = folder();
+  fedstay(...digits(join(runs, "one"), "rule.kind=fedavg", "rounds=20"));
+  const server = await view(runs);
+  const { page, trouble } = await open(chrome.context, server.url);
+  const told = await page.evaluate(() => ({
+    paint: performance.getEntriesByName("first-contentful-paint")[0].startTime,
+    script: performance.getEntriesByType("resource").filter(({ name }) => name.includes("/page/")).map(({ responseEnd }) => responseEnd)[0],
+    asked: performance.getEntriesByType("resource").filter(({ name }) => name.includes("/api/whole")).map(({ startTime }) => startTime),
+  }));
+  assert.equal(told.asked.length, 1, "one run is asked for once");
+  // A page that is not painted for long, as in a hidden window, does not wait for it.
+  assert.ok(told.paint < told.asked[0] || told.asked[0] - told.script > 95, `painted after ${told.paint} ms, asked after ${told.asked[0]} ms`);
+  assert.deepEqual(trouble, []);
+  await page.close();
+  server.stop();
+});
+
 test("200 agents × 5,000 rounds stay smooth", async () => {
   const runs = folder();
   writeLarge(join(runs, "large"));

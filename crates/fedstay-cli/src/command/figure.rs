@@ -1,9 +1,10 @@
 //! `fedstay figure`: the paper's figures, from runs made on the spot.
 
-use super::{Threads, Usage};
+use super::{Threads, Usage, sweep};
 use crate::figure::{self, Asked};
 use crate::terminal::Screen;
 use anyhow::Result;
+use fedstay_sim::sweep::Options;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -18,7 +19,8 @@ Examples:
   fedstay figure 5a --seeds 3..6 --set epsilon=0.3
   # a quick look
   fedstay figure 2 --rounds 50 --set data.kind=digits --set data.per_agent=100
-  # from a sweep
+  # a small Figure 3 now, in under three minutes; the whole one is drawn from a sweep
+  fedstay figure 3 --quick
   fedstay sweep experiments/fig3-reduced.toml
   fedstay figure 3 --from experiments/fig3-reduced.toml
   # from what `fedstay sweep export` wrote
@@ -27,7 +29,8 @@ Examples:
 
 Figures 2, 5a, 5b, appendix and tuning train on CIFAR-10. On two free cores they take about 2, 1, 4, 4 and \
 3 minutes, and 5b as long again to search for a step size; with --full two to three times as long, tuning \
-six times. Figures 3, 3a, 3b and 3c draw what `fedstay sweep` has computed. The others are instant.";
+six times. Figures 3, 3a, 3b and 3c draw what `fedstay sweep` has computed, or with --quick what they compute themselves in a \
+minute or two. The others are instant.";
 
 /// Draw a figure of the paper.
 #[derive(Debug, clap::Args)]
@@ -56,6 +59,10 @@ pub struct Figure {
     /// Draw from a table that `fedstay sweep export` wrote, not from the store
     #[arg(long, value_name = "CSV", conflicts_with = "store")]
     table: Option<PathBuf>,
+    /// Compute a small version now, in under three minutes: figures 3, 3a, 3b and 3c, on CIFAR-10 if
+    /// it has been fetched, else on the built-in digits
+    #[arg(long, conflicts_with_all = ["from", "table", "full"])]
+    quick: bool,
     /// Run the controls on every seed, not only on the first; tuning: also K = 100
     #[arg(long)]
     full: bool,
@@ -100,7 +107,15 @@ impl Figure {
     pub(super) fn run(self, screen: &Screen) -> Result<()> {
         let mut asked = self.asked()?;
         asked.quiet = !screen.shows_progress();
-        self.threads.start()?;
+        if asked.quick {
+            let (plan, usual) = figure::quick(&asked)?;
+            let store = asked.store.get_or_insert(usual);
+            let threads = self.threads.count()?;
+            let options = Options { threads, share: true, full_losses: false };
+            sweep::compute(&plan, store, &options, screen)?;
+        } else {
+            self.threads.start()?;
+        }
         let Some(drawing) = figure::make(&self.name, &asked) else {
             let names: Vec<&str> = figure::LIST.iter().map(|entry| entry.name).collect();
             let why = format!("there is no figure `{}`; there are {}", self.name, names.join(", "));
@@ -133,10 +148,17 @@ impl Figure {
             from: self.from.clone(),
             store: self.store.clone(),
             table: self.table.clone(),
+            quick: self.quick,
             quiet: false,
         };
         let known = figure::LIST.iter().any(|entry| entry.name == self.name);
         let swept = figure::is_swept(&self.name);
+        if known && !swept && self.quick {
+            return Err(Usage(format!(
+                "figure {} has no small version; --quick is for 3, 3a, 3b and 3c",
+                self.name
+            )));
+        }
         let from = self.from.is_some() || self.store.is_some() || self.table.is_some();
         if known && !swept && self.name != "tuning" && from {
             let why = format!(

@@ -6,16 +6,25 @@
 //! Figure 3 and its full versions in the appendix. The paper prints no numbers for it; it says that
 //! accuracy falls as ε grows and that the spread grows with heterogeneity.
 
-use super::swept::{Curve, Swept, setting, style};
+use super::swept::{Curve, Swept, plan, setting, style};
 use super::training::Asked;
 use super::{Drawing, setting as words};
 use anyhow::Result;
 use fedstay_draw::plot::{Colour, Dash, Figure, Marker, Panel, Style};
 use fedstay_draw::words::percent;
+use fedstay_sim::data::Cifar10;
+use fedstay_sim::sweep::{Frame, Plan, usual_store};
 use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
 
 /// The sweep.
 pub(super) const TEXT: &str = include_str!("../../../../experiments/fig3.toml");
+
+/// The small versions, on the paper's data and on those that every program has.
+const QUICK: (&str, &str) =
+    ("fig3-quick.toml", include_str!("../../../../experiments/fig3-quick.toml"));
+const DIGITS: (&str, &str) =
+    ("fig3-digits.toml", include_str!("../../../../experiments/fig3-digits.toml"));
 
 const Q: &str = "partition.q";
 const K: &str = "local.steps";
@@ -58,17 +67,18 @@ pub(super) fn make(asked: &Asked) -> Result<Drawing> {
     ];
     let mut figure = Figure {
         subtitle: format!("Averaging, q = {q} as described; (c): K = {steps}."),
-        caption: caption(&swept),
+        caption: caption(&swept, asked),
         ..Figure::new("The sooner agents are content, the worse the model averaging leaves behind")
     };
-    let mut numbers = Vec::new();
+    let (mut numbers, mut top) = (Vec::new(), 0.0);
     for (title, part) in panels {
-        let (panel, curves, _) = panel(title, &swept, &q, part);
-        // One scale, so that the panels can be compared.
-        figure = figure.with(Panel { y_range: Some(WHOLE), ..panel });
+        let (panel, curves, highest) = panel(title, &swept, &q, part);
+        top = f64::max(top, highest);
+        figure = figure.with(panel);
         numbers.push(json!({ "panel": title, "q": q, "curves": curves }));
     }
-    drawing("figure-3", figure, &swept, numbers)
+    one_scale(&mut figure, top);
+    drawing("figure-3", figure, &swept, asked, numbers)
 }
 
 /// Average accuracy for every q.
@@ -87,7 +97,48 @@ pub(super) fn spread(asked: &Asked) -> Result<Drawing> {
 }
 
 fn open(asked: &Asked) -> Result<Swept> {
-    Swept::open(asked, "fig3.toml", TEXT)
+    let (name, text) = source(asked);
+    Swept::open(asked, name, text)
+}
+
+/// The sweep behind the figure: its file in `experiments/`, and the text of it.
+fn source(asked: &Asked) -> (&'static str, &'static str) {
+    match asked.quick {
+        false => ("fig3.toml", TEXT),
+        true if on_digits(asked) => DIGITS,
+        true => QUICK,
+    }
+}
+
+/// Whether a small version is made of digits: when they are asked for, or CIFAR-10 is not there and not asked for.
+fn on_digits(asked: &Asked) -> bool {
+    let told = |wanted: &str| asked.set.iter().rev().find(|(key, _)| key == wanted);
+    match told("data.kind") {
+        Some((_, kind)) => kind.trim_matches(['"', '\'']) == "digits",
+        None => told("data.path").is_none() && !Cifar10::default().is_there(),
+    }
+}
+
+/// What has to be computed for a small version, and where it is kept unless somebody says so.
+pub(super) fn quick(asked: &Asked) -> Result<(Plan, PathBuf)> {
+    let (name, text) = source(asked);
+    Ok((plan(asked, text)?, usual_store(Path::new(name))))
+}
+
+/// What is small about a small version, in the words of a caption.
+fn smallness(asked: &Asked) -> String {
+    let data = match on_digits(asked) {
+        true if Cifar10::default().is_there() => " The built-in digits instead of CIFAR-10.",
+        true => {
+            " The built-in digits instead of CIFAR-10, which is not on this machine (`fedstay data \
+             fetch cifar10`)."
+        }
+        false => "",
+    };
+    format!(
+        " A small version, for a quick look: the whole one has CIFAR-10, 2000 images per agent, K up \
+         to 100, four q, 300 rounds and ten seeds.{data}"
+    )
 }
 
 /// The appendix's version: one panel for each q, all on one scale.
@@ -99,7 +150,7 @@ fn full(asked: &Asked, name: &str, title: &str, part: Part) -> Result<Drawing> {
         _ => "Averaging, one panel for each q, one curve for each K.".to_owned(),
     };
     let mut figure =
-        Figure { subtitle, caption: caption(&swept), columns: 2, ..Figure::new(title) };
+        Figure { subtitle, caption: caption(&swept, asked), columns: 2, ..Figure::new(title) };
     let mut numbers = Vec::new();
     let mut top = 0.0;
     for q in swept.values(Q) {
@@ -108,17 +159,23 @@ fn full(asked: &Asked, name: &str, title: &str, part: Part) -> Result<Drawing> {
         figure = figure.with(panel);
         numbers.push(json!({ "q": q, "curves": curves }));
     }
-    // A scale on which all panels can be compared, and all that is drawn has room.
-    let y_range = match part {
-        Part::Spread => WHOLE,
-        _ => (0.0, (top / 10.0 + 0.2).ceil() * 10.0),
-    };
-    figure.panels.iter_mut().for_each(|panel| panel.y_range = Some(y_range));
-    drawing(name, figure, &swept, numbers)
+    one_scale(&mut figure, top);
+    drawing(name, figure, &swept, asked, numbers)
 }
 
-/// From nothing to everything, with room for a marker at either end.
-const WHOLE: (f64, f64) = (-3.0, 103.0);
+/// A scale on which all panels can be compared: from nothing to a round number above the highest value, with room
+/// for a marker at either end.
+fn one_scale(figure: &mut Figure, top: f64) {
+    let high = ((top / 10.0).ceil() * 10.0).clamp(10.0, 100.0);
+    let air = 0.03 * high;
+    figure.panels.iter_mut().for_each(|panel| panel.y_range = Some((-air, high + air)));
+}
+
+/// How far the runs of the `index`-th of `count` curves are drawn beside their value of ε.
+fn aside(swept: &Swept, index: usize, count: usize) -> f64 {
+    let (low, high) = swept.range("epsilon").unwrap_or_default();
+    (index as f64 - (count - 1) as f64 / 2.0) * 0.015 * (high - low)
+}
 
 /// A panel, the numbers behind it, and the highest value that it shows.
 fn panel(title: &str, swept: &Swept, q: &Value, part: Part) -> (Panel, Vec<Value>, f64) {
@@ -137,18 +194,21 @@ fn panel(title: &str, swept: &Swept, q: &Value, part: Part) -> (Panel, Vec<Value
             ("mean over agents", "accuracy.mean", Colour::INK, Dash::Solid, Marker::Ring),
             ("worst agent", "accuracy.min", Colour::GREY, Dash::DashDot, Marker::TriangleDown),
         ];
-        for (name, result, colour, dash, marker) in looks {
+        for (index, (name, result, colour, dash, marker)) in looks.into_iter().enumerate() {
+            let aside = aside(swept, index, looks.len());
             let curve = Curve::new(&frame, "epsilon", result);
             top = f64::max(top, curve.top());
-            panel = curve.draw(panel, name, Style { colour, dash, marker });
+            panel = curve.draw(panel, name, Style { colour, dash, marker }, aside);
             numbers.push(json!({ "name": name, "points": curve.numbers() }));
         }
         return (panel, numbers, top);
     }
-    for (index, k) in swept.values(K).iter().enumerate() {
+    let steps = swept.values(K);
+    for (index, k) in steps.iter().enumerate() {
+        let aside = aside(swept, index, steps.len());
         let curve = Curve::new(&frame.with(&setting(K, k)), "epsilon", part.result());
         top = f64::max(top, curve.top());
-        panel = curve.draw(panel, &format!("K = {k}"), style(index));
+        panel = curve.draw(panel, &format!("K = {k}"), style(index), aside);
         numbers.push(json!({ "K": k, "points": curve.numbers() }));
     }
     (panel, numbers, top)
@@ -165,30 +225,47 @@ fn largest(swept: &Swept, key: &str) -> Value {
     swept.values(key).pop().unwrap_or(Value::Null)
 }
 
-fn caption(swept: &Swept) -> String {
-    let dealt = "one class a device, q as described";
+fn caption(swept: &Swept, asked: &Asked) -> String {
+    let dealt = "one class per device, q as described";
     let training = swept.experiment.training();
     let local = training.map(|training| words::steps(&training.local)).unwrap_or_default();
-    let eta = |k: &Value| {
-        let sizes = swept.frame.with(&setting(K, k)).values("step_size");
+    let sizes = |frame: &Frame| {
+        let sizes = frame.values("step_size");
         let sizes: Vec<String> = sizes.iter().map(ToString::to_string).collect();
-        format!("{} for K = {k}", sizes.join(" or "))
+        sizes.join(" or ")
     };
-    let etas: Vec<String> = swept.frame.values(K).iter().map(eta).collect();
+    let each = |k: &Value| format!("{} for K = {k}", sizes(&swept.frame.with(&setting(K, k))));
+    // Said once where all have the same.
+    let etas = match swept.frame.values("step_size").len() {
+        1 => sizes(&swept.frame),
+        _ => fedstay_draw::words::list(&swept.frame.values(K).iter().map(each).collect::<Vec<_>>()),
+    };
+    let small = if asked.quick { smallness(asked) } else { String::new() };
     format!(
-        "{} K local {local}, η = {}. {} {}",
+        "{} K local {local}, η = {etas}. {} {}{small}",
         words::federation_dealt(&swept.experiment, dealt),
-        fedstay_draw::words::list(&etas),
         words::decision(&swept.experiment),
         swept.about(),
     )
 }
 
-fn drawing(name: &str, figure: Figure, swept: &Swept, panels: Vec<Value>) -> Result<Drawing> {
+fn drawing(
+    name: &str,
+    figure: Figure,
+    swept: &Swept,
+    asked: &Asked,
+    panels: Vec<Value>,
+) -> Result<Drawing> {
+    let mut notes = notes(swept);
+    // Beside the whole one, which took hours, not instead of it.
+    let name = if asked.quick { format!("{name}-quick") } else { name.to_owned() };
+    if asked.quick {
+        notes.push(smallness(asked).trim().to_owned());
+    }
     Ok(Drawing {
-        name: name.into(),
+        name,
         figure,
-        notes: notes(swept),
+        notes,
         numbers: json!({
             "experiment": swept.experiment,
             "runs": swept.frame.records.len(),

@@ -32,6 +32,8 @@ pub use drawing::Drawing;
 pub use training::Asked;
 
 use fedstay::list::Entry;
+use fedstay_sim::sweep::Plan;
+use std::path::PathBuf;
 
 /// Every figure, under the name it has on the command line.
 pub const LIST: &[Entry] = &[
@@ -120,6 +122,11 @@ pub fn is_swept(name: &str) -> bool {
     SWEPT.iter().any(|(swept, _)| *swept == name)
 }
 
+/// The runs behind the small version of a figure that is drawn from a sweep, and where they are kept by default.
+pub fn quick(asked: &Asked) -> anyhow::Result<(Plan, PathBuf)> {
+    figure3::quick(asked)
+}
+
 /// The text of the experiment behind a figure; `None` for one that trains nothing.
 pub fn experiment(name: &str) -> Option<&'static str> {
     TRAINED.iter().find(|(trained, _)| *trained == name).map(|(_, text)| *text)
@@ -153,7 +160,7 @@ mod tests {
     use super::*;
     use fedstay_sim::experiment::Experiment;
     use fedstay_sim::run::Trial;
-    use fedstay_sim::sweep::{Options, Plan, run};
+    use fedstay_sim::sweep::{Options, run};
 
     /// Three rounds on the built-in digits instead of CIFAR-10.
     fn digits(seeds: Vec<u64>) -> Asked {
@@ -219,6 +226,28 @@ mod tests {
         let nothing = Asked { store: Some(folder.path().join("none.db")), ..Asked::default() };
         let error = make("3", &nothing).unwrap().unwrap_err();
         assert!(format!("{error:#}").contains("fedstay sweep experiments/fig3.toml"), "{error:#}");
+    }
+
+    #[test]
+    fn a_small_version_says_so_and_has_a_name_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let few = [("data.kind", "digits"), ("rounds", "25"), ("epsilon", "[0.02, 1.2]")];
+        let set = few.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
+        let asked = Asked { quick: true, set, seeds: Some(vec![0, 1]), ..Asked::default() };
+        let (plan, usual) = quick(&asked).unwrap();
+        assert_eq!(usual, PathBuf::from("sweeps/fig3-digits.db"));
+        let store = folder.path().join("quick.db");
+        let options = Options { threads: 2, share: true, full_losses: false };
+        run(&plan, &store, &options, &()).unwrap();
+        let drawing = make("3", &Asked { store: Some(store), ..asked }).unwrap().unwrap();
+        assert_eq!(drawing.name, "figure-3-quick");
+        let caption = &drawing.figure.caption;
+        assert!(caption.contains("A small version") && caption.contains("digits"), "{caption}");
+        assert!(drawing.notes.len() == 4, "{:?}", drawing.notes);
+        // Data that somebody names are the paper's, and said to be missing if they are.
+        let named = vec![("data.kind".to_owned(), "cifar10".to_owned())];
+        let asked = Asked { quick: true, set: named, ..Asked::default() };
+        assert_eq!(quick(&asked).unwrap().1, PathBuf::from("sweeps/fig3-quick.db"));
     }
 
     #[test]

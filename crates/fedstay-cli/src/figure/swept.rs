@@ -26,15 +26,8 @@ pub(super) struct Swept {
 impl Swept {
     /// The sweep that was asked for, or the figure's own: the file `name` in `experiments/`.
     pub(super) fn open(asked: &Asked, name: &str, text: &str) -> Result<Self> {
-        let mut set = asked.set.clone();
-        if let Some(seeds) = &asked.seeds {
-            set.push(("seed".into(), format!("{seeds:?}")));
-        }
         let file = asked.from.clone().unwrap_or_else(|| Path::new("experiments").join(name));
-        let plan = match &asked.from {
-            Some(file) => Plan::read(file, &set)?,
-            None => Plan::parse(text, Path::new("experiments"), &set)?,
-        };
+        let plan = plan(asked, text)?;
         let frame = match &asked.table {
             Some(table) => table::read(&plan, table)?,
             None => stored(&plan, &file, asked.store.clone())?,
@@ -63,7 +56,7 @@ impl Swept {
     pub(super) fn range(&self, key: &str) -> Option<(f64, f64)> {
         let values: Vec<f64> = self.values(key).iter().filter_map(Value::as_f64).collect();
         let (low, high) = (*values.first()?, *values.last()?);
-        let air = 0.03 * (high - low);
+        let air = 0.05 * (high - low);
         (high > low).then_some((low - air, high + air))
     }
 
@@ -85,15 +78,39 @@ impl Swept {
         let means = match seeds.as_slice() {
             [seed] => format!("Seed {seed} after {rounds} rounds; one seed has no bands."),
             seeds if seeds.len() <= FEW => format!(
-                "Means over seeds {} after {rounds} rounds; small dots: the single seeds.",
-                list(seeds)
+                "Means over seeds {} after {rounds} rounds; small dots, beside their ε: the single seeds.",
+                several(seeds)
             ),
             seeds => format!(
-                "Means over seeds {} after {rounds} rounds with 95% bands (Student's t).",
-                list(seeds)
+                "Means over seeds {} after {rounds} rounds with 95% bands (Student's t); \
+                 small dots, beside their ε: the single seeds.",
+                several(seeds)
             ),
         };
         format!("{means}{missing}{diverged}")
+    }
+}
+
+/// The runs of the sweep that was asked for, or of the figure's own.
+pub(super) fn plan(asked: &Asked, text: &str) -> Result<Plan> {
+    let mut set = asked.set.clone();
+    if let Some(seeds) = &asked.seeds {
+        set.push(("seed".into(), format!("{seeds:?}")));
+    }
+    Ok(match &asked.from {
+        Some(file) => Plan::read(file, &set)?,
+        None => Plan::parse(text, Path::new("experiments"), &set)?,
+    })
+}
+
+/// Seeds as a person says them: a run of numbers by its ends.
+fn several(seeds: &[String]) -> String {
+    let numbers: Option<Vec<u64>> = seeds.iter().map(|seed| seed.parse().ok()).collect();
+    let whole =
+        numbers.filter(|all| all.len() > 3 && all.windows(2).all(|two| two[0] + 1 == two[1]));
+    match whole.as_deref() {
+        Some([first, .., last]) => format!("{first} to {last}"),
+        _ => list(seeds),
     }
 }
 
@@ -113,8 +130,10 @@ pub(super) fn setting(key: &str, value: &Value) -> Vec<(String, Value)> {
     vec![(key.to_owned(), value.clone())]
 }
 
-/// Up to this many runs are drawn as dots: an interval of so few is wider than what it is about.
+/// Up to this many runs have no band: an interval of so few is wider than what it is about.
 const FEW: usize = 5;
+/// Up to this many runs are drawn as dots; more could not be told apart.
+const MOST_DOTS: usize = 20;
 
 /// A share along one setting: one mean per value.
 pub(super) struct Curve {
@@ -142,22 +161,23 @@ impl Curve {
         }
     }
 
-    /// Whether the runs are so few that each is drawn.
-    fn few(&self) -> bool {
-        self.runs.iter().all(|(_, runs)| runs.len() <= FEW)
+    /// Whether no value has more runs than this.
+    fn at_most(&self, count: usize) -> bool {
+        self.runs.iter().all(|(_, runs)| runs.len() <= count)
     }
 
     /// The highest value that is drawn, in per cent.
     pub(super) fn top(&self) -> f64 {
         let runs = self.runs.iter().flat_map(|(_, runs)| runs).copied();
         let bands = self.points.iter().map(|(_, mean)| mean.interval().1.min(1.0));
-        let bands = bands.filter(|high| high.is_finite() && !self.few());
+        let bands = bands.filter(|high| high.is_finite() && !self.at_most(FEW));
         100.0 * runs.chain(bands).fold(0.0, f64::max)
     }
 
-    /// Its line and markers under one name, in per cent, with every run as a dot where there are
-    /// few and with the band where there are many.
-    pub(super) fn draw(&self, mut panel: Panel, name: &str, style: Style) -> Panel {
+    /// Its line and markers under one name, in per cent, with every run as a dot and, where there
+    /// are enough runs for one, with the band. The dots are moved by `aside`, so that those of
+    /// several curves lie beside each other.
+    pub(super) fn draw(&self, mut panel: Panel, name: &str, style: Style, aside: f64) -> Panel {
         let line: Vec<Point> =
             self.points.iter().map(|(x, mean)| (*x, 100.0 * mean.mean)).collect();
         let band: Vec<(f64, f64, f64)> = self
@@ -170,13 +190,14 @@ impl Curve {
                 (*x, 100.0 * low.max(0.0), 100.0 * high.min(1.0))
             })
             .collect();
-        if self.few() {
-            let dots = self.runs.iter().filter(|(_, runs)| runs.len() > 1);
-            let dots = dots.flat_map(|(x, runs)| runs.iter().map(|run| (*x, 100.0 * run)));
-            let dots = Points::new("", dots.collect(), Marker::Disc, style.colour);
-            panel = panel.with(Points { size: 2.2, ..dots });
-        } else if band.len() > 1 {
+        if !self.at_most(FEW) && band.len() > 1 {
             panel = panel.with(Band::new(name, band, style.colour));
+        }
+        if self.at_most(MOST_DOTS) {
+            let dots = self.runs.iter().filter(|(_, runs)| runs.len() > 1);
+            let dots = dots.flat_map(|(x, runs)| runs.iter().map(|run| (*x + aside, 100.0 * run)));
+            let dots = Points::new("", dots.collect(), Marker::Disc, style.colour);
+            panel = panel.with(Points { size: 2.0, ..dots });
         }
         let marks = Points::new(name, line.clone(), style.marker, style.colour);
         panel.with(Line::new(name, line, style)).with(Points { size: 4.0, ..marks })

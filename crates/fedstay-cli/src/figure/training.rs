@@ -29,6 +29,8 @@ pub struct Asked {
     pub store: Option<PathBuf>,
     /// A table that was exported from it, to be drawn from instead.
     pub table: Option<PathBuf>,
+    /// Whether a small version is asked for, of a figure that is drawn from a sweep.
+    pub quick: bool,
     /// Whether progress is not to be shown.
     pub quiet: bool,
 }

@@ -127,7 +127,7 @@ fn draw(setting: &Experiment, seeds: &[u64], curves: Vec<TuningCurve>) -> Drawin
         caption: format!(
             "{} K local {}. Stars: the best η of a curve. Where a curve ends early, the weights left the \
              floating-point range. Seeds: {}.",
-            setting::federation_dealt(setting, "one class a device, q as described"),
+            setting::federation_dealt(setting, "one class per device, q as described"),
             local.unwrap_or_default(),
             names.join(", ")
         ),

@@ -60,6 +60,12 @@ impl Default for Cifar10 {
 }
 
 impl Cifar10 {
+    /// Whether the six batches are where they are looked for; what is in them is seen when they are read.
+    pub fn is_there(&self) -> bool {
+        let there = |dir: PathBuf| FILES.iter().all(|file| dir.join(file.name).is_file());
+        folder(self.path.as_deref(), "cifar10").is_ok_and(there)
+    }
+
     /// Reads the six batches.
     pub fn load(&self) -> Result<LoadedData, DataError> {
         let dir = folder(self.path.as_deref(), "cifar10")?;

@@ -3,7 +3,7 @@
 import { AllView } from "./all.js";
 import { CompareView } from "./compare.js";
 import { Run, listRuns, listen, readFirst } from "./data.js";
-import { RunList } from "./list.js";
+import { RunList, foldOnSmallScreens } from "./list.js";
 import { giveLooks } from "./looks.js";
 import { RunView } from "./run.js";
 import { reread, wantedView } from "./state.js";
@@ -17,6 +17,13 @@ let runs = new Map();
 const said = { text: "", at: 0 };
 
 startTheme(byId("theme"));
+foldOnSmallScreens();
+// The page's frame is on the screen before anything is built, which would compete with it; a page that nobody sees is
+// never painted, so it is not waited for long.
+await new Promise((go) => {
+  new PerformanceObserver(go).observe({ type: "paint", buffered: true });
+  setTimeout(go, 100);
+});
 // A token has done its work once its cookie is set; it need not stay in the history.
 if (location.search.includes("token=")) history.replaceState(null, "", location.pathname + location.hash);
 
@@ -164,11 +171,6 @@ window.addEventListener("hashchange", () => {
   scrollTo(0, 0);
 });
 
-// The page's frame is painted before anything is built; a page that nobody sees has no frames to wait for.
-await new Promise((go) => {
-  requestAnimationFrame(() => setTimeout(go));
-  setTimeout(go, 100);
-});
 await refreshList();
 let first = true;
 listen((news) => {

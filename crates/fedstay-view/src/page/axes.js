@@ -1,5 +1,6 @@
-// A pair of axes on two canvases: one for what is drawn once, one for the cursor above it. All plots
-// of a view share the cursor and the margins, so rounds stand below each other.
+// A pair of axes on two canvases: one for what is drawn once, one above it for what is highlighted or dragged over.
+// The cursor is an element above both, so that moving it draws nothing again. All plots of a view share it and the
+// margins, so rounds stand below each other.
 
 import { ValueList } from "./values.js";
 import { colours, onTheme } from "./theme.js";
@@ -19,6 +20,19 @@ const sight = new IntersectionObserver((entries) => {
   for (const { target, isIntersecting } of entries) plots.get(target)?.comes(isIntersecting);
 }, { rootMargin: "300px 0px" });
 addEventListener("beforeprint", () => all.forEach((plot) => plot.comes(true)));
+
+// What one movement of the pointer changes: every plot that has to follow, and whether its highlight has changed too.
+let gathered = null;
+function gather(act) {
+  gathered = new Map();
+  try {
+    act();
+  } finally {
+    const all = gathered;
+    gathered = null;
+    all.forEach((marks, plot) => plot.follow(marks));
+  }
+}
 
 // Round values within a range, about as many as asked for.
 export function ticks(low, high, target) {
@@ -51,11 +65,12 @@ export function roomFor(value) {
 
 export class Plot {
   // `says` turns an index of the series into a sentence, `values` into a list of all values there;
-  // `draws` paints below, `marks` above.
-  constructor({ label, height, cursor, draws, marks, says, values, hover }) {
+  // `draws` paints below, and `marks` above what is highlighted, while `marked` says that there is something.
+  constructor({ label, height, cursor, draws, marks, marked, says, values, hover }) {
     this.cursor = cursor;
     this.draws = draws;
     this.marks = marks || (() => {});
+    this.marked = marked || (() => false);
     this.says = says;
     this.hover = hover;
     this.range = [0, 1];
@@ -70,15 +85,19 @@ export class Plot {
     for (const [name, value] of [["min", "1"], ["max", "1"], ["now", "1"], ["text", "no round chosen"]]) this.box.setAttribute(`aria-value${name}`, value);
     this.base = document.createElement("canvas");
     this.over = document.createElement("canvas");
-    for (const canvas of [this.base, this.over]) canvas.setAttribute("aria-hidden", "true");
-    this.box.append(this.base, this.over);
+    this.line = document.createElement("div");
+    this.line.className = "cursor";
+    this.line.hidden = true;
+    for (const part of [this.base, this.over, this.line]) part.setAttribute("aria-hidden", "true");
+    this.box.append(this.base, this.over, this.line);
+    this.over.hidden = true;
     this.readout = document.createElement("p");
     this.readout.className = "readout";
     this.list = new ValueList(this, values || (() => []));
     this.setHeight(height);
     this.events();
     this.stop = [onTheme(() => this.later())];
-    const follow = () => this.drawCursor();
+    const follow = () => this.follow();
     cursor.listeners.add(follow);
     this.stop.push(() => cursor.listeners.delete(follow));
     // Asking the box for its width while others still change would lay the page out once per chart.
@@ -105,6 +124,7 @@ export class Plot {
     sight.unobserve(this.box);
     all.delete(this);
     cancelAnimationFrame(this.waiting);
+    cancelAnimationFrame(this.moving);
   }
 
   setHeight(height) {
@@ -119,14 +139,22 @@ export class Plot {
       return [event.clientX - bounds.left, event.clientY - bounds.top];
     };
     const at = (event) => {
+      this.still();
       const [x, y] = place(event);
-      [this.pointer, this.pointerX] = [y, x];
-      this.cursor.move(this.roundNear(this.toRound(x)));
-      if (this.hover) this.hover(this.index(), y);
+      this.pointer = y;
+      gather(() => {
+        this.cursor.move(this.roundNear(this.toRound(x)));
+        if (this.hover) this.hover(this.index(), y);
+      });
     };
+    // However often the pointer moves, what it points at is looked up once per frame.
     this.box.addEventListener("pointermove", (event) => {
-      if (this.drag) this.dragged(place(event)[0]);
-      if (!this.drag || !this.drag.pan) at(event);
+      this.moved = event;
+      this.moving ||= requestAnimationFrame(() => {
+        this.moving = 0;
+        if (this.drag) this.dragged(place(this.moved)[0]);
+        if (!this.drag || !this.drag.pan) at(this.moved);
+      });
     });
     this.box.addEventListener("pointerdown", (event) => {
       at(event);
@@ -134,14 +162,20 @@ export class Plot {
       this.drag = { from: place(event)[0], to: null, pan: event.shiftKey, domain: this.cursor.domain };
       this.box.setPointerCapture(event.pointerId);
     });
-    this.box.addEventListener("pointerup", (event) => this.dropped(place(event)[0]));
+    this.box.addEventListener("pointerup", (event) => {
+      const [x] = place(event);
+      this.still();
+      if (this.drag) this.dragged(x);
+      this.dropped(x);
+    });
     this.box.addEventListener("pointercancel", () => {
       this.drag = null;
-      this.drawCursor();
+      this.follow(true);
     });
     this.box.addEventListener("dblclick", () => this.cursor.zoom(null));
     this.box.addEventListener("wheel", (event) => this.wheel(event, place(event)[0]), { passive: false });
     this.box.addEventListener("pointerleave", () => {
+      this.still();
       this.pointer = null;
       if (this.hover) this.hover(-1, null);
       if (document.activeElement !== this.box) this.cursor.move(null);
@@ -155,6 +189,12 @@ export class Plot {
     this.box.addEventListener("keydown", (event) => this.key(event));
   }
 
+  // What the pointer did before is forgotten.
+  still() {
+    cancelAnimationFrame(this.moving);
+    this.moving = 0;
+  }
+
   dragged(x) {
     const { from, pan, domain } = this.drag;
     if (!this.drag.to && Math.abs(x - from) < STILL) return;
@@ -164,7 +204,7 @@ export class Plot {
       const kept = Math.max(1 - domain[0], Math.min(this.cursor.end - domain[1], by));
       if (this.cursor.range) this.cursor.zoom([domain[0] + kept, domain[1] + kept]);
     } else {
-      this.drawCursor();
+      this.follow(true);
     }
   }
 
@@ -177,7 +217,7 @@ export class Plot {
     } else if (!drag.pan) {
       const ends = [drag.from, x].map((one) => this.toRound(Math.max(LEFT, Math.min(this.area.right, one)))).sort((a, b) => a - b);
       this.cursor.zoom(ends);
-      this.drawCursor();
+      this.follow(true);
     }
   }
 
@@ -337,7 +377,7 @@ export class Plot {
     if (!this.width) return;
     this.stale = !this.inSight;
     if (this.inSight) this.paint(this.context(this.base));
-    this.drawCursor();
+    this.follow(true);
   }
 
   // Everything but the cursor, on the screen or into a file.
@@ -396,44 +436,57 @@ export class Plot {
     context.fillStyle = ink;
   }
 
-  drawCursor() {
+  // Takes note of where the cursor is, and with `marks` of what is highlighted or dragged over.
+  follow(marks = false) {
+    if (gathered) {
+      gathered.set(this, marks || gathered.get(this) === true);
+      return;
+    }
     if (!this.width) return;
     const index = this.index();
-    if (this.inSight) this.paintCursor(this.context(this.over), index);
+    this.placeLine(index);
+    if (marks && this.inSight) this.drawMarks();
     const said = index >= 0 ? this.says(index) : "";
-    if (this.readout.textContent !== said) this.readout.textContent = said;
+    if (this.said !== said) {
+      this.said = said;
+      this.readout.textContent = said;
+    }
     this.list.update();
     if (index >= 0) {
       this.box.setAttribute("aria-valuenow", String(this.first[index]));
       this.box.setAttribute("aria-valuetext", said);
-    } else {
+    } else if (this.box.getAttribute("aria-valuetext") !== "no round chosen") {
       this.box.setAttribute("aria-valuetext", "no round chosen");
     }
   }
 
-  paintCursor(context, index) {
-    const { ink, accent } = colours();
+  placeLine(index) {
+    const { left, right } = this.area;
+    const x = index >= 0 ? Math.round(this.x(this.middle(index))) : NaN;
+    const there = x >= left - 1 && x <= right + 1;
+    if (this.line.hidden === there) this.line.hidden = !there;
+    if (!there) return;
+    const pinned = String(this.cursor.round === null || this.cursor.round === this.cursor.pinned);
+    if (this.line.dataset.pinned !== pinned) this.line.dataset.pinned = pinned;
+    this.line.style.transform = `translateX(${x}px)`;
+  }
+
+  // What is highlighted, and the rounds that are dragged over. A canvas with nothing on it is not there.
+  drawMarks() {
+    const dragged = this.drag && this.drag.to !== null && !this.drag.pan;
+    const some = dragged || this.marked(this);
+    if (this.over.hidden === some) this.over.hidden = !some;
+    if (!some) return;
+    const context = this.context(this.over);
     const { left, right, top, bottom } = this.area;
-    if (this.drag && this.drag.to !== null && !this.drag.pan) {
+    if (dragged) {
       const [from, to] = [this.drag.from, this.drag.to].map((x) => Math.max(left, Math.min(right, x)));
-      context.fillStyle = accent;
+      context.fillStyle = colours().accent;
       context.globalAlpha = 0.18;
       context.fillRect(Math.min(from, to), top, Math.abs(to - from), bottom - top);
       context.globalAlpha = 1;
     }
-    const x = index >= 0 ? Math.round(this.x(this.middle(index))) + 0.5 : NaN;
-    if (x >= left - 1 && x <= right + 1) {
-      const pinned = this.cursor.round === null || this.cursor.round === this.cursor.pinned;
-      context.strokeStyle = pinned ? accent : ink;
-      context.globalAlpha = pinned ? 1 : 0.55;
-      context.lineWidth = 1;
-      context.beginPath();
-      context.moveTo(x, top);
-      context.lineTo(x, bottom);
-      context.stroke();
-      context.globalAlpha = 1;
-    }
-    this.marks(context, this, index);
+    if (this.marked(this)) this.marks(context, this);
   }
 
   // The place of a bucket: the middle of its rounds.

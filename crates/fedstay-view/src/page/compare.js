@@ -93,6 +93,7 @@ export class CompareView {
       cursor: this.cursor,
       draws: (context, own) => this.drawLines(context, own, kind),
       marks: (context, own) => this.mark(context, own, kind),
+      marked: () => this.marked() !== undefined,
       says: () => this.says(kind),
       values: () => this.values(kind),
       hover: (index, y) => this.hover(kind, plot, index, y),
@@ -306,12 +307,16 @@ export class CompareView {
     }
     if (near === this.near) return;
     this.near = near;
-    this.plots.forEach((each) => each.plot.drawCursor());
+    this.plots.forEach((each) => each.plot.follow(true));
+  }
+
+  // The line that is highlighted.
+  marked() {
+    return this.near && this.lines ? this.visible.find((one) => one.key === this.near) : undefined;
   }
 
   mark(context, plot, kind) {
-    const line = this.near && this.lines && this.visible.find((one) => one.key === this.near);
-    if (!line) return;
+    const line = this.marked();
     const { first, bucket, column } = line.column(this.track(kind));
     const path = new Path2D();
     trace(path, { ...plot.scales(), middle: (index) => first[index] + (bucket - 1) / 2 }, column);
@@ -340,9 +345,10 @@ export class CompareView {
     return this.visible.map((line) => {
       const value = line.at(track, round);
       const band = line.bandAt && line.runs.length > 1 ? line.bandAt(track, round) : null;
-      const spanned = band ? ` (${this.show(kind, band[0])} to ${this.show(kind, band[1])})` : "";
-      const over = line.over && round >= line.end && Number.isFinite(line.delivered(track)) ? "delivered " : "";
-      return { name: line.name, value, shown: `${over}${this.show(kind, value)}${spanned}`, look: line.look, near: line.key === this.near };
+      const spanned = () => (band ? ` (${this.show(kind, band[0])} to ${this.show(kind, band[1])})` : "");
+      const over = () => (line.over && round >= line.end && Number.isFinite(line.delivered(track)) ? "delivered " : "");
+      const text = () => `${over()}${this.show(kind, value)}${spanned()}`;
+      return { name: line.name, value, get shown() { return text(); }, look: line.look, near: line.key === this.near };
     });
   }
 

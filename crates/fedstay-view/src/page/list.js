@@ -34,6 +34,14 @@ function sorted(listings, key) {
   return key === "name" ? listings : [...listings].sort((a, b) => compare(a, b) || byName(a, b));
 }
 
+// On a small screen the list opens when it is wanted.
+export function foldOnSmallScreens() {
+  const small = matchMedia("(max-width: 860px)");
+  const fold = () => { if (byId("fold").open === small.matches) byId("fold").open = !small.matches; };
+  small.addEventListener("change", fold);
+  fold();
+}
+
 export class RunList {
   constructor(open) {
     this.open = open;
@@ -63,11 +71,6 @@ export class RunList {
       this.draw();
       this.open.relist();
     });
-    // On a small screen the list opens when it is wanted.
-    const small = matchMedia("(max-width: 860px)");
-    const fold = () => { byId("fold").open = !small.matches; };
-    small.addEventListener("change", fold);
-    fold();
   }
 
   set({ runs, common, first }) {

@@ -21,7 +21,8 @@ export class Losses {
       height: 340,
       cursor,
       draws: (context, plot) => this.draw(context, plot),
-      marks: (context, plot, index) => this.mark(context, plot, index),
+      marks: (context, plot) => this.mark(context, plot),
+      marked: () => this.marked(),
       says: (index) => this.says(index),
       values: (index) => this.values(index),
       hover: (index, y) => this.nearest(index, y),
@@ -41,7 +42,7 @@ export class Losses {
     Object.assign(this, { section: made.section, about: made.about, legend: made.legend });
     this.empty = el("p", { class: "nothing" });
     this.plot.box.append(this.empty);
-    highlight.listeners.add(() => this.plot.drawCursor());
+    highlight.listeners.add(() => this.plot.follow(true));
   }
 
   // Those whose lines there are; asked for every point, so they are kept.
@@ -267,16 +268,13 @@ export class Losses {
     context.globalAlpha = 1;
   }
 
-  // Where an agent's line is in a round; at its target loss where its loss is not known.
-  valueAt(index, round) {
-    const { drawn: series } = this.run;
-    const column = this.columns[index];
-    let best = NaN;
-    for (let i = 0; i < series.count && series.first[i] <= round; i += 1) {
-      if (column.low[i] === column.low[i]) best = column.low[i];
-    }
-    const epsilon = this.margin ? 0 : this.agents[index].epsilon;
-    return best === best ? best : epsilon === null ? NaN : epsilon;
+  // Where an agent's line is at a place of the series; at its target loss where its loss is not known.
+  valueAt(agent, place) {
+    const column = this.columns[agent];
+    const last = lastKnown(column, place + 1);
+    if (last >= 0) return column.low[last];
+    const epsilon = this.margin ? 0 : this.agents[agent].epsilon;
+    return epsilon === null ? NaN : epsilon;
   }
 
   drawEvents(context, plot) {
@@ -284,7 +282,7 @@ export class Losses {
     const size = this.few() ? 5 : 3.2;
     this.agents.forEach((agent, index) => {
       if (agent.first_in_d && this.agents.length <= 200) {
-        const value = this.valueAt(index, agent.first_in_d);
+        const value = this.valueAt(index, plot.placeOf(agent.first_in_d));
         if (value === value) {
           context.beginPath();
           context.arc(plot.x(agent.first_in_d), plot.y(value), size - 1, 0, 7);
@@ -312,7 +310,7 @@ export class Losses {
     let distance = 24;
     const { y: up } = this.plot.scales();
     this.columns.forEach((column, agent) => {
-      const away = Math.abs(up(this.valueAt(agent, this.plot.first[index])) - y);
+      const away = Math.abs(up(this.valueAt(agent, index)) - y);
       if (away < distance) {
         distance = away;
         best = agent;
@@ -321,9 +319,13 @@ export class Losses {
     return this.highlight.hover(best);
   }
 
+  marked() {
+    const shown = this.highlight.shown();
+    return shown !== null && this.columns !== undefined && this.columns[shown] !== undefined;
+  }
+
   mark(context, plot) {
     const shown = this.highlight.shown();
-    if (shown === null || !this.columns || !this.columns[shown]) return;
     const { ink, card: paper } = colours();
     const path = newPath(context);
     trace(path, plot.scales(), this.columns[shown]);
@@ -354,8 +356,8 @@ export class Losses {
     return this.columns.map((column, agent) => {
       const last = lastKnown(column, index + 1);
       const value = last >= 0 ? column.low[last] : NaN;
-      const old = last >= 0 && last < index ? ` (${this.plot.rounds(last)})` : "";
-      return { name: agentName(this.agents[agent]), value, shown: number(value) + old, look: this.few() ? agentLook(agent) : null, near: agent === highlighted };
+      const old = () => (last >= 0 && last < index ? ` (${this.plot.rounds(last)})` : "");
+      return { name: agentName(this.agents[agent]), value, get shown() { return number(value) + old(); }, look: this.few() ? agentLook(agent) : null, near: agent === highlighted };
     });
   }
 

@@ -20,6 +20,7 @@ export class Strip {
       cursor,
       draws: (context, plot) => this.draw(context, plot),
       marks: (context, plot) => this.mark(context, plot),
+      marked: () => this.highlight.shown() !== null && this.highlight.shown() < this.rows,
       says: (index) => this.says(index),
       hover: (index, y) => this.row(index, y),
     });
@@ -31,7 +32,7 @@ export class Strip {
       plot: this.plot, of: () => run.detail.listing.name, lines: () => this.lines(),
     });
     Object.assign(this, { section: made.section, legend: made.legend });
-    highlight.listeners.add(() => this.plot.drawCursor());
+    highlight.listeners.add(() => this.plot.follow(true));
   }
 
   get rows() {
@@ -112,7 +113,6 @@ export class Strip {
 
   mark(context, plot) {
     const shown = this.highlight.shown();
-    if (shown === null || shown >= this.rows) return;
     context.strokeStyle = colours().ink;
     context.lineWidth = 1.5;
     const { left, right } = plot.area;

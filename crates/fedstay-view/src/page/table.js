@@ -184,10 +184,11 @@ export class AgentTable {
   }
 
   mark() {
-    const shown = this.highlight.shown();
+    const [shown, pinned] = [this.highlight.shown(), this.highlight.pinned];
     for (const row of this.rows.values()) {
-      row.element.classList.toggle("shown", row.place === shown);
-      row.button.setAttribute("aria-pressed", String(row.place === this.highlight.pinned));
+      // Asked with every movement of the pointer, so only what changes is touched.
+      if (row.shown !== (row.place === shown)) row.element.classList.toggle("shown", (row.shown = row.place === shown));
+      if (row.pinned !== (row.place === pinned)) row.button.setAttribute("aria-pressed", String((row.pinned = row.place === pinned)));
     }
   }
 }

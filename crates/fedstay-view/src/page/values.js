@@ -6,10 +6,35 @@ import { el } from "./words.js";
 
 const ROW = 18;
 
-function item({ name, shown, look }) {
+function signOf(look) {
   const sign = look ? lineSign(look) : swatch("dash");
   if (look) sign.style.borderTopStyle = look.dash.length ? "dashed" : "solid";
-  return el("li", {}, sign, el("span", { class: "who" }, name), el("span", { class: "value" }, shown));
+  return sign;
+}
+
+function item({ name, shown, look }) {
+  return el("li", {}, signOf(look), el("span", { class: "who" }, name), el("span", { class: "value" }, shown));
+}
+
+// A row that says another value with every movement of the pointer.
+class Row {
+  constructor() {
+    [this.who, this.value] = [document.createTextNode(""), document.createTextNode("")];
+    this.sign = signOf(null);
+    this.mark = "";
+    this.element = el("li", {}, this.sign, el("span", { class: "who" }, this.who), el("span", { class: "value" }, this.value));
+  }
+
+  set({ name, shown, look }) {
+    const mark = look ? `${look.light} ${look.dash.length > 0}` : "";
+    if (mark !== this.mark) {
+      const sign = signOf(look);
+      this.sign.replaceWith(sign);
+      [this.sign, this.mark] = [sign, mark];
+    }
+    if (this.who.data !== name) this.who.data = name;
+    if (this.value.data !== shown) this.value.data = shown;
+  }
 }
 
 export class ValueList {
@@ -17,6 +42,9 @@ export class ValueList {
   constructor(plot, values) {
     [this.plot, this.values] = [plot, values];
     this.floating = el("ol", { class: "values", "aria-hidden": "true", hidden: true });
+    this.rows = [];
+    this.more = el("li", { class: "faint" });
+    this.listed = "";
     this.title = el("h3", {});
     this.kept = el("ol", { class: "values", tabindex: "0" });
     const free = el("button", { type: "button", onclick: () => plot.cursor.pin(plot.cursor.pinned) }, "let go");
@@ -39,20 +67,25 @@ export class ValueList {
     const here = plot.pointer !== null && plot.pointer !== undefined;
     const index = here && !plot.drag && plot.cursor.round !== null ? plot.index() : -1;
     const all = index >= 0 ? this.sorted(index) : [];
-    this.floating.hidden = all.length === 0;
+    if (this.floating.hidden !== (all.length === 0)) this.floating.hidden = all.length === 0;
     if (!all.length) return;
     // As many as fit, around the one nearest to the pointer.
     const room = Math.max(3, Math.floor((plot.height - 20) / ROW) - 1);
     const near = Math.max(0, all.findIndex((one) => one.near));
     const from = Math.max(0, Math.min(near - Math.floor(room / 2), all.length - room));
     const some = all.slice(from, from + room);
-    const rows = some.map(item);
-    if (all.length > some.length) rows.push(el("li", { class: "faint" }, `${all.length - some.length} more: click to see all`));
-    this.floating.replaceChildren(...rows);
+    while (this.rows.length < some.length) this.rows.push(new Row());
+    some.forEach((one, place) => this.rows[place].set(one));
+    const rest = all.length - some.length;
+    const listed = `${some.length} ${rest}`;
+    if (this.listed !== listed) {
+      this.listed = listed;
+      this.more.textContent = `${rest} more: click to see all`;
+      this.floating.replaceChildren(...this.rows.slice(0, some.length).map((row) => row.element), ...(rest ? [this.more] : []));
+    }
     const x = plot.x(plot.middle(index));
-    const left = x > plot.width / 2;
-    this.floating.style.left = left ? "auto" : `${x + 14}px`;
-    this.floating.style.right = left ? `${plot.width - x + 14}px` : "auto";
+    // On the side on which there is more room; moved without laying the page out.
+    this.floating.style.transform = x > plot.width / 2 ? `translateX(calc(${x - 14}px - 100%))` : `translateX(${x + 14}px)`;
   }
 
   keep() {
