@@ -195,8 +195,8 @@ mod tests {
         let grid = "epsilon = [0.3, 1.2, 1.9]\nlocal.steps = [1, 4]\npartition.q = [0.5, 0.9]\n\
                     seed = [0, 1]\n\n";
         let (before, rest) = text.split_once("[grid]").unwrap();
-        let rest = rest.split_once("\n[[").unwrap().1;
-        format!("{before}[grid]\n{grid}[[{rest}")
+        let rest = rest.split_once("\n[").unwrap().1;
+        format!("{before}[grid]\n{grid}[{rest}")
     }
 
     fn every_drawing() -> Vec<Drawing> {
