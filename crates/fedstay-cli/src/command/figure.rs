@@ -19,7 +19,7 @@ Examples:
   fedstay figure 5a --seeds 3..6 --set epsilon=0.3
   # a quick look
   fedstay figure 2 --rounds 50 --set data.kind=digits --set data.per_agent=100
-  # a small Figure 3 now, in under three minutes; the whole one is drawn from a sweep
+  # a small Figure 3 now; the whole one is drawn from a sweep
   fedstay figure 3 --quick
   fedstay sweep experiments/fig3-reduced.toml
   fedstay figure 3 --from experiments/fig3-reduced.toml
