@@ -1,4 +1,4 @@
-"""A slice of Figure 3's reduced grid: the sweep against independent runs, and against a PyTorch loop.
+"""A slice of Figure 3's grid: the sweep against independent runs, and against a PyTorch loop.
 
 The slice (bench/sweep.toml: one heterogeneity, one seed, K = 1, 5, 20, 100, 8 target losses, 300 rounds
 of CIFAR-10 with 2,000 images per agent) is swept on two threads, shared prefixes and early exit included.

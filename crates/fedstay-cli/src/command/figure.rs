@@ -21,10 +21,10 @@ Examples:
   fedstay figure 2 --rounds 50 --set data.kind=digits --set data.per_agent=100
   # a small Figure 3 now; the whole one is drawn from a sweep
   fedstay figure 3 --quick
-  fedstay sweep experiments/fig3-reduced.toml
-  fedstay figure 3 --from experiments/fig3-reduced.toml
+  fedstay sweep experiments/fig3.toml
+  fedstay figure 3
   # from what `fedstay sweep export` wrote
-  fedstay figure 3 --from experiments/fig3-reduced.toml --table fig3-reduced.csv
+  fedstay figure 3 --table fig3.csv
   fedstay list figures
 
 Figures 2, 5a, 5b, appendix and tuning train on CIFAR-10. On two free cores they take about 2, 1, 4, 4 and \

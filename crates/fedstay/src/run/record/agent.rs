@@ -1,0 +1,148 @@
+//! What became of one agent: how it ended, when it came and went, and what came of being forgotten.
+
+use super::{is_zero, or_unknown, unknown};
+use crate::AgentId;
+use crate::book::ledger::AgentEntry;
+use crate::book::worth::AgentWorth;
+use serde::{Deserialize, Serialize};
+
+/// What became of one agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AgentSummary {
+    /// Its id.
+    pub id: AgentId,
+    /// Its target loss.
+    #[serde(default = "unknown", deserialize_with = "or_unknown")]
+    pub epsilon: f64,
+    /// Its loss at the delivered weights.
+    #[serde(default = "unknown", deserialize_with = "or_unknown")]
+    pub loss: f64,
+    /// The round in which it last reported a loss, if it could not be asked about the delivered
+    /// weights; `loss` is then that one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss_of_round: Option<u32>,
+    /// Its accuracy at the delivered weights, where that means something.
+    pub accuracy: Option<f64>,
+    /// What the ledger counted about it: when it left, how often it reported, and the like.
+    #[serde(flatten)]
+    pub entry: AgentEntry,
+    /// How it behaves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub behaviour: Option<String>,
+    /// How good the model it ends with is for it: the delivered one or, for an agent that left, the
+    /// one it left with. Given if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends_with: Option<Score>,
+    /// How good a model it would have made alone, where that was asked for: in as many rounds as the
+    /// run had, or, with the key `compare_alone`, in as many as it might have had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alone: Option<Score>,
+    /// What it gave and got, in runs that ask.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worth: Option<AgentWorth>,
+    /// In how many of its reports it repeated itself without having worked, where that was asked for.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub idle: u32,
+}
+
+impl AgentSummary {
+    /// Whether it was measured, at the delivered weights or, if it could not be asked, at earlier
+    /// ones.
+    pub fn is_measured(&self) -> bool {
+        self.loss_of_round.is_some() || !self.loss.is_nan()
+    }
+
+    /// Whether its loss at the delivered weights is known.
+    pub fn is_asked(&self) -> bool {
+        self.loss_of_round.is_none() && !self.loss.is_nan()
+    }
+
+    /// Whether the delivered weights are known to satisfy it.
+    pub fn is_content(&self) -> bool {
+        self.loss_of_round.is_none() && self.loss <= self.epsilon
+    }
+}
+
+/// How good a model is for one agent.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Score {
+    /// Its loss on its own data.
+    pub loss: f64,
+    /// Its accuracy on its own data, where that means something.
+    pub accuracy: Option<f64>,
+    /// Its accuracy on rows that nobody trained on, weighted by its own mix of classes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unseen: Option<f64>,
+}
+
+impl Score {
+    /// Whether this score is the better of two: on unseen rows if there are any, else by the loss.
+    pub fn beats(&self, other: &Self) -> bool {
+        match (self.unseen, other.unseen) {
+            (Some(own), Some(other)) => own > other,
+            _ => self.loss < other.loss,
+        }
+    }
+}
+
+/// One agent that left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Departure {
+    /// The agent that left.
+    pub agent: AgentId,
+    /// The round whose weights it left on.
+    pub round: u32,
+}
+
+/// One agent that came back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Return {
+    /// The agent that came back.
+    pub agent: AgentId,
+    /// The round whose weights it came back on.
+    pub round: u32,
+}
+
+/// What an agent found that came after the first round, where models are kept for newcomers: its loss
+/// on its own data.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Arrival {
+    /// The agent.
+    pub agent: AgentId,
+    /// The round in which it came.
+    pub round: u32,
+    /// Under the model of that round.
+    pub last: f64,
+    /// Under the best of the models that were kept; null where none was.
+    pub best: Option<f64>,
+    /// The round of that model.
+    pub of_round: Option<u32>,
+    /// Under a mixture of the models that were kept and the last one.
+    pub mixture: f64,
+    /// Of how many models that mixture is.
+    pub mixed: u32,
+}
+
+/// An agent that left and asked to be forgotten, and what came of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Forgotten {
+    /// The agent.
+    pub agent: AgentId,
+    /// The round in which it asked.
+    pub round: u32,
+    /// What the server did about it.
+    #[serde(default)]
+    pub how: String,
+    /// The mean loss that the others told in that round.
+    pub rest: Option<f64>,
+    /// After how many rounds the others were back at that loss, if they were.
+    pub recovered: Option<u32>,
+    /// Its loss under the delivered weights.
+    #[serde(default)]
+    pub loss: Option<f64>,
+    /// How well its rows can be told from unseen ones of the same classes by their loss under the
+    /// delivered weights: ½ if not at all, 1 if always (the area under the curve of an attack on
+    /// membership).
+    #[serde(default)]
+    pub membership: Option<f64>,
+}

@@ -1,0 +1,185 @@
+//! `summary.json`: the outcome of a run.
+
+use super::{
+    AgentSummary, Counterfactual, Departure, Extra, Forgotten, Population, Return, Spread, Without,
+    is_none,
+};
+use crate::book::worth::WorthSummary;
+use crate::privacy::Budget;
+use crate::rule::Landing;
+use crate::run::fairness::Fairness;
+use crate::run::verdict::Verdict;
+use crate::{AgentId, StopReason};
+use serde::{Deserialize, Serialize};
+
+/// `summary.json`: the outcome of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// The schema of this file.
+    pub schema: String,
+    /// The program's version.
+    pub version: String,
+    /// The rule's name.
+    pub rule: String,
+    /// The server optimiser's name, where it changes the rule's steps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub optimiser: Option<String>,
+    /// The policy's name.
+    pub policy: String,
+    /// The behaviour's name.
+    pub behaviour: String,
+    /// What was trained: the problem's or the data set's name.
+    pub on: String,
+    /// The seed.
+    pub seed: u64,
+    /// The rounds that were gathered.
+    pub rounds: u32,
+    /// Why the run ended.
+    pub stop: StopReason,
+    /// What the departures did to the result.
+    pub verdict: Verdict,
+    /// How many agents the delivered weights satisfy, as far as they could be asked. For files that
+    /// may be older than this field, [`satisfied`](Self::satisfied) counts again.
+    #[serde(default)]
+    pub content: u32,
+    /// Whether the delivered weights satisfy every agent, including those that left; not where there
+    /// is none.
+    pub everybody_content: bool,
+    /// The agents that left, in the order in which they did.
+    pub left: Vec<Departure>,
+    /// The agents that came back, in the order in which they did. An agent may leave and come back
+    /// more than once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub returned: Vec<Return>,
+    /// Every agent, by id, but for those that are not listed.
+    pub agents: Vec<AgentSummary>,
+    /// How many more agents took part, to whom nothing happened and who are too many to be listed.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub unlisted: usize,
+    /// How many agents, listed or not, were not measured: what is said about losses, accuracies and
+    /// contentment is about the others.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub unmeasured: usize,
+    /// The delivered weights' loss over the agents.
+    pub loss: Spread,
+    /// Their accuracy over the agents, where that means something.
+    pub accuracy: Option<Spread>,
+    /// How the delivered weights' accuracy, or else their loss, is spread over the agents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fairness: Option<Fairness>,
+    /// Loss and accuracy on the population, where there is one.
+    pub population: Option<Population>,
+    /// Whether everybody was brought to their target loss in one broadcast, for rules that try.
+    pub landed: Option<Landing>,
+    /// How sure it is that the rule keeps everybody, for rules and policies that see to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guarantee: Option<Guarantee>,
+    /// How far above their target losses everybody has to stay at least, where it was proved that no
+    /// model satisfies everybody.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub least: Option<f64>,
+    /// The share of the rounds in which the guard changed the rule's step, if there is a guard.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guarded: Option<f64>,
+    /// How often an agent's loss came out below its prediction by more than the room it had, for
+    /// rules that rest on predictions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub misses: Option<u32>,
+    /// How good the server's predictions were.
+    pub prediction: Prediction,
+    /// What the run would have delivered with nobody leaving, if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counterfactual: Option<Counterfactual>,
+    /// What every single departure would cost the others, if that was asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub without: Vec<Without>,
+    /// The agents that asked to be forgotten, and what came of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub forgotten: Vec<Forgotten>,
+    /// What the reports gave away, where agents add noise to them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub privacy: Option<Budget>,
+    /// Who helped whom, in runs that ask what agents are worth.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worth: Option<WorthSummary>,
+    /// Notes on the run, such as how the data were dealt out.
+    pub notes: Vec<String>,
+    /// Agents whose reports contradicted themselves, by id, in runs that check. What is wrong with
+    /// them is among the warnings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flagged: Vec<AgentId>,
+    /// What a reader should know before believing the rest.
+    pub warnings: Vec<String>,
+    /// The delivered weights, if they are few.
+    pub weights: Option<Vec<f64>>,
+}
+
+impl Summary {
+    /// The schema of `summary.json`.
+    pub const SCHEMA: &'static str = "fedstay.summary/1";
+
+    /// How many agents left, each counted once.
+    pub fn leavers(&self) -> usize {
+        let who: std::collections::BTreeSet<AgentId> =
+            self.left.iter().map(|left| left.agent).collect();
+        who.len()
+    }
+
+    /// What departures cost those who stayed, if it is known what would have been without any.
+    pub fn extra_work(&self) -> Option<Extra> {
+        let without = self.counterfactual.as_ref()?;
+        let left = |agent: &AgentSummary| self.left.iter().any(|left| left.agent == agent.id);
+        let (mut stayers, mut rounds) = (0, 0);
+        for (agent, usual) in self.agents.iter().zip(&without.reports) {
+            if !left(agent) {
+                stayers += 1;
+                rounds += i64::from(agent.entry.reports) - i64::from(*usual);
+            }
+        }
+        let bytes =
+            rounds.saturating_mul(i64::try_from(without.bytes_per_report).unwrap_or(i64::MAX));
+        (stayers > 0 && !self.left.is_empty()).then_some(Extra { stayers, rounds, bytes })
+    }
+
+    /// How many agents the delivered weights satisfy, as far as they could be asked.
+    pub fn satisfied(&self) -> usize {
+        match self.unlisted {
+            0 => self.agents.iter().filter(|agent| agent.is_content()).count(),
+            _ => self.content as usize,
+        }
+    }
+
+    /// How many agents took part, listed or not.
+    pub fn count(&self) -> usize {
+        self.agents.len() + self.unlisted
+    }
+
+    /// How many agents were measured.
+    pub fn measured(&self) -> usize {
+        self.count().saturating_sub(self.unmeasured)
+    }
+}
+
+/// How sure it is that a rule keeps everybody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Guarantee {
+    /// Proved: the losses are convex, gradients and losses exact, agents leave at their target loss
+    /// and not before, and every step met every constraint.
+    Certified,
+    /// Predicted from gradients, which nets, samples and other behaviours may belie.
+    Estimated,
+}
+
+/// How good the server's predictions were.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Prediction {
+    /// How many agents left.
+    pub left: u32,
+    /// How many of those were about to leave in the round before.
+    pub left_foreseen: u32,
+    /// How many agents were ever about to leave.
+    pub in_d: u32,
+    /// How many of those left, sooner or later.
+    pub in_d_left: u32,
+}
