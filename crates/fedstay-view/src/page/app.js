@@ -177,7 +177,10 @@ let first = true;
 listen((news) => {
   if (news.kind === "run") refresh(news.id);
   else if (news.kind === "runs") refreshList();
-  else if (!first) {
+  else if (first) {
+    // A run that began between the list and the stream is in neither; there is no hurry to find it.
+    setTimeout(refreshList, 500);
+  } else {
     refreshList();
     for (const id of runs.keys()) refresh(id);
   }
