@@ -226,6 +226,53 @@ test("the head says the settings, the time and the price; the table what each ag
   await page.close();
 });
 
+test("a run whose agents add noise says what its reports gave away", async () => {
+  const own = folder();
+  fedstay(...digits(join(own, "noisy"), "rule.kind=fedavg", "rounds=4", "privacy.noise=0.5"));
+  const { privacy } = JSON.parse(readFileSync(join(own, "noisy", "summary.json"), "utf8"));
+  const other = await view(own);
+  const { page, trouble } = await open(chrome.context, other.url);
+  const told = page.getByText(/^Privacy: what 4 reports say is/);
+  await told.waitFor();
+  assert.ok((await told.textContent()).includes(`(${privacy.epsilon.toFixed(3)}, ${privacy.delta})-differentially private`), await told.textContent());
+  assert.deepEqual(trouble, []);
+  await page.close();
+  other.stop();
+});
+
+test("on a log scale the margin keeps its marks, and no label is cut off", async () => {
+  const { page, trouble } = await opened("averaging");
+  await page.getByRole("button", { name: "margin to ε" }).click();
+  await page.getByRole("button", { name: "log" }).click();
+  const save = async (name) => {
+    const [download] = await Promise.all([page.waitForEvent("download"), page.locator(`[aria-label="${name}"]`).getByRole("button", { name: "SVG", exact: true }).click()]);
+    return readFileSync(await download.path(), "utf8");
+  };
+  // A cross is two strokes, drawn twice (a rim, then ink): as many as there are departures.
+  const { left } = summaryOf("averaging");
+  const drawn = await save("Every agent’s loss against its target loss");
+  const inside = await page.evaluate((text) => {
+    const made = new DOMParser().parseFromString(text, "image/svg+xml");
+    const [wide, high] = ["width", "height"].map((name) => Number(made.documentElement.getAttribute(name)));
+    const crosses = [...made.querySelectorAll("path")].map((one) => one.getAttribute("d").match(/-?[\d.]+/g).map(Number)).filter((at) => at.length === 8 && Math.abs(at[0] - at[4]) > 4 && Math.abs(Math.abs(at[0] - at[2]) - Math.abs(at[1] - at[3])) < 0.1);
+    return { count: crosses.length, within: crosses.every((at) => at.every((value, i) => value >= 0 && value <= (i % 2 ? high : wide))) };
+  }, drawn);
+  assert.deepEqual(inside, { count: 2 * left.length, within: true });
+  // The labels of every axis, with the page's own letters, are inside of their drawing.
+  for (const name of ["Every agent’s loss against its target loss", "The server’s step"]) {
+    const texts = await page.evaluate((text) => {
+      const place = document.body.appendChild(document.importNode(new DOMParser().parseFromString(text, "image/svg+xml").documentElement, true));
+      const from = place.getBoundingClientRect().left;
+      const cut = [...place.querySelectorAll("text")].filter((one) => one.getBoundingClientRect().left < from - 0.5).map((one) => one.textContent);
+      place.remove();
+      return cut;
+    }, await save(name));
+    assert.deepEqual(texts, [], name);
+  }
+  assert.deepEqual(trouble, []);
+  await page.close();
+});
+
 test("every final value on the page is the summary's", async () => {
   const { page, trouble } = await opened("averaging");
   for (const run of ["averaging", "preview"]) {

@@ -43,6 +43,9 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, limits: Limits)
             tokio::time::sleep(REST).await;
             continue;
         };
+        // The end of an answer does not wait until its beginning is acknowledged, which a browser may put off
+        // for 40 ms. Where that cannot be set the answer is only later.
+        let _ = stream.set_nodelay(true);
         let service = TowerToHyperService::new(router.clone());
         let connection = protocol.serve_connection(TokioIo::new(stream), service);
         tokio::spawn(async move {

@@ -91,6 +91,7 @@ pub(crate) fn detail(listing: &Listing, run: &Run) -> Value {
         "config": run.config,
         "settings": run.config.as_deref().map(settings::read),
         "harm": summary.and_then(words::harm),
+        "privacy": summary.and_then(words::privacy),
         "trouble": run.trouble().take(50).collect::<Vec<_>>(),
         "troubles": run.troubles + run.trouble().filter(|trouble| trouble.line.is_none()).count(),
         "theory": run.theory.told(),

@@ -1,15 +1,16 @@
 //! The server: the page's files, the runs as JSON, and a stream that says when there is more.
 
+use crate::ViewError;
+use crate::assets::{self, Theme};
 use crate::connections::{self, Limits};
 use crate::guard::{Access, guard, new_token};
 use crate::library::Library;
 use crate::series::Have;
 use crate::whole::{self, MOST_AT_ONCE};
-use crate::{ViewError, assets};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, Query, State};
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::get;
@@ -59,6 +60,7 @@ impl View {
             let access = Access { token, cookie: format!("fedstay-{}", local.port()) };
             let following = library.clone();
             std::thread::spawn(move || following.follow());
+            assets::prepare();
             ready(&format!("http://{local}/{query}"));
             let interrupted = interrupted();
             let serve = connections::serve(listener, router(library, access), Limits::default());
@@ -97,7 +99,7 @@ async fn interrupted() {
 
 fn router(library: Arc<Library>, access: Access) -> Router {
     Router::new()
-        .route("/", get(|| async { assets::page() }))
+        .route("/", get(|headers: HeaderMap| async move { assets::page(Theme::of(&headers)) }))
         .route("/page/{name}", get(|Path(name): Path<String>| async move { assets::answer(&name) }))
         .route("/api/runs", get(runs))
         .route("/api/whole", get(whole))

@@ -5,6 +5,7 @@ use crate::delivered::Delivered;
 use crate::history::History;
 use crate::status::Status;
 use fedstay::StopReason;
+use fedstay::privacy::Budget;
 use fedstay::record::{Guarantee, Summary};
 use fedstay::rule::Landing;
 use fedstay::verdict::Verdict;
@@ -57,6 +58,11 @@ pub(crate) fn keeping(summary: Option<&Value>, last: Option<bool>) -> &'static s
 /// What the departures cost, where the same run with nobody leaving was computed too.
 pub(crate) fn harm(summary: &Value) -> Option<String> {
     serde_json::from_value::<Summary>(summary.clone()).ok().as_ref().and_then(words::harm)
+}
+
+/// What the reports gave away, where agents add noise to them.
+pub(crate) fn privacy(summary: &Value) -> Option<String> {
+    named::<Budget>(&summary["privacy"]).as_ref().map(words::privacy)
 }
 
 /// One of the numbers at the head of the page.

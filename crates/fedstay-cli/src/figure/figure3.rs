@@ -6,7 +6,7 @@
 //! Figure 3 and its full versions in the appendix. The paper prints no numbers for it; it says that
 //! accuracy falls as ε grows and that the spread grows with heterogeneity.
 
-use super::swept::{Curve, Swept, plan, setting, style};
+use super::swept::{Curve, Swept, plan, setting};
 use super::training::Asked;
 use super::{Drawing, setting as words};
 use anyhow::Result;
@@ -208,7 +208,7 @@ fn panel(title: &str, swept: &Swept, q: &Value, part: Part) -> (Panel, Vec<Value
         let aside = aside(swept, index, steps.len());
         let curve = Curve::new(&frame.with(&setting(K, k)), "epsilon", part.result());
         top = f64::max(top, curve.top());
-        panel = curve.draw(panel, &format!("K = {k}"), style(index), aside);
+        panel = curve.draw(panel, &format!("K = {k}"), Style::value(index), aside);
         numbers.push(json!({ "K": k, "points": curve.numbers() }));
     }
     (panel, numbers, top)

@@ -5,9 +5,7 @@ use super::measured::{MeasuredRun, Sample};
 use super::setting;
 use super::training::Done;
 use fedstay_draw::picture::{PERCENT, delivered_bars, with_end};
-use fedstay_draw::plot::{
-    Bars, Colour, Dash, Figure, Guide, Line, Marker, Panel, Point, Points, Style,
-};
+use fedstay_draw::plot::{Bars, Colour, Figure, Guide, Line, Marker, Panel, Point, Points, Style};
 
 /// The height of the axes in pixels.
 const HEIGHT: f64 = 270.0;
@@ -38,25 +36,9 @@ pub(super) fn figure(title: &str, done: &[Done]) -> Figure {
 }
 
 /// Every arm in its rule's style; a rule that appears again, with other settings, in one that no
-/// other rule of these figures has.
+/// other rule has.
 fn styles(done: &[Done]) -> Vec<Style> {
-    let brown = Colour::VERMILLION.darker(0.45);
-    let mut again = [
-        Style { colour: brown, dash: Dash::DashDot, marker: Marker::Triangle },
-        Style { colour: Colour::PURPLE, dash: Dash::Dotted, marker: Marker::Diamond },
-        Style { colour: brown, dash: Dash::Dotted, marker: Marker::Ring },
-    ]
-    .into_iter()
-    .cycle();
-    let mut seen: Vec<&str> = Vec::new();
-    let mut styles = Vec::new();
-    for Done { arm, .. } in done {
-        let repeated = seen.contains(&arm.label);
-        seen.push(arm.label);
-        let other = if repeated { again.next() } else { None };
-        styles.push(other.unwrap_or_else(|| Style::of(arm.label)));
-    }
-    styles
+    Style::repeated(&done.iter().map(|done| done.arm.label).collect::<Vec<_>>())
 }
 
 /// Axes that all panels share: the same rounds, the same per cents.
@@ -105,7 +87,8 @@ fn curves(title: &str, styled: &[Styled<'_>], of: Of) -> Panel {
     for (done, style) in &main {
         panel = done.runs.iter().skip(1).fold(panel, |panel, run| crosses(panel, run, of, *style));
         let points = curve(done.first(), of);
-        panel = panel.with(Line::new(done.arm.name.clone(), points, *style));
+        let line = Line::new(done.arm.name.clone(), points, *style);
+        panel = panel.with(Line { markers: true, ..line });
     }
     main.iter().fold(panel, |panel, (done, style)| delivered(panel, done.first(), of, *style))
 }
@@ -152,7 +135,8 @@ fn controls(styled: &[Styled<'_>]) -> Panel {
     for (done, style) in &order {
         let points = curve(done.first(), Sample::average);
         let width = if chooses(done) { 4.5 } else { 2.0 };
-        panel = panel.with(Line { width, ..Line::new(done.arm.name.clone(), points, *style) });
+        let line = Line::new(done.arm.name.clone(), points, *style);
+        panel = panel.with(Line { width, markers: true, ..line });
     }
     for (done, style) in &order {
         panel = crosses(panel, done.first(), Sample::average, *style);

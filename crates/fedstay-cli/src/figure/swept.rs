@@ -212,8 +212,3 @@ impl Curve {
         self.points.iter().map(point).collect()
     }
 }
-
-/// The style of the `index`-th curve of a panel.
-pub(super) fn style(index: usize) -> Style {
-    Style::agent([4, 5, 2, 3, 0, 1][index % 6])
-}

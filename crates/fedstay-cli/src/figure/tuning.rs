@@ -163,7 +163,7 @@ fn panel(q: f64, curves: &[TuningCurve]) -> Panel {
         ..Panel::new(format!("q = {q}"), "step size η", "average accuracy, %")
     };
     for (index, curve) in curves.iter().enumerate() {
-        let style = Style::agent([4, 5, 2, 3][index % 4]);
+        let style = Style::value(index);
         let (name, points) = (format!("K = {}", curve.steps), percent(curve.points()));
         panel = panel.with(Line::new(name.clone(), points.clone(), style));
         panel = panel

@@ -156,7 +156,9 @@ fn curves(compared: &[Compared]) -> Panel {
         let points: Vec<(f64, f64)> = run.recorded.rounds.iter().filter_map(value).collect();
         let last = points.last().copied();
         let line = Line::new(run.label.clone(), thinned(&points), *style);
-        panel = panel.with(Line { width: if alone(run) { 2.2 } else { 4.2 }, ..line });
+        // Markers, so that lines are told apart in grey print as well.
+        let width = if alone(run) { 2.2 } else { 4.2 };
+        panel = panel.with(Line { width, markers: true, ..line });
         crosses.extend(departures(run, &points, *style));
         let end = curve.end(&run.summary).map(|end| (f64::from(run.summary.rounds), end));
         delivered.extend(end.map(|end| (last, end, style.colour)));

@@ -154,13 +154,14 @@ pub(super) fn draw<'a>(
             at = (x, at.1 + ROW);
         }
         let area = Rect { x: at.0, y: at.1 + 4.0, width: KEY_WIDTH, height: ROW - 8.0 };
+        let signed = entry.keys.iter().any(has_sign);
         // Fills first, lines over them, markers on top, whatever order the layers came in.
         for rank in 0..3 {
             entry
                 .keys
                 .iter()
                 .filter(|key| rank == rank_of(key))
-                .for_each(|key| draw_key(svg, key, &area));
+                .for_each(|key| draw_key(svg, key, &area, signed));
         }
         svg.text(&Label::new(
             area.right() + KEY_GAP,
@@ -181,7 +182,31 @@ fn rank_of(key: &Key) -> usize {
     }
 }
 
-fn draw_key(svg: &mut Svg, key: &Key, area: &Rect) {
+/// Whether a sign stands in the middle of the key.
+fn has_sign(key: &Key) -> bool {
+    matches!(key, Key::Marker(..) | Key::Line { marker: Some(_), .. })
+}
+
+/// A line across the key. Its dashes are short enough that the key shows their rhythm, and where a sign
+/// stands in the middle, a dash and no gap lies under it, so that the gaps are seen beside it.
+fn key_line(svg: &mut Svg, area: &Rect, colour: Colour, width: f64, dash: Dash, signed: bool) {
+    let y = area.y + area.height / 2.0;
+    let period = width * dash.lengths().iter().sum::<f64>();
+    let fit = if period > 0.0 { (0.7 * area.width / period).min(1.0) } else { 1.0 };
+    let lengths: Vec<f64> = dash.lengths().iter().map(|length| fit * length).collect();
+    let tag = svg.tag("line").num("x1", area.x).num("y1", y).num("x2", area.right()).num("y2", y);
+    let tag = tag.stroke(colour, width).dash(&lengths, width);
+    let tag = match lengths.first().filter(|_| signed) {
+        Some(first) => {
+            let behind = width * first / 2.0 - area.width / 2.0;
+            tag.num("stroke-dashoffset", behind.rem_euclid(fit * period))
+        }
+        None => tag,
+    };
+    tag.close();
+}
+
+fn draw_key(svg: &mut Svg, key: &Key, area: &Rect, signed: bool) {
     let middle = (area.x + area.width / 2.0, area.y + area.height / 2.0);
     match *key {
         Key::Fill(fill, outline) => mark::swatch(svg, area, &fill, outline),
@@ -196,13 +221,13 @@ fn draw_key(svg: &mut Svg, key: &Key, area: &Rect) {
             );
         }
         Key::Line { colour, width, dash, marker, arrow, .. } => {
-            svg.line((area.x, middle.1), (area.right(), middle.1), colour, width, dash.lengths());
+            key_line(svg, area, colour, width, dash, signed);
             if arrow {
                 let size = 4.5 * width.clamp(1.4, 3.0);
                 mark::arrow_head(svg, (middle.0 + size / 2.0, middle.1), (1.0, 0.0), size, colour);
             }
             if let Some(marker) = marker {
-                mark::marker(svg, marker, middle, 2.0 * width.min(3.0), colour);
+                mark::marker(svg, marker, middle, mark::on_line(width), colour);
             }
         }
     }

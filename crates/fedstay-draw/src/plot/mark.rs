@@ -7,6 +7,11 @@ use super::scale::short;
 use super::svg::{Anchor, Label, Svg, path_data};
 use super::table::{Bars, Cells};
 
+/// The radius of markers on a line of some width; those of a wide one would hide its neighbours otherwise.
+pub(super) fn on_line(width: f64) -> f64 {
+    (2.0 * width).min(5.0)
+}
+
 /// Draws `marker` with radius `size` about `at`. A thin white rim keeps it apart from lines that
 /// run through it.
 pub(super) fn marker(svg: &mut Svg, marker: Marker, at: (f64, f64), size: f64, colour: Colour) {

@@ -9,11 +9,12 @@ use super::frame::{Frame, Places};
 use super::label;
 use super::layer::{Along, Band, Guide, Layer, Line};
 use super::mark;
-use super::palette::Colour;
+use super::palette::{Colour, Style};
 use super::svg::{Svg, path_data};
 
-/// Markers and arrow heads along a line are this far apart, in pixels.
-const MARK_SPACING: f64 = 75.0;
+/// Arrow heads along a line are this far apart, in pixels, and markers that far: many curves have them.
+const ARROW_SPACING: f64 = 75.0;
+const MARK_SPACING: f64 = 110.0;
 
 /// Draws all layers into the frame.
 pub(super) fn layers(svg: &mut Svg, frame: &Frame, layers: &[Layer]) {
@@ -101,39 +102,32 @@ fn mark_line(svg: &mut Svg, frame: &Frame, line: &Line) {
     if !line.markers && !line.arrows {
         return;
     }
-    // Not at the very start, where callers put marks of their own, and for each kind of marker a
-    // little later, so that the markers of curves that rise together do not pile up.
-    let phase =
-        if line.arrows { 0.5 } else { 0.3 + 0.15 * (line.style.marker as usize % 4) as f64 };
+    let Style { colour, dash, marker } = line.style;
+    // Not at the very start, where callers put marks of their own, and for each look a little
+    // later, so that the markers of curves that rise together do not pile up.
+    let (spacing, phase) = match line.arrows {
+        true => (ARROW_SPACING, 0.5),
+        false => (MARK_SPACING, 0.2 + 0.02 * (5 * marker as usize + dash as usize) as f64),
+    };
     for run in line_runs(frame, line) {
-        let mut due = phase * MARK_SPACING;
+        let steps = || run.windows(2).map(|pair| (pair[1].0 - pair[0].0, pair[1].1 - pair[0].1));
+        let whole: f64 = steps().map(|step| step.0.hypot(step.1)).sum();
+        // A curve that is short, or ends early, has its marker too.
+        let mut due =
+            if line.arrows { phase * spacing } else { (phase * spacing).min(0.6 * whole) };
         let mut walked = 0.0;
-        for pair in run.windows(2) {
-            let direction = (pair[1].0 - pair[0].0, pair[1].1 - pair[0].1);
+        for (at, direction) in run.iter().skip(1).zip(steps()) {
             walked += direction.0.hypot(direction.1);
             if walked < due {
                 continue;
             }
-            due = walked + MARK_SPACING;
-            if !frame.area.contains(pair[1]) {
+            due = walked + spacing;
+            if !frame.area.contains(*at) {
                 continue;
             }
-            if line.arrows {
-                mark::arrow_head(
-                    svg,
-                    pair[1],
-                    direction,
-                    4.5 * line.width.min(3.0),
-                    line.style.colour,
-                );
-            } else {
-                mark::marker(
-                    svg,
-                    line.style.marker,
-                    pair[1],
-                    2.0 * line.width.min(3.0),
-                    line.style.colour,
-                );
+            match line.arrows {
+                true => mark::arrow_head(svg, *at, direction, 4.5 * line.width.min(3.0), colour),
+                false => mark::marker(svg, marker, *at, mark::on_line(line.width), colour),
             }
         }
     }

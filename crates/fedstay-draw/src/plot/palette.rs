@@ -2,9 +2,10 @@
 //!
 //! The colours are those of Okabe and Ito (2008), chosen so that readers with any of the common
 //! colour-vision deficiencies can tell them apart. Their yellow is left out: it vanishes on white.
-//! ADA-GD has variants, so there is a third blue for them, from Paul Tol's muted scheme.
-//! Colour is never the only sign, so that a figure survives a grey print: lines also differ by dash
-//! and marker, fills by pattern.
+//! ADA-GD has variants, so there is a third blue for them, from Paul Tol's muted scheme, and so are wine and
+//! olive, for a rule that is drawn once more with other settings.
+//! Colour is never the only sign, so that a figure survives a grey print: no two rules have the same
+//! pair of dash and marker, and fills differ by pattern.
 
 use super::svg::{fnv1a, number};
 
@@ -27,6 +28,12 @@ impl Colour {
     pub const SKY: Self = Self(0x56, 0xb4, 0xe9);
     /// Tol's indigo, a third blue that is darker than both of Okabe and Ito's.
     pub const INDIGO: Self = Self(0x33, 0x22, 0x88);
+    /// A dark brown, of vermillion's hue.
+    pub const BROWN: Self = Self(0x75, 0x34, 0x00);
+    /// Tol's wine.
+    pub const WINE: Self = Self(0x88, 0x22, 0x55);
+    /// Tol's olive, a little darker, so that a thin line is seen on white.
+    pub const OLIVE: Self = Self(0x80, 0x80, 0x1f);
     /// Neutral grey: references, baselines and departures.
     pub const GREY: Self = Self(0x76, 0x76, 0x76);
     /// Text and axes; softer than black, still far above the contrast that small print needs.
@@ -179,26 +186,28 @@ pub struct Style {
 }
 
 /// The rules that appear in the paper's figures and in every comparison have a fixed look, so that
-/// a reader who has learnt one figure can read them all. Keys are normalised by [`key`].
+/// a reader who has learnt one figure can read them all. No two have the same dash and the same marker,
+/// and none has a diamond or a cross: those are the delivered model and a departure. Keys are normalised by
+/// [`key`].
 const KNOWN: &[(&str, Colour, Dash, Marker)] = &[
     ("fedavg", Colour::VERMILLION, Dash::Dashed, Marker::Square),
     ("adagd", Colour::BLUE, Dash::Solid, Marker::Disc),
     ("adagdhalve", Colour::SKY, Dash::Long, Marker::Star),
     ("adagdnoprojection", Colour::INDIGO, Dash::DashDot, Marker::Ring),
-    ("retain", Colour::GREEN, Dash::Solid, Marker::Diamond),
+    ("retain", Colour::GREEN, Dash::Solid, Marker::Triangle),
     ("earlystop", Colour::ORANGE, Dash::DashDot, Marker::Triangle),
     ("keepbest", Colour::PURPLE, Dash::Long, Marker::TriangleDown),
     ("never", Colour::GREY, Dash::Dotted, Marker::Ring),
     ("preview", Colour::INK, Dash::Long, Marker::Disc),
-    ("mwfed", Colour::SKY, Dash::Solid, Marker::Triangle),
+    ("mwfed", Colour::SKY, Dash::Solid, Marker::Ring),
     ("maxfl", Colour::PURPLE, Dash::Solid, Marker::Square),
     ("qfedavg", Colour::ORANGE, Dash::Solid, Marker::TriangleDown),
-    ("afl", Colour::SKY, Dash::Dashed, Marker::Diamond),
+    ("afl", Colour::SKY, Dash::Dashed, Marker::Triangle),
     ("fedmgda", Colour::GREEN, Dash::Dashed, Marker::Star),
     ("fedfv", Colour::PURPLE, Dash::Dashed, Marker::Disc),
     ("pcgrad", Colour::ORANGE, Dash::Dashed, Marker::Ring),
-    ("mifa", Colour::INK, Dash::Solid, Marker::Square),
-    ("fedce", Colour::INK, Dash::DashDot, Marker::Diamond),
+    ("mifa", Colour::INK, Dash::Solid, Marker::Star),
+    ("fedce", Colour::INK, Dash::DashDot, Marker::Square),
 ];
 
 /// Other names of known rules.
@@ -214,17 +223,24 @@ const ALIASES: &[(&str, &str)] = &[
     ("fedavgpreview", "preview"),
 ];
 
-/// Looks for names that are not known: every colour with two dashes that no known rule has with it
-/// in the common figures.
+/// Looks for names that are not known: every colour with a dash and a marker that no known rule has.
 const SPARE: &[(Colour, Dash, Marker)] = &[
-    (Colour::SKY, Dash::DashDot, Marker::Square),
-    (Colour::PURPLE, Dash::Dotted, Marker::Diamond),
-    (Colour::GREEN, Dash::DashDot, Marker::Triangle),
-    (Colour::ORANGE, Dash::Long, Marker::Disc),
+    (Colour::SKY, Dash::DashDot, Marker::Disc),
+    (Colour::PURPLE, Dash::Dotted, Marker::Disc),
+    (Colour::GREEN, Dash::DashDot, Marker::Star),
+    (Colour::ORANGE, Dash::Long, Marker::Square),
     (Colour::BLUE, Dash::Dotted, Marker::TriangleDown),
-    (Colour::VERMILLION, Dash::Long, Marker::Star),
-    (Colour::INK, Dash::Dashed, Marker::Ring),
-    (Colour::GREY, Dash::Long, Marker::Cross),
+    (Colour::VERMILLION, Dash::Long, Marker::Triangle),
+    (Colour::INK, Dash::Dashed, Marker::TriangleDown),
+    (Colour::GREY, Dash::Long, Marker::Ring),
+];
+
+/// Looks for a rule that is in one drawing several times, with other settings: colours that no rule has.
+const AGAIN: &[(Colour, Dash, Marker)] = &[
+    (Colour::BROWN, Dash::Dotted, Marker::Square),
+    (Colour::WINE, Dash::Dotted, Marker::Triangle),
+    (Colour::OLIVE, Dash::DashDot, Marker::TriangleDown),
+    (Colour::BROWN, Dash::Dotted, Marker::Star),
 ];
 
 /// Letters and digits only, in lower case: `ADA-GD`, `ada_gd` and `AdaGD` are one rule.
@@ -282,6 +298,39 @@ impl Style {
         given.into_iter().flatten().collect()
     }
 
+    /// Looks for the curves of one figure that are named by their rules, where a rule may come again with
+    /// other settings: the first has the rule's own look, the others have colours that no rule has.
+    pub fn repeated(rules: &[&str]) -> Vec<Self> {
+        let mut again = AGAIN.iter().cycle();
+        let look = |(index, rule): (usize, &&str)| match rules[..index].contains(rule) {
+            true => again.next().map(|&(colour, dash, marker)| Self { colour, dash, marker }),
+            false => None,
+        };
+        let others: Vec<Option<Self>> = rules.iter().enumerate().map(look).collect();
+        let first: Vec<&str> = rules
+            .iter()
+            .zip(&others)
+            .filter(|(_, other)| other.is_none())
+            .map(|(rule, _)| *rule)
+            .collect();
+        let mut first = Self::assign(&first).into_iter();
+        others.into_iter().filter_map(|other| other.or_else(|| first.next())).collect()
+    }
+
+    /// The look of the `index`-th value of a setting (from 0), such as a number of local steps.
+    pub fn value(index: usize) -> Self {
+        const LOOKS: [(Colour, Dash, Marker); 6] = [
+            (Colour::BLUE, Dash::Dashed, Marker::Disc),
+            (Colour::VERMILLION, Dash::Dotted, Marker::Square),
+            (Colour::GREEN, Dash::DashDot, Marker::Triangle),
+            (Colour::PURPLE, Dash::Solid, Marker::Diamond),
+            (Colour::INK, Dash::Long, Marker::Ring),
+            (Colour::ORANGE, Dash::Dashed, Marker::Square),
+        ];
+        let (colour, dash, marker) = LOOKS[index % LOOKS.len()];
+        Self { colour, dash, marker }
+    }
+
     /// The look of agent number `index` (from 0), for contours and sub-level sets.
     pub fn agent(index: usize) -> Self {
         const COLOURS: [Colour; 6] = [
@@ -333,11 +382,44 @@ mod tests {
     }
 
     #[test]
-    fn known_and_spare_looks_are_all_different() {
-        let all: Vec<_> =
-            KNOWN.iter().map(|&(_, c, d, m)| (c, d, m)).chain(SPARE.iter().copied()).collect();
+    fn looks_differ_in_colour_and_in_a_grey_print() {
+        let known = KNOWN.iter().map(|&(_, c, d, m)| (c, d, m));
+        let all: Vec<_> = known.chain(SPARE.iter().chain(AGAIN).copied()).collect();
         for (i, a) in all.iter().enumerate() {
-            assert!(all[i + 1..].iter().all(|b| (a.0, a.1) != (b.0, b.1)), "{a:?} is used twice");
+            let others = &all[i + 1..];
+            assert!(others.iter().all(|b| (a.1, a.2) != (b.1, b.2)), "{a:?}: dash and marker");
+            let twice = others.iter().any(|b| (a.0, a.1) == (b.0, b.1));
+            assert!(!twice || a.0 == Colour::BROWN, "{a:?}: colour and dash");
+            assert!(![Marker::Diamond, Marker::Cross].contains(&a.2), "{a:?}: a sign of its own");
+        }
+    }
+
+    #[test]
+    fn a_rule_at_several_step_sizes_has_colours_that_no_other_rule_has() {
+        // Figure 5b, which has the most curves.
+        let rules = [
+            "fedavg",
+            "ada-gd",
+            "fedavg",
+            "fedavg",
+            "fedavg+never",
+            "fedavg+early-stop",
+            "fedavg+keep-best",
+            "fedavg+preview",
+            "retain",
+            "ada-gd+no-projection",
+            "ada-gd+halve",
+            "fedavg",
+        ];
+        let looks = Style::repeated(&rules);
+        assert_eq!(looks.len(), rules.len());
+        assert_eq!((looks[0], looks[8]), (Style::of("fedavg"), Style::of("retain")));
+        for (index, look) in looks.iter().enumerate() {
+            for (other, that) in looks.iter().enumerate().skip(index + 1) {
+                let names = (rules[index], rules[other]);
+                assert!(look.colour != that.colour, "{names:?}");
+                assert!((look.dash, look.marker) != (that.dash, that.marker), "{names:?}");
+            }
         }
     }
 

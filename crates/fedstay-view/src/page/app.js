@@ -18,12 +18,6 @@ const said = { text: "", at: 0 };
 
 startTheme(byId("theme"));
 foldOnSmallScreens();
-// The page's frame is on the screen before anything is built, which would compete with it; a page that nobody sees is
-// never painted, so it is not waited for long.
-await new Promise((go) => {
-  new PerformanceObserver(go).observe({ type: "paint", buffered: true });
-  setTimeout(go, 100);
-});
 // A token has done its work once its cookie is set; it need not stay in the history.
 if (location.search.includes("token=")) history.replaceState(null, "", location.pathname + location.hash);
 
@@ -54,9 +48,10 @@ function show(again) {
     return;
   }
   view = kind === "compare" ? new CompareView([...runs.values()]) : kind === "all" ? new AllView(list) : new RunView(runs.get(ids[0]));
+  view.element.classList.toggle("filling", kind !== "all");
   byId("view").replaceChildren(view.element);
   if (kind === "compare") list.chosen = new Set(ids);
-  if (kind === "all" || again) view.update();
+  if (kind === "all" || again) refill(view);
   list.draw();
   fetchAll(ids);
 }
@@ -111,6 +106,11 @@ async function refresh(id) {
   }
 }
 
+function refill(own) {
+  own.update();
+  if ([...runs.values()].some((run) => run.detail)) own.element.classList.remove("filling");
+}
+
 // Draws once, however many runs have news, and then lets the page rest.
 function redraw(own) {
   // Once the last run of a comparison has come there is nothing to wait for.
@@ -123,7 +123,7 @@ function redraw(own) {
     drawing = 0;
     if (own !== view) return;
     const since = performance.now();
-    view.update();
+    refill(view);
     announce();
     performance.mark("fedstay-drawn");
     requestAnimationFrame(() => setTimeout(() => {
@@ -151,6 +151,7 @@ async function refreshList() {
     giveLooks(list.listings);
     show();
     list.draw();
+    document.documentElement.dataset.listed = "";
     if (view instanceof AllView) view.update();
   } catch (error) {
     byId("link").textContent = `cannot read the list of runs: ${error.message}`;
@@ -176,7 +177,10 @@ let first = true;
 listen((news) => {
   if (news.kind === "run") refresh(news.id);
   else if (news.kind === "runs") refreshList();
-  else if (!first) {
+  else if (first) {
+    // A run that began between the list and the stream is in neither; there is no hurry to find it.
+    setTimeout(refreshList, 500);
+  } else {
     refreshList();
     for (const id of runs.keys()) refresh(id);
   }

@@ -39,6 +39,7 @@ export class RunView {
     this.settings = el("dl", { class: "settings", "aria-label": "Settings" });
     this.resume = el("p", { class: "resume", hidden: true });
     this.harm = el("p", { class: "harm", hidden: true });
+    this.privacy = el("p", { class: "faint", hidden: true });
     this.tileRow = el("dl", { class: "tiles" });
     this.warnings = el("ul", { class: "warnings", hidden: true });
     this.trouble = el("details", { class: "trouble", hidden: true }, el("summary", {}, ""), el("ul"));
@@ -58,7 +59,7 @@ export class RunView {
     this.mapPlace = el("div");
     this.element = el("article", {},
       el("div", { class: "title" }, this.heading, this.badge),
-      this.words, this.progress, this.resume, this.settings, this.warnings, this.trouble,
+      this.words, this.progress, this.resume, this.settings, this.privacy, this.warnings, this.trouble,
       this.tileRow, this.harm, zoomBar(this.cursor),
       ...this.charts.slice(0, 4).map((chart) => chart.section),
       this.mapPlace,
@@ -107,6 +108,8 @@ export class RunView {
     this.updateSettings(detail);
     this.harm.hidden = !detail.harm;
     setText(this.harm, detail.harm || "");
+    this.privacy.hidden = !detail.privacy;
+    setText(this.privacy, detail.privacy ? `Privacy: ${detail.privacy}.` : "");
     this.cursor.end = Math.max(2, endOf(this.run));
     this.cursor.tellZoom();
     this.updateTiles(detail);

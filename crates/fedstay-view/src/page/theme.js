@@ -3,8 +3,9 @@
 const ORDER = ["auto", "light", "dark"];
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const listeners = new Set();
-let chosen = "auto";
-try { chosen = localStorage.getItem("fedstay-theme") || "auto"; } catch { /* private windows */ }
+// A choice is kept in a cookie, so that the server sends the page in that theme: its first frame waits for no script.
+const COOKIE = "fedstay-theme";
+let chosen = document.cookie.split("; ").find((one) => one.startsWith(`${COOKIE}=`))?.slice(COOKIE.length + 1);
 if (!ORDER.includes(chosen)) chosen = "auto";
 
 export function isDark() {
@@ -29,7 +30,7 @@ export function startTheme(button) {
   };
   button.addEventListener("click", () => {
     chosen = ORDER[(ORDER.indexOf(chosen) + 1) % ORDER.length];
-    try { localStorage.setItem("fedstay-theme", chosen); } catch { /* private windows */ }
+    document.cookie = `${COOKIE}=${chosen}; path=/; max-age=${chosen === "auto" ? 0 : 31536000}; samesite=lax`;
     label();
     apply();
   });
