@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from ._core import Error, worth_methods
 
-__all__ = ["Worth", "WorthLike", "asked", "telling"]
+__all__ = ["Worth", "WorthLike", "asked", "refuse_unjudged", "refuse_unknown", "telling"]
 
 
 @dataclass(frozen=True)
 class Worth:
-    """The scores to keep, for `fedstay.simulate` and `fedstay.flower.FedStay`.
+    """The scores to keep, for `fedstay.simulate`, `fedstay.flower.FedStay` and `fedstay.flare.FedStay`.
 
     methods : list of str
         "help", "loo", "shapley", "gtg", "cgsv", "fedce", "reputation", "core": docs/members.md says what
@@ -24,7 +24,8 @@ class Worth:
         Tells the loss of weights on rows that nobody trains on, which "loo", "shapley", "gtg" and "core"
         need: a function of the weights, or anything with `loss(weights)` or `loss_and_grad(weights)`,
         such as a `fedstay.TorchAgent` with validation data. On Flower a function is given an
-        `ArrayRecord`, and without a judge the server's `evaluate_fn` is asked.
+        `ArrayRecord`, and without a judge the server's `evaluate_fn` is asked. On FLARE it is an object
+        that a job can name (docs/flare.md).
 
     >>> import fedstay
     >>> class Bowl:
@@ -61,6 +62,23 @@ def needing_a_judge(worth: Worth) -> list[str]:
     """The methods among those asked for that ask about models which were never sent out."""
     needs = [name for name, needs in worth_methods() if needs]
     return [name for name in worth.methods if name in needs]
+
+
+def refuse_unknown(worth: Worth) -> None:
+    """Raises if a method is none, before anything is sent to other machines."""
+    names = [name for name, _ in worth_methods()]
+    for method in worth.methods:
+        if method not in names:
+            raise Error(f"`{method}` is not a way to say what agents are worth: {', '.join(names)}")
+
+
+def refuse_unjudged(worth: Worth, give: str) -> None:
+    """Raises if a method needs a judge and there is none; `give` says who may be one."""
+    needs = needing_a_judge(worth)
+    if needs and worth.judge is None:
+        raise Error(
+            f"{', '.join(needs)} ask how good models are on rows that nobody trains on: give {give}"
+        )
 
 
 def telling(judge: Any) -> Callable[[NDArray[Any]], float] | None:

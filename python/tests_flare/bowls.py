@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 
+import fedstay
 import numpy as np
 
 #: Where each site wants to be, and the loss at which it leaves.
@@ -25,6 +26,39 @@ class Bowl:
     def loss_and_grad(self, weights):
         away = weights - self.centre.astype(weights.dtype)
         return 0.5 * float(away @ away), away
+
+
+class Walker(Bowl):
+    """Takes four local steps, corrected if it is told so, and has two groups."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.samples = 10 * int(name[-1])
+
+    def corrected(self, weights, correction, *, seed):
+        for _ in range(4):
+            weights = weights - 0.07 * (self.loss_and_grad(weights)[1] + correction)
+        return weights, 4 * 0.07
+
+    def work(self, weights, *, seed):
+        return self.corrected(weights, 0.0, seed=seed)[0]
+
+    def rates(self, weights):
+        # How well the groups are served depends on the weights, and on nothing that rounding decides.
+        far = np.abs(weights - self.centre) * 7
+        right = (int(far[0]) % 5, int(far[1]) % 4)
+        return fedstay.Rates(right=right, of=(5, 4), correct=sum(right), rows=12)
+
+
+class Judge:
+    """What everybody loses on average, stretched: rows that nobody trains on."""
+
+    def __init__(self, stretch: float = 1.0) -> None:
+        self.stretch = stretch
+
+    def loss(self, weights):
+        told = [bowl.loss_and_grad(weights)[0] for bowl in bowls().values()]
+        return self.stretch * sum(told) / len(told)
 
 
 class Unlucky(Bowl):
@@ -58,5 +92,5 @@ class Doomed(Unlucky):
         return Bowl.loss_and_grad(self, weights)
 
 
-def bowls() -> dict[str, Bowl]:
-    return {name: Bowl(name) for name in CENTRES}
+def bowls(kind: type[Bowl] = Bowl) -> dict[str, Bowl]:
+    return {name: kind(name) for name in CENTRES}

@@ -9,10 +9,7 @@ import fedstay
 from bowls import Bowl
 from fedstay import _core
 from fedstay.flare import FedStay, Site
-from fedstay.flare._engine import Engine, Evaluation, Patience
-from fedstay.flare._layout import Layout
-from fedstay.flare._replies import Reader
-from fedstay.flare._roll import Roll
+from fedstay.flare._engine import Engine
 from fedstay.result import from_outcome
 from nvflare.app_common.abstract.fl_model import FLModel
 from nvflare.app_common.decomposers import common_decomposers
@@ -49,7 +46,11 @@ class Inside:
         for name, message in messages.items():
             self.sent.append((task, name, message))
             received = over_the_wire(message)
-            answer = self.sites[name].answer(received, self.agents[name])
+            try:
+                answer = self.sites[name].answer(received, self.agents[name])
+            # As `serve` does it.
+            except fedstay.Error as error:
+                answer = self.sites[name].fault(received, error)
             if self.mischief is not None:
                 answer = self.mischief(name, received, answer)
             if answer is None:
@@ -64,24 +65,10 @@ class Inside:
 
 def engine_of(controller: FedStay, courier: Inside) -> Engine:
     """The engine that the controller would make."""
-    layout = Layout(controller._start())
-    roll = Roll(controller.agents, controller.max_silent, controller.retry_every)
-    reader = Reader(
-        layout,
-        controller.step_size,
-        controller.epsilon,
-        controller.max_reach,
-        controller.max_ratio,
-    )
-    patience = Patience(controller.min_agents, controller.on_few, controller.wait, controller.tries)
-    evaluation = Evaluation(
-        controller.evaluate_every, controller.evaluate_at_end, controller.evaluate_leavers
-    )
-    rule = str(controller.rule)
-    return Engine(courier, layout, roll, reader, patience, evaluation, controller.rounds, rule)
+    return controller._gather_with(courier, controller._start(), controller.judge)
 
 
-def run(controller: FedStay, courier: Inside) -> fedstay.Result:
+def run(controller: FedStay, courier: Inside, **more) -> fedstay.Result:
     """A whole run without FLARE's processes."""
     engine = engine_of(controller, courier)
     outcome = _core.drive(
@@ -92,5 +79,8 @@ def run(controller: FedStay, courier: Inside) -> fedstay.Result:
         rounds=controller.rounds,
         policy=controller.policy,
         on=controller.on,
+        worth=controller.worth or [],
+        judge=engine.judge if controller.judge is not None else None,
+        **more,
     )
-    return from_outcome(outcome, None)
+    return from_outcome(outcome, more.get("out"))

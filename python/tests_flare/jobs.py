@@ -8,8 +8,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from bowls import CENTRES
 from fedstay.flare import FedStay
@@ -19,11 +20,18 @@ from nvflare.job_config.script_runner import FrameworkType, ScriptRunner
 HERE = Path(__file__).parent
 
 
-def export(folder: Path, controllers: list[FedStay], script: str = "client.py") -> Path:
+def export(
+    folder: Path,
+    controllers: list[FedStay],
+    script: str = "client.py",
+    components: Mapping[str, Any] | None = None,
+) -> Path:
     """Writes a job as one would submit it, and returns its folder."""
     job = FedJob(name="bowls", min_clients=1)
     for number, controller in enumerate(controllers):
         job.to_server(controller, id=f"fedstay{number}")
+    for name, component in (components or {}).items():
+        job.to_server(component, id=name)
     # Sites ask for the next task after 2 seconds unless told otherwise.
     job.to_server({"server": {"task_request_interval": 0.1}})
     # FLARE takes the script at an absolute path for one that every site has there already.

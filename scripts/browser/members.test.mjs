@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { appendFileSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { before, test } from "node:test";
-import { digits, fedstay, folder, header, open, useBrowser, view, writeRun } from "./common.mjs";
+import { digits, fedstay, folder, header, open, useBrowser, view, writeFinished, writeRun } from "./common.mjs";
 
 const WORTH = new URL("../../experiments/worth-unequal.toml", import.meta.url).pathname;
 const chrome = useBrowser();
@@ -65,6 +65,71 @@ test("the table and the matrix are the summary's, and a bar is as long as its nu
   assert.ok(minus.length > 5 && minus.every((text) => text === "0" || text.startsWith("−")), minus.join());
   assert.deepEqual(trouble, []);
   await page.close();
+});
+
+async function show(page, name) {
+  await page.locator("#runs a", { has: page.locator(".name", { hasText: new RegExp(`^${name}$`) }) }).click();
+  await page.locator(".progress", { hasText: `${name} ·` }).waitFor();
+}
+
+// The rows of the card by name: the whole number behind each, and what is shown of it.
+async function figures(page, name) {
+  await show(page, name);
+  const card = page.getByRole("region", { name: "How the result is spread" });
+  await card.waitFor();
+  return new Map(await card.locator("dl > div").evaluateAll((rows) => rows.map((row) => [row.querySelector("dt").textContent, [row.querySelector("data").getAttribute("value"), row.querySelector("dd").textContent]])));
+}
+
+test("how the result is spread is the summary's, where a summary has it", async () => {
+  const told = folder();
+  // Two withdraw, so that the others' run ends in another round than it would have.
+  const of = "behaviour.of=[{kind='withdrawing', agents=[2, 5], after=6}, {kind='threshold', share=1.0}]";
+  fedstay(...digits(join(told, "story"), "rule.kind=retain", "rounds=60", "partition.q=0.9", "behaviour.kind=mixed", of), "--story", "--counterfactual");
+  fedstay("run", "--set", "problem.kind=observation-3", "--set", "rule.kind=fedavg", "--out", join(told, "losses"));
+  writeFinished(join(told, "old"), { rule: "fedavg" });
+  const own = await view(told);
+  const { page, trouble } = await open(chrome.context, own.url);
+  await page.locator("#fold").evaluate((fold) => { fold.open = true; });
+  const summaryOf = (name) => JSON.parse(readFileSync(join(told, name, "summary.json"), "utf8"));
+
+  const { fairness, population, agents, left, counterfactual } = summaryOf("story");
+  const gone = new Set(left.map(({ agent }) => agent));
+  assert.ok(gone.size > 0 && gone.size < agents.length, "somebody leaves and somebody stays, or there is no extra work");
+  const stayers = agents.map((agent, place) => [agent, counterfactual.reports[place]]).filter(([agent]) => !gone.has(agent.id));
+  const rounds = stayers.reduce((sum, [agent, usual]) => sum + agent.reports - usual, 0);
+  // Better is more of the unseen rows, or the smaller loss where there are none.
+  const better = agents.filter(({ ends_with: ends, alone }) => (ends.unseen !== undefined && ends.unseen !== null ? ends.unseen > alone.unseen : ends.loss < alone.loss)).length;
+  const shares = (value) => `${(100 * value).toFixed(1)}%`;
+  const sign = (value) => (value > 0 ? "+" : value < 0 ? "−" : "");
+  const bytes = rounds * counterfactual.bytes_per_report;
+  assert.ok(rounds !== 0 && fairness.with_alone !== undefined, "every figure has something to say");
+  const wanted = [
+    ["median agent’s accuracy", fairness.median, shares(fairness.median)],
+    ["worst tenth’s accuracy", fairness.worst_decile, shares(fairness.worst_decile)],
+    ["Jain’s index", fairness.jain, fairness.jain.toFixed(3)],
+    ["Gini coefficient", fairness.gini, fairness.gini.toFixed(3)],
+    ["correlation with what each makes alone", fairness.with_alone, fairness.with_alone?.toFixed(2).replace("-", "−")],
+    ["better off than alone", better, `${better} of ${agents.length}`],
+    ["population accuracy", population.accuracy, shares(population.accuracy)],
+    ["population loss", population.loss, population.loss.toFixed(4)],
+    ["extra rounds of those who stay", rounds, `${sign(rounds)}${Math.abs(rounds)}`],
+    ["extra bytes of those who stay", bytes, `${sign(bytes)}${(Math.abs(bytes) / 1e6).toFixed(1)} MB`],
+  ].filter(([, value]) => value !== undefined);
+  const found = await figures(page, "story");
+  assert.deepEqual([...found], wanted.map(([name, value, text]) => [name, [String(value), text]]));
+
+  const losses = summaryOf("losses").fairness;
+  const plain = await figures(page, "losses");
+  assert.deepEqual([...plain.keys()], ["median agent’s loss", "worst tenth’s loss", "Jain’s index", "Gini coefficient"]);
+  assert.equal(Number(plain.get("median agent’s loss")[0]), losses.median);
+  assert.equal(Number(plain.get("worst tenth’s loss")[0]), losses.worst_decile);
+
+  // A summary without the figures, and a run under way, have no such card.
+  await show(page, "old");
+  assert.equal(await page.getByRole("region", { name: "How the result is spread" }).count(), 0);
+  assert.deepEqual(trouble, []);
+  await page.close();
+  own.stop();
 });
 
 test("it sorts by keyboard, the order is in the address, and the file has every number", async () => {

@@ -39,7 +39,14 @@ await map.screenshot({ path: join(out, "view-map.png") });
 await run("worth").click();
 const members = page.getByRole("region", { name: "What every agent gave and got", exact: true });
 await members.locator(".matrix tbody tr").nth(9).waitFor();
-await members.screenshot({ path: join(out, "view-members.png") });
+// Wide enough for every score. How the result is spread stands right above it, and both are one picture.
+await page.setViewportSize({ width: 1720, height: 1000 });
+await page.waitForTimeout(300);
+const spread = page.getByRole("region", { name: "How the result is spread", exact: true });
+const [top, bottom] = [await spread.boundingBox(), await members.boundingBox()];
+const scrolled = await page.evaluate(() => [scrollX, scrollY]);
+const clip = { x: top.x + scrolled[0], y: top.y + scrolled[1], width: top.width, height: bottom.y + bottom.height - top.y };
+await page.screenshot({ path: join(out, "view-members.png"), clip, fullPage: true });
 await run("fedavg").click();
 await page.setViewportSize({ width: 390, height: 844 });
 await page.waitForTimeout(800);

@@ -48,6 +48,7 @@ const FILES: &[(&str, &str, &str)] = files! {
     "run.js": SCRIPT,
     "save.js": SCRIPT,
     "sign.js": SCRIPT,
+    "spread.js": SCRIPT,
     "state.js": SCRIPT,
     "strip.js": SCRIPT,
     "svg.js": SCRIPT,

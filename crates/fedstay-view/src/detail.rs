@@ -6,6 +6,7 @@ use crate::history::{Agent, History, Source};
 use crate::library::Listing;
 use crate::run::Run;
 use crate::settings;
+use crate::spread;
 use crate::words;
 use crate::worth;
 use fedstay::AgentId;
@@ -85,6 +86,7 @@ pub(crate) fn detail(listing: &Listing, run: &Run) -> Value {
         "status": run.status(),
         "summary": summary.map(told_of),
         "delivered": summary.map(Delivered::of),
+        "spread": summary.and_then(spread::told),
         "words": summary.map(words::of_summary),
         "counters": words::counters(summary.is_some()),
         "keeping": words::keeping(summary, last.and_then(|line| line.kept)),

@@ -22,6 +22,7 @@ mod run;
 mod series;
 mod server;
 mod settings;
+mod spread;
 mod status;
 mod theory;
 mod times;

@@ -17,8 +17,9 @@ from ..engine import Assessed, Gathered
 from ..remote.answers import Answers
 from ..remote.door import reason
 from ..remote.engine import RemoteEngine
+from ..remote.judge import judged
 from ._exchange import Courier
-from ._layout import KEY, Layout
+from ._layout import CORRECTION, KEY, Layout
 from ._replies import Reader
 from ._roll import Member, Roll
 
@@ -56,12 +57,15 @@ class Engine(RemoteEngine[Member]):
         patience: Patience,
         evaluation: Evaluation,
         rounds: int,
-        needs: str,
+        judges: Any = None,
     ) -> None:
         self.courier, self.layout, self.roll, self.reader = courier, layout, roll, reader
         self.patience, self.evaluation, self.rounds = patience, evaluation, rounds
-        #: The rule's name, for the reason why a report without a loss is of no use.
-        self.needs = needs
+        #: Who tells the loss of models that were never sent out, for scores that ask.
+        self.judges = judges
+        self.corrections, self.rates = reader.asks.corrections, reader.asks.rates
+        #: What agents are to add to the gradient of every local step in this round.
+        self.by: Mapping[int, NDArray[np.float64]] = {}
 
     def say(self, text: str, *, warn: bool = False) -> None:
         """Logs a line."""
@@ -75,10 +79,11 @@ class Engine(RemoteEngine[Member]):
         step_size: float,
         exact: bool,
         personal: Mapping[int, NDArray[np.float64]] | None = None,
+        corrections: Mapping[int, NDArray[np.float64]] | None = None,
     ) -> Gathered:
         """Asks until enough agents have answered, or patience is over."""
         roll, patience = self.roll, self.patience
-        self.round = round
+        self.round, self.by = round, corrections or {}
         answers = Answers()
         for attempt in range(patience.tries + 1):
             self._ask(weights, personal or {}, exact, answers)
@@ -120,7 +125,9 @@ class Engine(RemoteEngine[Member]):
             answers.faults.setdefault(member.name, "not connected")
         shared = self._message("train", weights)
         messages = {
-            m.name: self._message("train", personal[m.id]) if m.id in personal else shared
+            m.name: self._message("train", personal.get(m.id, weights), self.by.get(m.id))
+            if m.id in personal or m.id in self.by
+            else shared
             for m in asked
         }
         enough = max(self.patience.min_agents - len(answers.reports), 1)
@@ -132,7 +139,7 @@ class Engine(RemoteEngine[Member]):
             else:
                 answers.faults[member.name] = failed[member.name]
         if exact:
-            answers.drop_secrets(roll, self.needs)
+            answers.drop_secrets(roll, self.reader.asks.rule)
         answers.drop_garbage(roll, weights, self.reader.max_ratio)
         for member in asked:
             if member.id in answers.goodbyes:
@@ -140,8 +147,10 @@ class Engine(RemoteEngine[Member]):
             if answers.heard(member) and roll.answered(member):
                 self.say(f"round {self.round}: agent {member.name} is back")
 
-    def _message(self, task: str, weights: NDArray[np.float64]) -> FLModel:
-        """What a site receives: the model, and what it decides with."""
+    def _message(
+        self, task: str, weights: NDArray[np.float64], by: NDArray[np.float64] | None = None
+    ) -> FLModel:
+        """What a site receives: the model, what it decides with, and what it adds to every local step."""
         said: dict[str, Any] = {
             "task": task,
             "round": self.round,
@@ -149,6 +158,11 @@ class Engine(RemoteEngine[Member]):
         }
         if self.reader.epsilon is not None:
             said["epsilon"] = self.reader.epsilon
+        if task == "train":
+            said |= self.reader.asks.words()
+        if by is not None:
+            # Beside the model and not in it: `params` stays what a module can load.
+            said[CORRECTION] = self.layout.pack_floats(by)
         return FLModel(
             params_type=ParamsType.FULL,
             params=self.layout.pack(weights),
@@ -183,6 +197,11 @@ class Engine(RemoteEngine[Member]):
         if not every or (self.round != 1 and self.round % every):
             return None
         return self.assessed_by_all(self._evaluate(weights))
+
+    def judge(self, weights: NDArray[np.float64]) -> float:
+        """What a model is worth on rows that nobody trains on, by the job's judge."""
+        arrays = self.layout.pack(weights)
+        return judged(self.judges, arrays, lambda: self.layout.unpack(arrays))
 
     def assess(self, weights: NDArray[np.float64]) -> list[Assessed]:
         """How good the delivered model is, where agents can be asked; else what they last reported."""

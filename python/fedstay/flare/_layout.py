@@ -14,6 +14,8 @@ from .._core import Error
 KEY = "fedstay"
 #: Before the names of the arrays of an exact gradient that comes beside trained weights.
 GRADIENT = "gradient/"
+#: In what a site is sent: the arrays that it adds to the gradient of every local step.
+CORRECTION = "correction"
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -59,6 +61,10 @@ class Layout:
             arrays[name] = weights[start:end].reshape(shape).astype(self.dtypes[name])
             start = end
         return arrays
+
+    def pack_floats(self, vector: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        """A vector as the model's arrays, without those that are not trained."""
+        return {name: part for name, part in self.pack(vector).items() if name not in self.fixed}
 
     def unpack(self, arrays: Mapping[str, Any], dtype: Any = None) -> NDArray[Any]:
         """The model's arrays as a vector; raises where they do not fit."""

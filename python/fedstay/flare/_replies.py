@@ -17,9 +17,16 @@ from nvflare.app_common.abstract.fl_model import FLModel, ParamsType
 
 from .._core import Error, Report
 from ..remote.answers import Answers, target_loss
+from ..remote.asks import Asks
 from ..remote.door import LARGEST, number, reach, reason, share, shown
 from ._layout import GRADIENT, KEY, Layout
 from ._roll import Member
+
+#: What a site does whose report should have been corrected.
+HOW_TO_CORRECT = (
+    "let its script `serve` an agent that has `corrected`, or have its own loop add `site.correction(model)` "
+    "to every gradient and say so: `site.report(…, corrects=True, reach=…)`"
+)
 
 
 @dataclass
@@ -29,6 +36,7 @@ class Reader:
     step_size, epsilon: what the sites were sent.
     max_reach: how many times the step size a site's `reach` may be.
     max_ratio: how many times larger than the model and than the other reports a report may be.
+    asks: what the rule asks for beyond a loss and a direction.
     """
 
     layout: Layout
@@ -36,6 +44,7 @@ class Reader:
     epsilon: float | None
     max_reach: float
     max_ratio: float
+    asks: Asks = Asks()
 
     def hear(
         self,
@@ -76,6 +85,7 @@ class Reader:
         if not isinstance(answer.params, dict):
             raise Error("its answer is neither a goodbye nor a report: it has no arrays")
         local = reach(said, self.step_size, self.max_reach)
+        self.asks.refuse_uncorrected(said, local, HOW_TO_CORRECT)
         work = {k: v for k, v in answer.params.items() if not str(k).startswith(GRADIENT)}
         slope = {
             k.removeprefix(GRADIENT): v
@@ -84,7 +94,7 @@ class Reader:
         }
         if bool(slope) != (said.get("gradient") is True):
             raise Error(
-                "the gradient beside its weights did not arrive; set the executor's "
+                "the gradient beside its report did not arrive; set the executor's "
                 "params_transfer_type to FULL"
             )
         direction = self.layout.unpack(work)
@@ -92,8 +102,10 @@ class Reader:
         if said.get("kind") == "weights":
             direction = self._moved(answer, direction, sent, local)
         elif said.get("kind") == "direction":
-            # It is the gradient at what the site was sent, and previews may be made from it.
-            exact = direction
+            # It is the gradient at what the site was sent, and previews may be made from it; unless a
+            # correction was added to it, and then the gradient is beside it.
+            if exact is None and not self.asks.corrections:
+                exact = direction
         else:
             raise Error(f"its report is of kind {shown(repr(said.get('kind')), 60)}")
         numbers: dict[str, Any] = {
@@ -109,6 +121,7 @@ class Reader:
             gradient=exact,
             reach=local,
             samples=max(int(number(said, "samples")), 1) if "samples" in said else 1,
+            rates=self.asks.rates_in(said),
             **numbers,
         )
         move = max(self.step_size, local or 0.0) * made.check(self.layout.length)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping
@@ -14,10 +13,13 @@ from numpy.typing import NDArray
 from nvflare.app_common.abstract.fl_model import FLModel, MetaKey, ParamsType
 
 from .. import _core
-from .._core import Error
+from .._core import Error, Rates
+from ..asks import corrected, rates_of
 from ..local import descended
+from ..remote.agent import asked, counts, seed
+from ..remote.asks import CORRECTS
 from ..remote.door import reason
-from ._layout import GRADIENT, KEY, Layout
+from ._layout import CORRECTION, GRADIENT, KEY, Layout
 
 
 class Site:
@@ -108,27 +110,41 @@ class Site:
         weights: Mapping[str, Any] | None = None,
         reach: float | None = None,
         samples: int = 1,
+        corrects: bool = False,
+        rates: Rates | None = None,
     ) -> FLModel:
         """The answer of an agent that stays: its `gradient` at the weights it received, or the
         `weights` that it trained, or both.
 
         reach : the sum of the local step sizes; the server's step size unless given.
+        corrects : whether every local step had `correction(model)` added to its gradient, for rules that
+            correct (scaffold). A gradient alone is one step, and is corrected here.
+        rates : how well the received weights serve its groups, for rules that ask (fairfed).
         """
         if gradient is None and weights is None:
             raise Error("a report has a `gradient`, or the `weights` that were trained, or both")
+        sent = self._sent(model)
         said: dict[str, Any] = {
             "kind": "direction" if weights is None else "weights",
             "loss": float(self._told(float(loss))),
-            "epsilon": self._target(self._sent(model)),
+            "epsilon": self._target(sent),
             "samples": int(samples),
         }
+        if corrects:
+            said["corrects"] = True
+        if rates is not None:
+            said["rates"] = counts(rates)
         if reach is not None:
             said["reach"] = float(reach)
         arrays = dict(weights) if weights is not None else {}
         if gradient is not None:
             slopes = _complete(gradient, model.params)
             said["gradient"] = weights is not None
-            mark = GRADIENT if weights is not None else ""
+            if weights is None and sent.get(CORRECTS):
+                said |= {"gradient": True, "corrects": True}
+                by = sent.get(CORRECTION, {})
+                arrays = {n: slope + by[n] if n in by else slope for n, slope in slopes.items()}
+            mark = GRADIENT if said["gradient"] else ""
             arrays |= {f"{mark}{name}": slope for name, slope in slopes.items()}
         return FLModel(
             # What is a difference already, FLARE sends as it is.
@@ -156,10 +172,21 @@ class Site:
         """Whether the server asks how good the model is, and nothing else."""
         return bool(Site._sent(model).get("task") == "evaluate")
 
+    @staticmethod
+    def correction(model: FLModel) -> dict[str, Any] | None:
+        """What to add to the gradient of every local step, array by array, under a rule that corrects
+        them (scaffold): zeros for an agent that was not heard yet. None under every other rule."""
+        sent = Site._sent(model)
+        if not sent.get(CORRECTS):
+            return None
+        by = _complete(sent.get(CORRECTION, {}), model.params)
+        return {name: _like(array, model.params) for name, array in by.items()}
+
     def answer(self, model: FLModel, agent: Any) -> FLModel:
         """The whole answer of anything with `loss_and_grad(weights)`, as `fedstay.simulate` takes it:
         one vector in, the loss and one vector out. If it also has `work(weights, seed=…)`, which
-        returns the weights that it trained, it reports those beside its gradient."""
+        returns the weights that it trained, it reports those beside its gradient. Under rules that ask
+        for more it needs `corrected(weights, correction, seed=…)` or `rates(weights)`."""
         received = {name: _numpy(array) for name, array in model.params.items()}
         layout = Layout(received)
         weights = layout.unpack(received)
@@ -169,6 +196,10 @@ class Site:
             accuracy = getattr(agent, "accuracy", None)
             share = float(accuracy(weights)) if callable(accuracy) else None
             return self.evaluation(model, loss=float(loss), accuracy=share)
+        sent = self._sent(model)
+        asks, lack = asked(sent, agent)
+        if lack is not None:
+            raise Error(lack)
         value, slope = agent.loss_and_grad(weights)
         if self.leaves(
             model,
@@ -181,14 +212,27 @@ class Site:
             raise Error(
                 f"its gradient has {flat.size} numbers where the model has {layout.length} weights"
             )
+        name = str(model.meta.get(MetaKey.SITE_NAME, ""))
+        # At the weights that it received, before it trains.
+        rates = rates_of(agent, weights, name) if "rates" in asks else None
+        draw, reach = seed(name, int(sent["round"])), None
         work = getattr(agent, "work", None)
-        trained = work(weights.copy(), seed=_seed(model)) if callable(work) else None
+        if "corrections" in asks:
+            by = sent.get(CORRECTION)
+            add = np.zeros_like(weights) if by is None else layout.unpack(by, weights.dtype)
+            led = corrected(agent, weights.copy(), add, draw)
+            trained, reach = (None, None) if led is None else led
+        else:
+            trained = work(weights.copy(), seed=draw) if callable(work) else None
         return self.report(
             model,
             loss=float(value),
             gradient=layout.pack(flat),
             weights=layout.pack(np.asarray(trained).reshape(-1)) if trained is not None else None,
+            reach=reach,
             samples=int(getattr(agent, "samples", 1)),
+            corrects="corrections" in asks,
+            rates=rates,
         )
 
     # -- inside -----------------------------------------------------------------------------------
@@ -233,12 +277,6 @@ class Site:
 def _words(model: FLModel, said: Mapping[str, Any], metrics: Mapping[str, float]) -> FLModel:
     """An answer without arrays; FLARE wants metrics instead."""
     return FLModel(metrics=dict(metrics), current_round=model.current_round, meta={KEY: dict(said)})
-
-
-def _seed(model: FLModel) -> int:
-    """What an agent's own training may draw from: the same for the same site and round."""
-    place = f"{model.meta.get(MetaKey.SITE_NAME, '')}/{model.meta[KEY]['round']}"
-    return int.from_bytes(hashlib.sha256(place.encode()).digest()[:4])
 
 
 def _numpy(array: Any) -> NDArray[Any]:

@@ -5,6 +5,7 @@ A job names the class by its path, `fedstay.flare.controller.FedStay`.
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -18,10 +19,20 @@ from nvflare.app_common.workflows.model_controller import ModelController
 
 from .. import _core
 from .._core import Error
+from ..remote.asks import Asks
 from ..result import Result, from_outcome
 from ..rules import Rule, RuleLike, usual_epsilon
+from ..worth import (
+    Worth,
+    WorthLike,
+    asked,
+    needing_a_judge,
+    refuse_unjudged,
+    refuse_unknown,
+    telling,
+)
 from ._engine import Engine, Evaluation, Patience
-from ._exchange import Exchange
+from ._exchange import Courier, Exchange
 from ._layout import Layout
 from ._replies import Reader
 from ._roll import Roll
@@ -73,6 +84,13 @@ class FedStay(ModelController):  # type: ignore[misc]
         Whether they evaluate what is delivered.
     evaluate_leavers : bool
         Whether agents that left evaluate too: for experiments whose agents are all yours.
+    worth : Worth or list of str, optional
+        The scores that say what every agent gives and gets: `fedstay.Worth`.
+    judge : object or str, optional
+        Who tells the loss of a model on rows that nobody trains on, for scores that need it: an object
+        of a class of your own, which FLARE makes on the server as it makes every component, or the id of
+        a component. It has `loss(weights)` or `loss_and_grad(weights)` of one vector, or is called with
+        the arrays by name.
     max_reach, max_ratio : float
         How large a report may be before it is taken for garbage (docs/python.md).
     on : str
@@ -108,6 +126,8 @@ class FedStay(ModelController):  # type: ignore[misc]
         evaluate_every: int = 0,
         evaluate_at_end: bool = True,
         evaluate_leavers: bool = False,
+        worth: WorthLike | None = None,
+        judge: Any = None,
         max_reach: float = 1000.0,
         max_ratio: float = 1e6,
         on: str = "flare",
@@ -134,6 +154,9 @@ class FedStay(ModelController):  # type: ignore[misc]
         self.evaluate_every, self.evaluate_at_end = evaluate_every, evaluate_at_end
         self.evaluate_leavers, self.on = evaluate_leavers, on
         self.max_reach, self.max_ratio = max_reach, max_ratio
+        scores = asked(worth)
+        self.worth = list(scores.methods) or None
+        self.judge = judge if judge is not None else scores.judge
         #: The run as `fedstay.Result`, once it is over.
         self.result: Result | None = None
         self._refuse_wrong_settings()
@@ -143,20 +166,9 @@ class FedStay(ModelController):  # type: ignore[misc]
     def run(self) -> None:
         """Runs until the rule stops, nobody is left, or the rounds are over; resumes if there is
         something to resume in `out`."""
-        start = self._start()
-        layout = Layout(start)
-        roll = Roll(self.agents, self.max_silent, self.retry_every)
-        reader = Reader(layout, self.step_size, self.epsilon, self.max_reach, self.max_ratio)
-        engine = Engine(
-            self,
-            layout,
-            roll,
-            reader,
-            Patience(self.min_agents, self.on_few, self.wait, self.tries),
-            Evaluation(self.evaluate_every, self.evaluate_at_end, self.evaluate_leavers),
-            self.rounds,
-            _name(self.rule),
-        )
+        start, scores = self._start(), self._scores()
+        engine = self._gather_with(self, start, scores.judge)
+        layout = engine.layout
         out = Path(self.out) if self.out is not None else Path(self.get_run_dir()) / "fedstay"
         resume = (out / "config.toml").exists()
         self.log(f"{'continuing' if resume else 'keeping'} the run in {out}")
@@ -173,6 +185,8 @@ class FedStay(ModelController):  # type: ignore[misc]
             seconds_between_checkpoints=0.0,
             settings=json.dumps(self._settings()),
             layout=layout.tensors(),
+            worth=list(scores.methods),
+            judge=engine.judge if needing_a_judge(scores) else None,
         )
         self.result = from_outcome(outcome, out)
         self.log(repr(self.result), warn=not self.result.is_good)
@@ -181,6 +195,20 @@ class FedStay(ModelController):  # type: ignore[misc]
         if self.persistor is not None:
             params = layout.pack(outcome.weights)
             self.save_model(FLModel(params_type=ParamsType.FULL, params=params))
+
+    def _gather_with(self, courier: Courier, start: Mapping[str, Any], judge: Any = None) -> Engine:
+        """What gathers the rounds, over FLARE or whatever carries messages."""
+        layout, asks = Layout(start), Asks.of(self.rule)
+        return Engine(
+            courier,
+            layout,
+            Roll(self.agents, self.max_silent, self.retry_every),
+            Reader(layout, self.step_size, self.epsilon, self.max_reach, self.max_ratio, asks),
+            Patience(self.min_agents, self.on_few, self.wait, self.tries),
+            Evaluation(self.evaluate_every, self.evaluate_at_end, self.evaluate_leavers),
+            self.rounds,
+            judge,
+        )
 
     def add_to_fed_job(self, job: Any, ctx: Any, **kwargs: Any) -> None:
         """Puts the controller into a job. FLARE would copy parts of fedstay into it as custom code;
@@ -258,6 +286,18 @@ class FedStay(ModelController):  # type: ignore[misc]
         model = self.load_model()
         return model.params if model is not None else {}
 
+    def _scores(self) -> Worth:
+        """What agents are worth: the scores, and who judges."""
+        judge = self.judge
+        if isinstance(judge, str):
+            judge = self.engine.get_component(judge)
+            if judge is None:
+                raise Error(
+                    f'`judge` is "{self.judge}", and the job has no component of that id on the server: '
+                    f'`job.to_server(…, id="{self.judge}")`'
+                )
+        return Worth(self.worth or (), judge)
+
     def _settings(self) -> dict[str, Any]:
         """What config.toml says besides the rule: a run is continued with the same."""
         settings: dict[str, Any] = {
@@ -297,12 +337,16 @@ class FedStay(ModelController):  # type: ignore[misc]
         if self.agents is not None and len(set(self.agents)) != len(self.agents):
             raise Error("`agents` names a site twice")
         _core.refuse_loads(self.rule, "agents behind FLARE")
-        if _core.asks_of_agents(self.rule):
+        scores = Worth(self.worth or (), self.judge)
+        refuse_unknown(scores)
+        refuse_unjudged(scores, "`judge=`, an object with `loss(weights)`")
+        if inspect.isroutine(self.judge) or inspect.isclass(self.judge):
             raise Error(
-                f"{_name(self.rule)} asks agents for more than a loss and a direction (corrected local steps, "
-                "or how well groups are served), and agents behind FLARE do not do that; `fedstay.simulate` "
-                "and Flower do"
+                "`judge` is a function or a class, and FLARE writes a job as JSON: give an object of a class "
+                "of your own, with `loss(weights)`, or the id of a component of the job"
             )
+        if not isinstance(self.judge, str):
+            telling(self.judge)
         _core.Server([0.0], self.rule, self.step_size, policy=self.policy)
         if self.weights is not None:
             Layout(self._start())
@@ -313,7 +357,3 @@ def _lists(weights: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if weights is None:
         return None
     return {name: np.asarray(array).tolist() for name, array in weights.items()}
-
-
-def _name(rule: Any) -> str:
-    return str(rule.get("kind") if isinstance(rule, Mapping) else rule)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -19,9 +18,10 @@ from flwr.app import (
 
 from .. import _core
 from .._core import Error, Rates
-from ..asks import corrected, no_corrections, no_rates, rates_of
+from ..asks import corrected, rates_of
 from ..local import descended
 from ..pytorch import TorchAgent
+from ..remote.agent import asked, counts, seed
 from ._layout import CORRECTION, RECORD, Layout, as_arrays
 from ._torch import arrays_of, gradient_of, names_of, take_up
 
@@ -157,7 +157,7 @@ def report(
     if corrects:
         said["corrects"] = True
     if rates is not None:
-        said["rates"] = [*rates.right, *rates.of, rates.correct, rates.rows]
+        said["rates"] = counts(rates)
     if names and sent.get("tell-parameters"):
         said |= names
     content = RecordDict({RECORD: ConfigRecord(said)})
@@ -202,7 +202,8 @@ def decide_and_report(
     arrays = message.content.array_records["arrays"]
     layout = Layout(arrays)
     weights = layout.unpack(arrays, agent_name(context))
-    asks, lack = _asked(message, model)
+    sent: Any = message.content.config_records["config"]
+    asks, lack = asked(sent, model)
     if lack is not None:
         return _cannot(message, context, lack)
     value, slope = model.loss_and_grad(weights)
@@ -226,8 +227,7 @@ def decide_and_report(
         )
     more |= {"corrects": True, "gradient": layout.pack(slope)}
     by = _correction(message, layout, weights)
-    sent: Any = message.content.config_records["config"]
-    led = corrected(model, weights, by, _seed(context, int(sent["server-round"])))
+    led = corrected(model, weights, by, seed(agent_name(context), int(sent["server-round"])))
     if led is None:
         return report(
             message, context, loss=float(value), direction=layout.pack(slope + by), **more
@@ -242,23 +242,6 @@ def _cannot(message: Message, context: Context, why: str) -> Message:
     """The reply of an agent that cannot do what the rule asks: the server logs it under its name."""
     said = ConfigRecord({"agent": agent_name(context), "cannot": why})
     return Message(RecordDict({RECORD: said}), reply_to=message)
-
-
-def _asked(message: Message, agent: Any) -> tuple[list[str], str | None]:
-    """What the rule asks of this agent beyond a loss and a direction, and why it cannot do it, if so."""
-    sent: Any = message.content.config_records["config"]
-    asks: list[str] = []
-    for key, what, lacks in (
-        ("corrects", "corrections", no_corrections),
-        ("tell-rates", "rates", no_rates),
-    ):
-        if not sent.get(key):
-            continue
-        lack = lacks(agent)
-        if lack is not None:
-            return asks, f"it cannot do what the rule asks ({what}): {lack}"
-        asks.append(what)
-    return asks, None
 
 
 def _correction(message: Message, layout: Layout, weights: Any) -> Any:
@@ -286,7 +269,8 @@ def _torch_reply(
 ) -> Message:
     epsilon = epsilon if epsilon is not None else agent.epsilon
     behaviour = behaviour if behaviour is not None else getattr(agent, "behaviour", None)
-    asks, lack = _asked(message, agent)
+    sent: Any = message.content.config_records["config"]
+    asks, lack = asked(sent, agent)
     if lack is not None:
         return _cannot(message, context, lack)
     take_up(agent, message.content.array_records["arrays"])
@@ -310,15 +294,14 @@ def _torch_reply(
             more["gradient"] = gradient
             return report(message, context, loss=value, direction=as_arrays(plus), **more)
         return report(message, context, loss=value, direction=gradient, exact=True, **more)
-    sent: Any = message.content.config_records["config"]
-    seed, said = _seed(context, int(sent["server-round"])), None
+    draw, said = seed(agent_name(context), int(sent["server-round"])), None
     if by is not None:
         whole = np.concatenate([part.reshape(-1) for part in by.values()])
-        led = corrected(agent, agent.weights(), whole, seed)
+        led = corrected(agent, agent.weights(), whole, draw)
         assert led is not None  # It trains.
         reach = led[1]
     else:
-        said = agent.practise(seed)
+        said = agent.practise(draw)
     metrics = said if isinstance(said, Mapping) else {"train_loss": said}
     told = {k: float(v) for k, v in metrics.items() if isinstance(v, (int, float))}
     return report(
@@ -331,12 +314,6 @@ def _torch_reply(
         metrics={**told, "num-examples": agent.samples} if told else None,
         **more,
     )
-
-
-def _seed(context: Context, round: int) -> int:
-    """What an agent's local work draws from: another one for every agent and round."""
-    text = f"{agent_name(context)}/{round}"
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4])
 
 
 def evaluate_and_report(

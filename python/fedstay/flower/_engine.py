@@ -62,7 +62,7 @@ class Engine(RemoteEngine[Member]):
         self.since = time.monotonic()
         self.drawn: tuple[int, set[int]] | None = None
         self.scale = Scale(strategy.rule, strategy.policy)
-        self.corrections, self.rates = strategy.corrects, strategy.asks_rates
+        self.corrections, self.rates = strategy.reader.asks.corrections, strategy.reader.asks.rates
         #: What agents are to add to the gradient of every local step in this round.
         self.by: Mapping[int, NDArray[np.float64]] = {}
 

@@ -8,7 +8,7 @@ import numpy as np
 from flwr.app import ArrayRecord
 
 from ..pytorch import TorchAgent
-from ..worth import telling
+from ..remote import judge as shared
 from ._layout import Layout
 from ._torch import take_up
 
@@ -19,8 +19,8 @@ def judged(judge: Any, arrays: ArrayRecord, layout: Layout) -> float:
     if isinstance(judge, TorchAgent):
         take_up(judge, arrays)
         return judge.measure()
-    if callable(judge) and not hasattr(judge, "loss_and_grad"):
-        return float(judge(arrays))
-    tells = telling(judge)
-    assert tells is not None
-    return float(tells(layout.unpack(arrays, "(judge)", np.float64).astype(layout.dtype)))
+    return shared.judged(
+        judge,
+        arrays,
+        lambda: layout.unpack(arrays, "(judge)", np.float64).astype(layout.dtype),
+    )

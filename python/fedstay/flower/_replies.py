@@ -13,13 +13,14 @@ from logging import INFO, WARNING
 from typing import Any
 
 import numpy as np
-from flwr.app import ArrayRecord, ConfigRecord, Message, RecordDict
+from flwr.app import ArrayRecord, Message, RecordDict
 from flwr.common.logger import log
 from numpy.typing import NDArray
 
-from .._core import Error, Rates, Report
+from .._core import Error, Report
 from ..remote import answers as shared
 from ..remote.answers import target_loss
+from ..remote.asks import Asks
 from ..remote.door import LARGEST, number, reach, reason, share, shown
 from ..remote.roll import Member as AnyMember
 from ._door import SECURE_AGGREGATION, SECURE_AGGREGATION_MARK, claimed_name
@@ -29,6 +30,11 @@ from ._roll import Member, Roll
 
 #: The only array records of a report.
 ARRAYS = {"arrays", "gradient", "buffers"}
+#: What an agent does whose report should have been corrected.
+HOW_TO_CORRECT = (
+    "let its train function be `decide_and_report`, or have its own train function add the message's "
+    "`correction` to every gradient and say so: `agent_mod(…, corrects=True, reach=…)`"
+)
 
 
 @dataclass
@@ -91,9 +97,8 @@ class Reader:
     max_reach: float
     max_ratio: float
     layout: Layout | None = None
-    #: What the rule asks for beyond a loss and a direction, and its name.
-    asks: frozenset[str] = frozenset()
-    rule: str = "the rule"
+    #: What the rule asks for beyond a loss and a direction.
+    asks: Asks = Asks()
     #: Whether a step size was chosen, for agents that report gradients instead of training.
     expects_gradients: bool = True
 
@@ -207,7 +212,7 @@ class Reader:
         if unknown:
             raise Error(f"agent {who}: its reply has array records that are not ours: {unknown}")
         local = reach(said, self.step_size, self.max_reach)
-        self._refuse_uncorrected(said, local)
+        self.asks.refuse_uncorrected(said, local, HOW_TO_CORRECT)
         direction = self.layout.unpack(arrays, who)
         if said.get("kind") == "weights":
             sent = self.layout.unpack(self.layout.pack(weights), who, np.float64)
@@ -236,7 +241,7 @@ class Reader:
             gradient=slope,
             reach=local,
             samples=max(int(number(said, "samples")), 1) if "samples" in said else 1,
-            rates=self._rates(said),
+            rates=self.asks.rates_in(said),
             **numbers,
         )
         move = max(self.step_size, local or 0.0) * made.check(len(weights))
@@ -246,39 +251,6 @@ class Reader:
             )
         tells = max((abs(value) for name, value in numbers.items() if name != "tau"), default=0.0)
         return made, move, tells
-
-    def _refuse_uncorrected(self, said: ConfigRecord, reach: float | None) -> None:
-        """A rule that corrects local steps takes back what was added, so it must have been added."""
-        if "corrections" not in self.asks:
-            return
-        if said.get("corrects") is not True:
-            raise Error(
-                f"{self.rule} corrects every local step, and its report does not say that it did: let its "
-                "train function be `decide_and_report`, or have its own train function add the message's "
-                "`correction` to every gradient and say so: `agent_mod(…, corrects=True, reach=…)`"
-            )
-        if said.get("kind") == "weights" and reach is None:
-            raise Error(
-                f"{self.rule} needs the sum of its local step sizes to know its gradients: give `reach=`"
-            )
-
-    def _rates(self, said: ConfigRecord) -> Rates | None:
-        """How well its groups are served, where the rule asks."""
-        if "rates" not in self.asks:
-            return None
-        told: Any = said.get("rates")
-        if told is None:
-            raise Error(
-                f"{self.rule} asks how well agents' groups are served, and its report does not tell: give "
-                "its agent `rates(weights)`, a `fedstay.TorchAgent` `groups=`, or `report(…, rates=…)`"
-            )
-        if not isinstance(told, list) or len(told) != 6:
-            raise Error("its rates are not six counts")
-        counts = [int(number({"rates": value}, "rates")) for value in told]
-        if not all(0 <= count < 2**53 for count in counts):
-            raise Error("its rates are not counts")
-        right, of = (counts[0], counts[1]), (counts[2], counts[3])
-        return Rates(right=right, of=of, correct=counts[4], rows=counts[5])
 
     def _buffers(self, content: RecordDict, who: str) -> dict[str, NDArray[Any]]:
         """The buffers in a reply, where it has them."""

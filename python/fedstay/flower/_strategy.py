@@ -23,10 +23,11 @@ from .. import _core
 from .._core import Error, RuleError
 from ..callbacks import Callback
 from ..policies import PolicyLike, Preview
+from ..remote.asks import Asks
 from ..result import Result, from_outcome
 from ..rules import FedAvg, RuleLike, usual_epsilon
 from ..scale import kind_of
-from ..worth import WorthLike, asked, needing_a_judge
+from ..worth import WorthLike, asked, needing_a_judge, refuse_unjudged, refuse_unknown
 from ._engine import Engine
 from ._layout import CORRECTION, Layout
 from ._metrics import Kept
@@ -168,15 +169,12 @@ class FedStay(Strategy):
         self.result: Result | None = None
         self.reader = Reader(self.roll, step_size, self.epsilon, max_reach, max_ratio)
         self.reader.expects_gradients = given
-        asks = _core.asks_of_agents(self.rule)
-        #: Whether the rule corrects local steps, and whether it asks how well groups are served.
-        self.corrects, self.asks_rates = "corrections" in asks, "rates" in asks
-        self.reader.asks = frozenset(asks)
-        self.reader.rule = str(kind_of(self.rule))
+        self.reader.asks = Asks.of(self.rule)
         self.worth = asked(worth)
         self._server: _core.Server | None = None
         self._configured: list[Message] = []
         # Refuses wrong settings now, not after the first round.
+        refuse_unknown(self.worth)
         _core.refuse_loads(self.rule, "agents behind Flower")
         _core.Server([0.0], self.rule, step_size, policy=policy)
 
@@ -194,10 +192,9 @@ class FedStay(Strategy):
     ) -> FlowerResult:
         """Runs until the rule stops, nobody is left, or the rounds are over; resumes if there is
         something to resume in `out`. An agent has `timeout` seconds to answer."""
-        if needing_a_judge(self.worth) and self.worth.judge is None and evaluate_fn is None:
-            raise Error(
-                f"{', '.join(needing_a_judge(self.worth))} ask how good models are on rows that nobody "
-                "trains on: give `fedstay.Worth(methods, judge=…)`, or `start(…, evaluate_fn=…)`"
+        if evaluate_fn is None:
+            refuse_unjudged(
+                self.worth, "`fedstay.Worth(methods, judge=…)`, or `start(…, evaluate_fn=…)`"
             )
         self.folder = self.kept.folder = self._choose_folder(grid)
         self.summary()
@@ -375,10 +372,9 @@ class FedStay(Strategy):
         config["step-size"] = self.step_size
         if self.epsilon is not None:
             config["epsilon"] = float(self.epsilon)
-        if kind == MessageType.TRAIN and self.corrects:
-            config["corrects"] = True
-        if kind == MessageType.TRAIN and self.asks_rates:
-            config["tell-rates"] = True
+        if kind == MessageType.TRAIN:
+            for name, asks in self.reader.asks.words().items():
+                config[name] = asks
         shared = RecordDict({"arrays": arrays, "config": config})
         self._configured = []
         for node in nodes:

@@ -5,6 +5,7 @@ import { Cursor, zoomBar } from "./cursor.js";
 import { Losses } from "./losses.js";
 import { Map2 } from "./map.js";
 import { Members } from "./members.js";
+import { Spread } from "./spread.js";
 import { Strip } from "./strip.js";
 import { AgentTable, Highlight } from "./table.js";
 import { Accuracy, Kept, Steps } from "./tracks.js";
@@ -52,6 +53,7 @@ export class RunView {
     run.range = this.cursor.range;
     if (!run.range) run.part = null;
     this.table = new AgentTable(run, this.highlight);
+    this.spread = new Spread(run);
     this.members = new Members(run);
     this.theory = el("dl", { class: "facts" });
     this.advice = el("ul", { class: "advice" });
@@ -65,6 +67,7 @@ export class RunView {
       this.mapPlace,
       this.charts[4].section,
       this.table.section,
+      this.spread.section,
       this.members.section,
       el("section", { class: "card", "aria-label": "Theory" },
         el("div", { class: "head" }, el("h2", {}, "What the theory says")),
@@ -117,6 +120,7 @@ export class RunView {
     this.updateTrouble(detail);
     for (const chart of this.charts) chart.update();
     this.table.update();
+    this.spread.update();
     this.members.update();
     this.updateTheory(detail);
     setText(this.config, detail.config || "There is no config.toml in this folder.");
