@@ -21,6 +21,8 @@ pub enum Legend {
 
 const SIZE: f64 = 14.0;
 const KEY_WIDTH: f64 = 34.0;
+/// The width of a line with a sign on it: the dashes beside the sign are to be seen.
+const SIGNED_WIDTH: f64 = 46.0;
 const KEY_GAP: f64 = 8.0;
 const ENTRY_GAP: f64 = 26.0;
 const ROW: f64 = 24.0;
@@ -149,12 +151,14 @@ pub(super) fn draw<'a>(
     }
     let mut at = (x, y);
     for entry in &entries {
-        let wide = KEY_WIDTH + KEY_GAP + text::width(&entry.name, SIZE, false);
+        let signed = entry.keys.iter().any(has_sign);
+        let lined = entry.keys.iter().any(|key| matches!(key, Key::Line { .. }));
+        let key_width = if signed && lined { SIGNED_WIDTH } else { KEY_WIDTH };
+        let wide = key_width + KEY_GAP + text::width(&entry.name, SIZE, false);
         if at.0 > x && at.0 + wide > x + width {
             at = (x, at.1 + ROW);
         }
-        let area = Rect { x: at.0, y: at.1 + 4.0, width: KEY_WIDTH, height: ROW - 8.0 };
-        let signed = entry.keys.iter().any(has_sign);
+        let area = Rect { x: at.0, y: at.1 + 4.0, width: key_width, height: ROW - 8.0 };
         // Fills first, lines over them, markers on top, whatever order the layers came in.
         for rank in 0..3 {
             entry
@@ -192,7 +196,7 @@ fn has_sign(key: &Key) -> bool {
 fn key_line(svg: &mut Svg, area: &Rect, colour: Colour, width: f64, dash: Dash, signed: bool) {
     let y = area.y + area.height / 2.0;
     let period = width * dash.lengths().iter().sum::<f64>();
-    let fit = if period > 0.0 { (0.7 * area.width / period).min(1.0) } else { 1.0 };
+    let fit = if period > 0.0 { (0.7 * KEY_WIDTH / period).min(1.0) } else { 1.0 };
     let lengths: Vec<f64> = dash.lengths().iter().map(|length| fit * length).collect();
     let tag = svg.tag("line").num("x1", area.x).num("y1", y).num("x2", area.right()).num("y2", y);
     let tag = tag.stroke(colour, width).dash(&lengths, width);
