@@ -3,7 +3,7 @@
 
 use fedstay::record::{RoundLine, Summary};
 use fedstay::{AgentId, Book, Error, Moment, RoundRecord};
-use fedstay_sim::experiment::Experiment;
+use fedstay_sim::experiment::{Experiment, under};
 use fedstay_sim::run::Trial;
 use std::ops::ControlFlow;
 
@@ -475,5 +475,32 @@ fn agents_that_send_another_slope_tell_their_losses_as_exactly_as_the_rule_needs
         play(
             &[&with[..], &[("eval_every", "100"), ("step_size", "0.1"), ("rounds", "60")]].concat(),
         );
+    }
+}
+
+/// Every rule of the tournament, with what its label adds to it, and the books of worth beside it.
+#[test]
+fn every_rule_of_the_tournament_resumes_with_the_same_bytes() {
+    let file = include_str!("../../../experiments/tournament.toml");
+    let file: toml::Table = toml::from_str(file).unwrap();
+    let labels: Vec<&str> =
+        file["grid"]["label"].as_array().unwrap().iter().filter_map(|l| l.as_str()).collect();
+    for optimiser in ["momentum", "adagrad", "adam", "yogi"] {
+        assert!(labels.contains(&format!("fedavg+{optimiser}").as_str()), "{optimiser}");
+    }
+    for label in labels {
+        let table = under(toml::Table::new(), label).unwrap();
+        let keys = table.iter().flat_map(|(section, keys)| {
+            let keys = keys.as_table().unwrap().iter();
+            keys.map(move |(key, value)| (format!("{section}.{key}"), value.to_string()))
+        });
+        let keys: Vec<(String, String)> = keys.collect();
+        let mut set: Vec<(&str, &str)> = vec![
+            ("data.group", "brightness"),
+            ("rounds", "16"),
+            ("worth.methods", "['help', 'loo', 'cgsv', 'fedce', 'reputation']"),
+        ];
+        set.extend(keys.iter().map(|(key, value)| (key.as_str(), value.as_str())));
+        assert_resumes(&set);
     }
 }

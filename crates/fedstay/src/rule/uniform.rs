@@ -20,8 +20,8 @@
 //! References: arXiv 2311.16459, Observation 3. Polyak, *Introduction to Optimization*, 1987, for his
 //! step.
 
-use super::weigh::{CHANGES, Weigh};
-use super::{Aggregator, Decision, Facts, Losses, Origin, Round, watched};
+use super::weigh::Weigh;
+use super::{Aggregator, Change, Decision, Facts, Losses, Origin, Round, watched};
 use crate::{Error, Vector, linalg};
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +29,14 @@ pub(super) const ORIGIN: Origin = Origin {
     about: "along the mean, by a length that the whole federation decides: ν of the paper's class",
     reference: "arXiv 2311.16459, Observation 3",
 };
+
+/// What a label may change: `uniform+samples`, `uniform+polyak`.
+const CHANGES: &[Change] = &[
+    Change { name: "samples", set: "weigh = \"samples\"" },
+    Change { name: "one", set: "nu = \"one\"" },
+    Change { name: "unit", set: "nu = \"unit\"" },
+    Change { name: "polyak", set: "nu = \"polyak\"" },
+];
 
 /// Uniform aggregation.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -103,7 +111,14 @@ impl Aggregator for Uniform {
     }
 
     fn facts(&self) -> Facts {
-        Facts { label: self.weigh.label(), changes: CHANGES, ..Facts::blind(self.delta) }
+        let mut label = self.weigh.label();
+        label.extend(match self.nu {
+            Nu::One => Some("one"),
+            Nu::Unit => Some("unit"),
+            Nu::Clipped => None,
+            Nu::Polyak => Some("polyak"),
+        });
+        Facts { label, changes: CHANGES, ..Facts::blind(self.delta) }
     }
 
     fn check(&self) -> Result<(), Error> {
