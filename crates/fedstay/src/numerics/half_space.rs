@@ -11,11 +11,14 @@
 //! variable leaves or the dual turns out to be unbounded, which is a proof that the half-spaces do
 //! not meet: a combination `λ ≥ 0` with `Σ λ_m g_m = 0` and `λᵀb > 0` (Farkas).
 //!
-//! Rows may be added after a solution was found, which then continues from it (see `slabs.rs`).
-//! The factor of the active rows grows by one row at a time. Where one leaves, it is cut back, or
-//! turned if it is large; and once many rows are active, many enter at once.
+//! Rows may be added after a solution was found, which then continues from it (see `slabs.rs`), and
+//! right-hand sides may change. While few rows are active, they enter and leave one by one. Once many
+//! are, many enter at once, and all that are negative at the maximum over them leave at once (block
+//! principal pivoting). That need not raise the dual; where it does not, it is taken back, and rows
+//! leave one by one.
 //!
-//! Reference: Lawson, Hanson, *Solving Least Squares Problems*, Prentice-Hall 1974, chapter 23.
+//! References: Lawson, Hanson, *Solving Least Squares Problems*, Prentice-Hall 1974, chapter 23;
+//! Portugal, Júdice, Vicente, *Math. Comp.* 63, 1994.
 
 use super::{Cholesky, linalg};
 use crate::Vector;
@@ -30,6 +33,12 @@ const INDEPENDENT: f64 = 1e-6;
 const MANY: usize = 32;
 /// From this many rows on, all are measured in one pass over the matrix, in the order of memory.
 const LONG: usize = 128;
+/// Up to this many rows that leave together are turned out of the factor one by one; for more it is
+/// made anew from the first of them on.
+const TURNED: usize = 8;
+/// Turns after which rows enter one by one whatever they are, so that rounding cannot keep blocks of
+/// them going round in circles.
+const TURNS_TOGETHER: usize = 100;
 
 /// The answer to a nearest-point problem.
 #[derive(Debug, Clone, PartialEq)]
@@ -94,16 +103,41 @@ impl ActiveSet {
         &self.x
     }
 
+    /// Replaces all right-hand sides; minus infinity asks for nothing.
+    pub(crate) fn restate(&mut self, right: impl Fn(usize) -> f64) {
+        self.b = (0..self.b.len()).map(right).collect();
+    }
+
+    /// Begins with the rows that were active before the right-hand sides were replaced, without those
+    /// whose multipliers are not above zero now.
+    pub(crate) fn resume(&mut self) {
+        self.extend_factor();
+        let asks_nothing = |place: &usize| self.b[self.passive[*place]] == f64::NEG_INFINITY;
+        let places: Vec<usize> = (0..self.passive.len()).filter(asks_nothing).collect();
+        self.drop_all(&places);
+        self.settle();
+    }
+
+    /// Begins with these rows, without those that depend on others or whose multipliers are not above
+    /// zero.
+    pub(crate) fn expect(&mut self, rows: &[usize]) {
+        self.passive.clear();
+        self.factor.truncate(0);
+        self.let_all_in(rows, |left| (left > INDEPENDENT).then_some(left));
+        self.settle();
+    }
+
     /// Goes to the maximum; if there is none, returns a direction `λ ≥ 0` along which the dual
     /// rises forever.
     pub(crate) fn solve(&mut self) -> Result<(), Vec<f64>> {
         // Each turn raises the dual; far fewer than this are ever needed.
-        for _ in 0..30 * (self.b.len() + 1) {
+        for turn in 0..30 * (self.b.len() + 1) {
             let lacking = self.lacking();
             // The last of equals.
             let most = lacking.iter().copied().max_by(|a, b| a.0.total_cmp(&b.0));
             let Some((_, entering)) = most else { return Ok(()) };
-            if self.passive.len() < MANY || !self.enter_together(lacking)? {
+            let together = self.passive.len() >= MANY && turn < TURNS_TOGETHER;
+            if !together || !self.enter_together(lacking)? {
                 self.enter(Some(entering))?;
             }
         }
@@ -120,8 +154,7 @@ impl ActiveSet {
     }
 
     fn product(&self, i: usize, j: usize) -> f64 {
-        let (row, column) = (i.max(j), i.min(j));
-        self.gram[row * (row + 1) / 2 + column]
+        product(&self.gram, i, j)
     }
 
     /// The rows outside of the passive set whose constraints are violated, and how much.
@@ -171,15 +204,71 @@ impl ActiveSet {
     fn enter_together(&mut self, mut lacking: Vec<(f64, usize)>) -> Result<bool, Vec<f64>> {
         lacking.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         lacking.truncate(self.passive.len() / 2);
-        let before = self.x.clone();
-        for (_, new) in lacking {
-            let outside = self.outside(new);
-            if outside.distance > INDEPENDENT {
-                self.let_in(new, outside);
-            }
+        let new: Vec<usize> = lacking.into_iter().map(|(_, new)| new).collect();
+        let independent = |left: f64| (left > INDEPENDENT).then_some(left);
+        self.extend_factor();
+        let (passive, x, value) = (self.passive.clone(), self.x.clone(), self.value());
+        self.let_all_in(&new, independent);
+        if self.passive.len() == passive.len() {
+            return Ok(false);
         }
+        self.settle();
+        if self.value() > value {
+            return Ok(true);
+        }
+        // Too many left at once.
+        self.x.clone_from(&x);
+        self.passive.clear();
+        self.factor.truncate(0);
+        self.let_all_in(&passive, |left| Some(left.max(DEPENDENT)));
+        self.let_all_in(&new, independent);
         self.enter(None)?;
-        Ok(self.x != before)
+        Ok(self.x != x)
+    }
+
+    /// Moves to the maximum over the passive set, without those that are not above zero there, and so
+    /// on until all are.
+    fn settle(&mut self) {
+        loop {
+            let z = self.factor.solve(self.passive.iter().map(|i| self.b[*i]));
+            let places = (0..z.len()).filter(|place| z[*place].is_nan() || z[*place] <= 0.0);
+            let places: Vec<usize> = places.collect();
+            if places.is_empty() {
+                self.x.fill(0.0);
+                self.passive.iter().zip(z).for_each(|(i, z)| self.x[*i] = z);
+                return;
+            }
+            self.drop_all(&places);
+        }
+    }
+
+    /// The dual at a maximum over the passive set.
+    fn value(&self) -> f64 {
+        self.passive.iter().map(|i| self.b[*i] * self.x[*i]).sum::<f64>() / 2.0
+    }
+
+    /// Takes those of these rows into the passive set whose `pivot` is some.
+    fn let_all_in(&mut self, new: &[usize], pivot: impl Fn(f64) -> Option<f64>) {
+        let Self { gram, passive, factor, .. } = self;
+        let gram = &gram[..];
+        factor.enter(passive, new, |i, j| product(gram, i, j), pivot);
+    }
+
+    /// Takes the rows at these places, which are in order, out of the passive set.
+    fn drop_all(&mut self, places: &[usize]) {
+        let Some(first) = places.first().copied().filter(|_| places.len() > TURNED) else {
+            for place in places.iter().rev() {
+                self.passive.remove(*place);
+                self.factor.remove(*place);
+            }
+            return;
+        };
+        let mut rest = self.passive.split_off(first);
+        for place in places.iter().rev() {
+            rest.remove(place - first);
+        }
+        self.factor.truncate(first);
+        self.let_all_in(&rest, |left| Some(left.max(DEPENDENT)));
     }
 
     /// Takes a variable in, if one is given, and moves to the maximum over the passive set, dropping
@@ -265,6 +354,12 @@ impl ActiveSet {
         self.passive.push(new);
         self.factor.append_row(outside.row, outside.distance.max(DEPENDENT));
     }
+}
+
+/// The cell of a lower triangle.
+fn product(gram: &[f64], i: usize, j: usize) -> f64 {
+    let (row, column) = (i.max(j), i.min(j));
+    gram[row * (row + 1) / 2 + column]
 }
 
 /// A vector seen from the span of the passive ones.

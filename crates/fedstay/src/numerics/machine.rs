@@ -153,6 +153,19 @@ impl Machine {
         entries
     }
 
+    /// The inner products, over the first `columns`, of every vector on the left with every one on the
+    /// right, row by row; without a right side, the lower triangle of those on the left.
+    pub(crate) fn products(
+        &self,
+        left: &[Vector<'_>],
+        right: Option<&[Vector<'_>]>,
+        columns: usize,
+    ) -> Vec<f64> {
+        let spans = 0..columns.div_ceil(SPAN).max(1);
+        let part = |index| kernel::products(self.isa, left, right, span(index, columns));
+        sum(spans.map(part).collect())
+    }
+
     /// `out = (start + Σ times · vector) / divisor`, where `start` is zero or, if `onto`, what is in
     /// `out`; and, from the same pass, the inner products of the sum with itself and with the
     /// `watched`. All vectors must have as many components as `out`.

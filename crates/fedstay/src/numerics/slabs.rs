@@ -9,8 +9,13 @@
 //! constraints are added, and so on until none is violated. The Gram matrix has only vectors that
 //! were violated once; with `k` of those, `n` vectors of `d` components and a number of passes that
 //! grows like `log k`, that costs `O((n log k + k²) d)` instead of `O(n² d)`.
+//!
+//! Where many bind, it helps to know which: a projection begins with the constraints that bound in the
+//! one before it, or with those that the caller [expects](Bundle::expect) to bind. There is one nearest
+//! step, so where the search begins changes no more than how it is rounded.
 
 use super::half_space::ActiveSet;
+use super::kernel::Combined;
 use super::{Machine, linalg};
 use crate::Vector;
 
@@ -19,6 +24,8 @@ const TOLERANCE: f64 = 1e-12;
 /// At least this many constraints are added in a pass, and at least this share of those there are.
 const BATCH: usize = 24;
 const GROWTH: f64 = 0.5;
+/// Fewer constraints than this are found as quickly as they are remembered.
+pub(crate) const WORTH_EXPECTING: usize = 32;
 /// From this many multiplications on, a second thread computes half of a block of the Gram matrix.
 const WORTH_A_THREAD: usize = 20_000_000;
 
@@ -47,21 +54,58 @@ pub(crate) struct Bundle<'a> {
     placed: Vec<usize>,
     /// The lower triangle, row by row.
     gram: Vec<f64>,
+    /// The bounds that were looked at so far, and which of them bound last.
+    rows: Vec<Row>,
+    active: ActiveSet,
+    /// The ridge they were looked at with.
+    ridge: f64,
+    /// The bounds that are expected to bind in the next projection.
+    expected: Vec<Row>,
 }
 
-/// One bound that was violated: the vector, and the side (1 for `low`, −1 for `high`).
+/// One bound: the vector, and the side (1 for `low`, −1 for `high`).
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Row {
     vector: usize,
     side: f64,
-    violation: f64,
+}
+
+/// Rows in the order of their vectors and sides, with their places.
+fn known(rows: &[Row]) -> Vec<((usize, bool), usize)> {
+    let rows = rows.iter().enumerate();
+    let mut known: Vec<_> = rows.map(|(at, row)| ((row.vector, row.side > 0.0), at)).collect();
+    known.sort_unstable();
+    known
+}
+
+/// The place of a row among those that are known.
+fn place(known: &[((usize, bool), usize)], row: &Row) -> Option<usize> {
+    let found = known.binary_search_by_key(&(row.vector, row.side > 0.0), |(key, _)| *key);
+    found.ok().map(|found| known[found].1)
 }
 
 impl<'a> Bundle<'a> {
     /// These vectors, with their lengths.
     pub(crate) fn new(vectors: Vec<Vector<'a>>, lengths: Vec<f64>) -> Self {
         let place = vec![None; vectors.len()];
-        Self { vectors, lengths, place, placed: Vec::new(), gram: Vec::new() }
+        Self {
+            vectors,
+            lengths,
+            place,
+            placed: Vec::new(),
+            gram: Vec::new(),
+            rows: Vec::new(),
+            active: ActiveSet::default(),
+            ridge: 0.0,
+            expected: Vec::new(),
+        }
+    }
+
+    /// Expects these vectors to be at their lower (`true`) or upper bounds after the next projection.
+    pub(crate) fn expect(&mut self, bound: impl IntoIterator<Item = (usize, bool)>) {
+        let side = |low: bool| if low { 1.0 } else { -1.0 };
+        self.expected =
+            bound.into_iter().map(|(vector, low)| Row { vector, side: side(low) }).collect();
     }
 
     /// The lengths of the vectors.
@@ -99,52 +143,91 @@ impl<'a> Bundle<'a> {
         let start = step.to_vec();
         let still = start.iter().all(|value| *value == 0.0);
         let first = if still { vec![0.0; self.vectors.len()] } else { self.along(&start) };
-        let mut along = first.clone();
-        let (mut rows, mut active) = (Vec::<Row>::new(), ActiveSet::default());
         let mut pulls = vec![0.0; self.vectors.len()];
-        loop {
-            let length = linalg::norm(Vector::F64(step));
-            let more = self.violated(slabs, &along, length, &rows);
-            if more.is_empty() {
-                break;
-            }
-            self.seat_all(more.iter().map(|row| row.vector));
-            for row in more {
-                let soft = if row.side < 0.0 { ridge } else { 0.0 };
-                let need = need(&slabs[row.vector], row.side) - row.side * first[row.vector];
-                let before: Vec<f64> = rows.iter().map(|other| self.cosine(&row, other)).collect();
-                active.add(before, 1.0 + soft, need / self.lengths[row.vector]);
-                rows.push(row);
-            }
-            let solved = active.solve();
-            pulls.fill(0.0);
+        let mut more = self.violated(slabs, &first, linalg::norm(Vector::F64(step)), &[]);
+        if more.is_empty() {
+            return Ok(pulls);
+        }
+        if self.recall(slabs, &first, ridge) {
+            more.clear();
+        }
+        let along = loop {
+            self.take_in(&more, slabs, &first);
+            let solved = self.active.solve();
             if let Err(ray) = solved {
                 step.copy_from_slice(&start);
-                self.unite(&rows, &ray, &mut pulls);
+                self.unite(&ray, &mut pulls);
                 return Err(pulls);
             }
-            self.unite(&rows, active.multipliers(), &mut pulls);
-            step.copy_from_slice(&start);
-            self.push(step, &pulls);
-            along = self.along(step);
-        }
-        if !rows.is_empty() {
-            // Once more for what rounding left over in a long step.
-            let (multipliers, lengths) = (active.multipliers().to_vec(), &self.lengths);
-            active.refine(|index| {
-                let Row { vector, side, .. } = rows[index];
-                let soft = if side < 0.0 { ridge * multipliers[index] } else { 0.0 };
-                (need(&slabs[vector], side) - side * along[vector]) / lengths[vector] - soft
-            });
-            pulls.fill(0.0);
-            self.unite(&rows, active.multipliers(), &mut pulls);
-            step.copy_from_slice(&start);
-            self.push(step, &pulls);
-        }
+            self.unite(self.active.multipliers(), &mut pulls);
+            let Combined { square, along } = self.moved(&start, &pulls, step, true);
+            more = self.violated(slabs, &along, square.sqrt(), &self.rows);
+            if more.is_empty() {
+                break along;
+            }
+        };
+        // Once more for what rounding left over in a long step.
+        let Self { rows, active, lengths, .. } = self;
+        let multipliers = active.multipliers().to_vec();
+        active.refine(|index| {
+            let Row { vector, side } = rows[index];
+            let soft = if side < 0.0 { ridge * multipliers[index] } else { 0.0 };
+            (need(&slabs[vector], side) - side * along[vector]) / lengths[vector] - soft
+        });
+        self.unite(self.active.multipliers(), &mut pulls);
+        self.moved(&start, &pulls, step, false);
         Ok(pulls)
     }
 
-    /// The bounds that are violated and not yet among the rows: the worst ones first, and only so
+    /// Begins where the last projection ended, or with what is expected; says whether there was
+    /// anything to begin with.
+    fn recall(&mut self, slabs: &[Slab], first: &[f64], ridge: f64) -> bool {
+        let expected = std::mem::take(&mut self.expected);
+        if self.rows.len() < WORTH_EXPECTING || self.ridge != ridge {
+            self.rows.clear();
+            self.active = ActiveSet::default();
+        }
+        self.ridge = ridge;
+        let Self { rows, active, lengths, .. } = self;
+        active.restate(|row| right(&rows[row], slabs, first, lengths));
+        let usable =
+            |row: &Row| lengths[row.vector] > 0.0 && need(&slabs[row.vector], row.side).is_finite();
+        let expected: Vec<Row> = expected.into_iter().filter(usable).collect();
+        if expected.len() < WORTH_EXPECTING {
+            self.active.resume();
+            return !self.rows.is_empty();
+        }
+        let known = known(&self.rows);
+        let new = expected.iter().copied().filter(|row| place(&known, row).is_none());
+        self.take_in(&new.collect::<Vec<Row>>(), slabs, first);
+        let known = self::known(&self.rows);
+        let places: Vec<usize> = expected.iter().filter_map(|row| place(&known, row)).collect();
+        self.active.expect(&places);
+        true
+    }
+
+    /// Takes bounds in that were not looked at so far.
+    fn take_in(&mut self, new: &[Row], slabs: &[Slab], first: &[f64]) {
+        self.seat_all(new.iter().map(|row| row.vector));
+        for row in new {
+            let soft = if row.side < 0.0 { self.ridge } else { 0.0 };
+            let before: Vec<f64> = self.rows.iter().map(|other| self.cosine(row, other)).collect();
+            self.active.add(before, 1.0 + soft, right(row, slabs, first, &self.lengths));
+            self.rows.push(*row);
+        }
+    }
+
+    /// The step from `start` by these pulls, its square, and its inner products with all vectors if
+    /// they are asked for.
+    fn moved(&self, start: &[f64], pulls: &[f64], step: &mut [f64], measured: bool) -> Combined {
+        let terms = pulls.iter().copied().zip(self.vectors.iter().copied());
+        let terms: Vec<(f64, Vector<'_>)> = terms.filter(|(pull, _)| *pull != 0.0).collect();
+        step.copy_from_slice(start);
+        let watched = if measured { &self.vectors[..] } else { &[] };
+        Machine::default().combine(true, &terms, 1.0, watched, step)
+    }
+
+    /// The bounds that are violated and not among these rows: the worst ones first, and only so
     /// many.
     fn violated(&self, slabs: &[Slab], along: &[f64], length: f64, rows: &[Row]) -> Vec<Row> {
         let mut found = Vec::new();
@@ -154,27 +237,26 @@ impl<'a> Bundle<'a> {
                 let lacking = need - side * along[vector];
                 let size = self.lengths[vector] * length + need.abs();
                 if need.is_finite() && lacking > give && lacking > TOLERANCE * size {
-                    found.push(Row { vector, side, violation: lacking / self.lengths[vector] });
+                    found.push((lacking / self.lengths[vector], Row { vector, side }));
                 }
             }
         }
         if !found.is_empty() && !rows.is_empty() {
-            let mut known: Vec<(usize, bool)> =
-                rows.iter().map(|row| (row.vector, row.side > 0.0)).collect();
-            known.sort_unstable();
-            found.retain(|row| known.binary_search(&(row.vector, row.side > 0.0)).is_err());
+            let known = known(rows);
+            found.retain(|(_, row)| place(&known, row).is_none());
         }
         // The order among equals is that of the agents, and nothing else.
-        found.sort_by(|a, b| {
-            b.violation.total_cmp(&a.violation).then_with(|| a.vector.cmp(&b.vector))
+        found.sort_by(|(a, one), (b, other)| {
+            b.total_cmp(a).then_with(|| one.vector.cmp(&other.vector))
         });
         found.truncate(BATCH.max((GROWTH * rows.len() as f64) as usize));
-        found
+        found.into_iter().map(|(_, row)| row).collect()
     }
 
     /// Adds up the multipliers of the rows by vector.
-    fn unite(&self, rows: &[Row], multipliers: &[f64], pulls: &mut [f64]) {
-        for (row, multiplier) in rows.iter().zip(multipliers) {
+    fn unite(&self, multipliers: &[f64], pulls: &mut [f64]) {
+        pulls.fill(0.0);
+        for (row, multiplier) in self.rows.iter().zip(multipliers) {
             pulls[row.vector] += row.side * multiplier / self.lengths[row.vector];
         }
     }
@@ -228,6 +310,12 @@ impl<'a> Bundle<'a> {
 /// The number of cells in the first rows of a lower triangle.
 fn triangle(rows: usize) -> usize {
     rows * (rows + 1) / 2
+}
+
+/// What a bound asks for beyond what the first step has, for a vector of length one.
+fn right(row: &Row, slabs: &[Slab], first: &[f64], lengths: &[f64]) -> f64 {
+    let Row { vector, side } = *row;
+    (need(&slabs[vector], side) - side * first[vector]) / lengths[vector]
 }
 
 /// What a side asks of `side · ⟨g, s⟩`.
@@ -301,6 +389,81 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Vectors, and bounds of which many bind together.
+    fn many(seed: u64, count: usize, dimension: usize) -> (Vec<Vec<f64>>, Vec<Slab>) {
+        let mut rng = crate::Seed(seed).stream("slabs", count as u64, dimension as u64);
+        let mut draw = || crate::numerics::normal(&mut rng);
+        let common: Vec<f64> = (0..dimension).map(|_| draw()).collect();
+        let mut vector = || common.iter().map(|c| c + draw()).collect();
+        let vectors: Vec<Vec<f64>> = (0..count).map(|_| vector()).collect();
+        let mut slab = || {
+            let high = -1.0 - draw().abs();
+            Slab { low: high - 0.05 * draw().abs(), high, give: 0.0 }
+        };
+        let slabs = (0..count).map(|_| slab()).collect();
+        (vectors, slabs)
+    }
+
+    /// There is one nearest step, wherever the search for it begins: with nothing, with who binds, with
+    /// who does not, with all at one side, or where it ended for other bounds.
+    #[test]
+    fn the_nearest_step_does_not_depend_on_what_was_expected() {
+        for (seed, count, dimension) in [(0, 40, 60), (1, 150, 200), (2, 400, 410), (3, 300, 1_000)]
+        {
+            let (vectors, slabs) = many(seed, count, dimension);
+            let mut cold = vec![0.0; dimension];
+            let pulls = bundle(&vectors).nearest(&mut cold, &slabs, 0.0).unwrap();
+            let bound = |sign: f64| (0..count).map(|m| (m, sign * pulls[m] > 0.0)).collect();
+            let binding = (0..count).filter(|m| pulls[*m] != 0.0).map(|m| (m, pulls[m] > 0.0));
+            let starts: Vec<Vec<(usize, bool)>> = vec![
+                binding.collect(),
+                (0..count).filter(|m| pulls[*m] == 0.0).map(|m| (m, false)).collect(),
+                bound(1.0),
+                bound(-1.0),
+                (0..count).map(|m| (m, true)).collect(),
+                (0..count).map(|m| (m, m % 3 == 0)).rev().collect(),
+            ];
+            let size = 1e-8 * (1.0 + linalg::norm(Vector::F64(&cold)));
+            let same = |step: &[f64]| step.iter().zip(&cold).all(|(a, b)| (a - b).abs() < size);
+            let mut used = bundle(&vectors);
+            for expected in starts {
+                let mut fresh = bundle(&vectors);
+                fresh.expect(expected.clone());
+                let mut step = vec![0.0; dimension];
+                fresh.nearest(&mut step, &slabs, 0.0).unwrap();
+                assert!(same(&step), "{count}: another step");
+                // Other bounds in between, of which some are free.
+                let other: Vec<Slab> = slabs
+                    .iter()
+                    .enumerate()
+                    .map(|(m, slab)| match m % 5 {
+                        0 => Slab::FREE,
+                        _ => Slab { low: f64::NEG_INFINITY, high: 2.0 * slab.high, give: 0.0 },
+                    })
+                    .collect();
+                used.nearest(&mut vec![0.0; dimension], &other, 0.0).unwrap();
+                used.expect(expected.into_iter().filter(|(m, _)| m % 2 == 0));
+                let mut step = vec![0.0; dimension];
+                used.nearest(&mut step, &slabs, 0.0).unwrap();
+                assert!(same(&step), "{count}: another step after other bounds");
+            }
+        }
+    }
+
+    /// The converse: with an error in the bounds it is another step.
+    #[test]
+    fn other_bounds_have_another_nearest_step() {
+        let (vectors, mut slabs) = many(1, 150, 200);
+        let (mut one, mut other) = (vec![0.0; 200], vec![0.0; 200]);
+        let pulls = bundle(&vectors).nearest(&mut one, &slabs, 0.0).unwrap();
+        let binding = pulls.iter().position(|pull| *pull < 0.0).unwrap();
+        slabs[binding].high -= 1e-3;
+        slabs[binding].low -= 1e-3;
+        bundle(&vectors).nearest(&mut other, &slabs, 0.0).unwrap();
+        let apart = one.iter().zip(&other).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        assert!(apart > 1e-6, "{apart}");
     }
 
     #[test]

@@ -168,12 +168,6 @@ impl<'a> Floors<'a> {
         }
     }
 
-    /// Every line's predicted loss after the step.
-    pub(crate) fn predicted(&self, step: &[f64]) -> Vec<f64> {
-        let along = self.bundle.along(step);
-        self.loss.iter().zip(along).map(|(loss, along)| loss + along).collect()
-    }
-
     /// Whether somebody is kept above a floor by this line. The last report of a silent agent keeps
     /// it even where it predicts a loss below the target, because the true loss may be higher.
     fn has_floor(&self, line: usize) -> bool {

@@ -155,6 +155,8 @@ pub(super) unsafe fn widen<V: Lanes>(
         unsafe {
             let lines = columns / WIDTH;
             for line in 0..lines {
+                // The block after this one is wanted next, and too far away to be guessed.
+                V::fetch(from.wrapping_add(line * WIDTH + BLOCK).cast());
                 N::load::<V>(from.add(line * WIDTH)).store(to.add(line).cast());
             }
             let rest = columns % WIDTH;

@@ -28,6 +28,8 @@ pub(super) trait Lanes: Copy {
     /// `self + a · b` where the product has no rounding of its own, so that it does not matter
     /// whether the instruction set fuses it with the sum.
     unsafe fn add_exact(self, a: Self, b: Self) -> Self;
+    /// Asks for what is at this address, which need not be anything, to be brought near.
+    unsafe fn fetch(_at: *const u8) {}
 }
 
 /// A number as an agent sends it.

@@ -89,6 +89,11 @@ impl Lanes for Avx2 {
     unsafe fn add_exact(self, a: Self, b: Self) -> Self {
         unsafe { Self(_mm256_fmadd_pd(a.0, b.0, self.0), _mm256_fmadd_pd(a.1, b.1, self.1)) }
     }
+
+    #[inline(always)]
+    unsafe fn fetch(at: *const u8) {
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(at.cast()) }
+    }
 }
 
 /// One register of AVX-512.
@@ -146,5 +151,10 @@ impl Lanes for Avx512 {
     #[inline(always)]
     unsafe fn add_exact(self, a: Self, b: Self) -> Self {
         unsafe { Self(_mm512_fmadd_pd(a.0, b.0, self.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn fetch(at: *const u8) {
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(at.cast()) }
     }
 }

@@ -62,6 +62,7 @@
 //!
 //! Reference: this project; the constraint is Lemma 3 of arXiv 2311.16459, read backwards.
 
+mod bound;
 mod common_level;
 mod cuts;
 mod doubt;
@@ -70,11 +71,12 @@ mod region;
 
 use super::floors::{Aimed, Floors, Source};
 use super::{
-    Aggregator, Change, Decision, Doubted, Facts, Landing, Origin, Round, Split, StopReason, Why,
-    safety,
+    Aggregator, Change, Decision, Doubted, Facts, Landing, Measured, Origin, Round, Split,
+    StopReason, Why, safety,
 };
 use crate::memory::inside::is_default;
 use crate::{Error, Loss, Vector, linalg};
+use bound::Bound;
 use cuts::Cuts;
 use doubt::Doubt;
 use region::Region;
@@ -188,6 +190,8 @@ struct RetainMemory {
     cuts: Cuts,
     #[serde(default, skip_serializing_if = "is_default")]
     doubt: Doubt,
+    #[serde(default, skip_serializing_if = "is_default")]
+    bound: Bound,
 }
 
 impl Default for Retain {
@@ -347,7 +351,7 @@ impl Retain {
                     Some(_) => StopReason::Unrealizable,
                 });
             }
-            self.memory.region.predict(reports, &floors, step);
+            self.memory.region.predict(reports, &floors, &floors.bundle.along(step));
             return Ok(decision);
         }
 
@@ -360,7 +364,10 @@ impl Retain {
         let aimed = match self.base {
             Base::Level => {
                 step.fill(0.0);
-                self.aim(&mut floors, round, trusting, step, &mut decision)
+                self.memory.bound.expect(&mut floors, reports.len());
+                let aimed = self.aim(&mut floors, round, trusting, step, &mut decision);
+                self.memory.bound.note(&floors, reports.len(), &aimed.pulls);
+                aimed
             }
             Base::Descent => {
                 if trusting {
@@ -380,10 +387,14 @@ impl Retain {
             (true, Base::Level) => self.memory.region.shorten(step, usual, self.base),
             (true, Base::Descent) => self.memory.region.bound(step),
         }
+        // Measured once, for the check, the predictions and the record.
+        let mut along = floors.bundle.along(step);
+        let mut measured = Some(measure(&along[..reports.len()], step));
         if self.floors {
-            safety::shorten(round.reports, step, self.slack());
+            safety::shorten_measured(round.reports, step, self.slack(), &mut measured);
         }
-        if linalg::norm(Vector::F64(step)) <= 1e-12 * self.shortest_way(&floors, &is_far) {
+        let still = linalg::norm(Vector::F64(step)) <= 1e-12 * self.shortest_way(&floors, &is_far);
+        if still {
             step.fill(0.0);
             // Standing still is not the end while somebody may still say something new, somebody was
             // benched, or the level was just raised to where everybody is.
@@ -391,7 +402,12 @@ impl Retain {
             let far = self.far(&floors).contains(&true);
             decision.stop = (present && !benched && far).then_some(StopReason::Stalled);
         }
-        self.memory.region.predict(reports, &floors, step);
+        if measured.is_none() || still {
+            along = floors.bundle.along(step);
+            measured = Some(measure(&along[..reports.len()], step));
+        }
+        self.memory.region.predict(reports, &floors, &along);
+        decision.measured = measured;
         decision.split = Split::by(round.reports, |index| aimed.pulls[index] > 0.0);
         Ok(decision)
     }
@@ -445,12 +461,20 @@ impl Retain {
     }
 }
 
+/// What is known of a step, given the inner products of all reports with it.
+fn measure(along: &[f64], step: &[f64]) -> Measured {
+    let slopes = along.iter().copied().map(Some).collect();
+    Measured { length: linalg::norm(Vector::F64(step)), slopes }
+}
+
 impl Aggregator for Retain {
     fn aggregate(&mut self, round: &Round<'_>, step: &mut [f64]) -> Result<Decision, Error> {
         let cuts = std::mem::take(&mut self.memory.cuts);
         let others = doubt::without(round.reports, self.memory.doubt.benched());
         let round = Round { reports: others.as_ref().unwrap_or(round.reports), ..*round };
-        let decision = self.decide(&round, &cuts, step)?;
+        let mut decision = self.decide(&round, &cuts, step)?;
+        // Of all reports, or of none.
+        decision.measured = decision.measured.filter(|_| others.is_none());
         self.memory.cuts = cuts;
         self.memory.cuts.advance(&round, step, self.is_convex());
         Ok(decision)

@@ -61,7 +61,7 @@ impl Pace {
 pub(super) struct Region {
     /// The radius ρ; `None` before the first step.
     radius: Option<f64>,
-    /// Every agent's loss before the last step, and what it was predicted to be after.
+    /// Every agent's loss before the last step, and what it was predicted to be after, by agent.
     predicted: Vec<(AgentId, f64, f64)>,
     /// The strongest curvature seen along the steps so far.
     pub(super) curvature: f64,
@@ -84,8 +84,9 @@ impl Region {
         let (mut descended, mut promised) = (0.0, 0.0);
         self.short = 0.0;
         for (index, report) in round.reports.iter().enumerate() {
-            let known = self.predicted.iter().find(|(agent, ..)| *agent == report.agent);
-            let Some((_, before, predicted)) = known else { continue };
+            let known = self.predicted.binary_search_by_key(&report.agent, |(agent, ..)| *agent);
+            let Ok(known) = known else { continue };
+            let (_, before, predicted) = &self.predicted[known];
             let loss = floors.loss[index];
             let room = (delta / 2.0).max((predicted - floors.epsilon[index]) / 4.0);
             let short = (predicted - loss) / room;
@@ -142,13 +143,14 @@ impl Region {
         }
     }
 
-    /// Remembers what every agent's loss should be after the step.
-    pub(super) fn predict(&mut self, reports: &[Report<'_>], floors: &Floors<'_>, step: &[f64]) {
-        let losses = floors.loss.iter().zip(floors.predicted(step));
+    /// Remembers what every agent's loss should be after the step, given the inner products of all lines
+    /// with it.
+    pub(super) fn predict(&mut self, reports: &[Report<'_>], floors: &Floors<'_>, along: &[f64]) {
+        let losses = floors.loss.iter().zip(along);
         self.predicted = reports
             .iter()
             .zip(losses)
-            .map(|(report, (loss, predicted))| (report.agent, *loss, predicted))
+            .map(|(report, (loss, along))| (report.agent, *loss, loss + along))
             .collect();
     }
 }

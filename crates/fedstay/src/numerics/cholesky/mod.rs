@@ -6,6 +6,8 @@
 //! known. Neither can replace the other, because another order rounds differently; the
 //! substitutions are shared.
 
+mod panel;
+
 use super::linalg;
 use crate::Vector;
 
