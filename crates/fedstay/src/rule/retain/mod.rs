@@ -137,7 +137,7 @@ pub struct Retain {
     /// because of it. It may then leave.
     pub bench: bool,
     #[serde(skip_serializing_if = "is_default")]
-    memory: RetainMemory,
+    memory: Box<RetainMemory>,
 }
 
 /// Where to go if no floor is in the way.
@@ -208,7 +208,7 @@ impl Default for Retain {
             convex: None,
             on_unrealizable: OnUnrealizable::default(),
             bench: true,
-            memory: RetainMemory::default(),
+            memory: Box::default(),
         }
     }
 }
