@@ -151,7 +151,7 @@ mod tests {
         let alone = Plan::parse(TOURNAMENT, Path::new("."), &[]).unwrap();
         let keys = |plan: &Plan| plan.runs.iter().map(|run| run.key.clone()).collect::<Vec<_>>();
         assert_eq!(keys(&whole), keys(&alone));
-        assert_eq!(whole.runs.len(), 25 * (16 + 6) * 3);
+        assert_eq!(whole.runs.len(), 30 * (16 + 6) * 3);
     }
 
     #[test]
