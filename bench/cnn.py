@@ -5,7 +5,7 @@ The task is the one that BlazeFL measures itself with: 100 clients with two shar
 of their weights, and a LeNet-like net of 62,006 weights. (BlazeFL also crops and flips images; neither
 contestant does here.)
 
-    python bench/cnn.py [SEEDS [ROUNDS]] [--flower SEEDS]
+    python bench/cnn.py [SEEDS [ROUNDS]] [--flower SEEDS] [--agents SEEDS]
 
 PyTorch first chooses how it is fastest on this machine, with one or two threads and with either order
 of an image's numbers, on the work of one client; then both do the whole task on all cores, in turns,
@@ -15,8 +15,9 @@ accuracies after the last round must agree in the mean. Exits with 1 if a target
 
 Flower's simulation (bench/contestants/flower.py) does it for the first seed unless told otherwise, where it
 is installed, with two Ray actors of one thread each. Its time is of the whole command, like fedstay's; that of
-its rounds alone is printed beside it. It deals as the PyTorch loop does and starts from the same weights.
-`fedstay.TorchAgent` is measured by bench/torch_together.py, which needs the wheel.
+its rounds alone is printed beside it. It deals as the PyTorch loop does and starts from the same weights. So do
+`fedstay.TorchAgent`s in threads, for the first seed too, where the wheel is installed (`pip install .`); they also
+compute every agent's loss and gradient at the weights it receives, which is what rules and departures need.
 """
 
 import argparse
@@ -46,9 +47,11 @@ PARSER = argparse.ArgumentParser(description=__doc__.split("\n")[0])
 PARSER.add_argument("seeds", type=int, nargs="?", default=3)
 PARSER.add_argument("rounds", type=int, nargs="?", default=5)
 PARSER.add_argument("--flower", type=int, default=1, metavar="SEEDS", help="0 leaves Flower out")
+PARSER.add_argument("--agents", type=int, default=1, metavar="SEEDS", help="0 leaves TorchAgent out")
 GIVEN = PARSER.parse_args()
 SEEDS, ROUNDS = GIVEN.seeds, GIVEN.rounds
 FLOWER = min(GIVEN.flower, SEEDS) if importlib.util.find_spec("flwr") else 0
+AGENTS = min(GIVEN.agents, SEEDS) if importlib.util.find_spec("fedstay") else 0
 
 KEYS = (
     "data.kind=cifar10", f"agents={CLIENTS}", f"rounds={ROUNDS}", f"step_size={STEP}",
@@ -110,9 +113,35 @@ def loop(clients, test, seed, channels_last):
         with torch.no_grad():
             for parameter, sum_ in zip(server.parameters(), total):
                 parameter.copy_(sum_ / len(clients))
-            parts = zip(*(part.split(1000) for part in test))
-            hits = [(server(x).argmax(1) == y).sum().item() for x, y in parts]
-    return time.perf_counter() - began, sum(hits) / len(test[0])
+            accuracy = right(server, test)
+    return time.perf_counter() - began, accuracy
+
+
+def right(server, test):
+    """The share of the test images that a model puts into their class."""
+    with torch.no_grad():
+        parts = zip(*(part.split(1000) for part in test))
+        return sum((server(x).argmax(1) == y).sum().item() for x, y in parts) / len(test[0])
+
+
+def agents(clients, test, seed):
+    """The whole task by `fedstay.simulate` with PyTorch agents in threads; returns seconds and the accuracy."""
+    import fedstay
+
+    torch.manual_seed(seed)
+    server = MODELS["cnn"][1]()
+    sgd = lambda parameters: torch.optim.SGD(parameters, lr=STEP)
+    each = [
+        fedstay.TorchAgent(server, [client], optimizer=sgd, epochs=EPOCHS, batch_size=BATCH)
+        for client in clients
+    ]
+    began = time.perf_counter()
+    result = fedstay.simulate(
+        each, "fedavg", epsilon=0.0, behaviour="never", rounds=ROUNDS, together="threads"
+    )
+    seconds = time.perf_counter() - began
+    server.load_state_dict(result.state_dict())
+    return seconds, right(server, test)
 
 
 def fastest(clients):
@@ -164,7 +193,7 @@ def main():
     if last:
         test = (test[0].to(memory_format=torch.channels_last), test[1])
     adopt()
-    ours, theirs, flowers = [], [], []
+    ours, theirs, flowers, torched = [], [], [], []
     for seed in range(SEEDS):
         ours.append(native(seed, local))
         clients = [(x[rows], y[rows]) for rows in shards(y, seed)]
@@ -177,6 +206,9 @@ def main():
             flowers.append(python("flower", many=True)(TASKS["M"], ROUNDS, seed, False))
             print(f"    Flower {flowers[-1]['whole']:.1f} s, its rounds {flowers[-1]['rounds']:.1f} s, "
                   f"accuracy {flowers[-1]['accuracy']:.3f}", flush=True)
+        if seed < AGENTS:
+            torched.append(agents(clients, test, seed))
+            print(f"    TorchAgent {torched[-1][0]:.1f} s, accuracy {torched[-1][1]:.3f}", flush=True)
     seconds = [statistics.median(run[0] for run in runs) for runs in (ours, theirs)]
     accuracy = [statistics.mean(run[1] for run in runs) for runs in (ours, theirs)]
     work = ROUNDS * CLIENTS * EPOCHS * len(y) / CLIENTS * FLOPS
@@ -193,6 +225,12 @@ def main():
         targets.check("BlazeFL's task, times Flower's simulation", whole / seconds[0], 10)
         apart = [abs(run["accuracy"] - loop[1]) for run, loop in zip(flowers, theirs)]
         targets.check("0.05 against how far Flower's accuracy is from PyTorch's", 0.05 / max([*apart, 1e-9]), 1)
+    if torched:
+        whole = statistics.median(run[0] for run in torched)
+        print(f"TorchAgent: {whole:.1f} s, {whole / seconds[0]:.1f} times fedstay, {seconds[1] / whole:.2f} "
+              "PyTorch's loop over it")
+        apart = [abs(run[1] - loop[1]) for run, loop in zip(torched, theirs)]
+        targets.check("0.05 against how far TorchAgent's accuracy is from PyTorch's", 0.05 / max([*apart, 1e-9]), 1)
     targets.finish()
 
 

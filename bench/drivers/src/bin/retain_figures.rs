@@ -6,7 +6,8 @@
 //!
 //! `SEEDS` is a number of seeds, from 0. The default experiment is that of `fedstay run`. Beside what
 //! a summary says, a line has the first round at whose weights everybody was within ε + δ, for the
-//! slack δ = 0.02 of that experiment.
+//! slack δ = 0.02 of that experiment, and what a round takes: on the clock, over the whole run, and from the
+//! second to the ninth round on the clock and in processor time.
 
 use fedstay::{Book, Error, RoundRecord};
 use fedstay_sim::experiment::Experiment;
@@ -14,15 +15,29 @@ use fedstay_sim::run::Trial;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-/// The first round whose losses were all within the slack of the target.
+/// The rounds that are also timed by themselves.
+const TIMED: std::ops::RangeInclusive<usize> = 2..=9;
+
+/// The first round whose losses were all within the slack of the target, and when each was over.
 struct Near {
     agents: usize,
     within: f64,
     first: Option<u32>,
+    laps: Vec<(Instant, f64)>,
+}
+
+impl Near {
+    /// Milliseconds of the timed rounds, on the clock and of processor time.
+    fn timed(&self) -> Option<(f64, f64)> {
+        let (before, last) = (self.laps.get(TIMED.start() - 2)?, self.laps.get(TIMED.end() - 1)?);
+        let each = |seconds: f64| 1e3 * seconds / TIMED.count() as f64;
+        Some((each((last.0 - before.0).as_secs_f64()), each(last.1 - before.1)))
+    }
 }
 
 impl Book for Near {
     fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
+        self.laps.push((Instant::now(), fedstay_bench::cpu_seconds()));
         let losses = &record.line.loss;
         let all = losses.iter().all(|loss| loss.is_some_and(|loss| loss <= self.within));
         if self.first.is_none() && losses.len() == self.agents && all {
@@ -55,13 +70,13 @@ fn main() {
         let mut trial = Trial::new(experiment).unwrap_or_else(|error| panic!("{error}"));
         let begun = Instant::now();
         let agents = trial.header().count();
-        let mut near = Near { agents, within: epsilon + 0.02, first: None };
+        let mut near = Near { agents, within: epsilon + 0.02, first: None, laps: Vec::new() };
         let summary = trial.run(&mut [&mut near]).expect("a run").expect("nobody ends it");
         let took = begun.elapsed().as_secs_f64() / f64::from(summary.rounds.max(1));
         let left: Vec<u32> = summary.left.iter().map(|left| left.round).collect();
         println!(
             "seed {seed} left {left:?} rounds {} {} {:?} near {:?} mean {:.4} worst {:.4} accuracy {} \
-             population {} {:.1} ms/round",
+             population {} {:.1} ms/round{}",
             summary.rounds,
             summary.stop.name(),
             summary.landed,
@@ -74,6 +89,9 @@ fn main() {
                 .and_then(|p| p.accuracy)
                 .map_or(String::new(), |a| format!("{a:.3}")),
             took * 1e3,
+            near.timed().map_or(String::new(), |(clock, cpu)| format!(
+                ", rounds 2 to 9 {clock:.1} ms, {cpu:.1} ms of processor time"
+            )),
         );
     }
 }

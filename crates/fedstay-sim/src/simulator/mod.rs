@@ -19,6 +19,7 @@ pub mod population;
 mod roster;
 mod stream;
 mod unseen;
+mod workers;
 
 pub(crate) use agent::reach_of;
 pub use assess::EvalAgents;
@@ -366,9 +367,10 @@ impl Engine for Simulator {
         self.library.note(self.training.library, call.round, weights, &goodbyes);
         let reports = self.desks.iter().filter(|desk| desk.answer.reports()).map(Desk::report);
         let dimension = self.network.layout().parameters();
-        let reports = Reports::with_goodbyes(dimension, reports.collect(), goodbyes)?
-            .with_returned(returned)?
-            .with_absent(cohort.unasked + out.len());
+        let reports =
+            Reports::with_machine(dimension, reports.collect(), goodbyes, workers::machine())?
+                .with_returned(returned)?
+                .with_absent(cohort.unasked + out.len());
         let mut absent = [cohort.unreachable, out].concat();
         absent.sort_unstable();
         Ok(Gathered { assessment, absent, arrived, ..Gathered::new(reports) })

@@ -149,13 +149,22 @@ impl Consistency {
         let step = Vector::F64(&self.step);
         let moved = linalg::norm(step) + linalg::norm(Vector::F64(record.received));
         let mut misses = Vec::new();
-        for (report, norm) in record.reports.iter().zip(record.reports.norms()) {
-            let (Some(before), Some(loss)) = (self.said.get(&report.agent), report.loss()) else {
-                continue;
-            };
-            if shown(record, report.agent) {
-                continue;
-            }
+        let told = record.reports.iter().zip(record.reports.norms());
+        let told: Vec<_> = told
+            .filter(|(report, _)| !shown(record, report.agent))
+            .filter_map(|(report, norm)| {
+                Some((report, norm, self.said.get(&report.agent)?, report.loss()?))
+            })
+            .collect();
+        let upper =
+            |before: &Said, loss: &Loss| before.exact && !matches!(loss, Loss::Sampled { .. });
+        let slopes: Vec<Vector<'_>> = told
+            .iter()
+            .filter(|(_, _, before, loss)| upper(before, loss))
+            .map(|(report, ..)| report.slope())
+            .collect();
+        let mut along = record.reports.machine().along(&slopes, &self.step).into_iter();
+        for (report, norm, before, loss) in told {
             let unit = ROUNDING.of([report.slope()]);
             let losses = before.loss.abs().max(loss.value().abs());
             let rounding = unit * (losses + (norm + before.norm) * moved);
@@ -167,8 +176,8 @@ impl Consistency {
             if let Loss::Exact(now) = loss {
                 miss(Doubt::BelowTangent, before.loss + before.along - now);
             }
-            if before.exact && !matches!(loss, Loss::Sampled { .. }) {
-                let allowed = before.loss + linalg::dot(report.slope(), step);
+            if upper(before, &loss) {
+                let allowed = before.loss + along.next().unwrap_or_default();
                 miss(Doubt::AboveTangent, loss.value() - allowed);
             }
         }
@@ -218,17 +227,19 @@ impl Consistency {
         self.step.extend_from_slice(record.step);
         let step = Vector::F64(record.step);
         self.travelled += linalg::norm(step);
-        for (report, norm) in record.reports.iter().zip(record.reports.norms()) {
-            let (loss, exact) = match report.loss() {
-                Some(Loss::Exact(loss)) => (loss, true),
-                Some(Loss::AtLeast(loss)) => (loss, false),
-                _ => continue,
-            };
-            if shown(record, report.agent) {
-                continue;
-            }
-            let along = linalg::dot(report.slope(), step);
-            self.said.insert(report.agent, Said { loss, exact, along, norm: *norm });
+        let told = record.reports.iter().zip(record.reports.norms());
+        let told: Vec<_> = told
+            .filter(|(report, _)| !shown(record, report.agent))
+            .filter_map(|(report, norm)| match report.loss()? {
+                Loss::Exact(loss) => Some((report, *norm, loss, true)),
+                Loss::AtLeast(loss) => Some((report, *norm, loss, false)),
+                Loss::Sampled { .. } => None,
+            })
+            .collect();
+        let slopes: Vec<Vector<'_>> = told.iter().map(|(report, ..)| report.slope()).collect();
+        let along = record.reports.machine().along(&slopes, record.step);
+        for ((report, norm, loss, exact), along) in told.into_iter().zip(along) {
+            self.said.insert(report.agent, Said { loss, exact, along, norm });
         }
     }
 

@@ -20,7 +20,7 @@
 //! References: Lawson, Hanson, *Solving Least Squares Problems*, Prentice-Hall 1974, chapter 23;
 //! Portugal, Júdice, Vicente, *Math. Comp.* 63, 1994.
 
-use super::{Cholesky, linalg};
+use super::{Cholesky, Machine, linalg};
 use crate::Vector;
 
 /// A gain below this, relative to the terms it is the difference of, is rounding.
@@ -29,6 +29,8 @@ const TOLERANCE: f64 = 1e-12;
 const DEPENDENT: f64 = 1e-13;
 /// Only rows with a larger pivot than this enter together with others.
 const INDEPENDENT: f64 = 1e-6;
+/// The same for a matrix that was computed in single precision; below it, nothing is known of a row.
+const INDEPENDENT_IN_SINGLE: f64 = 1e-4;
 /// From this many active rows on, half as many may enter at once.
 const MANY: usize = 32;
 /// From this many rows on, all are measured in one pass over the matrix, in the order of memory.
@@ -86,9 +88,18 @@ pub(crate) struct ActiveSet {
     passive: Vec<usize>,
     /// The factor of their part of `G`.
     factor: Cholesky,
+    /// Whether `G` was computed in single precision.
+    single: bool,
+    machine: Machine,
 }
 
 impl ActiveSet {
+    /// An empty set that computes with this machine. Of a matrix in single precision, rows that may depend
+    /// on others are an error, with an empty direction, since nothing can be said about them.
+    pub(crate) fn new(machine: Machine, single: bool) -> Self {
+        Self { machine, single, ..Self::default() }
+    }
+
     /// Adds a row: its products with the rows before it, with itself, and its right-hand side.
     pub(crate) fn add(&mut self, before: impl IntoIterator<Item = f64>, diagonal: f64, right: f64) {
         self.gram.extend(before);
@@ -118,12 +129,24 @@ impl ActiveSet {
         self.settle();
     }
 
+    /// Puts right what the matrix has wrong, given what every row really lacks: moves the right-hand sides
+    /// so that they lack as much by the matrix, and goes to the maximum over the rows that are active.
+    pub(crate) fn correct(&mut self, lacking: &[f64]) {
+        let given = self.given(|_| true);
+        let asks = |i: usize| self.b[i] != f64::NEG_INFINITY;
+        self.b = (0..self.b.len())
+            .map(|i| if asks(i) { lacking[i] + given[i] } else { f64::NEG_INFINITY })
+            .collect();
+        self.resume();
+    }
+
     /// Begins with these rows, without those that depend on others or whose multipliers are not above
     /// zero.
     pub(crate) fn expect(&mut self, rows: &[usize]) {
         self.passive.clear();
         self.factor.truncate(0);
-        self.let_all_in(rows, |left| (left > INDEPENDENT).then_some(left));
+        let least = self.independent();
+        self.let_all_in(rows, |left| (left > least).then_some(left));
         self.settle();
     }
 
@@ -153,6 +176,11 @@ impl ActiveSet {
         }
     }
 
+    /// Rows with a larger pivot than this are independent of those before them, beyond doubt.
+    fn independent(&self) -> f64 {
+        if self.single { INDEPENDENT_IN_SINGLE } else { INDEPENDENT }
+    }
+
     fn product(&self, i: usize, j: usize) -> f64 {
         product(&self.gram, i, j)
     }
@@ -179,24 +207,33 @@ impl ActiveSet {
         lacking
     }
 
-    /// The same for many rows. Every row of the triangle is read once: a row that is inside gives to
-    /// those before it, and one that is outside takes from them.
+    /// The same for many rows.
     fn lacking_of_many(&self, inside: &[bool]) -> Vec<(f64, usize)> {
-        let mut given = vec![0.0; self.b.len()];
-        let mut rest = &self.gram[..];
-        for (i, inside) in inside.iter().enumerate() {
-            let (row, below) = rest.split_at(i + 1);
-            rest = below;
-            match inside {
-                true => linalg::add_scaled(&mut given[..i], self.x[i], Vector::F64(&row[..i])),
-                false => given[i] += linalg::dot(Vector::F64(&row[..i]), Vector::F64(&self.x[..i])),
-            }
-        }
+        let given = self.given(|i| !inside[i]);
         // No product of two rows is larger than their lengths, which are about one.
         let sizes: f64 = self.x.iter().sum();
         let outside = (0..self.b.len()).filter(|i| !inside[*i]);
         let lacks = outside.map(|i| (self.b[i] - given[i], i));
         lacks.filter(|(gain, i)| *gain > TOLERANCE * (self.b[*i].abs() + sizes)).collect()
+    }
+
+    /// `G x` for the rows that are wanted, other places being left unfinished. Every row of the triangle is
+    /// read at most once: a row that is pulled gives to those before it, and one that is wanted takes from
+    /// them.
+    fn given(&self, wanted: impl Fn(usize) -> bool) -> Vec<f64> {
+        let mut given = vec![0.0; self.b.len()];
+        let mut rest = &self.gram[..];
+        for i in 0..self.b.len() {
+            let (row, below) = rest.split_at(i + 1);
+            rest = below;
+            if self.x[i] != 0.0 {
+                linalg::add_scaled(&mut given[..=i], self.x[i], Vector::F64(row));
+            }
+            if wanted(i) {
+                given[i] += linalg::dot(Vector::F64(&row[..i]), Vector::F64(&self.x[..i]));
+            }
+        }
+        given
     }
 
     /// Takes in the variables that lack most, half as many as there are, and moves to the maximum.
@@ -205,7 +242,8 @@ impl ActiveSet {
         lacking.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         lacking.truncate(self.passive.len() / 2);
         let new: Vec<usize> = lacking.into_iter().map(|(_, new)| new).collect();
-        let independent = |left: f64| (left > INDEPENDENT).then_some(left);
+        let least = self.independent();
+        let independent = |left: f64| (left > least).then_some(left);
         self.extend_factor();
         let (passive, x, value) = (self.passive.clone(), self.x.clone(), self.value());
         self.let_all_in(&new, independent);
@@ -249,9 +287,9 @@ impl ActiveSet {
 
     /// Takes those of these rows into the passive set whose `pivot` is some.
     fn let_all_in(&mut self, new: &[usize], pivot: impl Fn(f64) -> Option<f64>) {
-        let Self { gram, passive, factor, .. } = self;
+        let Self { gram, passive, factor, machine, .. } = self;
         let gram = &gram[..];
-        factor.enter(passive, new, |i, j| product(gram, i, j), pivot);
+        factor.enter(machine, passive, new, |i, j| product(gram, i, j), pivot);
     }
 
     /// Takes the rows at these places, which are in order, out of the passive set.
@@ -278,6 +316,9 @@ impl ActiveSet {
             let mut direction: Vec<(usize, f64)>;
             let full_step: f64;
             match entering.map(|new| (new, self.outside(new))) {
+                Some((_, outside)) if self.single && outside.distance <= self.independent() => {
+                    return Err(Vec::new());
+                }
                 Some((new, outside)) if outside.distance <= DEPENDENT => {
                     // The new vector depends on the passive ones: along this direction the
                     // quadratic part is flat.

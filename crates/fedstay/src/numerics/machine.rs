@@ -4,7 +4,7 @@
 //! cut into spans that do not depend on how many there are, and what the spans came to is added in
 //! their order. So neither the instruction set nor the number of threads changes a bit.
 
-use super::kernel::{self, Combined, Isa, SPAN};
+use super::kernel::{self, Combined, Isa, SPAN, Sums};
 use crate::Vector;
 use std::fmt;
 use std::ops::Range;
@@ -12,8 +12,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Below this many numbers to read, handing out work costs more than it saves.
 const WORTH_SHARING: usize = 1 << 18;
-/// Vectors of a Gram matrix that are widened together; with the totals of their products they fill
-/// about half of a second-level cache.
+/// So many vectors are measured along a step by one hand; where there are more of them than that for each span,
+/// they are shared out, not the spans.
+const MANY: usize = 32;
+/// Products that a number from memory takes part in by the time the next one is there.
+const FREE: usize = 16;
+/// The columns of a sum that one hand forms.
+const PIECE: usize = 1 << 9;
+/// Vectors of a Gram matrix that are widened together, or half of those that are copied in single precision;
+/// with the totals of their products they fill about half of a second-level cache.
 const PANEL: usize = 64;
 
 /// Hands to share work among: a pool of threads, in most cases.
@@ -116,14 +123,15 @@ impl Machine {
 
     /// The inner products of all pairs.
     pub(crate) fn gram(&self, vectors: &[Vector<'_>]) -> Gram {
-        Gram { entries: self.gram_rows(vectors, 0) }
+        Gram { entries: self.gram_rows(Sums::Double, vectors, 0) }
     }
 
     /// The lower triangle of the Gram matrix from row `first` on, row by row. All vectors must have
     /// the same number of components.
-    pub(crate) fn gram_rows(&self, vectors: &[Vector<'_>], first: usize) -> Vec<f64> {
+    pub(crate) fn gram_rows(&self, sums: Sums, vectors: &[Vector<'_>], first: usize) -> Vec<f64> {
         let columns = vectors.first().map_or(0, Vector::len);
-        let (old, new) = (panels(0..first), panels(first..vectors.len()));
+        let most = if sums == Sums::Single { 2 * PANEL } else { PANEL };
+        let (old, new) = (panels(0..first, most), panels(first..vectors.len(), most));
         let mut pairs: Vec<(Range<usize>, Option<Range<usize>>)> = Vec::new();
         for (index, rows) in new.iter().enumerate() {
             let beside = old.iter().chain(&new[..index]);
@@ -131,12 +139,15 @@ impl Machine {
             pairs.push((rows.clone(), None));
         }
         let spans = columns.div_ceil(SPAN).max(1);
-        let numbers = columns.saturating_mul(vectors.len() - first.min(vectors.len()));
+        let new = vectors.len() - first.min(vectors.len());
+        // While one is read from memory, its products with several others take no longer.
+        let times = (vectors.len() / FREE).max(1);
+        let numbers = columns.saturating_mul(new).saturating_mul(times);
         let blocks = self.parts(pairs.len() * spans, numbers, |part| {
             let (rows, others) = &pairs[part / spans];
             let others = others.as_ref().map(|others| &vectors[others.clone()]);
             let span = span(part % spans, columns);
-            kernel::products(self.isa, &vectors[rows.clone()], others, span)
+            kernel::products(self.isa, sums, &vectors[rows.clone()], others, span)
         });
         let mut entries = vec![0.0; triangle(vectors.len()) - triangle(first)];
         let mut blocks = blocks.into_iter();
@@ -162,7 +173,8 @@ impl Machine {
         columns: usize,
     ) -> Vec<f64> {
         let spans = 0..columns.div_ceil(SPAN).max(1);
-        let part = |index| kernel::products(self.isa, left, right, span(index, columns));
+        let part =
+            |index| kernel::products(self.isa, Sums::Double, left, right, span(index, columns));
         sum(spans.map(part).collect())
     }
 
@@ -178,6 +190,11 @@ impl Machine {
         out: &mut [f64],
     ) -> Combined {
         let numbers = out.len().saturating_mul(terms.len());
+        if watched.len() > out.len().div_ceil(SPAN) * MANY && self.workers.is_some() {
+            self.form(onto, terms, divisor, numbers, out);
+            let square = self.along(&[Vector::F64(out)], out)[0];
+            return Combined { square, along: self.along(watched, out) };
+        }
         let spans: Vec<Mutex<&mut [f64]>> = out.chunks_mut(SPAN).map(Mutex::new).collect();
         let parts = self.parts(spans.len(), numbers, |part| {
             let mut out = spans[part].lock().unwrap_or_else(PoisonError::into_inner);
@@ -189,6 +206,33 @@ impl Machine {
             all.along.iter_mut().zip(part.along).for_each(|(all, part)| *all += part);
         }
         all
+    }
+
+    /// A sum that is measured afterwards: pieces of it are formed by whoever is free.
+    fn form(
+        &self,
+        onto: bool,
+        terms: &[(f64, Vector<'_>)],
+        divisor: f64,
+        numbers: usize,
+        out: &mut [f64],
+    ) {
+        let pieces: Vec<Mutex<&mut [f64]>> = out.chunks_mut(PIECE).map(Mutex::new).collect();
+        self.parts(pieces.len(), numbers, |part| {
+            let mut out = pieces[part].lock().unwrap_or_else(PoisonError::into_inner);
+            kernel::combine(self.isa, onto, terms, divisor, &[], part * PIECE, &mut out);
+        });
+    }
+
+    /// The inner products of all vectors with a step.
+    pub(crate) fn along(&self, vectors: &[Vector<'_>], step: &[f64]) -> Vec<f64> {
+        let numbers = step.len().saturating_mul(vectors.len());
+        let parts: Vec<&[Vector<'_>]> = vectors.chunks(MANY).collect();
+        let measured = self.parts(parts.len(), numbers, |part| {
+            let along = |vector: &Vector<'_>| kernel::dot(self.isa, *vector, Vector::F64(step));
+            parts[part].iter().map(along).collect::<Vec<f64>>()
+        });
+        measured.concat()
     }
 
     /// `target += times · vector`.
@@ -213,9 +257,14 @@ impl Machine {
         self.parts(parts, columns.saturating_mul(rows), |part| work(span(part, columns)))
     }
 
+    /// The instruction set.
+    pub(super) fn isa(&self) -> Isa {
+        self.isa
+    }
+
     /// What `work` came to on every part, in order; shared among the workers if there are enough
     /// numbers to read.
-    fn parts<T: Send>(
+    pub(super) fn parts<T: Send>(
         &self,
         parts: usize,
         numbers: usize,
@@ -243,9 +292,9 @@ fn span(index: usize, columns: usize) -> Range<usize> {
     index * SPAN..columns.min((index + 1) * SPAN)
 }
 
-/// A range in equal parts of at most `PANEL`.
-fn panels(range: Range<usize>) -> Vec<Range<usize>> {
-    let parts = range.len().div_ceil(PANEL);
+/// A range in equal parts of at most so many.
+fn panels(range: Range<usize>, most: usize) -> Vec<Range<usize>> {
+    let parts = range.len().div_ceil(most);
     let at = |part: usize| range.start + range.len() * part / parts;
     (0..parts).map(|part| at(part)..at(part + 1)).collect()
 }

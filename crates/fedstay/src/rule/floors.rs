@@ -117,7 +117,7 @@ impl<'a> Floors<'a> {
         earlier: &[Line<'a>],
     ) -> Result<Self, Error> {
         let mut floors = Self {
-            bundle: Bundle::new(Vec::new(), Vec::new()),
+            bundle: Bundle::new(reports.machine().clone(), Vec::new(), Vec::new()),
             agent: Vec::new(),
             source: Vec::new(),
             loss: Vec::new(),
@@ -156,7 +156,7 @@ impl<'a> Floors<'a> {
             slopes.push(line.slope);
             lengths.push(linalg::norm(line.slope));
         }
-        floors.bundle = Bundle::new(slopes, lengths);
+        floors.bundle = Bundle::new(reports.machine().clone(), slopes, lengths);
         floors.precision.clone_from(&floors.epsilon);
         Ok(floors)
     }

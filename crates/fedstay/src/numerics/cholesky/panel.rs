@@ -7,10 +7,14 @@
 
 use super::{Cholesky, dot};
 use crate::Vector;
-use crate::numerics::{Machine, linalg};
+use crate::numerics::Machine;
+use crate::numerics::kernel::{self, Line, WIDTH};
+use std::sync::{Mutex, PoisonError};
 
 /// Rows that enter together, and rows of the factor that they are held against at a time.
 const PANEL: usize = 64;
+/// Rows of a panel that one hand substitutes.
+const PART: usize = 16;
 /// Fewer rows than this are substituted one after the other: they would not fill a register.
 const FEW: usize = 6;
 
@@ -21,6 +25,7 @@ impl Cholesky {
     /// that entered are added to the members.
     pub(crate) fn enter(
         &mut self,
+        machine: &Machine,
         members: &mut Vec<usize>,
         new: &[usize],
         entry: impl Fn(usize, usize) -> f64,
@@ -31,9 +36,9 @@ impl Cholesky {
             let begun = self.size;
             let row = |i: &usize| members.iter().map(|j| entry(*i, *j)).collect();
             let mut rows: Vec<Vec<f64>> = panel.iter().map(row).collect();
-            self.substitute(&mut rows);
+            self.substitute_all(machine, &mut rows);
             let views: Vec<Vector<'_>> = rows.iter().map(|row| Vector::F64(row)).collect();
-            let products = Machine::default().products(&views, None, begun);
+            let products = machine.products(&views, None, begun);
             // Which of the panel entered, by their places in it.
             let mut entered: Vec<usize> = Vec::with_capacity(panel.len());
             for (place, new) in panel.iter().enumerate() {
@@ -57,35 +62,43 @@ impl Cholesky {
     }
 
     /// Solves `L y = right` for each of these right-hand sides, in their place.
-    fn substitute(&self, rows: &mut [Vec<f64>]) {
+    fn substitute_all(&self, machine: &Machine, rows: &mut [Vec<f64>]) {
+        let numbers = rows.len() * self.entries.len() / 16;
+        let parts: Vec<Mutex<&mut [Vec<f64>]>> = rows.chunks_mut(PART).map(Mutex::new).collect();
+        machine.parts(parts.len(), numbers, |part| {
+            let mut rows = parts[part].lock().unwrap_or_else(PoisonError::into_inner);
+            self.substitute(machine, &mut rows);
+        });
+    }
+
+    fn substitute(&self, machine: &Machine, rows: &mut [Vec<f64>]) {
         if rows.len() < FEW {
             rows.iter_mut().for_each(|row| *row = self.forward(row.iter().copied()));
             return;
         }
-        let count = rows.len();
-        // A block of the solution, column by column.
-        let mut block = vec![0.0; PANEL * count];
+        // A block of the solution: for each of its columns, the rows side by side.
+        let lines = rows.len().div_ceil(WIDTH);
+        let mut block = vec![Line::ZERO; PANEL * lines];
         for start in (0..self.size).step_by(PANEL) {
             let width = PANEL.min(self.size - start);
             let left: Vec<Vector<'_>> = rows.iter().map(|row| Vector::F64(row)).collect();
             let right = (start..start + width).map(|index| Vector::F64(self.row(index)));
             let right: Vec<Vector<'_>> = right.collect();
-            let known = Machine::default().products(&left, Some(&right), start);
-            for column in 0..width {
-                let (before, here) = block.split_at_mut(column * count);
-                let here = &mut here[..count];
-                for (index, (value, row)) in here.iter_mut().zip(rows.iter()).enumerate() {
-                    *value = row[start + column] - known[index * width + column];
+            let known = machine.products(&left, Some(&right), start);
+            for (index, (row, known)) in rows.iter().zip(known.chunks_exact(width)).enumerate() {
+                let (line, lane) = (index / WIDTH, index % WIDTH);
+                let columns = row[start..start + width].iter().zip(known);
+                for (column, (value, known)) in columns.enumerate() {
+                    block[column * lines + line].0[lane] = value - known;
                 }
-                let factor = &self.row(start + column)[start..];
-                for (before, times) in before.chunks_exact(count).zip(factor) {
-                    linalg::add_scaled(here, -times, Vector::F64(before));
-                }
-                here.iter_mut().for_each(|value| *value /= factor[column]);
             }
+            let ends: Vec<&[f64]> =
+                (start..start + width).map(|index| &self.row(index)[start..]).collect();
+            kernel::substitute(machine.isa(), &ends, lines, &mut block);
             for (index, row) in rows.iter_mut().enumerate() {
+                let (line, lane) = (index / WIDTH, index % WIDTH);
                 for (column, value) in row[start..start + width].iter_mut().enumerate() {
-                    *value = block[column * count + index];
+                    *value = block[column * lines + line].0[lane];
                 }
             }
         }
@@ -128,7 +141,7 @@ mod tests {
             let (first, rest) = all.split_at(count / 3);
             let (second, third) = rest.split_at(1);
             for part in [first, second, third] {
-                together.enter(&mut members, part, entry, independent);
+                together.enter(&Machine::default(), &mut members, part, entry, independent);
             }
             let expected: Vec<usize> = (0..count).filter(|index| index % 7 != 6).collect();
             assert_eq!(members, expected);

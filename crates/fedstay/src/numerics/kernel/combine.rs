@@ -163,6 +163,8 @@ unsafe fn add_some<V: Lanes, N: Element, const R: usize>(
             let at: *mut f64 = sum.add(line).cast();
             let mut value = V::load_f64(at);
             for (times, vector) in terms {
+                // The block after this one is wanted next, and too far away to be guessed.
+                V::fetch(vector.wrapping_add(line * WIDTH + BLOCK).cast());
                 let number: V = N::load(vector.add(line * WIDTH));
                 value = value.add(V::splat(times).mul(number));
             }

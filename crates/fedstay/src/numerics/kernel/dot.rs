@@ -48,6 +48,9 @@ unsafe fn body<V: Lanes, A: Element, B: Element>(a: &[A], b: &[B]) -> f64 {
             for at in (start..start + BLOCK).step_by(WIDTH) {
                 for (block, sum) in sums.iter_mut().enumerate() {
                     let at = at + block * BLOCK;
+                    // What is wanted next is too far away to be guessed.
+                    V::fetch(a.wrapping_add(at + 4 * BLOCK).cast());
+                    V::fetch(b.wrapping_add(at + 4 * BLOCK).cast());
                     *sum = add_product::<V, A, B>(*sum, A::load(a.add(at)), B::load(b.add(at)));
                 }
             }

@@ -4,7 +4,9 @@
 use super::super::bf16::Bf16;
 
 /// The doubles of one [`Lanes`].
-pub(super) const WIDTH: usize = 8;
+pub(in super::super) const WIDTH: usize = 8;
+/// The numbers in single precision that take the same room.
+pub(super) const SINGLES: usize = 2 * WIDTH;
 
 /// Eight doubles. Every operation rounds each of them as `f64` does, so what is computed does not
 /// depend on the instruction set.
@@ -28,6 +30,14 @@ pub(super) trait Lanes: Copy {
     /// `self + a · b` where the product has no rounding of its own, so that it does not matter
     /// whether the instruction set fuses it with the sum.
     unsafe fn add_exact(self, a: Self, b: Self) -> Self;
+    /// Sixteen numbers in single precision.
+    type Singles: Copy;
+    unsafe fn no_singles() -> Self::Singles;
+    unsafe fn load_singles(at: *const f32) -> Self::Singles;
+    /// `sum + a · b`, rounded once.
+    unsafe fn add_singles(sum: Self::Singles, a: Self::Singles, b: Self::Singles) -> Self::Singles;
+    /// Their sum: halves are added to halves until one is left.
+    unsafe fn sum_singles(singles: Self::Singles) -> f32;
     /// Asks for what is at this address, which need not be anything, to be brought near.
     unsafe fn fetch(_at: *const u8) {}
 }
@@ -185,5 +195,45 @@ impl Lanes for Plain {
     #[inline(always)]
     unsafe fn add_exact(self, a: Self, b: Self) -> Self {
         Self::by(|lane| self.0[lane] + a.0[lane] * b.0[lane])
+    }
+
+    type Singles = [f32; SINGLES];
+
+    #[inline(always)]
+    unsafe fn no_singles() -> Self::Singles {
+        [0.0; SINGLES]
+    }
+
+    #[inline(always)]
+    unsafe fn load_singles(at: *const f32) -> Self::Singles {
+        let mut singles = [0.0; SINGLES];
+        for (lane, single) in singles.iter_mut().enumerate() {
+            *single = unsafe { *at.add(lane) };
+        }
+        singles
+    }
+
+    #[inline(always)]
+    unsafe fn add_singles(
+        mut sum: Self::Singles,
+        a: Self::Singles,
+        b: Self::Singles,
+    ) -> Self::Singles {
+        for ((sum, a), b) in sum.iter_mut().zip(a).zip(b) {
+            *sum = a.mul_add(b, *sum);
+        }
+        sum
+    }
+
+    #[inline(always)]
+    unsafe fn sum_singles(mut singles: Self::Singles) -> f32 {
+        let mut width = SINGLES;
+        while width > 1 {
+            width /= 2;
+            for lane in 0..width {
+                singles[lane] += singles[lane + width];
+            }
+        }
+        singles[0]
     }
 }

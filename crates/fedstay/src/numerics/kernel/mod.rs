@@ -6,6 +6,7 @@
 //! | [`products`] | all inner products of some vectors, in tiles that stay in registers | projections, half-spaces |
 //! | [`combine`] | a sum of vectors, and its inner products with some, in one pass | steps |
 //! | [`add_scaled`] | one vector added to another | everything else |
+//! | [`substitute`] | a small triangular system for many right-hand sides | factors |
 //!
 //! **One inner product is one number**, whoever computes it. Eight sums run side by side over
 //! [`BLOCK`] columns, and are added to eight totals; the totals of [`SPAN`] columns become one number,
@@ -21,16 +22,21 @@
 
 mod combine;
 mod dot;
+mod few;
 mod lanes;
 mod products;
+mod tiled;
+mod triangle;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
 pub(super) use combine::{Combined, add_scaled, combine};
 pub(super) use dot::{dot, dot_short};
 pub(super) use products::products;
+pub(super) use triangle::substitute;
 
-use lanes::{Lanes, WIDTH};
+use lanes::Lanes;
+pub(super) use lanes::WIDTH;
 
 /// The columns over which sums run before they are added to the totals: a dozen widened rows of them
 /// stay in the first-level cache.
@@ -105,6 +111,15 @@ impl Isa {
     }
 }
 
+/// What sums of products are taken in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sums {
+    /// Double precision: one inner product is one number.
+    Double,
+    /// Single precision over a block, double over blocks: see `tiled.rs`.
+    Single,
+}
+
 /// Declares a function that is compiled for every instruction set from one generic body.
 macro_rules! kernel {
     ($(#[$meta:meta])* $vis:vis fn $name:ident <$($generic:ident: $bound:path),*>
@@ -148,10 +163,10 @@ use kernel;
 /// Eight doubles in memory, as a register wants them.
 #[derive(Debug, Clone, Copy)]
 #[repr(align(64))]
-struct Line([f64; WIDTH]);
+pub(super) struct Line(pub(super) [f64; WIDTH]);
 
 impl Line {
-    const ZERO: Self = Self([0.0; WIDTH]);
+    pub(super) const ZERO: Self = Self([0.0; WIDTH]);
 
     /// # Safety
     /// As for [`Lanes`].

@@ -1,48 +1,61 @@
 //! All inner products of two sets of vectors, a square tile of them at a time.
 //!
-//! The vectors are widened a block of columns at a time; a tile then takes each widened number once
-//! for several sums, which stay in registers for the whole block.
+//! The vectors are copied a block of columns at a time, in most cases widened; a tile then takes each number
+//! once for several sums, which stay in registers for the whole block.
 
-use super::dot::widen;
-use super::lanes::{Exact, Lanes, Product, Rounded, WIDTH};
-use super::{BLOCK, Isa, Line, kernel};
+use super::few::few;
+use super::lanes::{Exact, Lanes, Rounded};
+use super::tiled::{Doubles, Singles, Tiled};
+use super::{Isa, Line, Sums, WIDTH, kernel};
 use crate::Vector;
+use std::cell::RefCell;
 use std::ops::Range;
 
-/// Lines between the widened rows; one more than a block has, so that rows do not meet in one set of
-/// the cache.
-const STRIDE: usize = BLOCK / WIDTH + 1;
+/// Lines between the rows; one more than a block has, so that rows do not meet in one set of the cache.
+const fn stride<P: Tiled>() -> usize {
+    P::COLUMNS / P::WIDTH + 1
+}
 
 /// The inner products, over these columns of one span, of every vector on the left with every one on
 /// the right, row by row. Without a right side, those on the left with each other: the lower triangle,
-/// row by row.
+/// row by row. Sums in single precision are for vectors in single precision; others are summed in
+/// double, whatever was asked for.
 pub(in super::super) fn products(
     isa: Isa,
+    sums: Sums,
     left: &[Vector<'_>],
     right: Option<&[Vector<'_>]>,
     columns: Range<usize>,
 ) -> Vec<f64> {
-    let wide = |vector: &Vector<'_>| matches!(vector, Vector::F64(_));
-    let rounded = left.iter().any(wide) || right.is_some_and(|right| right.iter().any(wide));
+    let (mut single, mut rounded) = (sums == Sums::Single, false);
     for vector in left.iter().chain(right.unwrap_or_default()) {
         assert!(columns.end <= vector.len(), "columns that a vector does not have");
+        single &= matches!(vector, Vector::F32(_));
+        rounded |= matches!(vector, Vector::F64(_));
     }
-    match rounded {
-        true => panel::<Rounded>(isa, left, right, columns),
-        false => panel::<Exact>(isa, left, right, columns),
-    }
+    let mut room = ROOM.take();
+    let few =
+        if right.is_none() && !single { few(isa, &mut room, left, columns.clone()) } else { None };
+    let products = few.unwrap_or_else(|| match (single, rounded) {
+        (true, _) => panel::<Singles>(isa, &mut room, left, right, columns),
+        (_, true) => panel::<Doubles<Rounded>>(isa, &mut room, left, right, columns),
+        (_, false) => panel::<Doubles<Exact>>(isa, &mut room, left, right, columns),
+    });
+    ROOM.set(room);
+    products
 }
 
 kernel! {
-    fn panel<P: Product>(
-        left: &[Vector<'_>], right: Option<&[Vector<'_>]>, columns: Range<usize>
+    fn panel<P: Tiled>(
+        room: &mut Room, left: &[Vector<'_>], right: Option<&[Vector<'_>]>, columns: Range<usize>
     ) -> Vec<f64> = body
 }
 
 /// # Safety
 /// The machine must have the instructions of `V`, and all vectors these columns.
 #[inline(always)]
-unsafe fn body<V: Lanes, P: Product>(
+unsafe fn body<V: Lanes, P: Tiled>(
+    room: &mut Room,
     left: &[Vector<'_>],
     right: Option<&[Vector<'_>]>,
     columns: Range<usize>,
@@ -55,103 +68,141 @@ unsafe fn body<V: Lanes, P: Product>(
     let best = V::TILES.iter().rev().min_by_key(|tile| waste(**tile)).copied();
     unsafe {
         match best {
-            Some(5) if V::TILES.len() > 1 => tiles::<V, P, 5>(left, right, columns),
-            Some(4) if V::TILES.len() > 1 => tiles::<V, P, 4>(left, right, columns),
-            _ => tiles::<V, P, 2>(left, right, columns),
+            Some(5) if V::TILES.len() > 1 => tiles::<V, P, 5>(room, left, right, columns),
+            Some(4) if V::TILES.len() > 1 => tiles::<V, P, 4>(room, left, right, columns),
+            _ => tiles::<V, P, 2>(room, left, right, columns),
         }
     }
+}
+
+/// Room for the rows and totals of one call. To ask for it every time, and to have it cleared, took as long as the
+/// products of a few thousand columns.
+#[derive(Default)]
+pub(super) struct Room {
+    rows: Vec<Line>,
+    others: Vec<Line>,
+    totals: Vec<Line>,
+}
+
+impl Room {
+    /// Room for so many totals of doubles, with anything in it.
+    pub(super) fn totals(&mut self, count: usize) -> &mut [Line] {
+        lines(&mut self.totals, count)
+    }
+}
+
+thread_local! {
+    static ROOM: RefCell<Room> = RefCell::default();
+}
+
+/// So many lines, with anything in them.
+fn lines(of: &mut Vec<Line>, count: usize) -> &mut [Line] {
+    if of.len() < count {
+        of.resize(count, Line::ZERO);
+    }
+    &mut of[..count]
 }
 
 /// # Safety
 /// As above.
 #[inline(always)]
-unsafe fn tiles<V: Lanes, P: Product, const T: usize>(
+unsafe fn tiles<V: Lanes, P: Tiled, const T: usize>(
+    room: &mut Room,
     left: &[Vector<'_>],
     right: Option<&[Vector<'_>]>,
     columns: Range<usize>,
 ) -> Vec<f64> {
-    let room = |count: usize| vec![Line::ZERO; count.next_multiple_of(T) * STRIDE];
-    let mut rows = room(left.len());
-    let mut others = right.map(|right| room(right.len()));
+    let stride = stride::<P>();
+    let padded = |count: usize| count.next_multiple_of(T) * stride;
+    let rows = lines(&mut room.rows, padded(left.len()));
+    rows[left.len() * stride..].fill(Line::ZERO);
+    let others = lines(&mut room.others, right.map_or(0, |right| padded(right.len())));
+    others[right.map_or(0, |right| right.len() * stride)..].fill(Line::ZERO);
     let down = left.len().div_ceil(T);
     let across = |top: usize| right.map_or(top + 1, |right| right.len().div_ceil(T));
     let count: usize = (0..down).map(across).sum();
-    let mut totals = vec![[[Line::ZERO; T]; T]; count];
-    for start in columns.clone().step_by(BLOCK) {
-        let block = BLOCK.min(columns.end - start);
-        let lines = block.div_ceil(WIDTH);
+    let totals = lines(&mut room.totals, (count * T * T * P::TOTAL).div_ceil(WIDTH));
+    if columns.is_empty() {
+        totals.fill(Line::ZERO);
+    }
+    for start in columns.clone().step_by(P::COLUMNS) {
+        let block = P::COLUMNS.min(columns.end - start);
+        let lines = block.div_ceil(P::WIDTH);
         // SAFETY: the block lies within the columns that all vectors have, and in a row's lines.
         unsafe {
-            for (vector, row) in left.iter().zip(rows.chunks_exact_mut(STRIDE)) {
-                widen::<V>(*vector, start, block, row.as_mut_ptr());
+            for (vector, row) in left.iter().zip(rows.chunks_exact_mut(stride)) {
+                P::take::<V>(*vector, start, block, row.as_mut_ptr());
             }
-            if let (Some(right), Some(others)) = (right, &mut others) {
-                for (vector, row) in right.iter().zip(others.chunks_exact_mut(STRIDE)) {
-                    widen::<V>(*vector, start, block, row.as_mut_ptr());
-                }
+            for (vector, row) in right.into_iter().flatten().zip(others.chunks_exact_mut(stride)) {
+                P::take::<V>(*vector, start, block, row.as_mut_ptr());
             }
         }
-        let mut totals = totals.iter_mut();
+        let mut total: *mut f64 = totals.as_mut_ptr().cast();
         for top in 0..down {
-            let above = rows[top * T * STRIDE..][..T * STRIDE].as_ptr();
-            for (side, total) in (0..across(top)).zip(&mut totals) {
-                let beside = others.as_ref().unwrap_or(&rows);
-                let beside = beside[side * T * STRIDE..][..T * STRIDE].as_ptr();
-                // SAFETY: there are `T` rows of `STRIDE` lines each.
+            let above = rows[top * T * stride..][..T * stride].as_ptr();
+            for side in 0..across(top) {
+                let beside = if right.is_some() { &*others } else { &*rows };
+                let beside = beside[side * T * stride..][..T * stride].as_ptr();
+                let first = start == columns.start;
+                // SAFETY: there are `T` rows of `stride` lines each, and `T · T` totals for each tile.
                 unsafe {
                     match right.is_none() && side == top {
-                        true => tile::<V, P, T, true>(above, beside, lines, total),
-                        false => tile::<V, P, T, false>(above, beside, lines, total),
+                        true => tile::<V, P, T, true>(above, beside, lines, first, total),
+                        false => tile::<V, P, T, false>(above, beside, lines, first, total),
                     }
+                    total = total.add(T * T * P::TOTAL);
                 }
             }
         }
     }
-    read(left.len(), right.map(<[_]>::len), &totals)
+    read::<P, T>(left.len(), right.map(<[_]>::len), totals)
 }
 
-/// Adds the inner products of `T` rows with `T` others to their totals; on the diagonal, those at and
-/// below it.
+/// Adds the inner products of `T` rows with `T` others to their totals, which are zero before the `first`
+/// block; on the diagonal, those at and below it.
 ///
 /// # Safety
-/// The machine must have the instructions of `V`, and there must be `T` rows of at least `lines`
-/// lines, `STRIDE` apart, behind both pointers.
+/// The machine must have the instructions of `V`, there must be `T · T` totals, and `T` rows of at least `lines`
+/// lines, a stride apart, behind both pointers.
 #[inline(always)]
-unsafe fn tile<V: Lanes, P: Product, const T: usize, const DIAGONAL: bool>(
+unsafe fn tile<V: Lanes, P: Tiled, const T: usize, const DIAGONAL: bool>(
     above: *const Line,
     beside: *const Line,
     lines: usize,
-    totals: &mut [[Line; T]; T],
+    first: bool,
+    totals: *mut f64,
 ) {
+    let stride = stride::<P>();
     unsafe {
-        let mut sums = [[V::zero(); T]; T];
+        let mut sums = [[P::zero::<V>(); T]; T];
         for line in 0..lines {
-            let mut rows = [V::zero(); T];
+            let mut rows = [P::zero::<V>(); T];
             for (index, row) in rows.iter_mut().enumerate() {
-                *row = V::load_f64(above.add(index * STRIDE + line).cast());
+                *row = P::load::<V>(above.add(index * stride + line));
             }
             for column in 0..T {
                 let other = match DIAGONAL {
                     true => rows[column],
-                    false => V::load_f64(beside.add(column * STRIDE + line).cast()),
+                    false => P::load::<V>(beside.add(column * stride + line)),
                 };
                 let first = if DIAGONAL { column } else { 0 };
                 for row in first..T {
-                    sums[row][column] = P::add(sums[row][column], rows[row], other);
+                    sums[row][column] = P::add::<V>(sums[row][column], rows[row], other);
                 }
             }
         }
-        for (totals, sums) in totals.iter_mut().zip(sums) {
-            for (total, sum) in totals.iter_mut().zip(sums) {
-                let at: *mut f64 = total.0.as_mut_ptr();
-                V::load_f64(at).add(sum).store(at);
-            }
+        for (index, sum) in sums.as_flattened().iter().enumerate() {
+            P::total::<V>(*sum, first, totals.add(index * P::TOTAL));
         }
     }
 }
 
 /// The totals as numbers, without the rows of zeros.
-fn read<const T: usize>(left: usize, right: Option<usize>, tiles: &[[[Line; T]; T]]) -> Vec<f64> {
+pub(super) fn read<P: Tiled, const T: usize>(
+    left: usize,
+    right: Option<usize>,
+    totals: &[Line],
+) -> Vec<f64> {
     let mut read = Vec::with_capacity(left * right.unwrap_or(left));
     for row in 0..left {
         let (top, before) = (row / T, |top: usize| match right {
@@ -159,8 +210,11 @@ fn read<const T: usize>(left: usize, right: Option<usize>, tiles: &[[[Line; T]; 
             None => top * (top + 1) / 2,
         });
         for column in 0..right.unwrap_or(row + 1) {
-            let tile = &tiles[before(top) + column / T];
-            read.push(tile[row % T][column % T].sum());
+            let tile = before(top) + column / T;
+            let total = (tile * T + row % T) * T + column % T;
+            assert!((total + 1) * P::TOTAL <= totals.len() * WIDTH, "a total that there is not");
+            // SAFETY: there are so many numbers in the lines, and a total of doubles is one of them.
+            read.push(unsafe { P::read(totals.as_ptr().cast::<f64>().add(total * P::TOTAL)) });
         }
     }
     read

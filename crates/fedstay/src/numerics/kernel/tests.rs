@@ -111,7 +111,7 @@ fn a_gram_matrix_has_the_products_of_its_vectors_to_the_bit() {
             let vectors = drawn.views(precision);
             for machine in machines() {
                 for first in [0, count / 3] {
-                    let rows = machine.gram_rows(&vectors, first);
+                    let rows = machine.gram_rows(Sums::Double, &vectors, first);
                     let cells = (first..count).flat_map(|i| (0..=i).map(move |j| (i, j)));
                     for ((i, j), value) in cells.zip(rows) {
                         let single = dot(Isa::PLAIN, vectors[i], vectors[j]);
@@ -119,6 +119,93 @@ fn a_gram_matrix_has_the_products_of_its_vectors_to_the_bit() {
                     }
                 }
             }
+        }
+    }
+}
+
+/// Sums in single precision are other numbers, near enough, and the same ones whoever computes them.
+#[test]
+fn a_gram_matrix_in_single_precision_is_the_same_on_every_machine() {
+    for (count, columns) in [(3, 19), (9, 1_024), (70, 513), (300, 650), (5, SPAN + 1_234)] {
+        let drawn = Drawn::new(count, columns);
+        let vectors = drawn.views(0);
+        for first in [0, count / 3] {
+            let plain = Machine::new(Isa::PLAIN).gram_rows(Sums::Single, &vectors, first);
+            let double = Machine::default().gram_rows(Sums::Double, &vectors, first);
+            let cells = (first..count).flat_map(|i| (0..=i).map(move |j| (i, j)));
+            for ((i, j), (single, double)) in cells.zip(plain.iter().zip(&double)) {
+                let lengths = [i, j].map(|i| dot(Isa::PLAIN, vectors[i], vectors[i]).sqrt());
+                let most = 1e-6 * lengths[0] * lengths[1];
+                assert!((single - double).abs() < most, "{i} {j}: {single} for {double}");
+            }
+            assert_ne!(plain, double, "they are not computed alike");
+            for machine in machines() {
+                let rows = machine.gram_rows(Sums::Single, &vectors, first);
+                assert!(rows.iter().zip(&plain).all(|(a, b)| a.to_bits() == b.to_bits()));
+            }
+        }
+        // Of other precisions they are sums in double.
+        for precision in 1..3 {
+            let vectors = drawn.views(precision);
+            let rows = |sums| Machine::default().gram_rows(sums, &vectors, 0);
+            assert_eq!(rows(Sums::Single), rows(Sums::Double));
+        }
+    }
+}
+
+/// Where many are watched, a sum is formed first and measured then, if there are hands for it.
+#[test]
+fn a_sum_is_measured_alike_on_the_way_and_afterwards() {
+    for columns in [5_003, SPAN + 1_234] {
+        let drawn = Drawn::new(90, columns);
+        for precision in [0, 3] {
+            let vectors = drawn.views(precision);
+            let terms: Vec<_> = vectors.iter().map(|vector| (0.7, *vector)).collect();
+            let start: Vec<f64> = (0..columns).map(|index| index as f64).collect();
+            let mut expected = start.clone();
+            let on_the_way = Machine::default().combine(true, &terms, 3.0, &vectors, &mut expected);
+            for machine in machines() {
+                let mut out = start.clone();
+                let made = machine.combine(true, &terms, 3.0, &vectors, &mut out);
+                assert_eq!((made, &out), (on_the_way.clone(), &expected), "{machine:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_triangle_is_solved_alike_by_every_instruction_set() {
+    for (size, lines) in [(1, 1), (7, 3), (64, 4), (40, 9)] {
+        let drawn = Drawn::new(size, size + 5);
+        let rows: Vec<Vec<f64>> = drawn
+            .f64
+            .iter()
+            .enumerate()
+            .map(|(index, row)| {
+                let of = |(column, value): (usize, &f64)| {
+                    if column == index { 2.0 + value } else { value / size as f64 }
+                };
+                row[..=index].iter().enumerate().map(of).collect()
+            })
+            .collect();
+        let views: Vec<&[f64]> = rows.iter().map(Vec::as_slice).collect();
+        let mut right = Drawn::new(size * lines, WIDTH).f64.into_iter();
+        let right: Vec<Line> =
+            (0..size * lines).map(|_| Line(right.next().unwrap().try_into().unwrap())).collect();
+        let mut expected = right.clone();
+        substitute(Isa::PLAIN, &views, lines, &mut expected);
+        for lane in 0..WIDTH * lines {
+            let at = |block: &[Line], row: usize| block[row * lines + lane / WIDTH].0[lane % WIDTH];
+            for (row, factor) in rows.iter().enumerate() {
+                let sum: f64 = (0..=row).map(|c| factor[c] * at(&expected, c)).sum();
+                assert!((sum - at(&right, row)).abs() < 1e-12, "{size}: {sum}");
+            }
+        }
+        for isa in Isa::available() {
+            let mut block = right.clone();
+            substitute(isa, &views, lines, &mut block);
+            let same = |(a, b): (&Line, &Line)| a.0.map(f64::to_bits) == b.0.map(f64::to_bits);
+            assert!(block.iter().zip(&expected).all(same), "{isa:?}");
         }
     }
 }

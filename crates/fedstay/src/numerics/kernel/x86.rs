@@ -34,6 +34,19 @@ unsafe fn singles(at: *const Bf16) -> __m256 {
     }
 }
 
+/// The sum of eight numbers: halves are added to halves.
+///
+/// # Safety
+/// The machine must have AVX2.
+#[inline(always)]
+unsafe fn sum(eight: __m256) -> f32 {
+    unsafe {
+        let four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps::<1>(eight));
+        let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+        _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)))
+    }
+}
+
 impl Lanes for Avx2 {
     const TILES: &'static [usize] = &[2];
 
@@ -88,6 +101,28 @@ impl Lanes for Avx2 {
     #[inline(always)]
     unsafe fn add_exact(self, a: Self, b: Self) -> Self {
         unsafe { Self(_mm256_fmadd_pd(a.0, b.0, self.0), _mm256_fmadd_pd(a.1, b.1, self.1)) }
+    }
+
+    type Singles = (__m256, __m256);
+
+    #[inline(always)]
+    unsafe fn no_singles() -> Self::Singles {
+        unsafe { (_mm256_setzero_ps(), _mm256_setzero_ps()) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_singles(at: *const f32) -> Self::Singles {
+        unsafe { (_mm256_loadu_ps(at), _mm256_loadu_ps(at.add(8))) }
+    }
+
+    #[inline(always)]
+    unsafe fn add_singles(sum: Self::Singles, a: Self::Singles, b: Self::Singles) -> Self::Singles {
+        unsafe { (_mm256_fmadd_ps(a.0, b.0, sum.0), _mm256_fmadd_ps(a.1, b.1, sum.1)) }
+    }
+
+    #[inline(always)]
+    unsafe fn sum_singles(singles: Self::Singles) -> f32 {
+        unsafe { sum(_mm256_add_ps(singles.0, singles.1)) }
     }
 
     #[inline(always)]
@@ -151,6 +186,31 @@ impl Lanes for Avx512 {
     #[inline(always)]
     unsafe fn add_exact(self, a: Self, b: Self) -> Self {
         unsafe { Self(_mm512_fmadd_pd(a.0, b.0, self.0)) }
+    }
+
+    type Singles = __m512;
+
+    #[inline(always)]
+    unsafe fn no_singles() -> Self::Singles {
+        unsafe { _mm512_setzero_ps() }
+    }
+
+    #[inline(always)]
+    unsafe fn load_singles(at: *const f32) -> Self::Singles {
+        unsafe { _mm512_loadu_ps(at) }
+    }
+
+    #[inline(always)]
+    unsafe fn add_singles(sum: Self::Singles, a: Self::Singles, b: Self::Singles) -> Self::Singles {
+        unsafe { _mm512_fmadd_ps(a, b, sum) }
+    }
+
+    #[inline(always)]
+    unsafe fn sum_singles(singles: Self::Singles) -> f32 {
+        unsafe {
+            let last = _mm512_extractf64x4_pd::<1>(_mm512_castps_pd(singles));
+            sum(_mm256_add_ps(_mm512_castps512_ps256(singles), _mm256_castpd_ps(last)))
+        }
     }
 
     #[inline(always)]

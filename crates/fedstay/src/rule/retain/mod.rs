@@ -356,11 +356,14 @@ impl Retain {
         }
 
         // By descent first, whose length also is the first radius.
-        let count = is_far.iter().filter(|far| **far).count() as f64;
-        for (report, _) in reports.iter().zip(&is_far).filter(|(_, far)| **far) {
-            linalg::add_scaled(step, -round.step_size / count, report.direction);
+        let mut usual = 0.0;
+        if self.base == Base::Descent || self.memory.region.is_new() {
+            let count = is_far.iter().filter(|far| **far).count() as f64;
+            for (report, _) in reports.iter().zip(&is_far).filter(|(_, far)| **far) {
+                linalg::add_scaled(step, -round.step_size / count, report.direction);
+            }
+            usual = linalg::norm(Vector::F64(step));
         }
-        let usual = linalg::norm(Vector::F64(step));
         let aimed = match self.base {
             Base::Level => {
                 step.fill(0.0);

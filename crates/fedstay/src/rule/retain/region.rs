@@ -123,6 +123,11 @@ impl Region {
         &self.predicted
     }
 
+    /// Whether there is no radius yet.
+    pub(super) fn is_new(&self) -> bool {
+        self.radius.is_none()
+    }
+
     /// Shortens the base step to the radius, which is `usual` at first.
     pub(super) fn shorten(&mut self, step: &mut [f64], usual: f64, base: Base) {
         let wanted = linalg::norm(Vector::F64(step));
