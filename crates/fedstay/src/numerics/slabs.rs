@@ -35,10 +35,14 @@ const GROWTH: f64 = 0.5;
 pub(crate) const WORTH_EXPECTING: usize = 32;
 /// From this many vectors on, their Gram matrix is computed in single precision first.
 const WORTH_SINGLE: usize = 256;
-/// What rounding may leave of a constraint by that matrix, relative to the terms it is the difference of.
+/// What may be left of a constraint by that matrix, relative to the terms it is the difference of: where
+/// bounds are to be met exactly, where aims give and one more correction follows, and where they give and
+/// none does.
+const EXACT: f64 = 1e-10;
 const CORRECTED: f64 = 1e-5;
-/// A combination of vectors that is shorter than this share of what it is made of is nothing, and a row that
-/// lacks more than this share of what it asks is not met.
+const HARDLY: f64 = 1e-7;
+/// A combination of vectors that is shorter than this share of what it is made of is nothing, a row that lacks
+/// more than this share of the most that is asked is not met, and a step that many times longer is out of reach.
 const CONTRADICTION: f64 = 1e-6;
 /// Passes that correct, after which it is given up.
 const CORRECTIONS: usize = 8;
@@ -85,6 +89,14 @@ pub(crate) struct Bundle<'a> {
 struct Row {
     vector: usize,
     side: f64,
+}
+
+/// Why there is no step.
+enum Unmet {
+    /// These pulls prove that nothing is within all bounds, as far as the Gram matrix is exact.
+    Proved(Vec<f64>),
+    /// The Gram matrix is not exact enough.
+    GivenUp,
 }
 
 /// Rows in the order of their vectors and sides, with their places.
@@ -174,20 +186,20 @@ impl<'a> Bundle<'a> {
         }
         if self.sums == Sums::Single {
             let expected = self.expected.clone();
-            if let Some(Ok(pulls)) = self.search(&start, &first, slabs, ridge, step) {
+            if let Ok(pulls) = self.search(&start, &first, slabs, ridge, step) {
                 return Ok(pulls);
             }
             self.forget();
             self.expected = expected;
         }
-        self.search(&start, &first, slabs, ridge, step).unwrap_or_else(|| {
-            debug_assert!(false, "only sums in single precision are given up");
-            Ok(vec![0.0; self.vectors.len()])
+        self.search(&start, &first, slabs, ridge, step).map_err(|unmet| match unmet {
+            Unmet::Proved(pulls) => pulls,
+            // Sums in double precision are not given up.
+            Unmet::GivenUp => vec![0.0; self.vectors.len()],
         })
     }
 
-    /// Adds constraints until none is violated; `None` if that was given up, because the Gram matrix is
-    /// not exact enough.
+    /// Adds constraints until none is violated.
     fn search(
         &mut self,
         start: &[f64],
@@ -195,7 +207,7 @@ impl<'a> Bundle<'a> {
         slabs: &[Slab],
         ridge: f64,
         step: &mut [f64],
-    ) -> Option<Result<Vec<f64>, Vec<f64>>> {
+    ) -> Result<Vec<f64>, Unmet> {
         let mut pulls = vec![0.0; self.vectors.len()];
         let mut more = Vec::new();
         if !self.recall(slabs, first, ridge) {
@@ -207,7 +219,7 @@ impl<'a> Bundle<'a> {
             if let Err(ray) = self.active.solve() {
                 step.copy_from_slice(start);
                 self.unite(&ray, &mut pulls);
-                return Some(Err(pulls));
+                return Err(Unmet::Proved(pulls));
             }
             self.unite(self.active.multipliers(), &mut pulls);
             let Combined { square, along } = self.moved(start, &pulls, step, true);
@@ -225,20 +237,20 @@ impl<'a> Bundle<'a> {
             }
             corrections += usize::from(more.is_empty());
             if corrections > CORRECTIONS {
-                return None;
+                return Err(Unmet::GivenUp);
             }
             self.active.correct(&lacking);
         };
         let lacking = self.lacking(slabs, &along);
         if self.contradicts(slabs, first, &lacking, &pulls, step, start) {
             step.copy_from_slice(start);
-            return Some(Err(pulls));
+            return Err(Unmet::Proved(pulls));
         }
         // Once more for what rounding left over in a long step.
         self.active.refine(|row| lacking[row]);
         self.unite(self.active.multipliers(), &mut pulls);
         self.moved(start, &pulls, step, false);
-        Some(Ok(pulls))
+        Ok(pulls)
     }
 
     /// Forgets the Gram matrix, which is computed in double precision from here on.
@@ -263,8 +275,9 @@ impl<'a> Bundle<'a> {
     }
 
     /// Whether rows that were looked at lack much after all, and the pulls prove why: they cancel, as far as
-    /// rounding lets them, and ask for more than nothing. Vectors that depend on each other by a hair less
-    /// than rounding are not seen to do so in the matrix, and pull without end.
+    /// rounding lets them, and ask for so much that no step would do that is less than a million times as long.
+    /// Vectors that depend on each other by a hair less than rounding are not seen to do so in the matrix,
+    /// and pull without end. (Where all is met, the pulls ask for the square of the step.)
     fn contradicts(
         &self,
         slabs: &[Slab],
@@ -274,12 +287,14 @@ impl<'a> Bundle<'a> {
         step: &[f64],
         start: &[f64],
     ) -> bool {
+        // Softened bounds always have an answer, and pulls that cancel are part of it.
+        if self.ridge > 0.0 {
+            return false;
+        }
         let pulled: f64 = pulls.iter().zip(&self.lengths).map(|(pull, l)| pull.abs() * l).sum();
-        let rows = self.rows.iter().zip(lacking);
-        let lacks = rows.into_iter().any(|(row, lacking)| {
-            let asked = right(row, slabs, first, &self.lengths).abs();
-            *lacking > CONTRADICTION * asked
-        });
+        let asked = self.rows.iter().map(|row| right(row, slabs, first, &self.lengths).abs());
+        let most = asked.filter(|asked| asked.is_finite()).fold(0.0, f64::max);
+        let lacks = lacking.iter().any(|lacking| *lacking > CONTRADICTION * most);
         if !lacks {
             return false;
         }
@@ -293,16 +308,25 @@ impl<'a> Bundle<'a> {
                 pull * (if *pull > 0.0 { slab.low } else { slab.high } - first)
             })
             .sum();
-        moved.sqrt() <= CONTRADICTION * pulled && asked > 0.0
+        moved.sqrt() <= CONTRADICTION * pulled && CONTRADICTION * asked > moved
     }
 
-    /// Whether no row that was looked at lacks anything, and none that pulls has too much.
+    /// Whether no row that was looked at lacks anything, and none that pulls has too much. Where aims may be
+    /// missed by more than that anyway, what the last correction takes away is left to it.
     fn is_corrected(&self, slabs: &[Slab], lacking: &[f64], length: f64) -> bool {
-        let rows = self.rows.iter().zip(self.active.multipliers()).zip(lacking);
-        rows.into_iter().all(|((row, multiplier), lacking)| {
-            let need = need(&slabs[row.vector], row.side);
-            let most = CORRECTED * (length + need.abs() / self.lengths[row.vector]);
-            *lacking <= most && (*multiplier == 0.0 || *lacking >= -most)
+        let mut rows = self.rows.iter().zip(self.active.multipliers()).zip(lacking);
+        rows.all(|((row, multiplier), lacking)| {
+            let (slab, norm) = (&slabs[row.vector], self.lengths[row.vector]);
+            let size = length + need(slab, row.side).abs() / norm;
+            let pulls = *multiplier > 0.0;
+            let most = match slab.give > 0.0 {
+                false => EXACT * size,
+                true if pulls => CORRECTED * size,
+                // The last correction does not see those who do not pull.
+                true if row.side < 0.0 => (HARDLY * size).max(slab.give / norm),
+                true => HARDLY * size,
+            };
+            *lacking <= most && (!pulls || *lacking >= -most)
         })
     }
 
@@ -581,8 +605,12 @@ mod tests {
     /// A Gram matrix in single precision leads to the same step, to far more digits than it has itself.
     #[test]
     fn the_nearest_step_is_the_same_by_a_matrix_in_single_precision() {
-        for (seed, count, dimension) in [(0, WORTH_SINGLE, 300), (1, 400, 1_000), (2, 600, 700)] {
-            let (vectors, slabs) = many_singles(seed, count, dimension);
+        let sizes = [(0, WORTH_SINGLE, 300), (1, 400, 1_000), (2, 600, 700)];
+        for ((seed, count, dimension), gives) in sizes.into_iter().zip([false, true, false]) {
+            let (vectors, mut slabs) = many_singles(seed, count, dimension);
+            if gives {
+                slabs.iter_mut().for_each(|slab| slab.give = 1e-9);
+            }
             let (mut one, mut other) = (vec![0.0; dimension], vec![0.0; dimension]);
             let mut single = singles(&vectors, Sums::Single);
             let views = vectors.iter().map(|v| Vector::F32(v)).collect();
@@ -630,6 +658,34 @@ mod tests {
         assert_eq!(single.sums, Sums::Double, "no proof rests on single precision");
         assert!(proof[0] < 0.0 && proof[299] < 0.0);
         assert_eq!(step, vec![0.0; 400]);
+    }
+
+    /// The converse: vectors that nearly cancel pull a million times as hard as the step is long, and are
+    /// met all the same; and softened bounds may contradict each other, beside a floor at zero.
+    #[test]
+    fn hard_pulls_are_not_taken_for_a_contradiction() {
+        let tilt = 5e-7;
+        let vectors = [vec![0.0, -1.0, 1.0], vec![1.0, tilt, 0.0], vec![-1.0, tilt, 0.0]].to_vec();
+        let low = |low| Slab { low, ..Slab::FREE };
+        let mut step = vec![0.0; 3];
+        let slabs = [low(1.0), low(0.0), low(0.0)];
+        let pulls = bundle(&vectors).nearest(&mut step, &slabs, 0.0).unwrap();
+        assert!(pulls[1] > 1e5, "{pulls:?}");
+        assert!((step[2] - 1.0).abs() < 1e-6 && step[1] > -1e-6, "{step:?}");
+
+        let mut rng = crate::Seed(2).stream("slabs", 0, 0);
+        for _ in 0..200 {
+            let mut draw =
+                || -> Vec<f64> { (0..4).map(|_| crate::numerics::normal(&mut rng)).collect() };
+            let (one, third) = (draw(), draw());
+            let other = one.iter().map(|value| -value).collect();
+            let aim = Slab { high: -1.0, ..Slab::FREE };
+            let vectors = [one, other, third].to_vec();
+            let mut step = vec![0.0; 4];
+            let slabs = [aim, aim, low(0.0)];
+            assert!(bundle(&vectors).nearest(&mut step, &slabs, 0.1).is_ok());
+            assert!(bundle(&vectors).nearest(&mut step, &slabs, 0.0).is_err());
+        }
     }
 
     /// Two agents among many, and a third whose vector is minus the sum of theirs, cannot all descend; a hair

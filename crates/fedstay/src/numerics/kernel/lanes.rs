@@ -13,9 +13,9 @@ pub(super) const SINGLES: usize = 2 * WIDTH;
 ///
 /// # Safety
 /// All methods are `unsafe` for one reason: the machine must have the instructions. Methods that take
-/// a pointer also need eight numbers behind it.
+/// a pointer also need eight numbers behind it, `load_singles` sixteen, and `fetch` none.
 pub(super) trait Lanes: Copy {
-    /// The largest tile of a Gram matrix whose sums stay in registers, one of 2, 4 or 5.
+    /// The tiles of a Gram matrix whose sums stay in registers, smallest first: 2, or 4 and 5.
     const TILES: &'static [usize];
 
     unsafe fn zero() -> Self;

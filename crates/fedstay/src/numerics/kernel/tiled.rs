@@ -95,7 +95,7 @@ impl Tiled for Singles {
 
     #[inline(always)]
     unsafe fn take<V: Lanes>(vector: Vector<'_>, start: usize, columns: usize, to: *mut Line) {
-        let Vector::F32(values) = vector else { return };
+        let Vector::F32(values) = vector else { unreachable!("`products` gives it no others") };
         let from = &values[start..start + columns];
         unsafe {
             let rest = columns % SINGLES;
