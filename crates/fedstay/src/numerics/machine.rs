@@ -190,7 +190,8 @@ impl Machine {
         out: &mut [f64],
     ) -> Combined {
         let numbers = out.len().saturating_mul(terms.len());
-        if watched.len() > out.len().div_ceil(SPAN) * MANY && self.workers.is_some() {
+        let many = watched.len() > out.len().div_ceil(SPAN) * MANY && numbers >= WORTH_SHARING;
+        if many && self.workers.is_some() {
             self.form(onto, terms, divisor, numbers, out);
             let square = self.along(&[Vector::F64(out)], out)[0];
             return Combined { square, along: self.along(watched, out) };
