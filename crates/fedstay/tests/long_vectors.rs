@@ -1,31 +1,17 @@
 //! Steps over long vectors: the same bits for every instruction set, any number of threads, and
 //! however the reports were let in.
 
-use fedstay::numerics::{Bf16, Isa, Machine, Workers, uniform};
+#[path = "common/machines.rs"]
+mod machines;
+
+use fedstay::numerics::{Bf16, uniform};
 use fedstay::{
     AdaGd, AgentId, Mean, Report, Reports, Retain, Rule, Seed, Server, StopReason, Vector,
 };
-use std::sync::Arc;
+use machines::machines;
 
 /// Several spans, and a rest.
 const LONG: usize = 3 * 32_768 + 1_001;
-
-struct Threads(usize);
-
-impl Workers for Threads {
-    fn share(&self, parts: usize, part: &(dyn Fn(usize) + Sync)) {
-        std::thread::scope(|scope| {
-            for first in 0..self.0 {
-                scope.spawn(move || (first..parts).step_by(self.0).for_each(part));
-            }
-        });
-    }
-}
-
-fn machines() -> Vec<Machine> {
-    let threads = |count| Machine::default().with_workers(Arc::new(Threads(count)));
-    Isa::available().into_iter().map(Machine::new).chain([1, 2, 8].map(threads)).collect()
-}
 
 fn rows(count: usize, dimension: usize) -> Vec<Vec<f32>> {
     let mut rng = Seed(5).stream("long", 0, 0);

@@ -1,30 +1,16 @@
 //! `retain` with hundreds of agents that bind together: the same bits for every instruction set, any number
 //! of threads, any order of arrival, and after a server was saved and read again.
 
-use fedstay::numerics::{Isa, Machine, Workers, uniform};
+#[path = "common/machines.rs"]
+mod machines;
+
+use fedstay::numerics::{Isa, Machine, uniform};
 use fedstay::{AgentId, Report, Retain, Seed, Server, Vector};
-use std::sync::Arc;
+use machines::{machines, with_threads};
 
 const AGENTS: usize = 320;
 const WEIGHTS: usize = 900;
 const ROUNDS: usize = 4;
-
-struct Threads(usize);
-
-impl Workers for Threads {
-    fn share(&self, parts: usize, part: &(dyn Fn(usize) + Sync)) {
-        std::thread::scope(|scope| {
-            for first in 0..self.0 {
-                scope.spawn(move || (first..parts).step_by(self.0).for_each(part));
-            }
-        });
-    }
-}
-
-fn machines() -> Vec<Machine> {
-    let threads = |count| Machine::default().with_workers(Arc::new(Threads(count)));
-    Isa::available().into_iter().map(Machine::new).chain([1, 2, 8].map(threads)).collect()
-}
 
 /// Half squares of distances along one direction each: `½(⟨a, w⟩ − b)²`, with a direction that all share.
 struct Agents(Vec<(Vec<f32>, f64)>);
@@ -110,7 +96,7 @@ fn steps_of_hundreds_that_bind_are_the_same_bits_however_they_are_computed() {
     for machine in machines() {
         assert!(run(&machine, false, false) == expected, "{machine:?}");
     }
-    let machine = Machine::default().with_workers(Arc::new(Threads(2)));
+    let machine = with_threads(2);
     assert!(run(&machine, true, false) == expected, "in another order of arrival");
     assert!(run(&machine, false, true) == expected, "saved and read again after every round");
     assert!(run(&machine, true, true) == expected, "both");

@@ -11,7 +11,7 @@
 //! variable leaves or the dual turns out to be unbounded, which is a proof that the half-spaces do
 //! not meet: a combination `λ ≥ 0` with `Σ λ_m g_m = 0` and `λᵀb > 0` (Farkas).
 //!
-//! Rows may be added after a solution was found, which then continues from it (see `slabs.rs`), and
+//! Rows may be added after a solution was found, which then continues from it (see `slabs/mod.rs`), and
 //! right-hand sides may change. While few rows are active, they enter and leave one by one. Once many
 //! are, many enter at once, and all that are negative at the maximum over them leave at once (block
 //! principal pivoting). That need not raise the dual; where it does not, it is taken back, and rows

@@ -4,7 +4,7 @@
 //! floor_m  ≤  F_m + ⟨g_m, s⟩  ≤  aim_m
 //! ```
 //!
-//! Both are met in one projection (`numerics/slabs.rs`). Projecting onto the aims first and then onto
+//! Both are met in one projection (`numerics/slabs/mod.rs`). Projecting onto the aims first and then onto
 //! the floors would be half a turn of alternating projections, which needs `1/sin²θ` turns where two
 //! gradients are at the angle θ.
 //!

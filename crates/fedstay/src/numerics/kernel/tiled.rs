@@ -3,7 +3,7 @@
 //!
 //! Sums in single precision take half the time and are off by up to 1e-6 of the vectors' lengths. They
 //! are good enough to find out which of many constraints bind, where what follows from them is measured
-//! in double precision and corrected (`slabs.rs`); nothing else uses them.
+//! in double precision and corrected (`slabs/mod.rs`); nothing else uses them.
 
 use super::dot::widen;
 use super::lanes::{Lanes, Product, SINGLES, WIDTH};

@@ -2,7 +2,7 @@
 //!
 //! Most agents that were at their floor or aim after one projection are there after the next. The
 //! projection has one answer wherever its search begins, up to rounding and to the hair by which an aim
-//! may be missed; but with hundreds of agents it is found much sooner (see `numerics/slabs.rs`). Where
+//! may be missed; but with hundreds of agents it is found much sooner (see `numerics/slabs/mod.rs`). Where
 //! few bind, nothing is remembered.
 
 use crate::AgentId;
