@@ -51,6 +51,7 @@ pub(crate) fn run_experiment(
     resume: bool,
     threads: Option<usize>,
 ) -> PyResult<Outcome> {
+    crate::workers::own();
     let mut interrupt = None;
     let done = py.detach(|| {
         let mut work = || run(text, &set, out.as_deref(), resume, &mut interrupt);

@@ -12,13 +12,28 @@ struct Pool;
 
 impl Workers for Pool {
     fn share(&self, parts: usize, part: &(dyn Fn(usize) + Sync)) {
-        let here = std::process::id();
-        match *OWNER.get_or_init(|| here) == here {
+        match is_owner() {
             true => (0..parts).into_par_iter().for_each(part),
-            // A forked child would wait for threads that only its parent has.
             false => (0..parts).for_each(part),
         }
     }
+
+    fn host(&self, work: &mut (dyn FnMut() + Send)) {
+        match is_owner() {
+            true => fedstay_sim::simulator::host(work),
+            false => work(),
+        }
+    }
+}
+
+/// Whether the threads are this process's: a forked child would wait for threads that only its parent has.
+fn is_owner() -> bool {
+    *OWNER.get_or_init(std::process::id) == std::process::id()
+}
+
+/// Takes note that the threads are this process's, for whoever is about to start them by other means.
+pub(crate) fn own() {
+    OWNER.get_or_init(std::process::id);
 }
 
 /// What servers in Python compute with.

@@ -90,3 +90,24 @@ def test_a_forked_child_steps_on_its_own():
     expected = stepped(rows).tobytes()
     with multiprocessing.get_context("fork").Pool(1) as pool:
         assert pool.apply_async(stepped, (rows,)).get(timeout=60).tobytes() == expected
+
+
+FORKED = """
+import multiprocessing, numpy as np, fedstay
+
+def stepped(rows):
+    server = fedstay.Server(np.zeros(rows.shape[1]), "retain", 0.1)
+    server.step([fedstay.Report(i, row, loss=2.0, epsilon=0.1) for i, row in enumerate(rows)])
+    return server.weights.tobytes()
+
+# Starts the threads of the process before any server does.
+fedstay.run(set={"rounds": 2})
+rows = (1 + np.random.default_rng(5).normal(size=(200, 300))).astype(np.float32)
+with multiprocessing.get_context("fork").Pool(1) as pool:
+    forked = pool.apply_async(stepped, (rows,)).get(timeout=60)
+assert forked == stepped(rows) and np.frombuffer(forked).any()
+"""
+
+
+def test_a_forked_child_decides_about_many_on_its_own():
+    subprocess.run([sys.executable, "-c", FORKED], check=True, timeout=120)

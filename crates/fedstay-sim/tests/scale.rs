@@ -105,6 +105,14 @@ const RUNS: &[&[(&str, &str)]] = &[
         ("local.batch", "16"),
     ],
     &[
+        ("rule.kind", "retain"),
+        ("rule.delta", "0.02"),
+        ("agents", "300"),
+        ("partition.kind", "dirichlet"),
+        ("partition.alpha", "0.1"),
+        ("epsilon", "0.1"),
+    ],
+    &[
         ("rule.kind", "mw-fed"),
         ("rule.variant", "load"),
         ("local.epochs", "1"),

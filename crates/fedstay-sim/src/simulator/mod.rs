@@ -26,6 +26,7 @@ pub use assess::EvalAgents;
 pub use judge::UnseenRows;
 pub use library::Shelf;
 pub use stream::{Arrive, Kind, Moves, Stream};
+pub use workers::host;
 
 use crate::data::{DataError, Dataset, Inputs};
 use crate::experiment::bounds::{check_drawn, check_held};

@@ -28,6 +28,12 @@ pub trait Workers: Send + Sync {
     /// Calls `part` once with every number below `parts`, in any order and on any thread, and returns
     /// when all calls have returned.
     fn share(&self, parts: usize, part: &(dyn Fn(usize) + Sync));
+
+    /// Calls `work` once, where it is quickest to share parts of it from, and returns when it has returned:
+    /// on a thread of the pool, if threads from outside have to wake one for every part.
+    fn host(&self, work: &mut (dyn FnMut() + Send)) {
+        work();
+    }
 }
 
 /// What sums over long vectors are computed with.
@@ -108,6 +114,22 @@ impl Machine {
         Self { workers: Some(workers), ..self }
     }
 
+    /// What `work` came to, done by one of the hands if there are some: for work of which many parts will be
+    /// shared, one after the other.
+    pub(crate) fn host<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        let Some(workers) = &self.workers else { return work() };
+        let (mut work, mut came) = (Some(work), None);
+        let mut once = || {
+            if let Some(work) = work.take() {
+                came = Some(work());
+            }
+        };
+        workers.host(&mut once);
+        // Workers that forget it are slow, not wrong.
+        once();
+        came.expect("it is done by now")
+    }
+
     /// The inner product of every vector with itself.
     pub(crate) fn squares(&self, vectors: &[Vector<'_>]) -> Vec<f64> {
         let columns = vectors.iter().map(Vector::len).max().unwrap_or(0);
@@ -129,6 +151,19 @@ impl Machine {
     /// The lower triangle of the Gram matrix from row `first` on, row by row. All vectors must have
     /// the same number of components.
     pub(crate) fn gram_rows(&self, sums: Sums, vectors: &[Vector<'_>], first: usize) -> Vec<f64> {
+        let mut entries = Vec::new();
+        self.gram_onto(sums, vectors, first, &mut entries);
+        entries
+    }
+
+    /// The same, at the end of what is there.
+    pub(crate) fn gram_onto(
+        &self,
+        sums: Sums,
+        vectors: &[Vector<'_>],
+        first: usize,
+        onto: &mut Vec<f64>,
+    ) {
         let columns = vectors.first().map_or(0, Vector::len);
         let most = if sums == Sums::Single { 2 * PANEL } else { PANEL };
         let (old, new) = (panels(0..first, most), panels(first..vectors.len(), most));
@@ -149,7 +184,9 @@ impl Machine {
             let span = span(part % spans, columns);
             kernel::products(self.isa, sums, &vectors[rows.clone()], others, span)
         });
-        let mut entries = vec![0.0; triangle(vectors.len()) - triangle(first)];
+        let before = onto.len();
+        onto.resize(before + triangle(vectors.len()) - triangle(first), 0.0);
+        let entries = &mut onto[before..];
         let mut blocks = blocks.into_iter();
         for (rows, others) in pairs {
             let mut values = sum(blocks.by_ref().take(spans).collect()).into_iter();
@@ -161,21 +198,6 @@ impl Machine {
                 }
             }
         }
-        entries
-    }
-
-    /// The inner products, over the first `columns`, of every vector on the left with every one on the
-    /// right, row by row; without a right side, the lower triangle of those on the left.
-    pub(crate) fn products(
-        &self,
-        left: &[Vector<'_>],
-        right: Option<&[Vector<'_>]>,
-        columns: usize,
-    ) -> Vec<f64> {
-        let spans = 0..columns.div_ceil(SPAN).max(1);
-        let part =
-            |index| kernel::products(self.isa, Sums::Double, left, right, span(index, columns));
-        sum(spans.map(part).collect())
     }
 
     /// `out = (start + Σ times · vector) / divisor`, where `start` is zero or, if `onto`, what is in

@@ -1,22 +1,61 @@
 //! Many rows of a factor at once.
 //!
-//! A row that enters alone reads the whole factor for one substitution, so it is as fast as memory. A
-//! panel of rows goes through the factor a block at a time: what the blocks before it contribute are
-//! inner products of rows, for which there are kernels, and only the block on the diagonal is
-//! substituted, for all rows of the panel side by side.
+//! A row that enters alone reads the whole factor for one substitution, so it is as fast as memory. The rows
+//! of a panel are substituted side by side, one in each place of a register, so that what is read of the
+//! factor serves all of them; then they are held against each other, and enter in order.
 
-use super::{Cholesky, dot};
-use crate::Vector;
+use super::{Cholesky, start};
 use crate::numerics::Machine;
 use crate::numerics::kernel::{self, Line, WIDTH};
-use std::sync::{Mutex, PoisonError};
+use std::ops::Range;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
-/// Rows that enter together, and rows of the factor that they are held against at a time.
+/// Rows that enter together.
 const PANEL: usize = 64;
 /// Rows of a panel that one hand substitutes.
 const PART: usize = 16;
-/// Fewer rows than this are substituted one after the other: they would not fill a register.
-const FEW: usize = 6;
+/// Products that take as long as a number takes to be read from memory.
+const CHEAP: usize = 8;
+
+/// Some rows of a panel.
+#[derive(Default)]
+struct Part {
+    /// Which rows of the panel.
+    rows: Range<usize>,
+    /// Their columns in the factor, side by side: so many lines for each column.
+    lines: usize,
+    solved: Vec<Line>,
+    /// The same, row by row.
+    flat: Vec<f64>,
+}
+
+impl Part {
+    /// Begins with other rows.
+    fn take(&mut self, rows: Range<usize>) {
+        (self.lines, self.rows) = (rows.len().div_ceil(WIDTH), rows);
+    }
+
+    /// A row of the panel, up to where the panel begins.
+    fn row(&self, row: usize, columns: usize) -> &[f64] {
+        &self.flat[(row - self.rows.start) * columns..][..columns]
+    }
+}
+
+/// Fills rows of lines with the entries `entry(row, column)` of some rows, side by side.
+fn fill(
+    block: &mut Vec<Line>,
+    rows: Range<usize>,
+    columns: usize,
+    entry: impl Fn(usize, usize) -> f64,
+) {
+    let lines = rows.len().div_ceil(WIDTH);
+    block.resize(columns * lines, Line::ZERO);
+    for (column, lines) in block.chunks_exact_mut(lines).enumerate() {
+        for (place, row) in rows.clone().enumerate() {
+            lines[place / WIDTH].0[place % WIDTH] = entry(row, column);
+        }
+    }
+}
 
 impl Cholesky {
     /// Adds rows `new` of the matrix with `entry(i, j)` at row `i` and column `j`; the factor has its
@@ -28,81 +67,102 @@ impl Cholesky {
         machine: &Machine,
         members: &mut Vec<usize>,
         new: &[usize],
-        entry: impl Fn(usize, usize) -> f64,
+        entry: impl Fn(usize, usize) -> f64 + Sync,
         pivot: impl Fn(f64) -> Option<f64>,
     ) {
         debug_assert_eq!(members.len(), self.size);
+        let rows = self.size + new.len();
+        self.entries.reserve(start(rows).saturating_sub(self.entries.len()));
+        let parts = new.len().min(PANEL).div_ceil(PART);
+        let parts: Vec<RwLock<Part>> = (0..parts).map(|_| RwLock::default()).collect();
+        let mut left = [[0.0; PANEL]; PANEL];
         for panel in new.chunks(PANEL) {
             let begun = self.size;
-            let row = |i: &usize| members.iter().map(|j| entry(*i, *j)).collect();
-            let mut rows: Vec<Vec<f64>> = panel.iter().map(row).collect();
-            self.substitute_all(machine, &mut rows);
-            let views: Vec<Vector<'_>> = rows.iter().map(|row| Vector::F64(row)).collect();
-            let products = machine.products(&views, None, begun);
+            let parts = &parts[..panel.len().div_ceil(PART)];
+            self.substitute(machine, members, panel, &entry, parts);
+            let parts: Vec<_> = parts.iter().map(read).collect();
+            let blocks = self.hold_together(machine, panel, &entry, &parts);
+            for (row, left) in left.iter_mut().enumerate().take(panel.len()) {
+                let (part, place) = (row / PART, row % PART);
+                let lines = blocks[part].chunks_exact(parts[part].lines);
+                for (left, lines) in left[..=row].iter_mut().zip(lines) {
+                    *left = lines[place / WIDTH].0[place % WIDTH];
+                }
+            }
             // Which of the panel entered, by their places in it.
             let mut entered: Vec<usize> = Vec::with_capacity(panel.len());
-            for (place, new) in panel.iter().enumerate() {
-                let known = &products[place * (place + 1) / 2..][..=place];
-                let mut beyond: Vec<f64> = Vec::with_capacity(entered.len());
-                for (column, other) in entered.iter().enumerate() {
-                    let above = &self.row(begun + column)[begun..];
-                    let left = entry(*new, panel[*other]) - known[*other];
-                    beyond.push((left - dot(&above[..column], &beyond)) / above[column]);
-                }
-                let along: f64 = beyond.iter().map(|value| value * value).sum();
-                if let Some(square) = pivot(entry(*new, *new) - known[place] - along) {
-                    let mut row = std::mem::take(&mut rows[place]);
-                    row.extend(beyond);
-                    self.append_row(row, square);
-                    entered.push(place);
-                    members.push(*new);
+            for place in 0..panel.len() {
+                let Some(square) = pivot(left[place][place]) else { continue };
+                let diagonal = square.sqrt();
+                self.entries.extend_from_slice(parts[place / PART].row(place, begun));
+                self.entries.extend(entered.iter().map(|column| left[place][*column]));
+                self.entries.push(diagonal);
+                self.size += 1;
+                entered.push(place);
+                members.push(panel[place]);
+                // What the rows after it have along it.
+                let mut along = [0.0; PANEL];
+                for row in place + 1..panel.len() {
+                    left[row][place] /= diagonal;
+                    along[row] = left[row][place];
+                    let (times, cells) = (along[row], &mut left[row][place + 1..=row]);
+                    for (cell, along) in cells.iter_mut().zip(&along[place + 1..]) {
+                        *cell -= times * along;
+                    }
                 }
             }
         }
     }
 
-    /// Solves `L y = right` for each of these right-hand sides, in their place.
-    fn substitute_all(&self, machine: &Machine, rows: &mut [Vec<f64>]) {
-        let numbers = rows.len() * self.entries.len() / 16;
-        let parts: Vec<Mutex<&mut [Vec<f64>]>> = rows.chunks_mut(PART).map(Mutex::new).collect();
-        machine.parts(parts.len(), numbers, |part| {
-            let mut rows = parts[part].lock().unwrap_or_else(PoisonError::into_inner);
-            self.substitute(machine, &mut rows);
+    /// The first columns of each row of a panel.
+    fn substitute(
+        &self,
+        machine: &Machine,
+        members: &[usize],
+        panel: &[usize],
+        entry: &(impl Fn(usize, usize) -> f64 + Sync),
+        parts: &[RwLock<Part>],
+    ) {
+        let size = self.size;
+        machine.parts(parts.len(), panel.len() * self.entries.len() / CHEAP, |index| {
+            let mut part = parts[index].write().unwrap_or_else(PoisonError::into_inner);
+            part.take(index * PART..panel.len().min((index + 1) * PART));
+            let Part { rows, lines, solved, flat } = &mut *part;
+            fill(solved, rows.clone(), size, |row, column| entry(panel[row], members[column]));
+            kernel::substitute(machine.isa(), &self.entries, size, *lines, solved);
+            flat.resize(rows.len() * size, 0.0);
+            for (place, row) in flat.chunks_exact_mut(size.max(1)).enumerate() {
+                for (value, lines) in row.iter_mut().zip(solved.chunks_exact(*lines)) {
+                    *value = lines[place / WIDTH].0[place % WIDTH];
+                }
+            }
         });
     }
 
-    fn substitute(&self, machine: &Machine, rows: &mut [Vec<f64>]) {
-        if rows.len() < FEW {
-            rows.iter_mut().for_each(|row| *row = self.forward(row.iter().copied()));
-            return;
-        }
-        // A block of the solution: for each of its columns, the rows side by side.
-        let lines = rows.len().div_ceil(WIDTH);
-        let mut block = vec![Line::ZERO; PANEL * lines];
-        for start in (0..self.size).step_by(PANEL) {
-            let width = PANEL.min(self.size - start);
-            let left: Vec<Vector<'_>> = rows.iter().map(|row| Vector::F64(row)).collect();
-            let right = (start..start + width).map(|index| Vector::F64(self.row(index)));
-            let right: Vec<Vector<'_>> = right.collect();
-            let known = machine.products(&left, Some(&right), start);
-            for (index, (row, known)) in rows.iter().zip(known.chunks_exact(width)).enumerate() {
-                let (line, lane) = (index / WIDTH, index % WIDTH);
-                let columns = row[start..start + width].iter().zip(known);
-                for (column, (value, known)) in columns.enumerate() {
-                    block[column * lines + line].0[lane] = value - known;
-                }
-            }
-            let ends: Vec<&[f64]> =
-                (start..start + width).map(|index| &self.row(index)[start..]).collect();
-            kernel::substitute(machine.isa(), &ends, lines, &mut block);
-            for (index, row) in rows.iter_mut().enumerate() {
-                let (line, lane) = (index / WIDTH, index % WIDTH);
-                for (column, value) in row[start..start + width].iter_mut().enumerate() {
-                    *value = block[column * lines + line].0[lane];
-                }
-            }
-        }
+    /// What is left of the products of a panel's rows with those before them, the rows of each part side by side.
+    fn hold_together(
+        &self,
+        machine: &Machine,
+        panel: &[usize],
+        entry: &(impl Fn(usize, usize) -> f64 + Sync),
+        parts: &[RwLockReadGuard<'_, Part>],
+    ) -> Vec<Vec<Line>> {
+        let size = self.size;
+        let all: Vec<&Part> = parts.iter().map(|part| &**part).collect();
+        machine.parts(all.len(), panel.len() * panel.len() * size / CHEAP, |index| {
+            let Part { rows, lines, solved, .. } = all[index];
+            let mut left = Vec::new();
+            fill(&mut left, rows.clone(), rows.end, |row, column| entry(panel[row], panel[column]));
+            let views: Vec<&[f64]> =
+                (0..rows.end).map(|row| all[row / PART].row(row, size)).collect();
+            kernel::subtract(machine.isa(), &views, *lines, solved, &mut left);
+            left
+        })
     }
+}
+
+fn read(part: &RwLock<Part>) -> RwLockReadGuard<'_, Part> {
+    part.read().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -4,9 +4,8 @@
 //! again, takes as long as the products do. Here it is widened each time it is read, which other parts of the
 //! processor do meanwhile. The numbers that come out are those of `products.rs`, to the bit.
 
-use super::lanes::{Element, Exact, Lanes, WIDTH};
-use super::products::{Room, read};
-use super::tiled::{Doubles, Tiled};
+use super::lanes::{Element, Lanes, WIDTH};
+use super::products::{Room, add_to, lines, read};
 use super::{BLOCK, Isa, Line, kernel};
 use crate::Vector;
 use std::ops::Range;
@@ -74,7 +73,7 @@ unsafe fn tiles<V: Lanes, N: Element, const T: usize>(
 ) -> Vec<f64> {
     let columns = vectors.iter().map(|vector| vector.len()).min().unwrap_or(0);
     let down = vectors.len().div_ceil(T);
-    let totals = room.totals(down * (down + 1) / 2 * T * T);
+    let totals = lines(&mut room.totals, down * (down + 1) / 2 * T * T);
     if columns == 0 {
         totals.fill(Line::ZERO);
     }
@@ -91,38 +90,37 @@ unsafe fn tiles<V: Lanes, N: Element, const T: usize>(
                 rows[index] = padded[index].as_ptr();
             }
         }
-        let mut total: *mut f64 = totals.as_mut_ptr().cast();
+        let mut totals = totals.chunks_exact_mut(T * T);
         for top in 0..down {
-            for side in 0..=top {
+            for (side, totals) in (0..=top).zip(&mut totals) {
                 let (above, beside) = (&rows[top * T..][..T], &rows[side * T..][..T]);
                 let lines = block.div_ceil(WIDTH);
-                // SAFETY: there are so many lines behind every pointer, and `T · T` totals for each tile.
+                // SAFETY: there are so many lines behind every pointer.
                 unsafe {
                     match side == top {
-                        true => tile::<V, N, T, true>(above, beside, lines, start == 0, total),
-                        false => tile::<V, N, T, false>(above, beside, lines, start == 0, total),
+                        true => tile::<V, N, T, true>(above, beside, lines, start == 0, totals),
+                        false => tile::<V, N, T, false>(above, beside, lines, start == 0, totals),
                     }
-                    total = total.add(T * T * WIDTH);
                 }
             }
         }
         start += block;
     }
-    read::<Doubles<Exact>, T>(vectors.len(), None, totals)
+    read::<T>(vectors.len(), None, totals)
 }
 
 /// Adds the inner products of `T` rows with `T` others to their totals, as the tiles of `products.rs` do.
 ///
 /// # Safety
-/// The machine must have the instructions of `V`; there must be `T` pointers on both sides, `lines` times eight
-/// numbers behind each, and `T · T` totals.
+/// The machine must have the instructions of `V`; there must be `T` pointers on both sides, and `lines` times eight
+/// numbers behind each.
 #[inline(always)]
 unsafe fn tile<V: Lanes, N: Element, const T: usize, const DIAGONAL: bool>(
     above: &[*const N],
     beside: &[*const N],
     lines: usize,
     first: bool,
-    totals: *mut f64,
+    totals: &mut [Line],
 ) {
     unsafe {
         let (mut up, mut side) = ([std::ptr::null(); T], [std::ptr::null(); T]);
@@ -149,8 +147,6 @@ unsafe fn tile<V: Lanes, N: Element, const T: usize, const DIAGONAL: bool>(
                 }
             }
         }
-        for (index, sum) in sums.as_flattened().iter().enumerate() {
-            Doubles::<Exact>::total::<V>(*sum, first, totals.add(index * WIDTH));
-        }
+        add_to(sums.as_flattened(), first, totals);
     }
 }

@@ -13,7 +13,7 @@ pub(super) const SINGLES: usize = 2 * WIDTH;
 ///
 /// # Safety
 /// All methods are `unsafe` for one reason: the machine must have the instructions. Methods that take
-/// a pointer also need eight numbers behind it, `load_singles` sixteen, and `fetch` none.
+/// a pointer also need eight numbers behind it, those for singles sixteen, and `fetch` none.
 pub(super) trait Lanes: Copy {
     /// The tiles of a Gram matrix whose sums stay in registers, smallest first: 2, or 4 and 5.
     const TILES: &'static [usize];
@@ -25,6 +25,7 @@ pub(super) trait Lanes: Copy {
     unsafe fn load_bf16(at: *const Bf16) -> Self;
     unsafe fn store(self, at: *mut f64);
     unsafe fn add(self, other: Self) -> Self;
+    unsafe fn sub(self, other: Self) -> Self;
     unsafe fn mul(self, other: Self) -> Self;
     unsafe fn div(self, other: Self) -> Self;
     /// `self + a · b` where the product has no rounding of its own, so that it does not matter
@@ -36,8 +37,13 @@ pub(super) trait Lanes: Copy {
     unsafe fn load_singles(at: *const f32) -> Self::Singles;
     /// `sum + a · b`, rounded once.
     unsafe fn add_singles(sum: Self::Singles, a: Self::Singles, b: Self::Singles) -> Self::Singles;
-    /// Their sum: halves are added to halves until one is left.
-    unsafe fn sum_singles(singles: Self::Singles) -> f32;
+    /// The same number sixteen times.
+    unsafe fn splat_single(value: f32) -> Self::Singles;
+    /// The first eight and the last eight, widened.
+    unsafe fn widen_singles(singles: Self::Singles) -> [Self; 2];
+    /// Rows become columns.
+    unsafe fn turn_singles(rows: [Self::Singles; SINGLES]) -> [Self::Singles; SINGLES];
+    unsafe fn store_singles(singles: Self::Singles, at: *mut f32);
     /// Asks for what is at this address, which need not be anything, to be brought near.
     unsafe fn fetch(_at: *const u8) {}
 }
@@ -127,6 +133,12 @@ pub(super) unsafe fn add_product<V: Lanes, A: Element, B: Element>(sum: V, a: V,
     }
 }
 
+/// A square whose rows have become columns.
+#[inline(always)]
+pub(super) fn turned(rows: [[f32; SINGLES]; SINGLES]) -> [[f32; SINGLES]; SINGLES] {
+    std::array::from_fn(|column| std::array::from_fn(|row| rows[row][column]))
+}
+
 /// What every machine has.
 #[derive(Clone, Copy)]
 pub(super) struct Plain([f64; WIDTH]);
@@ -183,6 +195,11 @@ impl Lanes for Plain {
     }
 
     #[inline(always)]
+    unsafe fn sub(self, other: Self) -> Self {
+        Self::by(|lane| self.0[lane] - other.0[lane])
+    }
+
+    #[inline(always)]
     unsafe fn mul(self, other: Self) -> Self {
         Self::by(|lane| self.0[lane] * other.0[lane])
     }
@@ -226,14 +243,24 @@ impl Lanes for Plain {
     }
 
     #[inline(always)]
-    unsafe fn sum_singles(mut singles: Self::Singles) -> f32 {
-        let mut width = SINGLES;
-        while width > 1 {
-            width /= 2;
-            for lane in 0..width {
-                singles[lane] += singles[lane + width];
-            }
+    unsafe fn splat_single(value: f32) -> Self::Singles {
+        [value; SINGLES]
+    }
+
+    #[inline(always)]
+    unsafe fn widen_singles(singles: Self::Singles) -> [Self; 2] {
+        [0, WIDTH].map(|first| Self::by(|lane| f64::from(singles[first + lane])))
+    }
+
+    #[inline(always)]
+    unsafe fn turn_singles(rows: [Self::Singles; SINGLES]) -> [Self::Singles; SINGLES] {
+        turned(rows)
+    }
+
+    #[inline(always)]
+    unsafe fn store_singles(singles: Self::Singles, at: *mut f32) {
+        for (lane, single) in singles.into_iter().enumerate() {
+            unsafe { *at.add(lane) = single };
         }
-        singles[0]
     }
 }

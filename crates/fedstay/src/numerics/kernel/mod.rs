@@ -6,9 +6,9 @@
 //! | [`products`] | all inner products of some vectors, in tiles that stay in registers | projections, half-spaces |
 //! | [`combine`] | a sum of vectors, and its inner products with some, in one pass | steps |
 //! | [`add_scaled`] | one vector added to another | everything else |
-//! | [`substitute`] | a small triangular system for many right-hand sides | factors |
+//! | [`substitute`], [`subtract`] | a triangular system for many right-hand sides, and rows below it | factors |
 //!
-//! **One inner product is one number**, whoever computes it (but for [`Sums::Single`], see `tiled.rs`). Eight sums run side by side over
+//! **One inner product is one number**, whoever computes it (but for [`Sums::Single`], see `singles.rs`). Eight sums run side by side over
 //! [`BLOCK`] columns, and are added to eight totals; the totals of [`SPAN`] columns become one number,
 //! and the numbers of all spans are added in order. A tile of a Gram matrix, a fused pass and a single
 //! product do this with different loops and the same roundings. So what is measured on the way need
@@ -25,7 +25,7 @@ mod dot;
 mod few;
 mod lanes;
 mod products;
-mod tiled;
+mod singles;
 mod triangle;
 #[cfg(target_arch = "x86_64")]
 mod x86;
@@ -33,7 +33,7 @@ mod x86;
 pub(super) use combine::{Combined, add_scaled, combine};
 pub(super) use dot::{dot, dot_short};
 pub(super) use products::products;
-pub(super) use triangle::substitute;
+pub(super) use triangle::{substitute, subtract};
 
 use lanes::Lanes;
 pub(super) use lanes::WIDTH;
@@ -116,7 +116,7 @@ impl Isa {
 pub(crate) enum Sums {
     /// Double precision: one inner product is one number.
     Double,
-    /// Single precision over a block, double over blocks: see `tiled.rs`.
+    /// Single precision over a block, double over blocks: see `singles.rs`.
     Single,
 }
 

@@ -123,13 +123,27 @@ fn a_gram_matrix_has_the_products_of_its_vectors_to_the_bit() {
     }
 }
 
+/// Where all products are one number, roundings go one way.
+#[test]
+fn sums_in_single_precision_of_one_number_are_near_enough() {
+    for value in [0.994, 0.1, 1.0 / 3.0, 7.7e-4] {
+        let vector = vec![value as f32; 2_410];
+        let vectors = [Vector::F32(&vector); 3];
+        let single = Machine::default().gram_rows(Sums::Single, &vectors, 0);
+        let double = Machine::default().gram_rows(Sums::Double, &vectors, 0);
+        for (single, double) in single.iter().zip(&double) {
+            assert!((single - double).abs() < 4e-6 * double, "{single} for {double}");
+        }
+    }
+}
+
 /// Sums in single precision are other numbers, near enough, and the same ones whoever computes them.
 #[test]
 fn a_gram_matrix_in_single_precision_is_the_same_on_every_machine() {
     for (count, columns) in [(3, 19), (9, 1_024), (70, 513), (300, 650), (5, SPAN + 1_234)] {
         let drawn = Drawn::new(count, columns);
         let vectors = drawn.views(0);
-        for first in [0, count / 3] {
+        for first in [0, count / 3, count - 1] {
             let plain = Machine::new(Isa::PLAIN).gram_rows(Sums::Single, &vectors, first);
             let double = Machine::default().gram_rows(Sums::Double, &vectors, first);
             let cells = (first..count).flat_map(|i| (0..=i).map(move |j| (i, j)));
@@ -175,7 +189,7 @@ fn a_sum_is_measured_alike_on_the_way_and_afterwards() {
 
 #[test]
 fn a_triangle_is_solved_alike_by_every_instruction_set() {
-    for (size, lines) in [(1, 1), (7, 3), (64, 4), (40, 9)] {
+    for (size, lines) in [(1, 1), (7, 3), (64, 4), (40, 9), (150, 6)] {
         let drawn = Drawn::new(size, size + 5);
         let rows: Vec<Vec<f64>> = drawn
             .f64
@@ -188,12 +202,12 @@ fn a_triangle_is_solved_alike_by_every_instruction_set() {
                 row[..=index].iter().enumerate().map(of).collect()
             })
             .collect();
-        let views: Vec<&[f64]> = rows.iter().map(Vec::as_slice).collect();
+        let triangle = rows.concat();
         let mut right = Drawn::new(size * lines, WIDTH).f64.into_iter();
         let right: Vec<Line> =
             (0..size * lines).map(|_| Line(right.next().unwrap().try_into().unwrap())).collect();
         let mut expected = right.clone();
-        substitute(Isa::PLAIN, &views, lines, &mut expected);
+        substitute(Isa::PLAIN, &triangle, size, lines, &mut expected);
         for lane in 0..WIDTH * lines {
             let at = |block: &[Line], row: usize| block[row * lines + lane / WIDTH].0[lane % WIDTH];
             for (row, factor) in rows.iter().enumerate() {
@@ -203,7 +217,7 @@ fn a_triangle_is_solved_alike_by_every_instruction_set() {
         }
         for isa in Isa::available() {
             let mut block = right.clone();
-            substitute(isa, &views, lines, &mut block);
+            substitute(isa, &triangle, size, lines, &mut block);
             let same = |(a, b): (&Line, &Line)| a.0.map(f64::to_bits) == b.0.map(f64::to_bits);
             assert!(block.iter().zip(&expected).all(same), "{isa:?}");
         }
@@ -288,5 +302,73 @@ fn infinities_and_nan_are_not_lost() {
                 assert!(!dot(isa, Vector::F32(&row), Vector::F32(&row)).is_finite());
             }
         }
+    }
+}
+
+#[test]
+fn rows_below_a_triangle_are_told_alike_by_every_instruction_set() {
+    for (count, size, lines) in [(1, 1, 1), (7, 3, 2), (25, 130, 4), (64, 70, 7), (3, 0, 1)] {
+        let rows = Drawn::new(count, size + 2).f64;
+        let views: Vec<&[f64]> = rows.iter().map(Vec::as_slice).collect();
+        let block = |count: usize| -> Vec<Line> {
+            let drawn = Drawn::new((count * lines).max(1), WIDTH).f64.into_iter();
+            drawn.take(count * lines).map(|line| Line(line.try_into().unwrap())).collect()
+        };
+        let (solved, start) = (block(size), block(count));
+        let mut expected = start.clone();
+        subtract(Isa::PLAIN, &views, lines, &solved, &mut expected);
+        for (row, numbers) in rows.iter().enumerate() {
+            for lane in 0..WIDTH * lines {
+                let at =
+                    |block: &[Line], row: usize| block[row * lines + lane / WIDTH].0[lane % WIDTH];
+                let sum: f64 = (0..size).map(|k| numbers[k] * at(&solved, k)).sum();
+                let found = at(&start, row) - at(&expected, row);
+                assert!((found - sum).abs() < 1e-10, "{found} for {sum}");
+            }
+        }
+        for isa in Isa::available() {
+            let mut targets = start.clone();
+            subtract(isa, &views, lines, &solved, &mut targets);
+            let same = |(a, b): (&Line, &Line)| a.0.map(f64::to_bits) == b.0.map(f64::to_bits);
+            assert!(targets.iter().zip(&expected).all(same), "{isa:?}");
+        }
+    }
+}
+
+#[test]
+fn work_is_done_once_wherever_it_is_hosted() {
+    /// Does not do what it is given.
+    struct Forgetful;
+
+    impl Workers for Forgetful {
+        fn share(&self, _: usize, _: &(dyn Fn(usize) + Sync)) {}
+
+        fn host(&self, _: &mut (dyn FnMut() + Send)) {}
+    }
+
+    /// Does it twice.
+    struct Eager;
+
+    impl Workers for Eager {
+        fn share(&self, parts: usize, part: &(dyn Fn(usize) + Sync)) {
+            (0..parts).for_each(part);
+        }
+
+        fn host(&self, work: &mut (dyn FnMut() + Send)) {
+            work();
+            work();
+        }
+    }
+
+    let workers: [Arc<dyn Workers>; 3] =
+        [Arc::new(Forgetful), Arc::new(Eager), Arc::new(Threads(2))];
+    let others = workers.map(|workers| Machine::default().with_workers(workers));
+    for machine in [Machine::default()].into_iter().chain(others) {
+        let mut times = 0;
+        let came = machine.host(|| {
+            times += 1;
+            "done"
+        });
+        assert_eq!((came, times), ("done", 1));
     }
 }

@@ -1,7 +1,7 @@
 //! Eight doubles in the vector registers of x86-64: two of 256 bits, or one of 512.
 
 use super::super::bf16::Bf16;
-use super::lanes::Lanes;
+use super::lanes::{Lanes, SINGLES, turned};
 use std::arch::x86_64::*;
 
 /// Two registers of AVX2, with its fused multiply-add.
@@ -31,19 +31,6 @@ unsafe fn singles(at: *const Bf16) -> __m256 {
     unsafe {
         let halves = _mm256_cvtepu16_epi32(_mm_loadu_si128(at.cast()));
         _mm256_castsi256_ps(_mm256_slli_epi32::<16>(halves))
-    }
-}
-
-/// The sum of eight numbers: halves are added to halves.
-///
-/// # Safety
-/// The machine must have AVX2.
-#[inline(always)]
-unsafe fn sum(eight: __m256) -> f32 {
-    unsafe {
-        let four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps::<1>(eight));
-        let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
-        _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)))
     }
 }
 
@@ -89,6 +76,11 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
+    unsafe fn sub(self, other: Self) -> Self {
+        unsafe { Self(_mm256_sub_pd(self.0, other.0), _mm256_sub_pd(self.1, other.1)) }
+    }
+
+    #[inline(always)]
     unsafe fn mul(self, other: Self) -> Self {
         unsafe { Self(_mm256_mul_pd(self.0, other.0), _mm256_mul_pd(self.1, other.1)) }
     }
@@ -121,8 +113,32 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn sum_singles(singles: Self::Singles) -> f32 {
-        unsafe { sum(_mm256_add_ps(singles.0, singles.1)) }
+    unsafe fn splat_single(value: f32) -> Self::Singles {
+        unsafe { (_mm256_set1_ps(value), _mm256_set1_ps(value)) }
+    }
+
+    #[inline(always)]
+    unsafe fn widen_singles(singles: Self::Singles) -> [Self; 2] {
+        unsafe { [Self::widen(singles.0), Self::widen(singles.1)] }
+    }
+
+    #[inline(always)]
+    unsafe fn turn_singles(rows: [Self::Singles; SINGLES]) -> [Self::Singles; SINGLES] {
+        let mut square = [[0.0; SINGLES]; SINGLES];
+        unsafe {
+            for (row, singles) in square.iter_mut().zip(rows) {
+                Self::store_singles(singles, row.as_mut_ptr());
+            }
+            turned(square).map(|row| Self::load_singles(row.as_ptr()))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn store_singles(singles: Self::Singles, at: *mut f32) {
+        unsafe {
+            _mm256_storeu_ps(at, singles.0);
+            _mm256_storeu_ps(at.add(8), singles.1);
+        }
     }
 
     #[inline(always)]
@@ -174,6 +190,11 @@ impl Lanes for Avx512 {
     }
 
     #[inline(always)]
+    unsafe fn sub(self, other: Self) -> Self {
+        unsafe { Self(_mm512_sub_pd(self.0, other.0)) }
+    }
+
+    #[inline(always)]
     unsafe fn mul(self, other: Self) -> Self {
         unsafe { Self(_mm512_mul_pd(self.0, other.0)) }
     }
@@ -206,11 +227,60 @@ impl Lanes for Avx512 {
     }
 
     #[inline(always)]
-    unsafe fn sum_singles(singles: Self::Singles) -> f32 {
+    unsafe fn splat_single(value: f32) -> Self::Singles {
+        unsafe { _mm512_set1_ps(value) }
+    }
+
+    #[inline(always)]
+    unsafe fn widen_singles(singles: Self::Singles) -> [Self; 2] {
         unsafe {
             let last = _mm512_extractf64x4_pd::<1>(_mm512_castps_pd(singles));
-            sum(_mm256_add_ps(_mm512_castps512_ps256(singles), _mm256_castpd_ps(last)))
+            let halves = [_mm512_castps512_ps256(singles), _mm256_castpd_ps(last)];
+            halves.map(|half| Self(_mm512_cvtps_pd(half)))
         }
+    }
+
+    #[inline(always)]
+    unsafe fn turn_singles(mut rows: [Self::Singles; SINGLES]) -> [Self::Singles; SINGLES] {
+        unsafe {
+            // Squares of four by four first: pairs of numbers, then pairs of pairs.
+            for four in rows.chunks_exact_mut(4) {
+                let [a, b, c, d] = [four[0], four[1], four[2], four[3]];
+                let pairs = [
+                    _mm512_unpacklo_ps(a, b),
+                    _mm512_unpacklo_ps(c, d),
+                    _mm512_unpackhi_ps(a, b),
+                    _mm512_unpackhi_ps(c, d),
+                ];
+                let [ab, cd, above_ab, above_cd] = pairs.map(|pair| _mm512_castps_pd(pair));
+                let columns = [
+                    _mm512_unpacklo_pd(ab, cd),
+                    _mm512_unpackhi_pd(ab, cd),
+                    _mm512_unpacklo_pd(above_ab, above_cd),
+                    _mm512_unpackhi_pd(above_ab, above_cd),
+                ];
+                four.copy_from_slice(&columns.map(|column| _mm512_castpd_ps(column)));
+            }
+            // Then the squares themselves.
+            let mut columns = rows;
+            for column in 0..4 {
+                let [a, b, c, d] = std::array::from_fn(|square| rows[4 * square + column]);
+                let even = _mm512_shuffle_f32x4::<0x88>(a, b);
+                let odd = _mm512_shuffle_f32x4::<0xDD>(a, b);
+                let (even_too, odd_too) =
+                    (_mm512_shuffle_f32x4::<0x88>(c, d), _mm512_shuffle_f32x4::<0xDD>(c, d));
+                columns[column] = _mm512_shuffle_f32x4::<0x88>(even, even_too);
+                columns[8 + column] = _mm512_shuffle_f32x4::<0xDD>(even, even_too);
+                columns[4 + column] = _mm512_shuffle_f32x4::<0x88>(odd, odd_too);
+                columns[12 + column] = _mm512_shuffle_f32x4::<0xDD>(odd, odd_too);
+            }
+            columns
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn store_singles(singles: Self::Singles, at: *mut f32) {
+        unsafe { _mm512_storeu_ps(at, singles) }
     }
 
     #[inline(always)]

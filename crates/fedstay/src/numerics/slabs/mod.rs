@@ -21,16 +21,24 @@
 //! vectors are nearly dependent, where constraints seem to contradict each other, and where passes do not
 //! help, the matrix is computed again in double precision; so a proof never rests on single precision.
 
+mod room;
+
+pub(crate) use room::Room;
+
 use super::half_space::ActiveSet;
 use super::kernel::{Combined, Sums};
 use super::{Machine, linalg};
 use crate::Vector;
+use room::Memory;
 
 /// A violation below this, relative to the terms it is the difference of, is rounding.
 const TOLERANCE: f64 = 1e-12;
-/// At least this many constraints are added in a pass, and at least this share of those there are.
+/// At least this many constraints are added in a pass, at least this share of those there are, and where
+/// products are computed in single precision at least this share of all vectors: a fifth of them is multiplied
+/// with each other about as quickly as all are measured once.
 const BATCH: usize = 24;
 const GROWTH: f64 = 0.5;
+const SHARE: f64 = 0.2;
 /// Fewer constraints than this are found as quickly as they are remembered.
 pub(crate) const WORTH_EXPECTING: usize = 32;
 /// From this many vectors on, their Gram matrix is computed in single precision first.
@@ -125,6 +133,7 @@ impl<'a> Bundle<'a> {
             false => Sums::Double,
         };
         Self {
+            active: ActiveSet::default().with_machine(machine.clone()),
             machine,
             vectors,
             lengths,
@@ -133,10 +142,22 @@ impl<'a> Bundle<'a> {
             gram: Vec::new(),
             sums,
             rows: Vec::new(),
-            active: ActiveSet::default(),
             ridge: 0.0,
             expected: Vec::new(),
         }
+    }
+
+    /// Takes over the memory that another bundle left.
+    pub(crate) fn furnish(&mut self, room: &Room) {
+        let Memory { gram, active } = room.take();
+        (self.gram, self.active) = (gram, active.with_machine(self.machine.clone()));
+    }
+
+    /// Leaves its memory to another bundle, and nothing else.
+    pub(crate) fn leave(mut self, room: &Room) {
+        self.gram.clear();
+        self.active.clear(false);
+        room.put(Memory { gram: self.gram, active: self.active.with_machine(Machine::default()) });
     }
 
     /// Expects these vectors to be at their lower (`true`) or upper bounds after the next projection.
@@ -260,7 +281,7 @@ impl<'a> Bundle<'a> {
         self.placed.clear();
         self.gram.clear();
         self.rows.clear();
-        self.active = ActiveSet::default();
+        self.active.clear(false);
     }
 
     /// What every row lacks, for a vector of length one, by the inner products of the vectors with the
@@ -336,7 +357,7 @@ impl<'a> Bundle<'a> {
         let expected = std::mem::take(&mut self.expected);
         if self.rows.len() < WORTH_EXPECTING || self.ridge != ridge {
             self.rows.clear();
-            self.active = ActiveSet::new(self.machine.clone(), self.sums == Sums::Single);
+            self.active.clear(self.sums == Sums::Single);
         }
         self.ridge = ridge;
         let Self { rows, active, lengths, .. } = self;
@@ -362,15 +383,24 @@ impl<'a> Bundle<'a> {
         self.seat_all(new.iter().map(|row| row.vector));
         let seat = |row: &Row| self.place[row.vector].unwrap_or_default();
         let seats: Vec<usize> = self.rows.iter().chain(new).map(seat).collect();
+        let sides: Vec<f64> = self.rows.iter().chain(new).map(|row| row.side).collect();
+        // In most cases, rows have the order of their vectors in the matrix, and can be copied.
+        let ordered = seats.iter().enumerate().all(|(row, seat)| row == *seat);
         for row in new {
             let soft = if row.side < 0.0 { self.ridge } else { 0.0 };
-            let seat = seats[self.rows.len()];
-            let cosine = |(other, place): (&Row, &usize)| {
-                let (one, two) = (seat.max(*place), seat.min(*place));
-                row.side * other.side * self.gram[triangle(one) + two]
-            };
-            let before = self.rows.iter().zip(&seats).map(cosine);
-            self.active.add(before, 1.0 + soft, right(row, slabs, first, &self.lengths));
+            let (index, right) = (self.rows.len(), right(row, slabs, first, &self.lengths));
+            if ordered {
+                let before = self.gram[triangle(index)..].iter().zip(&sides[..index]);
+                let before = before.map(|(cosine, side)| row.side * side * cosine);
+                self.active.add(before, 1.0 + soft, right);
+            } else {
+                let seat = seats[index];
+                let before = seats[..index].iter().zip(&sides).map(|(place, side)| {
+                    let (one, two) = (seat.max(*place), seat.min(*place));
+                    row.side * side * self.gram[triangle(one) + two]
+                });
+                self.active.add(before, 1.0 + soft, right);
+            }
             self.rows.push(*row);
         }
     }
@@ -407,7 +437,8 @@ impl<'a> Bundle<'a> {
         found.sort_by(|(a, one), (b, other)| {
             b.total_cmp(a).then_with(|| one.vector.cmp(&other.vector))
         });
-        found.truncate(BATCH.max((GROWTH * rows.len() as f64) as usize));
+        let share = if self.sums == Sums::Single { SHARE * slabs.len() as f64 } else { 0.0 };
+        found.truncate(BATCH.max((GROWTH * rows.len() as f64).max(share) as usize));
         found.into_iter().map(|(_, row)| row).collect()
     }
 
@@ -430,7 +461,7 @@ impl<'a> Bundle<'a> {
         }
         let Self { vectors, lengths, placed, gram, sums, .. } = self;
         let chosen: Vec<Vector<'_>> = placed.iter().map(|vector| vectors[*vector]).collect();
-        gram.extend(self.machine.gram_rows(*sums, &chosen, first));
+        self.machine.gram_onto(*sums, &chosen, first, gram);
         let placed: Vec<f64> = placed.iter().map(|vector| lengths[*vector]).collect();
         for row in first..placed.len() {
             let (before, diagonal) = gram[triangle(row)..].split_at_mut(row);

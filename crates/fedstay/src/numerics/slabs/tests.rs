@@ -286,3 +286,33 @@ fn of_many_constraints_only_those_that_were_violated_are_looked_at_closely() {
     assert!(bundle.along(&step).iter().all(|along| *along >= 1.0 - 1e-9));
     assert!(bundle.placed.len() < 100, "{} vectors are in the matrix", bundle.placed.len());
 }
+
+/// What another bundle left, of another size or precision, changes no bit.
+#[test]
+fn memory_of_another_bundle_changes_nothing() {
+    let room = Room::default();
+    for (seed, agents) in [(1, 150), (2, 300), (3, 40), (2, 300), (4, 90)] {
+        let (vectors, slabs) = many(seed, agents, 400);
+        let singles: Vec<Vec<f32>> =
+            vectors.iter().map(|v| v.iter().map(|value| *value as f32).collect()).collect();
+        for single in [true, false] {
+            let views = |v: usize| match single {
+                true => Vector::F32(&singles[v]),
+                false => Vector::F64(&vectors[v]),
+            };
+            let views: Vec<Vector<'_>> = (0..agents).map(views).collect();
+            let lengths: Vec<f64> = views.iter().map(|v| linalg::norm(*v)).collect();
+            let mut steps = [vec![0.0; 400], vec![0.0; 400]];
+            for (step, furnished) in steps.iter_mut().zip([false, true]) {
+                let mut bundle = Bundle::new(Machine::default(), views.clone(), lengths.clone());
+                if furnished {
+                    bundle.furnish(&room);
+                }
+                bundle.nearest(step, &slabs, 0.0).unwrap();
+                bundle.leave(&room);
+            }
+            assert!(steps[0].iter().any(|value| *value != 0.0));
+            assert_eq!(steps[0], steps[1], "{agents} agents");
+        }
+    }
+}

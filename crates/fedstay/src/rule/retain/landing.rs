@@ -43,19 +43,38 @@ fn shortest(floors: &mut Floors<'_>, smoothness: f64, step: &mut [f64]) -> bool 
         });
         let slabs: Vec<Slab> = slabs.collect();
         step.fill(0.0);
-        if floors.bundle.nearest(step, &slabs, 0.0).is_err() {
-            return false;
-        }
+        let Ok(pulls) = floors.bundle.nearest(step, &slabs, 0.0) else { return false };
         let found = linalg::dot(Vector::F64(step), Vector::F64(step));
         if found <= square {
             return true;
         }
-        if !found.is_finite() || bend(smoothness, found.sqrt()) > 1e6 {
+        if !found.is_finite()
+            || bend(smoothness, found.sqrt()) > 1e6
+            || outruns(found, square, smoothness, &pulls, &slabs)
+        {
             return false;
         }
         square = 1.02 * found;
     }
     false
+}
+
+/// Whether the nearest point for every longer length is longer still, so that there is no landing.
+///
+/// The pulls `−λ` make up the nearest point for the squared length `q`, whose square is `S`, and ask for `A = λᵀb` where
+/// `b` is what the bounds ask for. For `q + t` every bound asks for `½Ht` more, or more than that; so by duality,
+/// with the same `λ`, the square of the nearest point is `(A + vt)² / S` or more, where `v = ½H Σ λ`. That is
+/// above `q + t` for all `t ≥ 0` if it is for `t = 0` and rises faster from there on (`2vA ≥ S`), or is where they are
+/// nearest (`4vA − S > 4v²q`).
+fn outruns(found: f64, square: f64, smoothness: f64, pulls: &[f64], slabs: &[Slab]) -> bool {
+    let pulled = || pulls.iter().zip(slabs).filter(|(pull, _)| **pull < 0.0);
+    // A hair less: rounding does not decide.
+    let asked = (1.0 - 1e-6) * pulled().map(|(pull, slab)| pull * slab.high).sum::<f64>();
+    let deeper = -0.5 * smoothness * pulled().map(|(pull, _)| pull).sum::<f64>();
+    asked > 0.0
+        && asked * asked > found * square
+        && (2.0 * deeper * asked >= found
+            || 4.0 * deeper * asked - found > 4.0 * deeper * deeper * square)
 }
 
 /// Whether the step brings everybody to their target loss, by the bound from the smoothness.
@@ -71,4 +90,61 @@ fn lands(floors: &Floors<'_>, smoothness: f64, step: &[f64]) -> bool {
 
 fn bend(smoothness: f64, length: f64) -> f64 {
     0.5 * smoothness * length * length
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::numerics::Machine;
+    use crate::numerics::slabs::Bundle;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Where it says that there is no landing, no length is its own; where there is one, it does not say so.
+        #[test]
+        fn a_length_that_outruns_itself_has_no_landing(
+            vectors in prop::collection::vec(prop::collection::vec(-1.0..1.0f64, 4), 1..4),
+            above in prop::collection::vec(0.01..1.0f64, 4),
+            smoothness in 0.01..4.0f64,
+        ) {
+            let views: Vec<Vector<'_>> = vectors.iter().map(|v| Vector::F64(v)).collect();
+            let lengths = views.iter().map(|v| linalg::norm(*v)).collect();
+            let mut bundle = Bundle::new(Machine::default(), views, lengths);
+            let mut nearest = |square: f64| {
+                let bend = bend(smoothness, square.sqrt());
+                let slab = |above: &f64| Slab { high: -above - bend, ..Slab::FREE };
+                let slabs: Vec<Slab> = above[..vectors.len()].iter().map(slab).collect();
+                let mut step = vec![0.0; 4];
+                let pulls = bundle.nearest(&mut step, &slabs, 0.0).ok()?;
+                let found = linalg::dot(Vector::F64(&step), Vector::F64(&step));
+                Some((found, outruns(found, square, smoothness, &pulls, &slabs)))
+            };
+            let mut square = 0.0;
+            for _ in 0..20 {
+                let Some((found, hopeless)) = nearest(square) else { break };
+                if found <= square {
+                    break;
+                }
+                if hopeless {
+                    for longer in (1..60).map(|power| square + found * 1.2f64.powi(power - 20)) {
+                        if let Some((found, _)) = nearest(longer) {
+                            prop_assert!(found > longer, "{found} for {longer}, from {square}");
+                        }
+                    }
+                    break;
+                }
+                square = 1.02 * found;
+            }
+        }
+    }
+
+    #[test]
+    fn one_agent_alone_has_a_landing_until_its_loss_bends_too_much() {
+        // ⟨g, s⟩ ≤ −a − ½H‖s‖² with ‖g‖ = 1 has an answer while 2Ha ≤ 1; the first s is −a g.
+        for (above, bends, none) in [(1.0, 0.49, false), (1.0, 0.52, true), (0.1, 4.9, false)] {
+            let slabs = [Slab { high: -above, ..Slab::FREE }];
+            let found = outruns(above * above, 0.0, bends, &[-above], &slabs);
+            assert_eq!(found, none, "{above} {bends}");
+        }
+    }
 }

@@ -67,7 +67,10 @@ mod common_level;
 mod cuts;
 mod doubt;
 mod landing;
+mod options;
 mod region;
+
+pub use options::{Base, OnUnrealizable, Trust};
 
 use super::floors::{Aimed, Floors, Source};
 use super::{
@@ -75,6 +78,7 @@ use super::{
     StopReason, Why, safety,
 };
 use crate::memory::inside::is_default;
+use crate::numerics::slabs::Room;
 use crate::{Error, Loss, Vector, linalg};
 use bound::Bound;
 use cuts::Cuts;
@@ -102,6 +106,9 @@ const SHARE_OF_WAY: f64 = 0.75;
 const RESERVE: f64 = 2.0;
 /// While landing the slack may fall to this share of δ.
 const SMALLEST_SLACK: f64 = 1e-3;
+
+/// From this many reports on, a round is decided where its sums are shared out.
+const MANY: usize = 128;
 
 /// Keep everybody above their floor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -140,42 +147,6 @@ pub struct Retain {
     memory: Box<RetainMemory>,
 }
 
-/// Where to go if no floor is in the way.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Base {
-    /// The shortest step after which everybody is predicted to be near their target loss, whatever
-    /// η.
-    #[default]
-    Level,
-    /// Down the mean direction of the agents that are far from their target loss, by η.
-    Descent,
-}
-
-/// What to do once it is proved that no model satisfies everybody.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum OnUnrealizable {
-    /// Stop, and say how near to their target losses everybody could be brought at most.
-    #[default]
-    Stop,
-    /// Go there, and stop then.
-    Least,
-}
-
-/// When the step is kept within a radius in which predictions have held.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Trust {
-    /// For gradients in single precision, which nets and samples have.
-    #[default]
-    Auto,
-    /// Always, whatever the gradients.
-    Region,
-    /// Never: for convex losses with exact gradients, where the constraint is a proof.
-    Proof,
-}
-
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 struct RetainMemory {
     /// How far predictions are trusted, and what was last predicted.
@@ -192,6 +163,8 @@ struct RetainMemory {
     doubt: Doubt,
     #[serde(default, skip_serializing_if = "is_default")]
     bound: Bound,
+    #[serde(skip)]
+    room: Room,
 }
 
 impl Default for Retain {
@@ -288,11 +261,24 @@ impl Retain {
         cuts: &Cuts,
         step: &mut [f64],
     ) -> Result<Decision, Error> {
-        let reports = round.reports.as_slice();
         let lines = cuts.lines(round);
         let mut floors = Floors::with_lines(round.reports, "retain", &lines)?;
         floors.raise(self.margin, self.horizon);
-        let capped = self.memory.doubt.cap(&mut floors);
+        floors.bundle.furnish(&self.memory.room);
+        let decision = self.decide_by(&mut floors, round, step);
+        floors.bundle.leave(&self.memory.room);
+        decision
+    }
+
+    /// One round by these floors.
+    fn decide_by(
+        &mut self,
+        floors: &mut Floors<'_>,
+        round: &Round<'_>,
+        step: &mut [f64],
+    ) -> Result<Decision, Error> {
+        let reports = round.reports.as_slice();
+        let capped = self.memory.doubt.cap(floors);
         let trusting = self.trusts_a_region(round);
         let slack = self.slack();
         if !trusting {
@@ -303,7 +289,7 @@ impl Retain {
                 }
             }
         }
-        let missed = self.memory.region.learn(round, &floors, slack, self.base);
+        let missed = self.memory.region.learn(round, floors, slack, self.base);
 
         let everybody = Split::by(round.reports, |_| true);
         let doubted = |agent| Doubted { agent, why: Why::Capped };
@@ -327,15 +313,15 @@ impl Retain {
             drawn || (trusting && report.gradient.is_none())
         });
         let smallest = (self.delta * SMALLEST_SLACK).max(self.memory.region.short);
-        let mut is_far = self.far(&floors);
+        let mut is_far = self.far(floors);
         let near = !is_far.contains(&true);
         if self.landing && self.memory.least.is_none() && (near || self.memory.delta.is_some()) {
-            if known && self.land(&mut floors, trusting, step, &mut decision) {
+            if known && self.land(floors, trusting, step, &mut decision) {
                 return Ok(decision);
             }
             while present && !sampled && !is_far.contains(&true) && self.slack() > smallest {
                 self.memory.delta = Some((self.slack() / 2.0).max(smallest));
-                is_far = self.far(&floors);
+                is_far = self.far(floors);
             }
         }
         if !is_far.contains(&true) {
@@ -351,7 +337,7 @@ impl Retain {
                     Some(_) => StopReason::Unrealizable,
                 });
             }
-            self.memory.region.predict(reports, &floors, &floors.bundle.along(step));
+            self.memory.region.predict(reports, floors, &floors.bundle.along(step));
             return Ok(decision);
         }
 
@@ -367,9 +353,9 @@ impl Retain {
         let aimed = match self.base {
             Base::Level => {
                 step.fill(0.0);
-                self.memory.bound.expect(&mut floors, reports.len());
-                let aimed = self.aim(&mut floors, round, trusting, step, &mut decision);
-                self.memory.bound.note(&floors, reports.len(), &aimed.pulls);
+                self.memory.bound.expect(floors, reports.len());
+                let aimed = self.aim(floors, round, trusting, step, &mut decision);
+                self.memory.bound.note(floors, reports.len(), &aimed.pulls);
                 aimed
             }
             Base::Descent => {
@@ -396,20 +382,20 @@ impl Retain {
         if self.floors {
             safety::shorten_measured(round.reports, step, self.slack(), &mut measured);
         }
-        let still = linalg::norm(Vector::F64(step)) <= 1e-12 * self.shortest_way(&floors, &is_far);
+        let still = linalg::norm(Vector::F64(step)) <= 1e-12 * self.shortest_way(floors, &is_far);
         if still {
             step.fill(0.0);
             // Standing still is not the end while somebody may still say something new, somebody was
             // benched, or the level was just raised to where everybody is.
             let benched = decision.doubted.iter().any(|doubted| doubted.why == Why::Benched);
-            let far = self.far(&floors).contains(&true);
+            let far = self.far(floors).contains(&true);
             decision.stop = (present && !benched && far).then_some(StopReason::Stalled);
         }
         if measured.is_none() || still {
             along = floors.bundle.along(step);
             measured = Some(measure(&along[..reports.len()], step));
         }
-        self.memory.region.predict(reports, &floors, &along);
+        self.memory.region.predict(reports, floors, &along);
         decision.measured = measured;
         decision.split = Split::by(round.reports, |index| aimed.pulls[index] > 0.0);
         Ok(decision)
@@ -475,7 +461,10 @@ impl Aggregator for Retain {
         let cuts = std::mem::take(&mut self.memory.cuts);
         let others = doubt::without(round.reports, self.memory.doubt.benched());
         let round = Round { reports: others.as_ref().unwrap_or(round.reports), ..*round };
-        let mut decision = self.decide(&round, &cuts, step)?;
+        let mut decision = match round.reports.as_slice().len() {
+            0..MANY => self.decide(&round, &cuts, step)?,
+            _ => round.reports.machine().host(|| self.decide(&round, &cuts, step))?,
+        };
         // Of all reports, or of none.
         decision.measured = decision.measured.filter(|_| others.is_none());
         self.memory.cuts = cuts;
