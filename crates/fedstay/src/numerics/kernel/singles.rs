@@ -1,7 +1,7 @@
 //! All inner products of two sets of vectors in single precision, summed in single precision over a block of
 //! columns and in double over blocks.
 //!
-//! They take a third of the time of sums in double and are off by some 1e-7 of the vectors' lengths, and
+//! They take three fifths of the time of sums in double and are off by some 1e-7 of the vectors' lengths, and
 //! by 4e-6 at most as far as is known. They
 //! are good enough to find out which of many constraints bind, where what follows from them is measured
 //! in double precision and corrected (`slabs/mod.rs`); nothing else uses them.
