@@ -61,9 +61,10 @@ class RoundInfo:
     def __str__(self) -> str:
         parts = [f"round {self.round} of {self.rounds}"]
         if self.mean_loss is not None:
-            parts.append(
-                f"loss {self.mean_loss:.4g}, worst {self.worst_loss:.4g} (agent {self.worst_agent})"
-            )
+            # Where somebody told a lower bound, the mean is one.
+            bound = "≥ " if self.line.get("at_least") else ""
+            worst = f"worst {bound}{self.worst_loss:.4g} (agent {self.worst_agent})"
+            parts.append(f"loss {bound}{self.mean_loss:.4g}, {worst}")
         for what, who in (("near", self.near), ("left", self.left)):
             if who:
                 shown = ", ".join(map(str, who[:8])) + (" …" if len(who) > 8 else "")

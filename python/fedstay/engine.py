@@ -65,6 +65,10 @@ class Engine(Protocol):
     personal : True, if it can send every agent weights of its own. `gather` then has one more keyword,
         `personal`: the weights of those agents, by number, that are to receive others than `weights`.
         Without it the policy "preview" is refused.
+    newcomers : True, if agents may join in any round, and it can send every agent weights of its own.
+        `gather` then has one more keyword, `newcomers`: the weights of agents that were not heard yet, if
+        they are to receive others than `weights`; else None. Agents in `personal` that are to receive them
+        have the very same array there.
     corrections : True, if its agents add what a rule says to the gradient of every local step. `gather`
         then has one more keyword, `corrections`: what to add, by number, for agents that were heard
         before, under a rule that corrects. Without it such a rule ("scaffold") is refused.

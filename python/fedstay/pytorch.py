@@ -309,6 +309,10 @@ class TorchAgent:
             self.model.train()
             return self._descend(seed, self._parts(correction))
 
+    def trainers(self) -> list[Any]:
+        """What it trains by, as it was given."""
+        return [self._train, self._optimizer, self._loss]
+
     def practise(self, seed: int) -> Any:
         """Does the local work on the module, in place; the same for the same seed. Returns what
         `train` returned."""

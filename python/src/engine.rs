@@ -92,12 +92,23 @@ impl<'py> PyEngine<'py> {
         arguments.set_item("exact", call.losses == Losses::Exact)?;
         if self.says("personal") {
             let personal = PyDict::new(py);
+            let newcomers = call.broadcast.newcomers().map(|weights| weights.to_pyarray(py));
             for member in &self.roll {
-                if let Some(weights) = call.broadcast.personal(AgentId(member.id)) {
-                    personal.set_item(member.id, weights.to_pyarray(py))?;
+                let agent = AgentId(member.id);
+                match (&newcomers, call.broadcast.is_new(agent)) {
+                    // The same array: an engine may tell by that who is shown it.
+                    (Some(weights), true) => personal.set_item(member.id, weights)?,
+                    _ => {
+                        if let Some(weights) = call.broadcast.personal(agent) {
+                            personal.set_item(member.id, weights.to_pyarray(py))?;
+                        }
+                    }
                 }
             }
             arguments.set_item("personal", personal)?;
+            if self.says("newcomers") {
+                arguments.set_item("newcomers", newcomers)?;
+            }
         }
         if self.says("corrections") {
             let corrections = PyDict::new(py);
@@ -160,7 +171,8 @@ impl Engine for PyEngine<'_> {
         Ok(Gathered {
             reports: Reports::with_machine(self.dimension, reports, numbered(goodbyes), machine())?
                 .with_returned(numbered(returned))?
-                .with_absent(absent),
+                .with_absent(absent)
+                .with_newcomers(self.says("newcomers")),
             faults: faults.into_iter().map(|(agent, why)| (AgentId(agent), why)).collect(),
             absent: Vec::new(),
             arrived: Vec::new(),

@@ -92,16 +92,18 @@ impl Server {
     /// One round: reports in, weights moved, decision out.
     ///
     /// `goodbyes` are the numbers of agents that left in this round, and `absent` is how many are
-    /// still in but were not heard from. Other Python threads run in the meantime, and long vectors
-    /// are shared among the cores, which changes no bit of the step. After an error the server is as
-    /// it was: leave the named agent out and try again.
-    #[pyo3(signature = (reports, goodbyes=Vec::new(), absent=0))]
+    /// still in but were not heard from. With `newcomers` agents may join later, and what these are
+    /// shown under a policy is kept. Other Python threads run in the meantime, and long vectors are
+    /// shared among the cores, which changes no bit of the step. After an error the server is as it
+    /// was: leave the named agent out and try again.
+    #[pyo3(signature = (reports, goodbyes=Vec::new(), absent=0, newcomers=false))]
     fn step(
         &mut self,
         py: Python<'_>,
         reports: Vec<Bound<'_, Report>>,
         goodbyes: Vec<u64>,
         absent: usize,
+        newcomers: bool,
     ) -> PyResult<Decision> {
         let held: Vec<HeldReport<'_>> =
             reports.into_iter().map(HeldReport::new).collect::<PyResult<_>>()?;
@@ -111,7 +113,7 @@ impl Server {
         let server = &mut self.inner;
         let decision = py.detach(|| {
             let reports = server.admit(reports, goodbyes)?;
-            server.step(&reports.with_absent(absent))
+            server.step(&reports.with_absent(absent).with_newcomers(newcomers))
         });
         Ok(Decision::from(decision.map_err(|why| self.raised.behind(why))?))
     }
@@ -123,9 +125,13 @@ impl Server {
     }
 
     /// The weights to send to an agent: the current ones, or those that the policy shows it
-    /// instead.
-    fn weights_for<'py>(&self, py: Python<'py>, agent: u64) -> Bound<'py, PyArray1<f64>> {
-        self.inner.broadcast().to(AgentId(agent)).to_pyarray(py)
+    /// instead. None stands for an agent that has no number yet.
+    fn weights_for<'py>(&self, py: Python<'py>, agent: Option<u64>) -> Bound<'py, PyArray1<f64>> {
+        let broadcast = self.inner.broadcast();
+        match agent {
+            Some(agent) => broadcast.to(AgentId(agent)).to_pyarray(py),
+            None => broadcast.newcomers().as_deref().unwrap_or(broadcast.shared()).to_pyarray(py),
+        }
     }
 
     /// What an agent is to add to the gradient of every local step, where the rule corrects them

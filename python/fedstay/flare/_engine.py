@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,6 +18,7 @@ from ..remote.answers import Answers
 from ..remote.door import reason
 from ..remote.engine import RemoteEngine
 from ..remote.judge import judged
+from ..remote.showing import Showing
 from ._exchange import Courier
 from ._layout import CORRECTION, KEY, Layout
 from ._replies import Reader
@@ -58,11 +59,12 @@ class Engine(RemoteEngine[Member]):
         evaluation: Evaluation,
         rounds: int,
         judges: Any = None,
+        hides: bool = False,
     ) -> None:
         self.courier, self.layout, self.roll, self.reader = courier, layout, roll, reader
         self.patience, self.evaluation, self.rounds = patience, evaluation, rounds
         #: Who tells the loss of models that were never sent out, for scores that ask.
-        self.judges = judges
+        self.judges, self.hides = judges, hides
         self.corrections, self.rates = reader.asks.corrections, reader.asks.rates
         #: What agents are to add to the gradient of every local step in this round.
         self.by: Mapping[int, NDArray[np.float64]] = {}
@@ -79,14 +81,16 @@ class Engine(RemoteEngine[Member]):
         step_size: float,
         exact: bool,
         personal: Mapping[int, NDArray[np.float64]] | None = None,
+        newcomers: NDArray[np.float64] | None = None,
         corrections: Mapping[int, NDArray[np.float64]] | None = None,
     ) -> Gathered:
         """Asks until enough agents have answered, or patience is over."""
         roll, patience = self.roll, self.patience
         self.round, self.by = round, corrections or {}
+        showing = self.shown(weights, personal, newcomers)
         answers = Answers()
         for attempt in range(patience.tries + 1):
-            self._ask(weights, personal or {}, exact, answers)
+            self._ask(weights, showing, exact, answers)
             # Nobody is left only if everybody said so; an agent that is silent may come back.
             nobody = not roll.still_in() and bool(roll.members)
             if len(answers.reports) >= patience.min_agents or nobody:
@@ -108,12 +112,12 @@ class Engine(RemoteEngine[Member]):
             self.say(f"{got}{answers.reasons()}; waiting {patience.wait:g} s", warn=True)
             time.sleep(patience.wait)
         faults = self.close(answers)
-        return self.gathered(answers, faults, self._assessment(weights))
+        return self.gathered(answers, faults, self._assessment(showing))
 
     def _ask(
         self,
         weights: NDArray[np.float64],
-        personal: Mapping[int, NDArray[np.float64]],
+        showing: Showing,
         exact: bool,
         answers: Answers,
     ) -> None:
@@ -123,18 +127,12 @@ class Engine(RemoteEngine[Member]):
         asked = [m for m in roll.to_ask(self.round, connected) if not answers.heard(m)]
         for member in roll.missing(connected):
             answers.faults.setdefault(member.name, "not connected")
-        shared = self._message("train", weights)
-        messages = {
-            m.name: self._message("train", personal.get(m.id, weights), self.by.get(m.id))
-            if m.id in personal or m.id in self.by
-            else shared
-            for m in asked
-        }
+        messages = self._messages("train", asked, showing, self.by)
         enough = max(self.patience.min_agents - len(answers.reports), 1)
         told, failed = self.courier.exchange(AppConstants.TASK_TRAIN, messages, enough)
         for member in asked:
             if member.name in told:
-                sent = personal.get(member.id, weights)
+                sent = showing.to(member.id)
                 self.reader.hear(member, told[member.name], sent, self.round, answers)
             else:
                 answers.faults[member.name] = failed[member.name]
@@ -146,6 +144,26 @@ class Engine(RemoteEngine[Member]):
                 self.say(f"round {self.round}: agent {member.name} leaves")
             if answers.heard(member) and roll.answered(member):
                 self.say(f"round {self.round}: agent {member.name} is back")
+
+    def _messages(
+        self,
+        task: str,
+        members: Sequence[Member],
+        showing: Showing,
+        by: Mapping[int, NDArray[np.float64]] | None = None,
+    ) -> dict[str, FLModel]:
+        """One message for every site, with what it is shown: the same object for the same content."""
+        same: dict[int, FLModel] = {}
+        messages = {}
+        for member in members:
+            weights, add = showing.to(member.id), (by or {}).get(member.id)
+            if add is not None:
+                messages[member.name] = self._message(task, weights, add)
+                continue
+            if id(weights) not in same:
+                same[id(weights)] = self._message(task, weights)
+            messages[member.name] = same[id(weights)]
+        return messages
 
     def _message(
         self, task: str, weights: NDArray[np.float64], by: NDArray[np.float64] | None = None
@@ -172,13 +190,19 @@ class Engine(RemoteEngine[Member]):
             meta={KEY: said},
         )
 
-    def _evaluate(self, weights: NDArray[np.float64]) -> dict[int, tuple[float, float | None]]:
-        """Loss and accuracy by agent. What cannot be used is ignored and logged."""
+    def _evaluate(self, showing: Showing) -> dict[int, tuple[float, float | None]]:
+        """Loss and accuracy by agent, each at what it is shown; agents that left are not shown what is
+        hidden from them. What cannot be used is ignored and logged."""
         connected = set(self.courier.connected())
         members = self.roll.everybody() if self.evaluation.leavers else self.roll.still_in()
-        asked = [m for m in members if m.aside is None and m.name in connected]
-        message = self._message("evaluate", weights)
-        messages = {member.name: message for member in asked}
+        asked = [
+            m
+            for m in members
+            if m.aside is None
+            and m.name in connected
+            and (m.left is None or not showing.hides_from(m.id))
+        ]
+        messages = self._messages("evaluate", asked, showing)
         told, failed = self.courier.exchange(AppConstants.TASK_VALIDATION, messages, None)
         found = {}
         for member in asked:
@@ -191,12 +215,18 @@ class Engine(RemoteEngine[Member]):
                 self.say(f"agent {member.name} did not evaluate: {reason(error)}", warn=True)
         return found
 
-    def _assessment(self, weights: NDArray[np.float64]) -> list[Assessed] | None:
+    def _assessment(self, showing: Showing) -> list[Assessed] | None:
         """How good the model is for everybody in the header, if all of them can be asked."""
         every = self.evaluation.every
         if not every or (self.round != 1 and self.round % every):
             return None
-        return self.assessed_by_all(self._evaluate(weights))
+        found = self._evaluate(showing)
+        if found and any(showing.hides_from(agent) for agent in found):
+            mean = sum(loss for loss, _ in found.values()) / len(found)
+            self.say(
+                f"round {self.round}: mean loss {mean:.6g} of {len(found)} agents, each at what it is shown"
+            )
+        return self.assessed_by_all(found, showing)
 
     def judge(self, weights: NDArray[np.float64]) -> float:
         """What a model is worth on rows that nobody trains on, by the job's judge."""
@@ -205,7 +235,9 @@ class Engine(RemoteEngine[Member]):
 
     def assess(self, weights: NDArray[np.float64]) -> list[Assessed]:
         """How good the delivered model is, where agents can be asked; else what they last reported."""
-        return self.assessed_at_the_end(self._evaluate(weights) if self.evaluation.at_end else {})
+        # The run is over: this is the delivery.
+        delivered = Showing.the_same(weights)
+        return self.assessed_at_the_end(self._evaluate(delivered) if self.evaluation.at_end else {})
 
     def restore(self, saved: str) -> None:
         """Takes up what `save` gave."""

@@ -22,6 +22,7 @@ from .._core import Error
 from ..remote.asks import Asks
 from ..result import Result, from_outcome
 from ..rules import Rule, RuleLike, usual_epsilon
+from ..scale import kind_of
 from ..worth import (
     Worth,
     WorthLike,
@@ -208,6 +209,7 @@ class FedStay(ModelController):  # type: ignore[misc]
             Evaluation(self.evaluate_every, self.evaluate_at_end, self.evaluate_leavers),
             self.rounds,
             judge,
+            kind_of(self.policy) == "preview",
         )
 
     def add_to_fed_job(self, job: Any, ctx: Any, **kwargs: Any) -> None:

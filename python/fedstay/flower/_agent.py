@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import secrets
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from ..local import descended
 from ..pytorch import TorchAgent
 from ..remote.agent import asked, counts, seed
 from ._layout import CORRECTION, RECORD, Layout, as_arrays
+from ._private import Loss, inner_mods, privatiser, refuse_outer, reply_of
 from ._torch import arrays_of, gradient_of, names_of, take_up
 
 
@@ -89,6 +91,7 @@ def leaves(
         {
             "left": gone,
             "participant": participant.save(),
+            "behaviour": participant.behaviour,
             "round": round,
             "told": participant.told(loss),
         }
@@ -98,6 +101,7 @@ def leaves(
 
 def goodbye(message: Message, context: Context, *, epsilon: float | None = None) -> Message:
     """The reply of an agent that leaves. It says that, and its target loss, and nothing else."""
+    refuse_outer(strange=False)
     said = ConfigRecord(
         {
             "agent": agent_name(context),
@@ -125,6 +129,7 @@ def report(
     samples: int = 1,
     corrects: bool = False,
     rates: Rates | None = None,
+    private: Loss | None = None,
 ) -> Message:
     """The reply of an agent that stays: a `direction`, or the `weights` it trained.
 
@@ -134,7 +139,10 @@ def report(
     reach: the sum of the local step sizes; the server's step size unless given.
     corrects: whether every local step had the message's `correction` added, for rules that correct.
     rates: how well the received weights serve its groups, for rules that ask.
+    private: how the loss is told where the `weights` have been made private, without a gradient and without
+        rates then.
     """
+    refuse_outer(strange=False)
     arrays = direction if weights is None else weights
     if arrays is None or (direction is not None and weights is not None):
         raise Error("a report has either a `direction` or trained `weights`")
@@ -143,11 +151,21 @@ def report(
     if kept.get("round") == sent["server-round"]:
         # What the behaviour reports, which need not be the truth.
         loss = kept["told"]
+    target = _target(epsilon, message, context)
+    told: dict[str, Any] = {"loss": float(loss)}
+    if private is not None:
+        if weights is None:
+            raise Error(
+                f"agent {agent_name(context)} is private and reports its gradient, which nothing has made "
+                "private: let it train, and report `weights`"
+            )
+        told = private.told(float(loss), target, str(kept.get("behaviour", "threshold")))
+        gradient = buffers = rates = None
     said: dict[str, Any] = {
         "agent": agent_name(context),
         "kind": "direction" if weights is None else "weights",
-        "loss": float(loss),
-        "epsilon": _target(epsilon, message, context),
+        **told,
+        "epsilon": target,
         "samples": int(samples),
     }
     if reach is not None:
@@ -182,6 +200,9 @@ def decide_and_report(
     train: Callable[[Any], Any] | None = None,
     reach: float | None = None,
     behaviour: Any = None,
+    private: bool | None = None,
+    loss_clip: float | None = None,
+    loss_noise: float | None = None,
 ) -> Message:
     """The whole train function of an agent: load the weights, decide, and report or say goodbye.
 
@@ -192,13 +213,25 @@ def decide_and_report(
         sizes. Without it the agent takes one full-batch step, that is, reports its gradient. Numbers
         that it returns, by name or one alone, are sent along as metrics.
 
-    The exact loss and gradient at the received weights are reported in any case: previews and
-    predictions need no more, however the agent trains.
+    private, loss_clip, loss_noise : as for `agent_mod`; here it is `train` or `optimizer` that may be
+        private, by Opacus for instance.
+
+    The exact loss and gradient at the received weights are reported unless the agent is private: previews
+    and predictions need no more, however the agent trains.
     """
+    how = Loss(loss_clip, loss_noise)
     if data is not None:
         model = TorchAgent(model, data, loss=loss, train=train)
     if isinstance(model, TorchAgent):
-        return _torch_reply(model, message, context, epsilon, reach, behaviour)
+        quiet = _is_private(private, how, _privatiser_of(model), certain=False, changed=False)
+        return _torch_reply(
+            model, message, context, epsilon, reach, behaviour, how if quiet else None
+        )
+    if _is_private(private, how, privatiser(model), certain=False, changed=False):
+        raise Error(
+            f"agent {agent_name(context)} is private, and `decide_and_report` sends the gradient of an "
+            "agent of this kind: use `agent_mod(loss)` around a train function that returns trained weights"
+        )
     arrays = message.content.array_records["arrays"]
     layout = Layout(arrays)
     weights = layout.unpack(arrays, agent_name(context))
@@ -266,11 +299,13 @@ def _torch_reply(
     epsilon: float | None,
     reach: float | None,
     behaviour: Any,
+    private: Loss | None,
 ) -> Message:
     epsilon = epsilon if epsilon is not None else agent.epsilon
     behaviour = behaviour if behaviour is not None else getattr(agent, "behaviour", None)
     sent: Any = message.content.config_records["config"]
     asks, lack = asked(sent, agent)
+    lack = _too_much(asks) if private is not None and lack is None else lack
     if lack is not None:
         return _cannot(message, context, lack)
     take_up(agent, message.content.array_records["arrays"])
@@ -278,7 +313,12 @@ def _torch_reply(
     if leaves(value, message, context, epsilon=epsilon, behaviour=behaviour):
         return goodbye(message, context, epsilon=epsilon)
     gradient, names = gradient_of(agent), names_of(agent.model)
-    more: dict[str, Any] = {"epsilon": epsilon, "samples": agent.samples, "names": names}
+    more: dict[str, Any] = {
+        "epsilon": epsilon,
+        "samples": agent.samples,
+        "names": names,
+        "private": private,
+    }
     if "rates" in asks:
         more["rates"] = agent.count()
     by: dict[str, Any] | None = None
@@ -295,6 +335,9 @@ def _torch_reply(
             return report(message, context, loss=value, direction=as_arrays(plus), **more)
         return report(message, context, loss=value, direction=gradient, exact=True, **more)
     draw, said = seed(agent_name(context), int(sent["server-round"])), None
+    if private is not None:
+        # Whoever knows what noise is drawn from can take it off again.
+        draw = secrets.randbits(32)
     if by is not None:
         whole = np.concatenate([part.reshape(-1) for part in by.values()])
         led = corrected(agent, agent.weights(), whole, draw)
@@ -363,6 +406,9 @@ def agent_mod(
     reach: float | None = None,
     behaviour: Any = None,
     corrects: bool = False,
+    private: bool | None = None,
+    loss_clip: float | None = None,
+    loss_noise: float | None = None,
 ) -> Callable[[Message, Context, Callable[[Message, Context], Message]], Message]:
     """A mod around a train function that exists already: `ClientApp(mods=[agent_mod(agent=me)])`.
 
@@ -376,9 +422,17 @@ def agent_mod(
         some, to the gradient of every local step, for a rule that corrects these (scaffold). `reach` is
         the sum of the steps' sizes then.
 
+    private : whether the train function, or a mod behind this one, makes trained weights private. Then
+        what they left is sent, without a gradient, and the loss is withheld. Unless given, it is found out:
+        Flower's LocalDpMod, Opacus, and any mod that changes what the train function returned. False says
+        that such a mod has another purpose, for instance compression.
+    loss_clip, loss_noise : tell a private agent's loss with noise instead, for rules and previews that
+        need one: clipped to [0, loss_clip], with Gaussian noise of deviation loss_noise · loss_clip / 2.
+
     If the agent stays, the train function runs as before; its reply, trained weights under "arrays", is
-    passed on as a report, together with its metrics.
+    passed on as a report, together with its metrics. It has to be the first mod of the app.
     """
+    how = Loss(loss_clip, loss_noise)
     if (loss is None) == (agent is None):
         raise Error("agent_mod takes either a `loss` (and a `gradient`), or an `agent`")
 
@@ -394,6 +448,7 @@ def agent_mod(
                 "gradient": gradient_of(made),
                 "names": names_of(made.model),
                 "samples": made.samples,
+                "privatiser": _privatiser_of(made),
             }
             sent: Any = message.content.config_records["config"]
             if sent.get("tell-rates") and made.no_rates is None:
@@ -414,12 +469,26 @@ def agent_mod(
     ) -> Message:
         if message.metadata.message_type.split(".")[0] != MessageType.TRAIN:
             return call_next(message, context)
+        refuse_outer(strange=private is None)
+        mods, function = inner_mods(call_next)
+        found, certain = privatiser(function, loss, gradient, agent), privatiser(*mods)
+        # Refuses settings that contradict each other before anything is computed.
+        _is_private(private, how, certain or found, certain=certain is not None, changed=False)
         value, more = look(message, context)
         if leaves(value, message, context, epsilon=epsilon, behaviour=behaviour):
             return goodbye(message, context, epsilon=epsilon)
-        reply = call_next(message, context)
+        reply, changed = reply_of(call_next, message, context)
         if reply.has_error():
             return reply
+        why = certain or found or more.pop("privatiser", None)
+        quiet = _is_private(private, how, why, certain=certain is not None, changed=changed)
+        more.pop("privatiser", None)
+        sent: Any = message.content.config_records["config"]
+        if quiet:
+            lack = _too_much(["rates"] if sent.get("tell-rates") else [])
+            if lack is not None:
+                return _cannot(message, context, lack)
+            more = {"names": more["names"]} if "names" in more else {}
         metrics: dict[str, Any] = {}
         for record in reply.content.metric_records.values():
             metrics |= record
@@ -435,7 +504,38 @@ def agent_mod(
             samples=int(samples),
             metrics=metrics,
             corrects=corrects,
+            private=how if quiet else None,
             **more,
         )
 
     return mod
+
+
+def _privatiser_of(agent: TorchAgent) -> str | None:
+    """What privatises the training of a PyTorch agent, as far as it can be seen."""
+    found = privatiser(agent.model, *agent.trainers())
+    if found is None and any(hasattr(p, "grad_sample") for p in agent.model.parameters()):
+        return "gradients of single samples"
+    return found
+
+
+def _is_private(
+    given: bool | None, how: Loss, found: str | None, *, certain: bool, changed: bool
+) -> bool:
+    """Whether a report is private, by what was given and what was found."""
+    if given is False and certain:
+        raise Error(
+            f"`private=False`, but {found} is among the app's mods: leave `private` out, or take the mod out"
+        )
+    if given is False and how.clip is not None:
+        raise Error("`private=False` and `loss_noise=`: leave one of them out")
+    if given is not None:
+        return given
+    return found is not None or changed or how.clip is not None
+
+
+def _too_much(asks: Sequence[str]) -> str | None:
+    """Why a private agent cannot do what a rule asks, if so."""
+    if "rates" not in asks:
+        return None
+    return "it is private, and the rule asks for exact counts of its rows (rates): use a rule that does not"

@@ -20,8 +20,10 @@ from .._core import Error, Report
 from ..callbacks import describe, tell
 from ..engine import Assessed, Gathered
 from ..remote.engine import RemoteEngine
-from ..scale import Scale
+from ..remote.showing import Showing
+from ..scale import Scale, kind_of
 from ._judge import judged
+from ._layout import Layout
 from ._metrics import mean
 from ._replies import Answers, Sent
 from ._roll import Member, Roll
@@ -55,10 +57,9 @@ class Engine(RemoteEngine[Member]):
         self.evaluate_fn = evaluate_fn
         self.flower = FlowerResult()
         self.begun = False
+        self.hides = strategy.previews
         #: The first exchange of all, made before the layout of the model was known.
         self.early: tuple[list[int], list[int], list[Message], dict[str, int]] | None = None
-        #: What the first agents were sent, for nodes that nobody knows.
-        self.first: ArrayRecord | None = None
         self.since = time.monotonic()
         self.drawn: tuple[int, set[int]] | None = None
         self.scale = Scale(strategy.rule, strategy.policy)
@@ -74,14 +75,15 @@ class Engine(RemoteEngine[Member]):
         """An agent that is called by its number needs no other name."""
         return None if member.name == str(member.id) else member.name
 
-    def ask_early(self, arrays: ArrayRecord) -> list[Message]:
+    def ask_early(self, arrays: ArrayRecord, layout: Layout) -> list[Message]:
         """Sends the first model of all, before it is known which of its arrays are parameters: the
         replies say it, and count as those of round 1."""
         self._open(1, arrays)
+        first = Showing.the_same(layout.unpack(arrays, "(server)", np.float64))
         listed = list(self.grid.get_node_ids())
         nodes = self._draw(1, self.roll.to_ask(1, listed))
         config = ConfigRecord({**self.train_config, "tell-parameters": True})
-        messages = self.strategy._messages(nodes, 1, arrays, config, MessageType.TRAIN)
+        messages = self.strategy._messages(nodes, 1, first, config, MessageType.TRAIN)
         replies, sent = self._exchange(messages)
         self.early = listed, nodes, replies, sent
         return replies
@@ -106,19 +108,21 @@ class Engine(RemoteEngine[Member]):
         step_size: float,
         exact: bool,
         personal: Mapping[int, NDArray[np.float64]] | None = None,
+        newcomers: NDArray[np.float64] | None = None,
         corrections: Mapping[int, NDArray[np.float64]] | None = None,
     ) -> Gathered:
         """Asks until enough agents have answered, or patience is over."""
-        strategy, roll, personal = self.strategy, self.roll, personal or {}
+        strategy, roll = self.strategy, self.roll
         self.round, self.by = round, corrections or {}
+        showing = strategy.showing = self.shown(weights, personal, newcomers)
         assert strategy._layout is not None
         arrays = strategy._layout.pack(weights)
         self._open(round, arrays)
         answers = Answers()
         for attempt in range(strategy.tries + 1):
-            asked = self._ask(round, arrays, weights, personal, exact, answers)
+            asked = self._ask(round, weights, showing, exact, answers)
             if answers.introduced:
-                asked += self._ask(round, arrays, weights, personal, exact, answers)
+                asked += self._ask(round, weights, showing, exact, answers)
             enough = len(answers.reports) >= strategy.min_agents
             # Nobody is left only if everybody said so; an agent that is silent may come back.
             nobody = not roll.still_in() and bool(roll.members)
@@ -151,59 +155,44 @@ class Engine(RemoteEngine[Member]):
         self._metrics(round, reports, answers)
         told = [answers.buffers[agent] for agent in sorted(answers.buffers)]
         strategy._layout.take_buffers([buffers for buffers in told if buffers])
-        assessment = self._assessment(round, arrays)
+        assessment = self._assessment(round, arrays, showing)
         return self.gathered(answers, faults, assessment, answers.returned)
 
     def _ask(
         self,
         round: int,
-        arrays: ArrayRecord,
         weights: NDArray[np.float64],
-        personal: Mapping[int, NDArray[np.float64]],
+        showing: Showing,
         exact: bool,
         answers: Answers,
     ) -> list[int]:
         """One exchange with everybody who has not answered yet."""
         strategy, roll = self.strategy, self.roll
-        introduced: frozenset[int] = frozenset()
         if self.early is not None:
             (listed, nodes, replies, sent), self.early = self.early, None
+            at = dict.fromkeys(nodes, weights)
         else:
             listed = list(self.grid.get_node_ids())
             heard = {m.node for m in roll.members.values() if answers.heard(m)}
             nodes = [node for node in roll.to_ask(round, listed) if node not in heard]
             nodes = self._draw(round, nodes)
-            others: dict[int, ArrayRecord] = {}
-            if strategy.previews and round > 1:
-                # A stranger may be an agent that must not see the model itself yet.
-                introduced = frozenset(node for node in nodes if roll.of_node(node) is None)
-                others |= dict.fromkeys(introduced, self._first())
-            for node in nodes:
-                member = roll.of_node(node)
-                if member is not None and member.id in personal:
-                    assert strategy._layout is not None
-                    others[node] = strategy._layout.pack(personal[member.id])
             train = MessageType.TRAIN
             by = strategy._by_node(nodes, self.by)
-            messages = strategy._messages(
-                nodes, round, arrays, self.train_config, train, others, by
-            )
+            messages = strategy._messages(nodes, round, showing, self.train_config, train, by)
+            at = strategy._at(nodes, showing)
             replies, sent = self._exchange(messages)
         for member in roll.missing(listed):
             answers.faults.setdefault(member.name, "not connected")
         answers.introduced.clear()
-        went = Sent(sent, weights, personal, introduced)
+        went = Sent(sent, weights, showing, at)
         strategy.reader.read(replies, went, listed, round, answers)
         silent = set(sent.values()) - {sent.get(r.metadata.reply_to_message_id) for r in replies}
         for node in silent:
             strategy.reader.blame(node, f"no answer within {self.timeout:g} s", answers)
         if exact:
-            answers.drop_secrets(roll, str(strategy.rule))
+            needing = kind_of(strategy.policy) or kind_of(strategy.rule) or strategy.rule
+            answers.drop_secrets(roll, str(needing))
         return nodes
-
-    def _first(self) -> ArrayRecord:
-        assert self.first is not None
-        return self.first
 
     def _draw(self, round: int, nodes: list[int]) -> list[int]:
         """The share of the nodes that is asked in a round: the same for the same seed and agents."""
@@ -255,7 +244,8 @@ class Engine(RemoteEngine[Member]):
         log(WARNING, "fedstay: only %d of %d nodes came back; continuing", there, wanted)
 
     def _metrics(self, round: int, reports: list[Report], answers: Answers) -> None:
-        losses = [made.loss for made in reports if made.loss is not None]
+        exact = [made for made in reports if made.agent not in answers.withheld]
+        losses = [made.loss for made in exact if made.loss is not None]
         metrics: dict[str, Any] = {"left": len(answers.goodbyes), "reported": len(reports)}
         if losses:
             metrics["loss"] = sum(losses) / len(losses)
@@ -315,8 +305,12 @@ class Engine(RemoteEngine[Member]):
         if metrics is not None:
             self.flower.evaluate_metrics_serverapp[round] = metrics
 
-    def _evaluate(self, round: int, arrays: ArrayRecord) -> dict[int, tuple[float, float | None]]:
+    def _evaluate(
+        self, round: int, arrays: ArrayRecord, showing: Showing
+    ) -> dict[int, tuple[float, float | None]]:
+        """Loss and accuracy by agent, each at what it is shown."""
         strategy = self.strategy
+        strategy.showing = showing
         messages = list(strategy.configure_evaluate(round, arrays, self.evaluate_config, self.grid))
         replies, sent = self._exchange(messages)
         told, everything = strategy._evaluations(replies, sent)
@@ -328,12 +322,14 @@ class Engine(RemoteEngine[Member]):
             self.flower.evaluate_metrics_clientapp[round] = MetricRecord(plain)
         return told
 
-    def _assessment(self, round: int, arrays: ArrayRecord) -> list[Assessed] | None:
+    def _assessment(
+        self, round: int, arrays: ArrayRecord, showing: Showing
+    ) -> list[Assessed] | None:
         """How good the model is for everybody in the header, if all of them can be asked."""
         every = self.strategy.evaluate_every
         if not every or (round != 1 and round % every):
             return None
-        return self.assessed_by_all(self._evaluate(round, arrays))
+        return self.assessed_by_all(self._evaluate(round, arrays, showing), showing)
 
     def assess(self, weights: NDArray[np.float64]) -> list[Assessed]:
         """How good the delivered model is, where agents can be asked; else what they last reported."""
@@ -342,7 +338,8 @@ class Engine(RemoteEngine[Member]):
         arrays = strategy._layout.pack(weights)
         told: dict[int, tuple[float, float | None]] = {}
         if strategy.evaluate_at_end:
-            told = self._evaluate(self.round + 1, arrays)
+            # The run is over: this is the delivery.
+            told = self._evaluate(self.round + 1, arrays, Showing.the_same(weights))
         if self.evaluate_fn is not None:
             self._central(self.round, arrays)
         return self.assessed_at_the_end(told)

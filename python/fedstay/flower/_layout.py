@@ -51,6 +51,8 @@ class Layout:
             for key in arrays
             if key not in self.keys and key not in self.tied
         }
+        #: As everybody received them at first, beside the first weights.
+        self.first_buffers = dict(self.buffers)
         single = all(self.dtypes[key].itemsize <= 4 for key in self.keys)
         #: The dtype in which directions are read.
         self.dtype = np.dtype(np.float32 if single else np.float64)
@@ -89,9 +91,9 @@ class Layout:
         whole = self.pack(weights)
         return {**self.buffers, **{key: whole[key].numpy() for key in self.tied}}
 
-    def pack(self, weights: NDArray[np.float64]) -> ArrayRecord:
-        """The vector as the model's arrays, with the buffers."""
-        parts: dict[str, NDArray[Any]] = dict(self.buffers)
+    def pack(self, weights: NDArray[np.float64], *, first: bool = False) -> ArrayRecord:
+        """The vector as the model's arrays, with the buffers: those of now, or the first ones."""
+        parts: dict[str, NDArray[Any]] = dict(self.first_buffers if first else self.buffers)
         start = 0
         for key in self.keys:
             end = start + int(np.prod(self.shapes[key]))

@@ -23,9 +23,11 @@ from ..remote.answers import target_loss
 from ..remote.asks import Asks
 from ..remote.door import LARGEST, number, reach, reason, share, shown
 from ..remote.roll import Member as AnyMember
+from ..remote.showing import Showing
 from ._door import SECURE_AGGREGATION, SECURE_AGGREGATION_MARK, claimed_name
 from ._layout import RECORD, Layout
 from ._metrics import scalars
+from ._private import NOISE
 from ._roll import Member, Roll
 
 #: The only array records of a report.
@@ -43,14 +45,16 @@ class Sent:
 
     #: Which node each message went to.
     nodes: dict[str, int]
-    #: The server's own weights, and those of agents that were sent others.
+    #: The server's own weights.
     weights: NDArray[np.float64]
-    personal: Mapping[int, NDArray[np.float64]] = field(default_factory=dict)
-    #: The nodes that were sent the first model of all, because nobody knew whose they are.
-    introduced: frozenset[int] = frozenset()
+    #: What every agent is shown, and what each node was sent.
+    showing: Showing
+    at: Mapping[int, NDArray[np.float64]]
 
     def to(self, member: Member) -> NDArray[np.float64]:
-        return self.personal.get(member.id, self.weights)
+        """What an agent's node was sent."""
+        assert member.node is not None
+        return self.at[member.node]
 
 
 @dataclass
@@ -62,14 +66,27 @@ class Answers(shared.Answers):
     #: The buffers of agents' models, and the numbers that agents sent along.
     buffers: dict[int, dict[str, NDArray[Any]]] = field(default_factory=dict)
     metrics: dict[int, dict[str, float]] = field(default_factory=dict)
-    #: Agents that were sent the first model, and have told their names now.
+    #: Agents that were sent what newcomers are shown, and are none: their nodes are new.
     introduced: set[str] = field(default_factory=set)
+    #: Agents that are private and withhold their losses.
+    withheld: set[int] = field(default_factory=set)
     #: The faults of nodes that have not told their names, by node.
     strangers: dict[int, str] = field(default_factory=dict)
 
     def told(self) -> list[str]:
         """Every reason for a missing answer, as far as that is known."""
         return super().told() + [f"node {node}: {why}" for node, why in self.strangers.items()]
+
+    def drop_secrets(self, roll: shared.Roll[Any], rule: str) -> None:
+        """Also those that are said to be private, with what can be done about it."""
+        super().drop_secrets(roll, rule)
+        for member in roll.still_in():
+            if member.id in self.withheld:
+                self.drop(
+                    member,
+                    f"it is private and withholds its loss, which {rule} needs: {NOISE} to its agent_mod, "
+                    'or use FedStay("fedavg"), which needs no loss',
+                )
 
     def by_agent(self) -> list[dict[int, Any]]:
         """Everything that belongs to a report."""
@@ -79,6 +96,7 @@ class Answers(shared.Answers):
         """Takes a report back as its agent's fault."""
         if member.id in self.returned:
             self.returned.remove(member.id)
+        self.withheld.discard(member.id)
         super().drop(member, why)
 
 
@@ -169,16 +187,19 @@ class Reader:
                     answers.goodbyes.append(member.id)
                     log(INFO, "fedstay: round %d: agent %s leaves", round, member.name)
             else:
-                if member.node in sent.introduced:
+                received = sent.to(member)
+                if received is not sent.showing.to(member.id):
                     answers.introduced.add(member.name)
                     raise Error("its node is new and was shown the first model; it is asked again")
-                made, move, tells = self._report(member, content, sent.to(member))
+                made, move, tells = self._report(member, content, received)
                 answers.buffers[member.id] = self._buffers(content, member.name)
                 answers.metrics[member.id] = scalars(content)
                 epsilon = made.epsilon
                 answers.reports[member.id] = made
                 answers.moves[member.id], answers.tells[member.id] = move, tells
-                if made.loss is not None:
+                if said.get("at-least") is True:
+                    answers.withheld.add(member.id)
+                elif made.loss is not None:
                     member.loss, member.loss_round = made.loss, round
                 if gone:
                     member.left = member.left_node = None
@@ -242,6 +263,7 @@ class Reader:
             reach=local,
             samples=max(int(number(said, "samples")), 1) if "samples" in said else 1,
             rates=self.asks.rates_in(said),
+            at_least="loss" in numbers and said.get("at-least") is True,
             **numbers,
         )
         move = max(self.step_size, local or 0.0) * made.check(len(weights))

@@ -7,6 +7,7 @@ import random
 import sys
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from logging import INFO, WARNING
 from pathlib import Path
 from typing import Any, Literal
@@ -24,6 +25,7 @@ from .._core import Error, RuleError
 from ..callbacks import Callback
 from ..policies import PolicyLike, Preview
 from ..remote.asks import Asks
+from ..remote.showing import Showing
 from ..result import Result, from_outcome
 from ..rules import FedAvg, RuleLike, usual_epsilon
 from ..scale import kind_of
@@ -173,6 +175,9 @@ class FedStay(Strategy):
         self.worth = asked(worth)
         self._server: _core.Server | None = None
         self._configured: list[Message] = []
+        #: What everybody is shown now, in a run of `start`; and what each node was sent last.
+        self.showing: Showing | None = None
+        self._went: Sent | None = None
         # Refuses wrong settings now, not after the first round.
         refuse_unknown(self.worth)
         _core.refuse_loads(self.rule, "agents behind Flower")
@@ -197,6 +202,7 @@ class FedStay(Strategy):
                 self.worth, "`fedstay.Worth(methods, judge=…)`, or `start(…, evaluate_fn=…)`"
             )
         self.folder = self.kept.folder = self._choose_folder(grid)
+        self.showing = None
         self.summary()
         if not self.roll.only_known_nodes():
             log(WARNING, "fedstay: names are not bound to nodes: while an agent's node is away, another "
@@ -215,7 +221,6 @@ class FedStay(Strategy):
         if resume:
             log(INFO, "fedstay: continuing the run in %s", self.folder)
         layout = self._layout = self._tell_apart(initial_arrays, engine, resume)
-        engine.first = initial_arrays
         outcome = _core.drive(
             engine,
             layout.unpack(initial_arrays, "(server)", np.float64),
@@ -236,6 +241,7 @@ class FedStay(Strategy):
         self.result = from_outcome(outcome, self.folder, layout.tensors(), rest)
         self._log_result(self.result)
         engine.flower.arrays = layout.pack(outcome.weights)
+        self.showing = None
         return engine.flower
 
     def configure_train(
@@ -245,24 +251,20 @@ class FedStay(Strategy):
         self._refuse_wrapping(sys._getframe(1).f_locals.get("self"))
         self._refuse_other_weights(arrays)
         nodes = self.roll.to_ask(server_round, grid.get_node_ids())
-        others: dict[int, ArrayRecord] = {}
-        assert self._layout is not None
-        for agent, weights in self._personal().items():
-            member = next(m for m in self.roll.members.values() if m.id == agent)
-            if member.node is not None:
-                others[member.node] = self._layout.pack(weights)
-        by = self._by_node(nodes, self._corrections())
-        return self._messages(nodes, server_round, arrays, config, MessageType.TRAIN, others, by)
+        assert self._server is not None
+        showing, by = self._shown(arrays), self._by_node(nodes, self._corrections())
+        self._went = Sent({}, self._server.weights, showing, self._at(nodes, showing))
+        return self._messages(nodes, server_round, showing, config, MessageType.TRAIN, by)
 
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
         """One step from one round's replies, for loops other than `start`: no waiting, no folder."""
-        if self._layout is None or self._server is None:
+        if self._layout is None or self._server is None or self._went is None:
             raise Error("aggregate_train: `configure_train` comes first")
         answers = Answers()
         sent = self._sent()
-        went = Sent(sent, self._server.weights, self._personal())
+        went = replace(self._went, nodes=sent)
         self.reader.read(replies, went, list(sent.values()), server_round, answers)
         reported = self._step(answers)
         told = [answers.buffers[agent] for agent in sorted(answers.buffers)]
@@ -275,9 +277,16 @@ class FedStay(Strategy):
     def configure_evaluate(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
-        """Messages to every agent still in and, with `evaluate_leavers`, to those that left."""
+        """Messages to every agent still in and, with `evaluate_leavers`, to those that left. While a
+        policy hides the model from somebody, every agent evaluates what it is shown, and agents that
+        left are shown nothing."""
         members = self.roll.members.values() if self.evaluate_leavers else self.roll.still_in()
-        wanted = {member.node for member in members if member.aside is None}
+        showing = self._shown(arrays)
+        wanted = {
+            member.node
+            for member in members
+            if member.aside is None and (member.left is None or not showing.hides_from(member.id))
+        }
         nodes = [node for node in sorted(grid.get_node_ids()) if node in wanted]
         if self.fraction_evaluate < 1.0:
             known = sorted(nodes, key=lambda node: getattr(self.roll.of_node(node), "id", node))
@@ -285,7 +294,7 @@ class FedStay(Strategy):
             count = int(len(nodes) * self.fraction_evaluate)
             least = min(1, len(nodes)) if self.fraction_evaluate > 0.0 else 0
             nodes = draw.sample(known, max(count, least))
-        return self._messages(nodes, server_round, arrays, config, MessageType.EVALUATE)
+        return self._messages(nodes, server_round, showing, config, MessageType.EVALUATE)
 
     def aggregate_evaluate(
         self, server_round: int, replies: Iterable[Message]
@@ -344,7 +353,7 @@ class FedStay(Strategy):
             kept = tomllib.loads((self.folder / "config.toml").read_text()).get("flower", {})
             return Layout(arrays, kept.get("parameters"), kept.get("tied"))
         layout = self._layout = Layout(arrays)
-        told = told_parameters(engine.ask_early(arrays), arrays)
+        told = told_parameters(engine.ask_early(arrays, layout), arrays)
         if told is not None:
             return Layout(arrays, *told)
         if layout.guessed():
@@ -357,16 +366,14 @@ class FedStay(Strategy):
         self,
         nodes: list[int],
         round: int,
-        arrays: ArrayRecord,
+        showing: Showing,
         config: ConfigRecord,
         kind: str,
-        others: Mapping[int, ArrayRecord] | None = None,
         corrections: Mapping[int, ArrayRecord] | None = None,
     ) -> list[Message]:
-        """One message for every node; `others` has the arrays of nodes that are sent their own, and
-        `corrections` what they add to every local step."""
-        if self._layout is None:
-            self._layout = Layout(arrays)
+        """One message for every node, with what its agent is shown; `corrections` is what agents add
+        to every local step."""
+        assert self._layout is not None
         config = ConfigRecord(dict(config))
         config["server-round"] = round
         config["step-size"] = self.step_size
@@ -375,16 +382,24 @@ class FedStay(Strategy):
         if kind == MessageType.TRAIN:
             for name, asks in self.reader.asks.words().items():
                 config[name] = asks
-        shared = RecordDict({"arrays": arrays, "config": config})
+        # What is the same for several nodes is one object, which Flower keeps once.
+        contents: dict[int, RecordDict] = {}
         self._configured = []
-        for node in nodes:
-            own = (others or {}).get(node)
-            content = shared if own is None else RecordDict({"arrays": own, "config": config})
+        for node, weights in self._at(nodes, showing).items():
+            if id(weights) not in contents:
+                arrays = self._layout.pack(weights, first=showing.is_first(weights))
+                contents[id(weights)] = RecordDict({"arrays": arrays, "config": config})
+            content = contents[id(weights)]
             by = (corrections or {}).get(node)
             if by is not None:
                 content = RecordDict({**content, CORRECTION: by})
             self._configured.append(Message(content, node, kind, group_id=str(round)))
         return self._configured
+
+    def _at(self, nodes: Iterable[int], showing: Showing) -> dict[int, NDArray[np.float64]]:
+        """What the agents behind nodes are shown."""
+        members = {node: self.roll.of_node(node) for node in nodes}
+        return {node: showing.to(m.id if m else None) for node, m in members.items()}
 
     def _by_node(
         self, nodes: Iterable[int], corrections: Mapping[int, NDArray[np.float64]]
@@ -433,13 +448,24 @@ class FedStay(Strategy):
     def _layout(self, layout: Layout) -> None:
         self.reader.layout = layout
 
-    def _personal(self) -> dict[int, NDArray[np.float64]]:
-        """What some agents are to be sent instead of the server's weights."""
-        if not self.previews or self._server is None:
-            return {}
-        shared = self._server.weights
-        own = {m.id: self._server.weights_for(m.id) for m in self.roll.still_in()}
-        return {agent: w for agent, w in own.items() if not np.array_equal(w, shared)}
+    def _shown(self, arrays: ArrayRecord) -> Showing:
+        """What everybody is shown now; in loops other than `start` the server knows, once there is one,
+        and what it hides is not handed in."""
+        if self.showing is not None:
+            return self.showing
+        if not self.previews or self._server is None or not self._server.round:
+            layout = self._layout = self._layout or Layout(arrays)
+            return Showing.the_same(layout.unpack(arrays, "(server)", np.float64))
+        shared, first = self._server.weights, self._server.weights_for(None)
+        everybody = [member.id for member in self.roll.everybody()]
+        personal = {}
+        for agent in everybody:
+            own = self._server.weights_for(agent)
+            if np.array_equal(own, first):
+                personal[agent] = first
+            elif not np.array_equal(own, shared):
+                personal[agent] = own
+        return Showing(shared, personal, first, everybody)
 
     def _step(self, answers: Answers) -> int:
         """A step with as many reports as it can be taken with. Returns how many those are."""
@@ -448,7 +474,8 @@ class FedStay(Strategy):
         while answers.reports or answers.goodbyes:
             try:
                 reports = [answers.reports[agent] for agent in sorted(answers.reports)]
-                self._server.step(reports, answers.goodbyes)
+                absent = max(len(self.roll.still_in()) - len(reports), 0)
+                self._server.step(reports, answers.goodbyes, absent, newcomers=True)
                 break
             except RuleError:
                 raise  # Nobody's report is to blame.

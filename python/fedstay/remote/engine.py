@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any, Generic
+
+import numpy as np
+from numpy.typing import NDArray
 
 from .._core import Error
 from ..engine import Assessed, Gathered
 from ..engine import Member as Listed
 from .answers import Answers
 from .roll import M, Roll
+from .showing import Showing
 
 
 class RemoteEngine(Generic[M]):
     """The part of an engine that does not depend on the framework."""
 
-    #: Every agent can be sent weights of its own.
+    #: Every agent can be sent weights of its own, those among them that join later.
     personal = True
+    newcomers = True
+    #: Whether the policy hides the server's own model from some agents.
+    hides = False
 
     roll: Roll[M]
     round: int = 0
@@ -37,6 +45,20 @@ class RemoteEngine(Generic[M]):
             for m in self.roll.everybody()
             if m.epsilon is not None
         ]
+
+    def shown(
+        self,
+        weights: NDArray[np.float64],
+        personal: Mapping[int, NDArray[np.float64]] | None,
+        newcomers: NDArray[np.float64] | None,
+    ) -> Showing:
+        """What everybody is shown in this round."""
+        if self.hides and self.round > 1 and newcomers is None:
+            raise Error(
+                "the checkpoint is of an earlier fedstay and does not say what agents are shown that "
+                "join later; start the run again in another folder"
+            )
+        return Showing(weights, personal, newcomers, [member.id for member in self.agents()])
 
     def gathered(
         self,
@@ -65,11 +87,12 @@ class RemoteEngine(Generic[M]):
         return sorted(faults)
 
     def assessed_by_all(
-        self, told: Mapping[int, tuple[float, float | None]]
+        self, told: Mapping[int, tuple[float, float | None]], showing: Showing
     ) -> list[Assessed] | None:
-        """How good the model is for everybody in the header, if all of them told it."""
+        """How good the server's model is for everybody in the header, if all of them told it: whoever
+        was shown another model did not."""
         ids = [member.id for member in self.agents()]
-        if any(agent not in told for agent in ids):
+        if any(agent not in told or showing.hides_from(agent) for agent in ids):
             return None
         # A column of accuracies is everybody's or nobody's.
         full = all(told[agent][1] is not None for agent in ids)
@@ -83,6 +106,9 @@ class RemoteEngine(Generic[M]):
                 continue
             if member.id in told:
                 assessed.append(Assessed(member.id, *told[member.id]))
+            elif member.loss is None and member.left is None:
+                # It never told a loss, and did not leave: nobody knows.
+                assessed.append(Assessed(member.id, math.nan))
             else:
                 # Content from the start, it never reported a loss: it is at most its target loss.
                 loss = member.loss if member.loss is not None else member.epsilon

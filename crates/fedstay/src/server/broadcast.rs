@@ -21,6 +21,7 @@ use std::borrow::Cow;
 /// assert_eq!(*broadcast.to(AgentId(0)), [1.0, 2.0]);
 /// assert_eq!(*broadcast.to(AgentId(3)), [1.5, 2.0]);
 /// assert_eq!(*broadcast.to(AgentId(7)), [0.0, 0.0]);
+/// assert!(broadcast.newcomers().is_none());
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Broadcast<'a> {
@@ -130,6 +131,19 @@ impl<'a> Broadcast<'a> {
             Err(_) => self.newcomers?,
         };
         personal.differs().then(|| personal.weights(self.shared))
+    }
+
+    /// The weights that every agent receives which was not heard yet, if those are others than the
+    /// server's.
+    pub fn newcomers(&self) -> Option<Cow<'a, [f64]>> {
+        let newcomers = self.newcomers?;
+        newcomers.differs().then(|| newcomers.weights(self.shared))
+    }
+
+    /// Whether an agent receives what newcomers do.
+    pub fn is_new(&self, agent: AgentId) -> bool {
+        let listed = self.personal.binary_search_by_key(&agent, |(agent, _)| *agent).is_ok();
+        self.newcomers.is_some() && !listed
     }
 
     /// The weights that an agent receives.

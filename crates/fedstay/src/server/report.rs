@@ -235,6 +235,7 @@ pub struct Reports<'a> {
     goodbyes: Vec<AgentId>,
     returned: Vec<AgentId>,
     absent: usize,
+    newcomers: bool,
 }
 
 impl<'a> Reports<'a> {
@@ -308,7 +309,16 @@ impl<'a> Reports<'a> {
                 }
             }
         }
-        Ok(Self { reports, norms, pairs, machine, goodbyes, returned: Vec::new(), absent: 0 })
+        Ok(Self {
+            reports,
+            norms,
+            pairs,
+            machine,
+            goodbyes,
+            returned: Vec::new(),
+            absent: 0,
+            newcomers: false,
+        })
     }
 
     /// These reports, with the agents among them that had left and came back in this round.
@@ -330,6 +340,18 @@ impl<'a> Reports<'a> {
     pub fn with_absent(mut self, absent: usize) -> Self {
         self.absent = absent;
         self
+    }
+
+    /// These reports, of a federation which agents may join in any round. What such an agent is shown
+    /// before it has been heard is then kept.
+    pub fn with_newcomers(mut self, newcomers: bool) -> Self {
+        self.newcomers = newcomers;
+        self
+    }
+
+    /// Whether agents may join later, which are not counted as absent.
+    pub(crate) fn newcomers(&self) -> bool {
+        self.newcomers
     }
 
     /// The number of agents that are still in but were not heard from in this round.

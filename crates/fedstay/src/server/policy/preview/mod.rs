@@ -172,11 +172,11 @@ impl Preview {
         }
     }
 
-    /// Keeps the first weights of all as long as somebody has not been heard yet: whoever has not
-    /// reported is shown them, so that nobody is content before its cut is known, except with the
-    /// first weights themselves.
+    /// Keeps the first weights of all as long as somebody has not been heard yet, or may still come:
+    /// whoever has not reported is shown them, so that nobody is content before its cut is known, except
+    /// with the first weights themselves.
     fn await_newcomers(&mut self, strangers: bool, round: &Round<'_>) {
-        if !strangers {
+        if !strangers && !round.reports.newcomers() {
             self.memory.first = None;
         } else if round.number == 1 {
             self.memory.first = Some(Personal::Fixed(round.weights.to_vec()));
