@@ -31,7 +31,7 @@ def app_with_impostor():
     return app
 
 
-def play(expected, *, back, rounds=8):
+def play(expected, *, back, rounds=8, policy=None):
     """Agent b's node goes away after round 1, another one takes its name in round 2, and b's own is
     back in round `back`."""
     grid = Nodes("abc", app_with_impostor())
@@ -44,7 +44,8 @@ def play(expected, *, back, rounds=8):
         if round == back - 1:
             grid.contexts.update(away)
 
-    strategy = FedStay("fedavg", step_size=STEP_SIZE, agents=expected, evaluate_at_end=False)
+    settings = {"agents": expected, "policy": policy, "evaluate_at_end": False}
+    strategy = FedStay("fedavg", step_size=STEP_SIZE, **settings)
     return start(strategy, grid, rounds=rounds, evaluate_fn=between), grid
 
 
@@ -58,9 +59,10 @@ def test_a_goodbye_in_a_new_nodes_first_answer_is_not_believed(expected):
     assert [1 in line["agents"] for line in result.lines] == [True, False] + [True] * 6
 
 
+@pytest.mark.parametrize("policy", [None, "preview"])
 @pytest.mark.parametrize("expected", UNBOUND.values(), ids=UNBOUND)
-def test_a_goodbye_that_another_node_said_is_undone_when_the_first_node_is_back(expected):
-    result, grid = play(expected, back=6)
+def test_a_goodbye_that_another_node_said_is_undone_when_the_first_node_is_back(expected, policy):
+    result, grid = play(expected, back=6, policy=policy)
     assert result.left == [("b", 3)]
     assert [line["round"] for line in result.lines if line.get("returned")] == [6]
     assert [1 in line["agents"] for line in result.lines] == [True, *[False] * 4, True, True, True]

@@ -9,8 +9,17 @@ import types
 import fedstay
 import numpy as np
 import pytest
-from fedstay.flower import FedStay, agent_mod, agent_name, decide_and_report, report
+from fedstay.flower import (
+    FedStay,
+    TorchAgent,
+    _agent,
+    agent_mod,
+    agent_name,
+    decide_and_report,
+    report,
+)
 from fedstay.flower._private import Loss, inner_mods, privatiser
+from fedstay.remote.agent import seed
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.clientapp.mod import LocalDpMod, arrays_size_mod, message_size_mod
@@ -326,3 +335,52 @@ def test_flowers_chain_of_mods_can_be_looked_into():
     arrays = ArrayRecord({"w": Array(START)})
     grid.push_messages(FedStay("fedavg").configure_train(1, arrays, ConfigRecord(), grid))
     assert seen == [([counting, dp, ours], trained)] * 3
+
+
+class Module(TorchAgent):
+    """What `decide_and_report` asks of a PyTorch agent, without PyTorch."""
+
+    def __init__(self, bowl, optimizer):
+        self.bowl, self._optimizer, self._train, self._loss = bowl, optimizer, None, None
+        self.epsilon, self.behaviour, self.drawn = bowl.epsilon, None, []
+        self.model = types.SimpleNamespace(parameters=list)
+
+    samples, no_rates, no_corrections = 7, None, None
+
+    def measure(self, gradient=False):
+        return self.bowl.loss_and_grad(self.weights)[0]
+
+    def practise(self, seed):
+        self.drawn.append(seed)
+        self.weights = self.weights - 0.1 * self.bowl.loss_and_grad(self.weights)[1]
+
+
+@pytest.mark.parametrize("private", [True, False])
+def test_a_module_that_is_trained_by_opacus_draws_from_nothing_that_can_be_known(
+    private, opacus, monkeypatch
+):
+    def take_up(agent, arrays):
+        agent.weights = arrays["w"].numpy()
+
+    def gradient_of(agent):
+        return ArrayRecord({"w": Array(agent.bowl.loss_and_grad(agent.weights)[1])})
+
+    monkeypatch.setattr(_agent, "take_up", take_up)
+    monkeypatch.setattr(_agent, "gradient_of", gradient_of)
+    monkeypatch.setattr(_agent, "names_of", lambda model: {"parameters": ["w"]})
+    made = {}
+    monkeypatch.setattr(_agent, "arrays_of", lambda model: ArrayRecord({"w": Array(START)}))
+
+    def train(message, context):
+        optimizer = opacus.DPOptimizer() if private else (lambda parameters: None)
+        name = agent_name(context)
+        made.setdefault(name, Module(agent_of(context), lambda parameters: optimizer))
+        return decide_and_report(made[name], None, message, context)
+
+    grid = Gate([], train)
+    run(grid, rounds=2)
+    sent = [r.content for *_, r in grid.left if "arrays" in r.content]
+    assert sent and all(("gradient" in content) is not private for content in sent)
+    assert (grid.exact() == 0) is private
+    known = [seed("a", round) for round in (1, 2)]
+    assert (made["a"].drawn == known) is not private

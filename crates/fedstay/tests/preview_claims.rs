@@ -89,6 +89,8 @@ struct ByHand {
     left: BTreeSet<usize>,
     /// What agents multiply their gradients by before they report them.
     honesty: f64,
+    /// Whether the server is told that agents may join.
+    newcomers: bool,
 }
 
 /// What one round was about.
@@ -103,7 +105,8 @@ impl ByHand {
     fn new(oracles: &[Arc<dyn Oracle>], start: &[f64], rule: impl Into<Rule>, step: f64) -> Self {
         let server = Server::new(start.to_vec(), rule, step).unwrap();
         let server = server.with_policy(preview(|_| {})).unwrap();
-        Self { oracles: oracles.to_vec(), server, left: BTreeSet::new(), honesty: 1.0 }
+        let (oracles, left) = (oracles.to_vec(), BTreeSet::new());
+        Self { oracles, server, left, honesty: 1.0, newcomers: false }
     }
 
     fn shown(&self, agent: usize) -> Vec<f64> {
@@ -143,7 +146,8 @@ impl ByHand {
             .collect();
         let dimension = self.server.weights().len();
         let reports = Reports::with_goodbyes(dimension, reports, goodbyes).unwrap();
-        let decision = self.server.step(&reports.with_absent(absent)).unwrap();
+        let reports = reports.with_absent(absent).with_newcomers(self.newcomers);
+        let decision = self.server.step(&reports).unwrap();
         Looked { decision, cuts, left }
     }
 }
@@ -212,6 +216,37 @@ fn an_agent_that_is_heard_late_is_shown_the_first_weights_and_stays_unless_conte
         }
     }
     assert_eq!(lost_late, 20);
+}
+
+#[test]
+fn an_agent_that_joins_unannounced_is_shown_the_first_weights_and_stays() {
+    let mut lost_untold = 0;
+    for seed in 0..20 {
+        let (oracles, _, start) = bowls(seed, 6, 10);
+        let run = |newcomers: bool| {
+            let mut hand = ByHand::new(&oracles[..5], &start, Level::new(DELTA), 1.0);
+            hand.newcomers = newcomers;
+            let (mut left, mut before) = (0, Vec::new());
+            for round in 1..=40 {
+                if round == 10 {
+                    before = hand.server.weights().to_vec();
+                    hand.oracles.push(oracles[5].clone());
+                    assert_eq!(hand.shown(5) == start, newcomers, "problem {seed}");
+                    assert_eq!(hand.server.broadcast().newcomers().is_some(), newcomers);
+                    assert!(!newcomers || hand.server.broadcast().is_new(AgentId(5)));
+                }
+                left += hand.round(|_| true).left;
+            }
+            assert!(!hand.server.broadcast().is_new(AgentId(5)));
+            (left, before)
+        };
+        let (told, untold) = (run(true), run(false));
+        assert_eq!(told.0, 0, "problem {seed}");
+        // Nobody else notices that the first weights are kept.
+        assert_eq!(told.1, untold.1);
+        lost_untold += untold.0;
+    }
+    assert_eq!(lost_untold, 20);
 }
 
 #[test]

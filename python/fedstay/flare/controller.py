@@ -80,7 +80,7 @@ class FedStay(ModelController):  # type: ignore[misc]
     retry_every : int
         It is then asked again after this many rounds, and at once when it connects again.
     evaluate_every : int
-        After how many rounds every agent still in evaluates the model; 0 for never.
+        After how many rounds every agent still in evaluates what it is shown; 0 for never.
     evaluate_at_end : bool
         Whether they evaluate what is delivered.
     evaluate_leavers : bool

@@ -100,8 +100,8 @@ class Layout:
             with np.errstate(over="ignore"):
                 parts[key] = weights[start:end].reshape(self.shapes[key]).astype(self.dtypes[key])
             start = end
-        for key, first in self.tied.items():
-            parts[key] = parts[first].astype(self.dtypes[key])
+        for key, other in self.tied.items():
+            parts[key] = parts[other].astype(self.dtypes[key])
         return ArrayRecord({key: Array(parts[key]) for key in self.shapes})
 
     def pack_parameters(self, vector: NDArray[np.float64]) -> ArrayRecord:

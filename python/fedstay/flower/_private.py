@@ -207,7 +207,7 @@ def refuse_outer(*, strange: bool) -> None:
 
 def _outer_frames() -> Iterator[FrameType]:
     """The frames between the caller and the app that it is in, if it is in one."""
-    frames = []
+    frames: list[FrameType] = []
     frame = inspect.currentframe()
     while frame is not None:
         if isinstance(frame.f_locals.get("self"), ClientApp):

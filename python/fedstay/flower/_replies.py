@@ -22,7 +22,9 @@ from ..remote import answers as shared
 from ..remote.answers import target_loss
 from ..remote.asks import Asks
 from ..remote.door import LARGEST, number, reach, reason, share, shown
+from ..remote.roll import M
 from ..remote.roll import Member as AnyMember
+from ..remote.roll import Roll as AnyRoll
 from ..remote.showing import Showing
 from ._door import SECURE_AGGREGATION, SECURE_AGGREGATION_MARK, claimed_name
 from ._layout import RECORD, Layout
@@ -77,7 +79,7 @@ class Answers(shared.Answers):
         """Every reason for a missing answer, as far as that is known."""
         return super().told() + [f"node {node}: {why}" for node, why in self.strangers.items()]
 
-    def drop_secrets(self, roll: shared.Roll[Any], rule: str) -> None:
+    def drop_secrets(self, roll: AnyRoll[M], rule: str) -> None:
         """Also those that are said to be private, with what can be done about it."""
         super().drop_secrets(roll, rule)
         for member in roll.still_in():

@@ -85,8 +85,9 @@ class FedStay(Strategy):
     retry_every : int
         It is then asked again after this many rounds, and at once when its node is back.
     evaluate_every : int
-        After how many rounds every agent still in evaluates the model (an `@app.evaluate()` whose
-        metrics have `loss_key`, and `accuracy_key` if you like); 0 for never.
+        After how many rounds every agent still in evaluates what it is shown, which is the model unless
+        the policy hides that (an `@app.evaluate()` whose metrics have `loss_key`, and `accuracy_key` if
+        you like); 0 for never.
     evaluate_at_end : bool
         Whether they evaluate what is delivered.
     evaluate_leavers : bool
