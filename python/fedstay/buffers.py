@@ -23,14 +23,22 @@ def unpacked(packed: Sequence[Any]) -> NDArray[Any]:
     return np.frombuffer(b64decode(text), dtype).reshape(shape).copy()
 
 
-def averaged(buffers: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
-    """What agents' models keep beside their weights, made one: the mean of numbers, and the median
-    of counters, which no single agent can carry away."""
+def averaged(
+    buffers: Sequence[Mapping[str, NDArray[Any]]], weights: Sequence[float] | None = None
+) -> dict[str, NDArray[Any]]:
+    """What agents' models keep beside their weights, made one: the mean of numbers, in which everybody
+    counts alike unless there are `weights`, and the median of counters, which no single agent can carry
+    away."""
     made = {}
     for name, first in buffers[0].items():
         every = np.stack([own[name] for own in buffers])
         if first.dtype.kind == "f":
-            made[name] = np.asarray(every.mean(axis=0, dtype=np.float64), first.dtype)
+            mean = (
+                every.mean(axis=0, dtype=np.float64)
+                if weights is None
+                else np.average(every.astype(np.float64), axis=0, weights=weights)
+            )
+            made[name] = np.asarray(mean, first.dtype)
         else:
             made[name] = np.asarray(np.sort(every, axis=0)[(len(every) - 1) // 2])
     return made

@@ -72,6 +72,14 @@ class TorchAgent:
         epsilon: float | None = None,
         behaviour: Any = None,
     ) -> None:
+        refuse_no_module(model)
+        refuse_no_batches(data, loss)
+        if optimizer is not None and not callable(optimizer):
+            made = type(optimizer).__name__
+            raise Error(
+                f"`optimizer` is an optimiser that is made already ({made}), but agents make one in every "
+                f"round: `optimizer=lambda parameters: torch.optim.{made}(parameters, lr=…)`"
+            )
         if train is not None and optimizer is not None:
             raise Error("an agent trains by `train` or by `optimizer`, not by both")
         if (steps if steps is not None else epochs) < 1:
@@ -482,6 +490,27 @@ def _step_size(optimizer: Any) -> float:
     if len(sizes) > 1:
         raise Error("corrected steps have one size: give all parameters the same `lr`")
     return sizes.pop()
+
+
+def refuse_no_module(model: Any) -> None:
+    """Refuses what is no module, before anything is asked of it."""
+    if not callable(getattr(model, "named_parameters", None)):
+        raise Error(f"`model` is a {type(model).__name__}, but must be a `torch.nn.Module`")
+
+
+def refuse_no_batches(data: Any, loss: Any) -> None:
+    """Refuses data that are no batches, as far as that can be seen before a pass over them."""
+    if hasattr(data, "__next__"):
+        raise Error(
+            f"`data` is a {type(data).__name__}, which is used up after one pass; give a list of batches or "
+            "a DataLoader"
+        )
+    arrays = isinstance(data, (tuple, list)) and all(hasattr(part, "shape") for part in data)
+    if loss is None and arrays and len(data) == 2:
+        raise Error(
+            "`data` is a pair of arrays, but must be an iterable of batches: one batch of everything is "
+            "`data=[(inputs, labels)]`"
+        )
 
 
 def of_tensors(data: Any) -> bool:

@@ -111,6 +111,12 @@ def usual_epsilon(rule: Any) -> float | None:
     return epsilon
 
 
+def weighs(rule: Any) -> bool:
+    """Whether a rule weighs reports by the samples behind them, as far as it says so."""
+    said = rule.get("weigh") if isinstance(rule, Mapping) else getattr(rule, "weigh", None)
+    return bool(said == "samples")
+
+
 @dataclass(frozen=True, kw_only=True)
 class FedAvg(Rule):
     """The mean of the agents' displacements; watches departures, does nothing about them.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +103,8 @@ def simulate(
     """
     _core.refuse_loads(rule, "agents in Python")
     listed = list(agents.values()) if isinstance(agents, Mapping) else list(agents)
+    names = list(agents) if isinstance(agents, Mapping) else range(len(listed))
+    _refuse_what_is_none(listed, names, rounds, epsilon)
     if weights is None:
         begin = getattr(listed[0], "weights", None) if listed else None
         if not callable(begin):
@@ -120,7 +122,6 @@ def simulate(
     told: list[Callback] = [*callbacks, Progress()] if progress else list(callbacks)
     scale = Scale(rule, policy)
     asks, scores = _core.asks_of_agents(rule), asked(worth)
-    names = list(agents) if isinstance(agents, Mapping) else range(len(listed))
     refuse(asks, kind_of(rule), listed, names)
     if "corrections" in asks and together in ("stacked", "threads"):
         raise _core.Error(
@@ -158,6 +159,27 @@ def simulate(
         if at_once is not None:
             at_once.close()
     return from_outcome(outcome, out, layout, engine.buffers)
+
+
+def _refuse_what_is_none(
+    agents: Sequence[Any], names: Iterable[Any], rounds: Any, epsilon: Any
+) -> None:
+    """Refuses agents, rounds and targets that are none, by name and with what to give instead."""
+    if not agents:
+        raise _core.Error("nobody takes part: `agents` is empty")
+    for name, agent in zip(names, agents, strict=True):
+        if not callable(getattr(agent, "loss_and_grad", None)):
+            how = "give it `loss_and_grad(weights)`"
+            if callable(getattr(agent, "named_parameters", None)):
+                how = "a module and its batches are an agent: `fedstay.TorchAgent(module, batches)`"
+            raise _core.Error(f"agent {name} is a {type(agent).__name__}, and no agent: {how}")
+    if isinstance(rounds, bool) or not isinstance(rounds, (int, np.integer)) or rounds < 1:
+        raise _core.Error(f"`rounds` is {rounds}, but must be a whole number, 1 or more")
+    if isinstance(epsilon, str):
+        raise _core.Error(
+            f'`epsilon` is "{epsilon}", but must be a number, or a list with one for every agent; formulas '
+            "are for experiments (`fedstay.run`)"
+        )
 
 
 def run(

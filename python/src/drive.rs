@@ -7,7 +7,7 @@ use crate::listener::Listener;
 use crate::lists::Behaviour;
 use crate::outcome::Outcome;
 use fedstay::record::{Header, RoundLine};
-use fedstay::{About, Rule, Server, Session, StopReason};
+use fedstay::{About, Rule, Server, Session};
 use fedstay_draw::picture::{self, Subject};
 use fedstay_sim::experiment::rule_label;
 use fedstay_sim::run::{Asked, Driver, Folder, Recorded, Start, read_rounds};
@@ -86,10 +86,10 @@ pub(crate) fn drive(
     let ended = session.run(&mut [&mut lines, &mut folder, &mut listener]);
     let mut summary = match ended.map_err(|why| raised.behind(why))? {
         Some(summary) => summary,
-        None if listener.stopped => {
-            session.conclude(StopReason::EarlyStop).map_err(|why| raised.behind(why))?
-        }
-        None => return Err(error("interrupted")),
+        None => match listener.stopped {
+            Some(reason) => session.conclude(reason).map_err(|why| raised.behind(why))?,
+            None => return Err(error("interrupted")),
+        },
     };
     summary.warnings.extend(listener.warnings()?);
     if let Some(folder) = &mut folder {

@@ -1,7 +1,7 @@
 //! What an engine in Python hears about its own run: every finished round.
 
 use crate::error::{Raised, error};
-use fedstay::{Book, Error, RoundRecord, Vector, linalg};
+use fedstay::{Book, Error, RoundRecord, StopReason, Vector, linalg};
 use pyo3::prelude::*;
 use std::ops::ControlFlow;
 
@@ -10,13 +10,13 @@ use std::ops::ControlFlow;
 pub(crate) struct Listener<'py> {
     object: Bound<'py, PyAny>,
     raised: Raised,
-    /// Whether the engine said that the run should end.
-    pub(crate) stopped: bool,
+    /// Why the run should end, if the engine said so.
+    pub(crate) stopped: Option<StopReason>,
 }
 
 impl<'py> Listener<'py> {
     pub(crate) fn new(object: Bound<'py, PyAny>, raised: Raised) -> Self {
-        Self { object, raised, stopped: false }
+        Self { object, raised, stopped: None }
     }
 
     /// What the engine has to warn about, once the run is over.
@@ -27,8 +27,8 @@ impl<'py> Listener<'py> {
         }
     }
 
-    fn tell(&self, record: &RoundRecord<'_>) -> PyResult<bool> {
-        let Some(closed) = self.object.getattr_opt("closed")? else { return Ok(false) };
+    fn tell(&self, record: &RoundRecord<'_>) -> PyResult<Option<StopReason>> {
+        let Some(closed) = self.object.getattr_opt("closed")? else { return Ok(None) };
         let line = serde_json::to_string(&record.line).map_err(error)?;
         // By how much the step changes every agent's loss, to first order, as it reported it.
         let step = Vector::F64(record.step);
@@ -37,7 +37,13 @@ impl<'py> Listener<'py> {
             .iter()
             .map(|report| (report.agent.0, linalg::dot(report.slope(), step)))
             .collect();
-        closed.call1((line, promised))?.is_truthy()
+        let told = closed.call1((line, promised))?;
+        // The name of a reason, or anything that is true.
+        let reason = match told.extract::<&str>() {
+            Ok(name) if name == StopReason::TooFew.name() => StopReason::TooFew,
+            _ => StopReason::EarlyStop,
+        };
+        Ok(told.is_truthy()?.then_some(reason))
     }
 }
 
@@ -49,8 +55,8 @@ impl Book for Listener<'_> {
             Error::Engine { round: record.line.round, why: text }
         })?;
         // A run that ends by itself has its own reason.
-        if asked && record.line.stop.is_none() {
-            self.stopped = true;
+        if asked.is_some() && record.line.stop.is_none() {
+            self.stopped = asked;
             return Ok(ControlFlow::Break(()));
         }
         Ok(ControlFlow::Continue(()))

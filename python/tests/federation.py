@@ -43,9 +43,15 @@ class Federation:
     """Starts everything, and ends only what it started."""
 
     def __init__(
-        self, folder: Path, secure: bool = True, simulation: bool = False, app: Path = APP
+        self,
+        folder: Path,
+        secure: bool = True,
+        simulation: bool = False,
+        app: Path = APP,
+        installs: bool = False,
     ) -> None:
-        self.folder, self.secure, self.app = folder, secure, app
+        """With `installs`, Flower installs what apps depend on, as it does by default."""
+        self.folder, self.secure, self.app, self.installs = folder, secure, app, installs
         self.home = folder / "flwr"
         self.home.mkdir(parents=True)
         self.environment = {
@@ -58,8 +64,9 @@ class Federation:
         self.processes: list[subprocess.Popen] = []
         self.port, *self.node_ports = free_ports(8)
         self.address = f"127.0.0.1:{self.port}"
-        options = ["--disable-runtime-dependency-installation", "--host", "127.0.0.1",
-                   "--port", str(self.port)]  # fmt: skip
+        options = ["--host", "127.0.0.1", "--port", str(self.port)]
+        if not installs:
+            options += ["--disable-runtime-dependency-installation"]
         if secure:
             self._certificates()
             options += ["--ssl-certfile", "server.pem", "--ssl-keyfile", "server.key",
@@ -139,6 +146,8 @@ class Federation:
         config = f'agent="{name}"' if config is None else config
         options = ["--superlink", self.address, "--host", "127.0.0.1",
                    "--port", str(self.node_ports[number]), "--node-config", config]  # fmt: skip
+        if self.installs:
+            options += ["--allow-runtime-dependency-installation"]
         if self.secure:
             options += ["--root-certificates", "ca.crt"]
             if key is not None:

@@ -46,7 +46,8 @@ class Nodes(Grid):
             message.metadata.__dict__["_message_id"] = str(next(self.ids))
             sent.append(message.metadata.message_id)
             node = message.metadata.dst_node_id
-            round = int(message.content["config"]["server-round"])
+            config = next(iter(message.content.config_records.values()))
+            round = int(config["server-round"])
             self.asked.append((message.metadata.message_type, round, node))
             if node not in self.dead:
                 self.replies[sent[-1]] = self.answer(message, self.contexts[node])

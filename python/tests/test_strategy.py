@@ -40,11 +40,12 @@ def test_who_left_is_not_asked_again_and_not_asked_at_the_end():
 
 def test_the_verdict_is_unknown_where_only_leavers_could_tell():
     grid = Nodes("b", bowl_app())
-    strategy = FedStay("fedavg", step_size=STEP_SIZE, evaluate_leavers=False)
+    alone = {"step_size": STEP_SIZE, "min_available_nodes": 1}
+    strategy = FedStay("fedavg", evaluate_leavers=False, **alone)
     result = start(strategy, grid, rounds=9)
     assert (result.stop, result.verdict) == ("everyone-left", "unknown")
     grid = Nodes("b", bowl_app())
-    strategy = FedStay("fedavg", step_size=STEP_SIZE, evaluate_leavers=True)
+    strategy = FedStay("fedavg", evaluate_leavers=True, **alone)
     assert start(strategy, grid, rounds=9).verdict == "benign"
 
 
@@ -122,7 +123,9 @@ def test_names_cannot_be_taken():
         lambda r, n, round: (round == 1 and n == "a" and grid.join("b"), r)[1], epsilon=0.001
     )
     result = start(FedStay("fedavg", step_size=STEP_SIZE), grid, rounds=3)
-    assert result.faults == [] and [line["agents"] for line in result.lines] == [[0, 1]] * 3
+    assert [line["agents"] for line in result.lines] == [[0, 1]] * 3
+    assert [(round, node) for round, node, _ in result.faults] == [(2, 103), (3, 103)]
+    assert "agent b is node 102, but node 103 answered" in result.faults[0][2]
 
 
 def test_only_the_expected_may_come():

@@ -41,7 +41,7 @@ class Inside:
     def connected(self):
         return [name for name in self.agents if name not in self.away]
 
-    def exchange(self, task, messages, enough):
+    def exchange(self, task, messages, deadline):
         answers, failed = {}, {}
         for name, message in messages.items():
             self.sent.append((task, name, message))

@@ -6,6 +6,7 @@ import threading
 import time
 
 from fedstay.flare._exchange import Exchange
+from fedstay.remote.patience import Deadline
 from nvflare.app_common.abstract.fl_model import FLModel
 
 
@@ -16,7 +17,7 @@ def answer(name, *, report=True):
 
 def waited(exchange, seconds=30.0, enough=None, grace=None, over=lambda waiting: False):
     since = time.monotonic()
-    exchange.wait(seconds, enough, grace, over)
+    exchange.wait(Deadline(seconds, enough, grace), over)
     return time.monotonic() - since
 
 

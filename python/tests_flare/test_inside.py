@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from bowls import CENTRES, START, STEP_SIZE, Bowl, bowls
 from fedstay.flare import FedStay
+from fedstay.remote.folder import reopened
 from inside import Inside, engine_of, run
 from nvflare.app_common.abstract.fl_model import FLModel
 
@@ -94,6 +95,30 @@ def test_too_few_reports_are_waited_for_or_end_the_run():
         fedstay.Error, match="2 of at least 3 agents reported in round 1, after 2 more"
     ):
         run(controller(min_agents=3, tries=2), Inside(bowls(), never))
+
+
+def test_one_broken_site_cannot_keep_a_run_from_its_verdict(tmp_path):
+    """Everybody else leaves rightly; the last one says NaN for ever."""
+    agents = {name: copy.deepcopy(agent) for name, agent in bowls().items()}
+    for name in ("site-1", "site-3"):
+        agents[name].epsilon = 0.9 * agents[name].loss_and_grad(np.array(START))[0]
+
+    def nan(name, received, answer):
+        if name == "site-2" and answer.params is not None:
+            answer = copy.deepcopy(answer)
+            answer.params = {key: np.full_like(v, np.nan) for key, v in answer.params.items()}
+        return answer
+
+    made = controller("fedavg", rounds=60, tries=2, max_silent=99)
+    found = run(made, Inside(agents, nan), out=tmp_path / "run")
+    assert {departure.agent for departure in found.left} == {"site-1", "site-3"}
+    assert found.stop == "too-few" and found.verdict is not None
+    assert "after 2 more tries" in found.warnings[-1] and "not a finite" in found.warnings[-1]
+    # It never told a target loss, so that the record has its number only.
+    assert found.faults[-1][:2] == (found.lines[-1]["round"], 1)
+    # The same job would continue it.
+    assert (tmp_path / "run" / "summary.json").exists()
+    assert reopened(tmp_path / "run") and not (tmp_path / "run" / "summary.json").exists()
 
 
 def test_two_of_three_are_enough_if_two_are_asked_for():

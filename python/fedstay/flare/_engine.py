@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,21 +18,12 @@ from ..remote.answers import Answers
 from ..remote.door import reason
 from ..remote.engine import RemoteEngine
 from ..remote.judge import judged
+from ..remote.patience import Deadline, Patience
 from ..remote.showing import Showing
 from ._exchange import Courier
 from ._layout import CORRECTION, KEY, Layout
 from ._replies import Reader
 from ._roll import Member, Roll
-
-
-@dataclass(frozen=True)
-class Patience:
-    """How many reports a round needs, and what is done without them."""
-
-    min_agents: int
-    on_few: Literal["wait", "stop"]
-    wait: float
-    tries: int
 
 
 @dataclass(frozen=True)
@@ -48,6 +39,7 @@ class Engine(RemoteEngine[Member]):
     """The engine behind FLARE: one task per round, or several where sites get weights of their own."""
 
     roll: Roll
+    start_again = "Submit the same job again, with the same `out`,"
 
     def __init__(
         self,
@@ -85,32 +77,16 @@ class Engine(RemoteEngine[Member]):
         corrections: Mapping[int, NDArray[np.float64]] | None = None,
     ) -> Gathered:
         """Asks until enough agents have answered, or patience is over."""
-        roll, patience = self.roll, self.patience
         self.round, self.by = round, corrections or {}
         showing = self.shown(weights, personal, newcomers)
         answers = Answers()
-        for attempt in range(patience.tries + 1):
-            self._ask(weights, showing, exact, answers)
-            # Nobody is left only if everybody said so; an agent that is silent may come back.
-            nobody = not roll.still_in() and bool(roll.members)
-            if len(answers.reports) >= patience.min_agents or nobody:
+        for attempt in itertools.count():
+            asked = self._ask(weights, showing, exact, answers)
+            judged = self.judge_the_number(attempt, answers, asked)
+            if judged == "enough":
                 break
-            got = (
-                f"{len(answers.reports)} of at least {patience.min_agents} agents reported in round "
-                f"{round}"
-            )
-            hopeless = bool(roll.members) and len(roll.still_in()) < patience.min_agents
-            if patience.on_few == "stop" or hopeless:
-                self.say(f"{got}{answers.reasons()}; the run ends here", warn=True)
-                goodbyes = sorted(answers.goodbyes)
-                return Gathered([], goodbyes, faults=self.close(answers), too_few=True)
-            if attempt == patience.tries:
-                raise Error(
-                    f"{got}, after {attempt} more tries{answers.reasons()}. Submit the same job again, "
-                    "with the same `out`, to continue with this round"
-                )
-            self.say(f"{got}{answers.reasons()}; waiting {patience.wait:g} s", warn=True)
-            time.sleep(patience.wait)
+            if judged != "ask":
+                return judged
         faults = self.close(answers)
         return self.gathered(answers, faults, self._assessment(showing))
 
@@ -120,16 +96,16 @@ class Engine(RemoteEngine[Member]):
         showing: Showing,
         exact: bool,
         answers: Answers,
-    ) -> None:
-        """One exchange with everybody who has not answered yet."""
+    ) -> int:
+        """One exchange with everybody who has not answered yet; returns how many those were."""
         roll, connected = self.roll, self.courier.connected()
         roll.welcome(connected)
         asked = [m for m in roll.to_ask(self.round, connected) if not answers.heard(m)]
         for member in roll.missing(connected):
             answers.faults.setdefault(member.name, "not connected")
         messages = self._messages("train", asked, showing, self.by)
-        enough = max(self.patience.min_agents - len(answers.reports), 1)
-        told, failed = self.courier.exchange(AppConstants.TASK_TRAIN, messages, enough)
+        deadline = self.patience.deadline(len(answers.reports))
+        told, failed = self.courier.exchange(AppConstants.TASK_TRAIN, messages, deadline)
         for member in asked:
             if member.name in told:
                 sent = showing.to(member.id)
@@ -144,6 +120,7 @@ class Engine(RemoteEngine[Member]):
                 self.say(f"round {self.round}: agent {member.name} leaves")
             if answers.heard(member) and roll.answered(member):
                 self.say(f"round {self.round}: agent {member.name} is back")
+        return len(asked)
 
     def _messages(
         self,
@@ -203,7 +180,8 @@ class Engine(RemoteEngine[Member]):
             and (m.left is None or not showing.hides_from(m.id))
         ]
         messages = self._messages("evaluate", asked, showing)
-        told, failed = self.courier.exchange(AppConstants.TASK_VALIDATION, messages, None)
+        deadline = Deadline(self.patience.timeout)
+        told, failed = self.courier.exchange(AppConstants.TASK_VALIDATION, messages, deadline)
         found = {}
         for member in asked:
             try:
@@ -227,6 +205,10 @@ class Engine(RemoteEngine[Member]):
                 f"round {self.round}: mean loss {mean:.6g} of {len(found)} agents, each at what it is shown"
             )
         return self.assessed_by_all(found, showing)
+
+    def closed(self, line: str, promised: list[tuple[int, float]]) -> str | None:
+        """Why the run ends after this round, if it does."""
+        return self.ends()
 
     def judge(self, weights: NDArray[np.float64]) -> float:
         """What a model is worth on rows that nobody trains on, by the job's judge."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from nvflare.app_common.abstract.fl_model import FLModel
+
+from ..remote.patience import Deadline
 
 #: How often an exchange looks whether it should end early, in seconds.
 POLL = 0.1
@@ -20,13 +21,10 @@ class Courier(Protocol):
         """The sites that are there."""
 
     def exchange(
-        self, task: str, messages: Mapping[str, FLModel], enough: int | None
+        self, task: str, messages: Mapping[str, FLModel], deadline: Deadline
     ) -> tuple[dict[str, FLModel], dict[str, str]]:
-        """Sends every site its message. Returns the answers, and why others have none.
-
-        enough: with so many reports the others only get a little more time; all are waited for, if
-            not given.
-        """
+        """Sends every site its message, and waits until the deadline. Returns the answers, and why
+        others have none."""
 
     def log(self, text: str, *, warn: bool = False) -> None:
         """Writes a line to the job's log."""
@@ -56,35 +54,20 @@ class Exchange:
                 self.failed[name] = why
             self._lock.notify_all()
 
-    def wait(
-        self,
-        seconds: float,
-        enough: int | None,
-        grace: float | None,
-        over: Callable[[set[str]], bool],
-    ) -> None:
+    def wait(self, deadline: Deadline, over: Callable[[set[str]], bool]) -> None:
         """Waits until everybody has answered or time is up.
 
-        enough, grace: with so many reports, the others have `grace` seconds more.
         over: told who is still waited for, says whether that is useless.
         """
-        until = time.monotonic() + seconds
-        self.silence = f"no answer within {seconds:g} s"
-        reached = False
         while True:
             with self._lock:
                 waiting = self._asked - self.answers.keys() - self.failed.keys()
-                now = time.monotonic()
-                if grace is not None and enough is not None and not reached:
-                    # Goodbyes and faults have no arrays, and a round is not made of them.
-                    reports = sum(answer.params is not None for answer in self.answers.values())
-                    reached = reports >= enough
-                    if reached and now + grace < until:
-                        until = now + grace
-                        self.silence = f"no answer {grace:g} s after {enough} others"
-                if not waiting or now >= until:
+                # Goodbyes and faults have no arrays, and a round is not made of them.
+                left = deadline.left(sum(a.params is not None for a in self.answers.values()))
+                self.silence = deadline.silence
+                if not waiting or left == 0.0:
                     return
-                self._lock.wait(min(POLL, until - now))
+                self._lock.wait(min(POLL, left))
             if over(waiting):
                 self.silence = "it is gone"
                 return

@@ -20,6 +20,8 @@ from nvflare.app_common.workflows.model_controller import ModelController
 from .. import _core
 from .._core import Error
 from ..remote.asks import Asks
+from ..remote.folder import reopened
+from ..remote.patience import Deadline, Patience, refuse_wrong_seconds
 from ..result import Result, from_outcome
 from ..rules import Rule, RuleLike, usual_epsilon
 from ..scale import kind_of
@@ -32,7 +34,7 @@ from ..worth import (
     refuse_unknown,
     telling,
 )
-from ._engine import Engine, Evaluation, Patience
+from ._engine import Engine, Evaluation
 from ._exchange import Courier, Exchange
 from ._layout import Layout
 from ._replies import Reader
@@ -74,7 +76,8 @@ class FedStay(ModelController):  # type: ignore[misc]
         given. With it, who takes part in a round is a matter of time.
     on_few : "wait" or "stop"
         What to do with fewer: ask the missing ones again after `wait` seconds, at most `tries` times,
-        or end the run as "too-few".
+        or end the run at once. It ends as "too-few" in any case, with a verdict; one that has waited is
+        continued by the next job with the same `out`.
     max_silent : int
         After this many rounds without a usable answer an agent is set aside.
     retry_every : int
@@ -171,6 +174,7 @@ class FedStay(ModelController):  # type: ignore[misc]
         engine = self._gather_with(self, start, scores.judge)
         layout = engine.layout
         out = Path(self.out) if self.out is not None else Path(self.get_run_dir()) / "fedstay"
+        reopened(out)
         resume = (out / "config.toml").exists()
         self.log(f"{'continuing' if resume else 'keeping'} the run in {out}")
         outcome = _core.drive(
@@ -205,7 +209,7 @@ class FedStay(ModelController):  # type: ignore[misc]
             layout,
             Roll(self.agents, self.max_silent, self.retry_every),
             Reader(layout, self.step_size, self.epsilon, self.max_reach, self.max_ratio, asks),
-            Patience(self.min_agents, self.on_few, self.wait, self.tries),
+            Patience(self.timeout, self.min_agents, self.grace, self.on_few, self.wait, self.tries),
             Evaluation(self.evaluate_every, self.evaluate_at_end, self.evaluate_leavers),
             self.rounds,
             judge,
@@ -242,7 +246,7 @@ class FedStay(ModelController):  # type: ignore[misc]
         return [name for name in names if not self.get_client_disconnect_time(name)]
 
     def exchange(
-        self, task: str, messages: Mapping[str, FLModel], enough: int | None
+        self, task: str, messages: Mapping[str, FLModel], deadline: Deadline
     ) -> tuple[dict[str, FLModel], dict[str, str]]:
         """Sends every site its message: one task for all that get the same, else one for each."""
         exchange = Exchange(set(messages))
@@ -259,7 +263,7 @@ class FedStay(ModelController):  # type: ignore[misc]
                     timeout=math.ceil(self.timeout) + 60,
                     callback=exchange.take,
                 )
-            exchange.wait(self.timeout, enough, self.grace, self._is_useless)
+            exchange.wait(deadline, self._is_useless)
         finally:
             self.cancel_all_tasks()
         if self.abort_signal.triggered:
@@ -327,10 +331,7 @@ class FedStay(ModelController):  # type: ignore[misc]
                 raise Error(
                     f"`{name}` is {getattr(self, name)}, but must be a finite number, 1 or more"
                 )
-        for name in ("timeout", "wait", "grace"):
-            value = getattr(self, name)
-            if value is not None and not 0 <= value < math.inf:
-                raise Error(f"`{name}` is {value}, but must be a finite number of seconds")
+        refuse_wrong_seconds(timeout=self.timeout, wait=self.wait, grace=self.grace)
         if self.out is not None and not Path(self.out).is_absolute():
             raise Error(
                 f"`out` is {self.out}, but must be an absolute path: FLARE's server works in folders "

@@ -25,6 +25,7 @@ from ..pytorch import TorchAgent
 from ..remote.agent import asked, counts, seed
 from ._layout import CORRECTION, RECORD, Layout, as_arrays
 from ._private import Loss, inner_mods, privatiser, refuse_outer, reply_of
+from ._sent import sent_arrays, sent_config, trained_arrays
 from ._torch import arrays_of, gradient_of, names_of, take_up
 
 
@@ -36,7 +37,7 @@ def agent_name(context: Context) -> str:
 
 def _setting(name: str, given: Any, message: Message, context: Context) -> Any:
     """The target loss: given here, else the node's, else the app's, else the server's proposal."""
-    sent: Any = message.content.config_records.get("config", {})
+    sent: Any = sent_config(message)
     for source in ({name: given}, context.node_config, context.run_config, sent):
         if source.get(name) is not None:
             return source[name]
@@ -82,7 +83,7 @@ def leaves(
         )
     if "participant" in kept:
         participant.restore(kept["participant"])
-    sent: Any = message.content.config_records["config"]
+    sent: Any = sent_config(message)
     round = int(sent["server-round"])
     step_size = float(sent["step-size"])
     answer = participant.answer(loss=loss, round=round, step_size=step_size, descended=descended)
@@ -147,7 +148,7 @@ def report(
     if arrays is None or (direction is not None and weights is not None):
         raise Error("a report has either a `direction` or trained `weights`")
     kept: Any = context.state.get(RECORD, {})
-    sent: Any = message.content.config_records["config"]
+    sent: Any = sent_config(message)
     if kept.get("round") == sent["server-round"]:
         # What the behaviour reports, which need not be the truth.
         loss = kept["told"]
@@ -232,10 +233,10 @@ def decide_and_report(
             f"agent {agent_name(context)} is private, and `decide_and_report` sends the gradient of an "
             "agent of this kind: use `agent_mod(loss)` around a train function that returns trained weights"
         )
-    arrays = message.content.array_records["arrays"]
+    arrays = sent_arrays(message)
     layout = Layout(arrays)
     weights = layout.unpack(arrays, agent_name(context))
-    sent: Any = message.content.config_records["config"]
+    sent: Any = sent_config(message)
     asks, lack = asked(sent, model)
     if lack is not None:
         return _cannot(message, context, lack)
@@ -303,12 +304,12 @@ def _torch_reply(
 ) -> Message:
     epsilon = epsilon if epsilon is not None else agent.epsilon
     behaviour = behaviour if behaviour is not None else getattr(agent, "behaviour", None)
-    sent: Any = message.content.config_records["config"]
+    sent: Any = sent_config(message)
     asks, lack = asked(sent, agent)
     lack = _too_much(asks) if private is not None and lack is None else lack
     if lack is not None:
         return _cannot(message, context, lack)
-    take_up(agent, message.content.array_records["arrays"])
+    take_up(agent, sent_arrays(message))
     value = agent.measure(gradient=True)
     if leaves(value, message, context, epsilon=epsilon, behaviour=behaviour):
         return goodbye(message, context, epsilon=epsilon)
@@ -369,7 +370,7 @@ def evaluate_and_report(
 ) -> Message:
     """The whole evaluate function of an agent: its loss on `data`, and its accuracy where the model
     gives scores for classes. Takes what `decide_and_report` takes."""
-    arrays = message.content.array_records["arrays"]
+    arrays = sent_arrays(message)
     if data is not None:
         model = TorchAgent(model, data, loss=loss)
     if isinstance(model, TorchAgent):
@@ -429,8 +430,8 @@ def agent_mod(
     loss_clip, loss_noise : tell a private agent's loss with noise instead, for rules and previews that
         need one: clipped to [0, loss_clip], with Gaussian noise of deviation loss_noise · loss_clip / 2.
 
-    If the agent stays, the train function runs as before; its reply, trained weights under "arrays", is
-    passed on as a report, together with its metrics. It has to be the first mod of the app.
+    If the agent stays, the train function runs as before; the trained weights in its reply are passed on as
+    a report, together with its metrics. It has to be the first mod of the app.
     """
     how = Loss(loss_clip, loss_noise)
     if (loss is None) == (agent is None):
@@ -442,7 +443,7 @@ def agent_mod(
             made = agent(context)
             if not isinstance(made, TorchAgent):
                 raise Error("agent_mod: `agent(context)` must give a `fedstay.TorchAgent`")
-            take_up(made, message.content.array_records["arrays"])
+            take_up(made, sent_arrays(message))
             value = made.measure(gradient=True)
             more = {
                 "gradient": gradient_of(made),
@@ -450,7 +451,7 @@ def agent_mod(
                 "samples": made.samples,
                 "privatiser": _privatiser_of(made),
             }
-            sent: Any = message.content.config_records["config"]
+            sent: Any = sent_config(message)
             if sent.get("tell-rates") and made.no_rates is None:
                 more["rates"] = made.count()
             return value, more
@@ -461,7 +462,7 @@ def agent_mod(
             slopes = gradient(message, context)
         if slopes is None:
             return float(value), {}
-        named = as_arrays(_by_name(slopes, message.content.array_records["arrays"]))
+        named = as_arrays(_by_name(slopes, sent_arrays(message)))
         return float(value), {"gradient": named, "names": {"parameters": list(named)}}
 
     def mod(
@@ -498,7 +499,7 @@ def agent_mod(
             message,
             context,
             loss=value,
-            weights=reply.content.array_records["arrays"],
+            weights=trained_arrays(reply),
             epsilon=epsilon,
             reach=reach,
             samples=int(samples),

@@ -155,10 +155,14 @@ class Layout:
             own[key] = part.astype(mine.dtype)
         return own
 
-    def take_buffers(self, told: Sequence[Mapping[str, NDArray[Any]]]) -> None:
+    def take_buffers(
+        self,
+        told: Sequence[Mapping[str, NDArray[Any]]],
+        weights: Sequence[float] | None = None,
+    ) -> None:
         """Makes one of the buffers of a round's agents, if any sent theirs."""
         if told:
-            self.buffers = averaged(told)
+            self.buffers = averaged(told, weights)
 
     def memory(self) -> dict[str, Any]:
         """The buffers, for a checkpoint."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from flwr.app import RecordDict
 
-#: By which number means are weighted, where everybody sends it.
+#: By which number means are weighted unless another is named, where everybody sends it.
 WEIGHT = "num-examples"
 #: The most numbers that a client may send along, and the most characters of their names.
 MOST, LONGEST = 256, 128
@@ -31,10 +31,12 @@ def scalars(content: RecordDict) -> dict[str, float]:
     return found
 
 
-def mean(told: Mapping[str, Mapping[str, float]]) -> tuple[dict[str, float], dict[str, list[str]]]:
-    """The means of what clients sent, weighted by the number of samples where all of them say it; and
+def mean(
+    told: Mapping[str, Mapping[str, float]], by: str = WEIGHT
+) -> tuple[dict[str, float], dict[str, list[str]]]:
+    """The means of what clients sent, weighted by the number called `by` where all of them say it; and
     the numbers that some sent and others did not, with who did not."""
-    weights = {name: own.get(WEIGHT, 0.0) for name, own in told.items()}
+    weights = {name: own.get(by, 0.0) for name, own in told.items()}
     if not all(weight > 0.0 for weight in weights.values()):
         weights = dict.fromkeys(told, 1.0)
     total = math.fsum(weights.values())
@@ -44,7 +46,7 @@ def mean(told: Mapping[str, Mapping[str, float]]) -> tuple[dict[str, float], dic
         without = [name for name, own in told.items() if key not in own]
         if without:
             missing[key] = without
-        elif key != WEIGHT:
+        elif key != by:
             means[key] = math.fsum(weights[name] * own[key] for name, own in told.items()) / total
     return means, missing
 

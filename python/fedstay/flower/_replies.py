@@ -28,12 +28,15 @@ from ..remote.roll import Roll as AnyRoll
 from ..remote.showing import Showing
 from ._door import SECURE_AGGREGATION, SECURE_AGGREGATION_MARK, claimed_name
 from ._layout import RECORD, Layout
-from ._metrics import scalars
+from ._metrics import WEIGHT, scalars
 from ._private import NOISE
 from ._roll import Member, Roll
 
 #: The only array records of a report.
 ARRAYS = {"arrays", "gradient", "buffers"}
+#: The largest weight that a client may give itself under `weighted_by_key`, and in how many parts one
+#: is counted.
+LARGEST_WEIGHT, WEIGHT_UNITS = 1e9, 2**20
 #: What an agent does whose report should have been corrected.
 HOW_TO_CORRECT = (
     "let its train function be `decide_and_report`, or have its own train function add the message's "
@@ -68,12 +71,16 @@ class Answers(shared.Answers):
     #: The buffers of agents' models, and the numbers that agents sent along.
     buffers: dict[int, dict[str, NDArray[Any]]] = field(default_factory=dict)
     metrics: dict[int, dict[str, float]] = field(default_factory=dict)
+    #: Whole replies, where somebody wants to see them.
+    contents: dict[int, RecordDict] = field(default_factory=dict)
     #: Agents that were sent what newcomers are shown, and are none: their nodes are new.
     introduced: set[str] = field(default_factory=set)
     #: Agents that are private and withhold their losses.
     withheld: set[int] = field(default_factory=set)
     #: The faults of nodes that have not told their names, by node.
     strangers: dict[int, str] = field(default_factory=dict)
+    #: The nodes that have not answered at all.
+    mute: set[int] = field(default_factory=set)
 
     def told(self) -> list[str]:
         """Every reason for a missing answer, as far as that is known."""
@@ -92,7 +99,13 @@ class Answers(shared.Answers):
 
     def by_agent(self) -> list[dict[int, Any]]:
         """Everything that belongs to a report."""
-        return [*super().by_agent(), self.buffers, self.metrics]
+        return [*super().by_agent(), self.buffers, self.metrics, self.contents]
+
+    def all_buffers(self, weigh: bool) -> tuple[list[dict[str, NDArray[Any]]], list[float] | None]:
+        """Everybody's buffers, by number, and how much each counts if not all alike."""
+        told = [agent for agent in sorted(self.buffers) if self.buffers[agent]]
+        counts = [float(self.reports[agent].samples) for agent in told]
+        return [self.buffers[agent] for agent in told], counts if weigh else None
 
     def drop(self, member: AnyMember, why: str) -> None:
         """Takes a report back as its agent's fault."""
@@ -121,6 +134,11 @@ class Reader:
     asks: Asks = Asks()
     #: Whether a step size was chosen, for agents that report gradients instead of training.
     expects_gradients: bool = True
+    #: Whether the rule weighs reports, and by which of the numbers that clients send.
+    weighs: bool = False
+    weighted_by: str = WEIGHT
+    #: Whether whole replies are kept, for `train_metrics_aggr_fn`.
+    keeps_replies: bool = False
 
     def read(
         self,
@@ -196,6 +214,8 @@ class Reader:
                 made, move, tells = self._report(member, content, received)
                 answers.buffers[member.id] = self._buffers(content, member.name)
                 answers.metrics[member.id] = scalars(content)
+                if self.keeps_replies:
+                    answers.contents[member.id] = content
                 epsilon = made.epsilon
                 answers.reports[member.id] = made
                 answers.moves[member.id], answers.tells[member.id] = move, tells
@@ -263,7 +283,7 @@ class Reader:
             direction,
             gradient=slope,
             reach=local,
-            samples=max(int(number(said, "samples")), 1) if "samples" in said else 1,
+            samples=self._samples(said, content),
             rates=self.asks.rates_in(said),
             at_least="loss" in numbers and said.get("at-least") is True,
             **numbers,
@@ -276,6 +296,26 @@ class Reader:
         tells = max((abs(value) for name, value in numbers.items() if name != "tau"), default=0.0)
         return made, move, tells
 
+    def _samples(self, said: Mapping[str, Any], content: RecordDict) -> int:
+        """By how much a report counts under a rule that weighs."""
+        if not self.weighs or self.weighted_by == WEIGHT:
+            return max(int(number(said, "samples")), 1) if "samples" in said else 1
+        told = scalars(content)
+        if self.weighted_by not in told:
+            there = ", ".join(f"`{key}`" for key in sorted(told)) or "nothing"
+            raise Error(
+                f"its metrics have no number `{self.weighted_by}`, by which reports are weighed "
+                f"(`weighted_by_key`), but {there}"
+            )
+        weight = number(told, self.weighted_by)
+        if not 0.0 <= weight <= LARGEST_WEIGHT:
+            raise Error(
+                f"its `{self.weighted_by}` is {weight:g}, but must be from 0 to {LARGEST_WEIGHT:g}: "
+                "reports are weighed by it"
+            )
+        # The core weighs by whole numbers, and only their ratios count.
+        return max(round(weight * WEIGHT_UNITS), 1)
+
     def _buffers(self, content: RecordDict, who: str) -> dict[str, NDArray[Any]]:
         """The buffers in a reply, where it has them."""
         assert self.layout is not None
@@ -287,6 +327,10 @@ class Reader:
 
     def _drop_garbage(self, weights: NDArray[np.float64], answers: Answers) -> None:
         answers.drop_garbage(self.roll, weights, self.max_ratio)
+        if self.weighs:
+            counts = {agent: float(made.samples) for agent, made in answers.reports.items()}
+            why = "it counts {size} samples, which {beyond}, what the others count"
+            answers.drop_outliers(self.roll, counts, 1.0, self.max_ratio, why)
         sizes = {agent: _size(buffers) for agent, buffers in answers.buffers.items()}
         why = "its buffers are of size {size}, which {beyond}, what the others send"
         answers.drop_outliers(self.roll, sizes, 1.0, self.max_ratio, why)
@@ -295,7 +339,6 @@ class Reader:
         """A node's fault is its agent's, where that is known."""
         member = self.roll.of_node(node)
         if member is None:
-            log(WARNING, "fedstay: node %d: %s", node, why)
             answers.strangers[node] = why
         elif member.left is None and not answers.heard(member):
             answers.faults[member.name] = why.removeprefix(f"agent {member.name}: ")
@@ -306,9 +349,10 @@ class Reader:
         sent: Mapping[str, int],
         loss_key: str,
         accuracy_key: str,
+        usable: list[RecordDict],
     ) -> tuple[dict[int, tuple[float, float | None]], dict[str, dict[str, float]]]:
         """Loss and, where there is one, accuracy by agent, and everybody's numbers by name. What cannot
-        be used is ignored and logged."""
+        be used is ignored and logged; the rest is put into `usable` as it came."""
         told: dict[int, tuple[float, float | None]] = {}
         everything: dict[str, dict[str, float]] = {}
         for reply in replies:
@@ -331,6 +375,7 @@ class Reader:
                 if accuracy_key in metrics:
                     accuracy = share(metrics, accuracy_key)
                     told[member.id] = (told[member.id][0], accuracy)
+                usable.append(content)
             # As in `_hear`.
             except Exception as error:  # noqa: BLE001
                 why = reason(error).removeprefix(f"agent {member.name}: ")
@@ -369,6 +414,11 @@ def told_parameters(
         return None
     names, ties = max(sorted(votes), key=lambda vote: votes[vote])
     return list(names), dict(ties)
+
+
+def is_report(reply: Message) -> bool:
+    """Whether a reply looks like a report: goodbyes and faults have no arrays."""
+    return not reply.has_error() and bool(reply.content.array_records)
 
 
 def _content(reply: Message, node: int) -> RecordDict:

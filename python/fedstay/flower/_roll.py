@@ -7,11 +7,12 @@ under another number, and a reply under somebody else's name is refused.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from .._core import Error
 from ..remote import roll as shared
+from ..remote.roll import Silence
 
 __all__ = ["Member", "Roll"]
 
@@ -36,6 +37,9 @@ class Roll(shared.Roll[Member]):
     `expected` may also be a mapping from names to node ids (None where any node may have the name).
     """
 
+    #: Nodes that are there and have never answered, by how long they have not.
+    strangers: dict[int, Silence] = field(default_factory=dict)
+
     def __post_init__(self) -> None:
         for number, name in enumerate(self.expected or ()):
             node = self.expected[name] if isinstance(self.expected, Mapping) else None
@@ -52,6 +56,7 @@ class Roll(shared.Roll[Member]):
     def to_ask(self, round: int, listed: Iterable[int]) -> list[int]:
         """The nodes to send this round's weights to, of those that are connected."""
         listed = sorted(listed)
+        self.strangers = {node: kept for node, kept in self.strangers.items() if node in listed}
         for member in self.still_in():
             if member.aside is not None and member.node not in listed:
                 member.absent = True
@@ -61,8 +66,25 @@ class Roll(shared.Roll[Member]):
         member = self.of_node(node)
         if member is None:
             # A stranger may be a new agent, or an old one on a new node.
-            return not self.only_known_nodes()
+            due = self.is_due(self.strangers.get(node, Silence()), round)
+            return due and not self.only_known_nodes()
         return member.left is None and self.is_due(member, round)
+
+    def stranger_failed(self, node: int, round: int) -> int | None:
+        """Notes a round in which a node that nobody knows gave no answer. If that sets it aside, returns
+        after how many."""
+        kept = self.strangers.setdefault(node, Silence())
+        return kept.silent if self.failed(kept, round) else None
+
+    def memory(self) -> dict[str, Any]:
+        """Everything it knows, for a checkpoint."""
+        strangers = [[node, asdict(kept)] for node, kept in sorted(self.strangers.items())]
+        return {**super().memory(), **({"strangers": strangers} if strangers else {})}
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """Takes up what `memory` gave."""
+        super().recall(memory)
+        self.strangers = {node: Silence(**kept) for node, kept in memory.get("strangers", ())}
 
     def only_known_nodes(self) -> bool:
         """Whether every name belongs to one node for good."""
@@ -121,6 +143,7 @@ class Roll(shared.Roll[Member]):
             member.node, member.answers = node, 0
         if member.first is None:
             member.first = node
+        self.strangers.pop(node, None)
         return member
 
     def _is_bound(self, name: str) -> bool:

@@ -25,16 +25,23 @@ from .._core import Error, RuleError
 from ..callbacks import Callback
 from ..policies import PolicyLike, Preview
 from ..remote.asks import Asks
+from ..remote.folder import reopened
+from ..remote.patience import Patience, refuse_wrong_seconds
 from ..remote.showing import Showing
 from ..result import Result, from_outcome
-from ..rules import FedAvg, RuleLike, usual_epsilon
+from ..rules import FedAvg, RuleLike, usual_epsilon, weighs
 from ..scale import kind_of
 from ..worth import WorthLike, asked, needing_a_judge, refuse_unjudged, refuse_unknown
 from ._engine import Engine
 from ._layout import CORRECTION, Layout
-from ._metrics import Kept
+from ._metrics import WEIGHT, Kept, mean
+from ._overrides import Asking, Outgoing, Stepped, refuse_replaced
 from ._replies import Answers, Reader, Sent, told_parameters
 from ._roll import Roll
+from ._sent import ARRAYS, ARRAYS_KEY, CONFIG
+
+#: What makes one record of the metrics that clients sent, as Flower's strategies take it.
+MetricsAggregation = Callable[[list[RecordDict], str], MetricRecord]
 
 
 class FedStay(Strategy):
@@ -64,6 +71,18 @@ class FedStay(Strategy):
         Unless given, the agents say it with their first reports.
     fraction_train, fraction_evaluate : float
         The share of the agents that is asked to train, or to evaluate, in a round; drawn by `seed`.
+    min_train_nodes, min_evaluate_nodes : int
+        At least so many are asked, if so many are there.
+    min_available_nodes : int
+        Wait for this many nodes before the first round.
+    weighted_by_key : str
+        By which of the numbers that clients send their metrics are averaged, and their reports under a
+        rule that weighs: `FedStay()` without a rule does, and rules with `weigh="samples"`.
+    arrayrecord_key, configrecord_key : str
+        What the weights and the config are called in the messages to clients.
+    train_metrics_aggr_fn, evaluate_metrics_aggr_fn : functions, optional
+        Make one MetricRecord of the usable replies' contents (a list of RecordDicts, by agent) and
+        `weighted_by_key`.
     agents : list of names, or mapping from names to node ids, optional
         Who may take part; anybody, if not given. With node ids (SuperNodes that authenticate keep
         theirs) a name cannot move to another node.
@@ -73,15 +92,18 @@ class FedStay(Strategy):
         A report is taken for garbage if it would move the model by more than this many times the
         model's own length (at least 1) and this many times what the median of the other reports
         would; or if its loss is more than this many times the median of the others' (at least 1).
-    min_available_nodes : int
-        Wait for this many nodes before the first round.
     min_agents : int
         The number of reports that a round needs.
+    grace : float, optional
+        Once so many have reported, the others have this many seconds more; all of `timeout`, if not
+        given. With it, who takes part in a round is a matter of time.
     on_few : "wait" or "stop"
         What to do with fewer: ask the missing ones again after `wait` seconds, at most `tries` times,
-        or end the run as "too-few".
+        or end the run at once. It ends as "too-few" in any case, with a verdict; one that has waited is
+        continued by the next start with the same `out`.
     max_silent : int
-        After this many rounds without a usable answer an agent is set aside.
+        After this many rounds without a usable answer an agent is set aside, and so is a node that has
+        never told its name.
     retry_every : int
         It is then asked again after this many rounds, and at once when its node is back.
     evaluate_every : int
@@ -112,15 +134,23 @@ class FedStay(Strategy):
         parameters: Sequence[str] | None = None,
         fraction_train: float = 1.0,
         fraction_evaluate: float = 1.0,
+        min_train_nodes: int = 2,
+        min_evaluate_nodes: int = 2,
+        min_available_nodes: int = 2,
+        weighted_by_key: str = WEIGHT,
+        arrayrecord_key: str = ARRAYS,
+        configrecord_key: str = CONFIG,
+        train_metrics_aggr_fn: MetricsAggregation | None = None,
+        evaluate_metrics_aggr_fn: MetricsAggregation | None = None,
         seed: int = 0,
         agents: Sequence[str] | Mapping[str, int | None] | None = None,
         max_reach: float = 1000.0,
         max_ratio: float = 1e6,
-        min_available_nodes: int = 1,
         min_agents: int = 1,
         on_few: Literal["wait", "stop"] = "wait",
         wait: float = 10.0,
         tries: int = 30,
+        grace: float | None = None,
         max_silent: int = 3,
         retry_every: int = 5,
         evaluate_every: int = 0,
@@ -132,12 +162,18 @@ class FedStay(Strategy):
         callbacks: Sequence[Callback] = (),
         on: str = "flower",
     ) -> None:
+        refuse_replaced(self, FedStay)
         if on_few not in ("wait", "stop"):
             raise Error(f'`on_few` is "{on_few}", but must be "wait" or "stop"')
         for name, value in (("min_agents", min_agents), ("max_silent", max_silent),
-                            ("retry_every", retry_every), ("tries", tries)):  # fmt: skip
+                            ("retry_every", retry_every), ("tries", tries),
+                            ("min_train_nodes", min_train_nodes),
+                            ("min_available_nodes", min_available_nodes)):  # fmt: skip
             if value < 1:
                 raise Error(f"`{name}` is {value}, but must be 1 or more")
+        if min_evaluate_nodes < 0:
+            raise Error(f"`min_evaluate_nodes` is {min_evaluate_nodes}, but must be 0 or more")
+        refuse_wrong_seconds(wait=wait, grace=grace)
         for name, most in (("max_reach", max_reach), ("max_ratio", max_ratio)):
             if not 1 <= most < float("inf"):
                 raise Error(f"`{name}` is {most}, but must be a finite number, 1 or more")
@@ -145,8 +181,12 @@ class FedStay(Strategy):
                             ("fraction_evaluate", fraction_evaluate)):  # fmt: skip
             if not 0.0 <= share <= 1.0:
                 raise Error(f"`{name}` is {share}, but must be from 0 to 1")
+        if fraction_train == 0.0:
+            raise Error(
+                "`fraction_train` is 0: nobody would train, and every round be without a step"
+            )
         given, step_size = step_size is not None, 1.0 if step_size is None else step_size
-        self.rule: RuleLike = rule if rule is not None else FedAvg()
+        self.rule: RuleLike = rule if rule is not None else FedAvg(weigh="samples")
         if rule is None and policy is None:
             policy = Preview()
         self.step_size, self.policy = step_size, policy
@@ -154,6 +194,11 @@ class FedStay(Strategy):
         self.previews = kind_of(policy) == "preview"
         self.parameters = list(parameters) if parameters is not None else None
         self.fraction_train, self.fraction_evaluate = fraction_train, fraction_evaluate
+        self.min_train_nodes, self.min_evaluate_nodes = min_train_nodes, min_evaluate_nodes
+        self.weighted_by_key = weighted_by_key
+        self.arrayrecord_key, self.configrecord_key = arrayrecord_key, configrecord_key
+        self.train_metrics_aggr_fn = train_metrics_aggr_fn
+        self.evaluate_metrics_aggr_fn = evaluate_metrics_aggr_fn
         self.seed, self.callbacks = seed, list(callbacks)
         #: What clients sent along, by kind, round and name; also in client-metrics.jsonl.
         self.kept = Kept()
@@ -163,7 +208,7 @@ class FedStay(Strategy):
         self.epsilon = epsilon if epsilon is not None else usual_epsilon(rule)
         self.out = Path(out) if out is not None else None
         self.min_available_nodes, self.min_agents = min_available_nodes, min_agents
-        self.on_few, self.wait, self.tries = on_few, wait, tries
+        self.on_few, self.wait, self.tries, self.grace = on_few, wait, tries, grace
         self.evaluate_every, self.evaluate_at_end = evaluate_every, evaluate_at_end
         self.evaluate_leavers = evaluate_leavers
         self.loss_key, self.accuracy_key, self.on = loss_key, accuracy_key, on
@@ -173,12 +218,19 @@ class FedStay(Strategy):
         self.reader = Reader(self.roll, step_size, self.epsilon, max_reach, max_ratio)
         self.reader.expects_gradients = given
         self.reader.asks = Asks.of(self.rule)
+        self.reader.weighs, self.reader.weighted_by = weighs(self.rule), weighted_by_key
+        self.reader.keeps_replies = train_metrics_aggr_fn is not None
         self.worth = asked(worth)
         self._server: _core.Server | None = None
         self._configured: list[Message] = []
         #: What everybody is shown now, in a run of `start`; and what each node was sent last.
         self.showing: Showing | None = None
         self._went: Sent | None = None
+        self._outgoing: dict[int, Outgoing] = {}
+        #: What the loop of `start` is at, while it calls a method that a subclass may override.
+        self._asking: Asking | None = None
+        self._stepped: Stepped | None = None
+        self._evaluated: tuple[Sequence[Message], MetricRecord | None] | None = None
         # Refuses wrong settings now, not after the first round.
         refuse_unknown(self.worth)
         _core.refuse_loads(self.rule, "agents behind Flower")
@@ -217,6 +269,7 @@ class FedStay(Strategy):
             evaluate_config if evaluate_config is not None else ConfigRecord(),
             evaluate_fn,
             num_rounds,
+            FedStay,
         )
         resume = self.folder is not None and (self.folder / "config.toml").exists()
         if resume:
@@ -248,8 +301,19 @@ class FedStay(Strategy):
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
-        """The messages of a round: to everybody connected who has not left and is not set aside."""
+        """The messages of a round: to everybody connected who has not left and is not set aside.
+
+        `start` calls it for every exchange, twice in some rounds; a subclass may change `config`, or leave
+        messages out. It sees the same `config` at every call of a round, and in the next round what it
+        made of it.
+        """
+        asking = self._asking
+        if asking is not None:
+            nodes, kind = asking.nodes, MessageType.TRAIN
+            more = asking.corrections, asking.words
+            return self._messages(nodes, server_round, asking.showing, config, kind, *more)
         self._refuse_wrapping(sys._getframe(1).f_locals.get("self"))
+        self._refuse_a_loop_without_record()
         self._refuse_other_weights(arrays)
         nodes = self.roll.to_ask(server_round, grid.get_node_ids())
         assert self._server is not None
@@ -260,7 +324,18 @@ class FedStay(Strategy):
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
-        """One step from one round's replies, for loops other than `start`: no waiting, no folder."""
+        """One step from one round's replies, for loops other than `start`: no waiting, no folder.
+
+        `start` calls it once the rule has taken the step, and it says what has come of it; a subclass may
+        look at that, and return other metrics.
+        """
+        if self._stepped is not None:
+            if [id(r) for r in replies] != [id(r) for r in self._stepped.replies]:
+                raise Error(
+                    f"{type(self).__name__}.aggregate_train hands on other replies than it was given; the "
+                    "step was taken with all that are usable. `agents=` says who may take part"
+                )
+            return self._stepped.arrays, self._stepped.metrics
         if self._layout is None or self._server is None or self._went is None:
             raise Error("aggregate_train: `configure_train` comes first")
         answers = Answers()
@@ -268,8 +343,7 @@ class FedStay(Strategy):
         went = replace(self._went, nodes=sent)
         self.reader.read(replies, went, list(sent.values()), server_round, answers)
         reported = self._step(answers)
-        told = [answers.buffers[agent] for agent in sorted(answers.buffers)]
-        self._layout.take_buffers([buffers for buffers in told if buffers])
+        self._layout.take_buffers(*answers.all_buffers(self.reader.weighs))
         if not reported and not answers.goodbyes:
             return None, None
         metrics: dict[str, Any] = {"left": len(answers.goodbyes), "reported": reported}
@@ -293,15 +367,21 @@ class FedStay(Strategy):
             known = sorted(nodes, key=lambda node: getattr(self.roll.of_node(node), "id", node))
             draw = random.Random(f"{self.seed}/evaluate/{server_round}")
             count = int(len(nodes) * self.fraction_evaluate)
-            least = min(1, len(nodes)) if self.fraction_evaluate > 0.0 else 0
-            nodes = draw.sample(known, max(count, least))
+            least = max(self.min_evaluate_nodes, 1) if self.fraction_evaluate > 0.0 else 0
+            nodes = draw.sample(known, min(max(count, least), len(nodes)))
         return self._messages(nodes, server_round, showing, config, MessageType.EVALUATE)
 
     def aggregate_evaluate(
         self, server_round: int, replies: Iterable[Message]
     ) -> MetricRecord | None:
-        """The mean of what the agents reported."""
-        return self._mean(self._evaluations(replies, self._sent())[0])
+        """The mean of what the agents reported, or what `evaluate_metrics_aggr_fn` makes of it."""
+        if self._evaluated is not None:
+            all_of_them, made = self._evaluated
+            if [id(r) for r in replies] == [id(r) for r in all_of_them]:
+                return made
+        usable: list[RecordDict] = []
+        told, everything = self._evaluations(replies, self._sent(), usable)
+        return self._aggregated_evaluations(told, mean(everything, self.weighted_by_key)[0], usable)
 
     def summary(self) -> None:
         """Logs what this strategy does."""
@@ -310,7 +390,13 @@ class FedStay(Strategy):
         around = f", policy {kind_of(self.policy)}" if self.policy is not None else ""
         rule = kind_of(self.rule) or self.rule
         log(INFO, "fedstay: rule %s%s, step size %g", rule, around, self.step_size)
+        if self.reader.weighs:
+            log(INFO, "fedstay: reports are weighed by `%s`", self.weighted_by_key)
         log(INFO, "fedstay: a round needs %d reports; the run is kept in %s", self.min_agents, kept)
+
+    def patience(self, timeout: float) -> Patience:
+        """How long agents are waited for, and how many."""
+        return Patience(timeout, self.min_agents, self.grace, self.on_few, self.wait, self.tries)
 
     # -- messages -------------------------------------------------------------------------------
 
@@ -340,7 +426,7 @@ class FedStay(Strategy):
         folder = self.out
         if "{run}" in str(folder):
             folder = Path(str(folder).replace("{run}", str(_run_id(grid))))
-        if (folder / "summary.json").exists():
+        if (folder / "summary.json").exists() and not reopened(folder):
             beside = folder.with_name(f"{folder.name}-{_run_id(grid)}")
             log(INFO, "fedstay: the run in %s is over; this one is kept in %s", folder, beside)
             return beside
@@ -371,11 +457,14 @@ class FedStay(Strategy):
         config: ConfigRecord,
         kind: str,
         corrections: Mapping[int, ArrayRecord] | None = None,
+        words: Mapping[str, Any] | None = None,
     ) -> list[Message]:
         """One message for every node, with what its agent is shown; `corrections` is what agents add
-        to every local step."""
+        to every local step, and `words` what else the config says."""
         assert self._layout is not None
-        config = ConfigRecord(dict(config))
+        config = ConfigRecord({**config, **(words or {})})
+        if self.arrayrecord_key != ARRAYS:
+            config[ARRAYS_KEY] = self.arrayrecord_key
         config["server-round"] = round
         config["step-size"] = self.step_size
         if self.epsilon is not None:
@@ -383,17 +472,19 @@ class FedStay(Strategy):
         if kind == MessageType.TRAIN:
             for name, asks in self.reader.asks.words().items():
                 config[name] = asks
+        weights_key, settings = self.arrayrecord_key, self.configrecord_key
         # What is the same for several nodes is one object, which Flower keeps once.
         contents: dict[int, RecordDict] = {}
         self._configured = []
         for node, weights in self._at(nodes, showing).items():
             if id(weights) not in contents:
                 arrays = self._layout.pack(weights, first=showing.is_first(weights))
-                contents[id(weights)] = RecordDict({"arrays": arrays, "config": config})
+                contents[id(weights)] = RecordDict({weights_key: arrays, settings: config})
             content = contents[id(weights)]
             by = (corrections or {}).get(node)
             if by is not None:
                 content = RecordDict({**content, CORRECTION: by})
+            self._outgoing[node] = Outgoing.of(content, settings)
             self._configured.append(Message(content, node, kind, group_id=str(round)))
         return self._configured
 
@@ -425,9 +516,23 @@ class FedStay(Strategy):
         return {m.metadata.message_id: m.metadata.dst_node_id for m in self._configured}
 
     def _evaluations(
-        self, replies: Iterable[Message], sent: Mapping[str, int]
+        self, replies: Iterable[Message], sent: Mapping[str, int], usable: list[RecordDict]
     ) -> tuple[dict[int, tuple[float, float | None]], dict[str, dict[str, float]]]:
-        return self.reader.evaluations(replies, sent, self.loss_key, self.accuracy_key)
+        return self.reader.evaluations(replies, sent, self.loss_key, self.accuracy_key, usable)
+
+    def _aggregated_evaluations(
+        self,
+        told: Mapping[int, tuple[float, float | None]],
+        means: Mapping[str, float],
+        usable: list[RecordDict],
+    ) -> MetricRecord | None:
+        """What Flower's result says of an evaluation: means, weighted where everybody sends the weight, or
+        what the strategy was given to make of the replies."""
+        if self.evaluate_metrics_aggr_fn is not None and usable:
+            return self.evaluate_metrics_aggr_fn(usable, self.weighted_by_key)
+        own = self._mean(told)
+        plain: dict[str, Any] = {**(dict(own) if own is not None else {}), **means}
+        return MetricRecord(plain) if plain else None
 
     def _mean(self, told: Mapping[int, tuple[float, float | None]]) -> MetricRecord | None:
         """The mean of what the agents reported."""
@@ -501,6 +606,16 @@ class FedStay(Strategy):
                 "agent's own loss and gradient, so clipping and noise around them would not be the "
                 "mechanism that is accounted for. Use FedStay alone; docs/privacy.md says what noise "
                 "there is"
+            )
+
+    def _refuse_a_loop_without_record(self) -> None:
+        """Refuses what only the loop of `start` does, in loops that call the methods themselves."""
+        given = {"out": self.out, "callbacks": self.callbacks, "worth": self.worth.methods}
+        lost = [f"`{name}`" for name, value in given.items() if value]
+        if lost:
+            raise Error(
+                f"configure_train was called by a loop other than FedStay.start, which alone has "
+                f"{' and '.join(lost)}: call `strategy.start(...)`, or leave them out"
             )
 
     def _refuse_other_weights(self, arrays: ArrayRecord) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from collections.abc import Mapping
-from typing import Any, Generic
+from typing import Any, Generic, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from .._core import Error
 from ..engine import Assessed, Gathered
 from ..engine import Member as Listed
 from .answers import Answers
+from .patience import Patience
 from .roll import M, Roll
 from .showing import Showing
 
@@ -28,7 +30,12 @@ class RemoteEngine(Generic[M]):
     hides = False
 
     roll: Roll[M]
+    patience: Patience
     round: int = 0
+    #: Why the run ends after this round, once patience is over.
+    given_up: str | None = None
+    #: What a run that was given up is continued by.
+    start_again = "Start the same again, with the same `out`,"
 
     def say(self, text: str, *, warn: bool = False) -> None:
         """Logs a line."""
@@ -72,6 +79,46 @@ class RemoteEngine(Generic[M]):
         absent = max(len(self.roll.still_in()) - len(reports), 0)
         goodbyes, back = sorted(answers.goodbyes), sorted(returned or ())
         return Gathered(reports, goodbyes, back, faults, assessment, absent=absent)
+
+    def judge_the_number(
+        self, attempt: int, answers: Answers, asked: int, strangers: int = 0
+    ) -> Literal["enough", "ask"] | Gathered:
+        """Whether enough have reported after this attempt, or the missing ones are to be asked again
+        (it has waited for them then); else what the core is given instead of a round.
+
+        asked, strangers: how many were asked, and how many of those may be agents that nobody knows.
+        """
+        roll, patience = self.roll, self.patience
+        # Nobody is left only if everybody said so; an agent that is silent may come back.
+        nobody = not roll.still_in() and bool(roll.members)
+        if len(answers.reports) >= patience.min_agents or nobody:
+            return "enough"
+        got = (
+            f"{len(answers.reports)} of at least {patience.min_agents} agents reported in round "
+            f"{self.round}"
+        )
+        what = patience.few(attempt, roll, strangers)
+        if what == "ask":
+            why = f" ({asked} asked{answers.reasons()})"
+            self.say(f"{got}{why}; waiting {patience.wait:g} s", warn=True)
+            time.sleep(patience.wait)
+            return "ask"
+        if what is None:
+            got += f", after {attempt} more tries"
+            if self.round == 1 and not answers.goodbyes:
+                # Nothing was trained and nobody has left, so there is nothing to sum up.
+                raise Error(f"{got}{answers.reasons()}. {self.start_again} to try again")
+            self.given_up = f"{got}{answers.reasons()}"
+        self.say(f"{got}{answers.reasons()}; the run ends here", warn=True)
+        faults, goodbyes = self.close(answers), sorted(answers.goodbyes)
+        if what == "over":
+            return Gathered([], goodbyes, faults=faults, too_few=True)
+        # A round that moves nothing; `ends` stops the run after it.
+        return Gathered([], goodbyes, faults=faults, absent=len(roll.still_in()))
+
+    def ends(self) -> Literal["too-few"] | None:
+        """What `closed` says of a round after which the run ends because patience was over."""
+        return "too-few" if self.given_up is not None else None
 
     def close(self, answers: Answers) -> list[tuple[int, str]]:
         """Counts the silent rounds of agents that gave no usable answer."""
@@ -122,6 +169,12 @@ class RemoteEngine(Generic[M]):
             if member.id == agent:
                 self.say(f"round {self.round}: agent {member.name} is skipped: {why}", warn=True)
                 self.roll.failed(member, self.round)
+
+    def warnings(self) -> list[str]:
+        """What the summary should warn about."""
+        if self.given_up is None:
+            return []
+        return [f"the run ended because {self.given_up}. {self.start_again} to continue it"]
 
     def more(self) -> dict[str, Any]:
         """What else a restart needs."""

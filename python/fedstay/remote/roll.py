@@ -7,22 +7,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Generic, TypeVar
 
-__all__ = ["Member", "Roll"]
+__all__ = ["Member", "Roll", "Silence"]
 
 
-@dataclass
-class Member:
-    """What the server knows about one agent."""
+@dataclass(kw_only=True)
+class Silence:
+    """How long somebody has given no usable answer."""
 
-    id: int
-    name: str
-    epsilon: float | None = None
-    #: How many rounds in a row it gave no usable answer.
+    #: How many rounds in a row.
     silent: int = 0
     #: The round in which it was set aside, if it is.
     aside: int | None = None
     #: Set aside and not connected: asked at once when it is back.
     absent: bool = False
+
+
+@dataclass
+class Member(Silence):
+    """What the server knows about one agent."""
+
+    id: int
+    name: str
+    epsilon: float | None = None
     left: int | None = None
     #: What it last reported, and in which round.
     loss: float | None = None
@@ -58,11 +64,11 @@ class Roll(Generic[M]):
         """The agents that have not left, by number."""
         return [member for member in self.everybody() if member.left is None]
 
-    def is_due(self, member: M, round: int) -> bool:
-        """Whether an agent that is in and connected is asked in a round."""
-        if member.aside is None or member.absent:
+    def is_due(self, who: Silence, round: int) -> bool:
+        """Whether somebody who is in and connected is asked in a round."""
+        if who.aside is None or who.absent:
             return True
-        return (round - member.aside) % self.retry_every == 0
+        return (round - who.aside) % self.retry_every == 0
 
     def answered(self, member: M) -> bool:
         """Notes a usable answer; returns whether the agent had been set aside."""
@@ -70,16 +76,16 @@ class Roll(Generic[M]):
         member.silent, member.aside, member.absent = 0, None, False
         return back
 
-    def failed(self, member: M, round: int) -> bool:
-        """Notes a round without a usable answer; returns whether the agent is now set aside."""
-        member.silent += 1
-        if member.aside is not None:
+    def failed(self, who: Silence, round: int) -> bool:
+        """Notes a round without a usable answer; returns whether it is now set aside for that."""
+        who.silent += 1
+        if who.aside is not None:
             # Another attempt failed: the next one is as far away as before.
-            member.absent = False
+            who.absent = False
             return False
-        if member.silent >= self.max_silent:
-            member.aside = round
-        return member.aside is not None
+        if who.silent >= self.max_silent:
+            who.aside = round
+        return who.aside is not None
 
     def memory(self) -> dict[str, Any]:
         """Everything it knows, for a checkpoint."""

@@ -1,0 +1,67 @@
+"""The guide's app by `flwr run` as Flower is set up by default: what the app depends on is installed by
+Flower itself (`uv sync`), from a package index.
+
+scripts/test-python runs this where an index answers, outside the network namespace of the other tests.
+"""
+
+import os
+import re
+from pathlib import Path
+
+import fedstay
+import pytest
+from conversions import GUIDE, convert
+from federation import Federation
+
+pytestmark = pytest.mark.skipif(
+    "FEDSTAY_INDEX" not in os.environ,
+    reason="Flower's installation needs a package index; scripts/test-python says if there is one",
+)
+WHEELS = sorted((Path(__file__).parents[2] / "target" / "wheels").glob("fedstay-*.whl"))
+
+
+@pytest.fixture(scope="module")
+def federation(tmp_path_factory):
+    made = Federation(tmp_path_factory.mktemp("federation"), secure=False, installs=True)
+    try:
+        for number in range(3):
+            config = f"partition-id={number} num-partitions=3"
+            made.supernode(f"node-{number}", None, number, config)
+        yield made
+    finally:
+        made.close()
+
+
+def run(federation, app):
+    federation.app = app
+    begun = federation.start_run(**{"num-server-rounds": 2})
+    status = federation.finish(begun, federation.folder / "nowhere", 900)
+    log = federation.log("superlink")
+    assert status == "finished:completed", log[-6000:]
+    assert "App dependencies installed successfully via uv sync" in log
+    result = fedstay.read(federation.folder / "runs" / begun)
+    assert len(result.header["agents"]) == 3 and result.faults == [] and len(result.lines) == 2
+    return log
+
+
+def test_the_guides_app_runs_with_fedstay_beside_flower(federation, tmp_path):
+    app = convert("sklearn-logreg", tmp_path / "app")
+    listed = re.search(r"^dependencies = .*", (app / "pyproject.toml").read_text(), re.MULTILINE)
+    assert listed is not None and "fedstay" not in listed[0]
+    run(federation, app)
+
+
+@pytest.mark.skipif(not WHEELS, reason="needs a wheel in target/wheels")
+def test_the_guides_app_runs_with_fedstay_as_a_wheel_that_it_names(federation, tmp_path):
+    app = convert("sklearn-logreg", tmp_path / "app")
+    shown = re.search(
+        r"<!-- python/tests/test_flwr_run.py adds this -->\n```toml\n(.*?)```",
+        GUIDE.read_text(),
+        re.DOTALL,
+    )
+    named = re.sub(r'"/wheels/.*?\.whl"', f'"{WHEELS[-1]}"', shown[1])
+    settings = app / "pyproject.toml"
+    text = settings.read_text().replace('"scikit-learn"]', '"scikit-learn", "fedstay[flower]"]')
+    assert "fedstay[flower]" in text and str(WHEELS[-1]) in named
+    settings.write_text(f"{text}\n{named}")
+    assert re.search(r"Installed: \[.*fedstay==", run(federation, app))
