@@ -380,7 +380,7 @@ fn finish(
         }
         let agents = lane.epsilon.len();
         let ended = Ended { server, assessment: &assessment, agents, stop, proves: false };
-        let summary = lane.ledger.summary(&ended, &about(experiment));
+        let summary = lane.ledger.summary(&ended, &about(experiment, Some(simulator.population())));
         let outcome = Outcome::Finished(Box::new(summary));
         Finished::new(experiment, outcome, lane.recorder.finish()).map_err(failed)
     };

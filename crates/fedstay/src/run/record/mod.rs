@@ -10,6 +10,7 @@ mod gram;
 mod header;
 mod otherwise;
 mod round;
+mod rows;
 mod summary;
 
 pub use agent::{AgentSummary, Arrival, Departure, Forgotten, Return, Score};
@@ -18,6 +19,7 @@ pub use gram::GramLine;
 pub use header::{Header, HeaderAgent};
 pub use otherwise::{Change, Counterfactual, Extra, Without};
 pub use round::RoundLine;
+pub use rows::{DataRows, UnusedRows};
 pub use summary::{Guarantee, Prediction, Summary};
 
 use serde::{Deserialize, Deserializer};
