@@ -115,8 +115,13 @@ fn open(
     lines: &mut Vec<RoundLine>,
 ) -> PyResult<Folder> {
     if !(resume && path.join("config.toml").exists()) {
-        let start =
-            Start { config, header: session.header(), gram: false, asked: Asked::default() };
+        let start = Start {
+            config,
+            header: session.header(),
+            gram: false,
+            asked: Asked::default(),
+            instructions: None,
+        };
         return Folder::create(path, &start, Driver::Python).map_err(error);
     }
     let found = Folder::resume(path, Driver::Python).map_err(error)?;

@@ -240,3 +240,112 @@ fn class_names_from_a_file_cannot_steer_the_terminal() {
         assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
     }
 }
+
+#[test]
+fn a_run_whose_files_are_deleted_while_it_runs_ends_in_an_error_that_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    for (name, whole) in [("all", true), ("one", false)] {
+        let path = folder.join(name);
+        let mut live = start(folder, &run_into(name, &LONG));
+        wait_for_rounds(&path, &mut live);
+        match whole {
+            // The folder as a whole, at once: the run may be making a file in it just now.
+            true => std::fs::rename(&path, folder.join("elsewhere")).unwrap(),
+            false => std::fs::remove_file(path.join("rounds.jsonl")).unwrap(),
+        }
+        let end = live.wait_with_output().unwrap();
+        let said = String::from_utf8(end.stderr).unwrap();
+        assert_eq!(end.status.code(), Some(1), "{said}");
+        assert!(
+            said.contains("rounds.jsonl was deleted") && said.contains("start the run again"),
+            "{said}"
+        );
+        assert!(!path.join("summary.json").exists());
+    }
+}
+
+/// Replaces the first `from` in a file of a run.
+fn edit(path: &Path, from: &str, to: &str) {
+    let text = std::fs::read_to_string(path).unwrap();
+    assert!(text.contains(from), "{} has no {from}", path.display());
+    std::fs::write(path, text.replacen(from, to, 1)).unwrap();
+}
+
+#[test]
+fn a_finished_run_whose_files_were_changed_is_shown_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    ok(
+        folder,
+        &run_into("runs/a", &["--set", "problem.kind=observation-3", "--set", "rule.kind=fedavg"]),
+    );
+    let everything = || {
+        let commands: [&[&str]; 3] = [&["ls"], &["story", "runs/a"], &["report", "runs/a"]];
+        let said: String = commands.iter().map(|arguments| ok(folder, arguments)).collect();
+        said + &std::fs::read_to_string(folder.join("report.html")).unwrap()
+    };
+    let counted = |file: &str| everything().matches(&format!("{file} changed since")).count();
+    assert!(!everything().contains("changed since"));
+    let sums = std::fs::read_to_string(folder.join("runs/a/SHA256SUMS")).unwrap();
+    assert_eq!(sums.lines().count(), 4, "{sums}");
+    for (file, from, to) in [
+        ("summary.json", "0.55", "0.05"),
+        ("rounds.jsonl", "\"round\":2,", "\"round\":3,"),
+        ("config.toml", "alpha = 1.0", "alpha = 1.5"),
+    ] {
+        let path = folder.join("runs/a").join(file);
+        let whole = std::fs::read(&path).unwrap();
+        edit(&path, from, to);
+        // `ls`, the story, what `report` says, and the page.
+        assert_eq!(counted(file), 4, "{file}");
+        let listed = ok(folder, &["ls", "--json"]);
+        let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
+        assert_eq!(listed[0]["changed"], serde_json::json!([file]));
+        std::fs::write(&path, whole).unwrap();
+    }
+    let model = folder.join("runs/a/model.safetensors");
+    let mut bytes = std::fs::read(&model).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    std::fs::write(&model, bytes).unwrap();
+    assert_eq!(counted("model.safetensors"), 4);
+    // A folder of an earlier version has no hashes and is read as ever.
+    std::fs::remove_file(folder.join("runs/a/SHA256SUMS")).unwrap();
+    assert!(!everything().contains("changed since"));
+}
+
+#[test]
+fn a_report_does_not_write_over_a_file_of_a_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    ok(folder, &run_into("a", &["--set", "problem.kind=observation-3"]));
+    for file in ["summary.json", "rounds.jsonl", "config.toml", "model.safetensors", "checkpoint"] {
+        let path = folder.join("a").join(file);
+        let before = std::fs::read(&path).unwrap();
+        let said = refused(folder, &["report", "a", "-o", &format!("a/{file}")]);
+        assert!(said.contains("is a file of a run") && said.contains("report.html"), "{said}");
+        assert_eq!(std::fs::read(&path).unwrap(), before);
+    }
+    // Its own report may be written again, and so may a file of such a name that is no run's.
+    ok(folder, &["report", "a", "-o", "a/report.html"]);
+    ok(folder, &["report", "a", "-o", "summary.json"]);
+}
+
+#[test]
+fn a_file_in_the_place_of_a_folder_is_named_with_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    std::fs::write(folder.join("f"), "mine").unwrap();
+    let said = refused(folder, &run_into("f", &["--set", "problem.kind=observation-3"]));
+    assert!(said.contains("f is a file") && said.contains("choose another --out"), "{said}");
+    assert_eq!(std::fs::read(folder.join("f")).unwrap(), b"mine");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_name_with_a_line_end_stays_on_its_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = ok(folder.path(), &run_into("n\nx", &["--set", "problem.kind=observation-3"]));
+    assert!(said.contains("written to n\\nx\n"), "{said}");
+    assert!(said.lines().all(|line| line != "x" && !line.starts_with("x/")), "{said}");
+}

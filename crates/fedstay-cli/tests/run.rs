@@ -303,3 +303,100 @@ fn the_model_that_an_agent_took_away_is_told_apart_from_the_delivered_one() {
     assert!(!run.contains("Losses and accuracies are"), "{run}");
     assert!(ok(folder.path(), &["story", "b"]).contains("It ends with the delivered model, loss"));
 }
+
+/// A table in which one class has few rows: `small` of them, and 100 of each of two others.
+fn uneven(folder: &std::path::Path, small: usize) {
+    let mut table = "a,b,kind\n".to_owned();
+    for row in 0..200 {
+        table.push_str(&format!("{row},{},{}\n", row % 7, ["x", "y"][row % 2]));
+    }
+    (0..small).for_each(|row| table.push_str(&format!("{row},3,z\n")));
+    std::fs::write(folder.join("table.csv"), table).unwrap();
+}
+
+const TABLE: [&str; 14] = [
+    "--set",
+    "data.kind=csv",
+    "--set",
+    "data.path=table.csv",
+    "--set",
+    "agents=3",
+    "--set",
+    "partition.q=1",
+    "--set",
+    "rounds=3",
+    "--set",
+    "epsilon=0.1",
+    "--set",
+    "model.kind=logistic-regression",
+];
+
+#[test]
+fn every_row_is_accounted_for_in_the_first_line_and_many_unused_ones_are_warned_about() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    uneven(folder, 10);
+    let with = |first: &[&'static str], more: &[&'static str]| {
+        ok(folder, &[first, &TABLE[..], more].concat())
+    };
+    let line = "210 rows read: 24 dealt to 3 agents, 42 for testing and 144 unused (class `z` has no more \
+                rows, and all get equally many)";
+    let warning = "144 of 168 training rows (86%) are not used";
+    let shown = with(&["data", "show"], &[]);
+    let run = with(&["run", "--out", "a"], &[]);
+    let dry = with(&["run", "--dry-run"], &[]);
+    for (said, first) in [(&shown, line), (&run, line), (&dry, &format!("# {line}")[..])] {
+        assert_eq!(said.lines().next(), Some(first), "{said}");
+        assert!(said.contains(&format!("WARNING  {warning}")), "{said}");
+        assert!(said.contains("data.per_agent = 8"), "it says what to type: {said}");
+    }
+    // What is checked can be run, and the records have the same numbers.
+    std::fs::write(folder.join("checked.toml"), &dry).unwrap();
+    ok(folder, &["run", "checked.toml", "--out", "b"]);
+    let json = |file: &str| {
+        let text = std::fs::read_to_string(folder.join("a").join(file)).unwrap();
+        let text = if file == "rounds.jsonl" { text.lines().next().unwrap() } else { &text };
+        serde_json::from_str::<Value>(text).unwrap()["rows"].clone()
+    };
+    let (header, summary) = (json("rounds.jsonl"), json("summary.json"));
+    assert_eq!(header, summary);
+    assert_eq!(
+        (&summary["read"], &summary["dealt"], &summary["test"]),
+        (&210.into(), &24.into(), &42.into())
+    );
+    assert_eq!(summary["unused"][0]["rows"], 144);
+    let report = std::fs::read_to_string(folder.join("a/report.html")).unwrap();
+    let rows = report.find("210 rows read: 24 dealt").unwrap();
+    assert!(rows < report.find("class=\"verdict").unwrap(), "before the verdict");
+    assert!(report.contains(warning));
+
+    // A limit that the experiment states is told and is no warning.
+    let stated = with(&["data", "show"], &["--set", "data.per_agent=8"]);
+    assert!(stated.starts_with("210 rows read: 24 dealt to 3 agents"), "{stated}");
+    assert!(
+        stated.contains("144 unused (data.per_agent = 8)") && !stated.contains("WARNING"),
+        "{stated}"
+    );
+    let iid = with(&["data", "show"], &["--set", "partition.kind=iid"]);
+    assert!(iid.contains("168 dealt to 3 agents, 42 for testing and none unused"), "{iid}");
+    let shown = ok(folder, &["run", "--set", "problem.kind=observation-3", "--dry-run"]);
+    assert!(!shown.contains("rows read"), "a problem has no rows: {shown}");
+}
+
+#[test]
+fn a_run_with_no_room_for_open_files_ends_without_a_panic() {
+    let folder = tempfile::tempdir().unwrap();
+    for most in 3..24 {
+        let command = format!(
+            "ulimit -n {most} && exec \"$0\" run --set problem.kind=observation-3 --set rounds=5 --out em{most}"
+        );
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", &command, env!("CARGO_BIN_EXE_fedstay")]).current_dir(folder.path());
+        let output = shell.output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(matches!(output.status.code(), Some(0..=2)), "{most}: {:?} {said}", output.status);
+        assert!(!said.contains("panicked") && said.lines().count() <= 1, "{most}: {said}");
+        // What the signals' own files took is there for the run.
+        assert!(most < 8 || output.status.success(), "{most}: {said}");
+    }
+}

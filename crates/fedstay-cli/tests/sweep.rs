@@ -3,7 +3,7 @@
 mod common;
 
 use common::{all_said, command, fedstay, kills, moments, ok, said, words};
-use fedstay_sim::sweep::Store;
+use fedstay_sim::sweep::{Outcome, Plan, Store, run_cell};
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -259,4 +259,30 @@ fn a_figure_from_an_exported_table_is_the_one_from_the_store() {
     }
     let both = ["figure", "2", "--table", "study.csv"];
     assert!(said(folder, &both).contains("not drawn from a sweep"));
+}
+
+#[test]
+fn a_run_that_comes_out_differently_here_is_refused_and_kept_if_that_is_wanted() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let text = "rounds = 5\n[problem]\nkind = \"observation-3\"\n[grid]\nseed = [0]\n";
+    std::fs::write(folder.join("s.toml"), text).unwrap();
+    // What another machine computed.
+    let plan = Plan::read(&folder.join("s.toml"), &[]).unwrap();
+    let mut finished = run_cell(&plan.runs[0].experiment.to_toml().unwrap()).unwrap();
+    let Outcome::Finished(summary) = &mut finished.outcome else { panic!("it diverged") };
+    summary.loss.mean += 1e-7;
+    Store::open(&folder.join("s.db")).unwrap().insert(&finished).unwrap();
+    let extract = |more: &[&'static str]| {
+        let first = ["sweep", "extract", "s.toml", "--store", "s.db", "--where", "seed=0"];
+        fedstay(folder, &[&first[..], more].concat())
+    };
+    let refused = extract(&["--out", "a"]);
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(!refused.status.success() && said.contains("--anyway"), "{said}");
+    let kept = extract(&["--out", "b", "--anyway"]);
+    let said = String::from_utf8(kept.stdout).unwrap();
+    assert!(kept.status.success() && said.contains("not as it is stored"), "{said}");
+    let summary = std::fs::read_to_string(folder.join("b/summary.json")).unwrap();
+    assert!(summary.contains("not as it is stored"), "the run itself says so");
 }

@@ -3,7 +3,7 @@
 
 use fedstay_sim::experiment::Experiment;
 use fedstay_sim::sweep::{
-    Finished, Frame, Options, Outcome, Plan, Store, Tally, run, run_cell, stats::Mean,
+    Finished, Frame, Options, Outcome, Plan, Store, SweepWatch, Tally, run, run_cell, stats::Mean,
 };
 use proptest::prelude::*;
 use std::path::Path;
@@ -246,7 +246,7 @@ fn the_results_number_goes_with_what_is_computed() {
         outcomes.extend(["observation-3", "huber"].map(|problem| outcome(rule, problem)));
     }
     let expected = [
-        "results 8",
+        "results 9",
         "fedavg on observation-3: 2 left, 48 rounds, 0.550000",
         "fedavg on huber: 0 left, 200 rounds, 0.332663",
         "ada-gd on observation-3: 0 left, 50 rounds, 0.275000",
@@ -336,4 +336,34 @@ fn what_agents_make_alone_is_shared_and_changes_no_bit() {
     assert_ne!(alone("rule", "fedavg".into()), alone("rule", "minibatch-sgd".into()));
     let fedavg = alone("rule", "fedavg".into());
     assert!((1..fedavg.len() / 2).all(|other| fedavg[0] != fedavg[other]));
+}
+
+/// Deletes the store as soon as some runs are finished.
+struct Deletes {
+    path: std::path::PathBuf,
+    after: usize,
+    seen: std::sync::atomic::AtomicUsize,
+}
+
+impl SweepWatch for Deletes {
+    fn finished(&self, _: &Finished) {
+        if self.seen.fetch_add(1, std::sync::atomic::Ordering::SeqCst) + 1 == self.after {
+            std::fs::remove_file(&self.path).unwrap();
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_store_that_is_deleted_under_a_sweep_ends_it_with_an_error() {
+    let text = "rounds = 5\n[problem]\nkind = \"observation-3\"\n[grid]\nseed = [0, 1, 2, 3]";
+    // In between, and after the last result.
+    for after in [1, 4] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.db");
+        let watch = Deletes { path: path.clone(), after, seen: 0.into() };
+        let error = run(&plan(text), &path, &options(1, true), &watch).unwrap_err().to_string();
+        assert!(error.contains("a.db: was deleted or replaced"), "{after}: {error}");
+        assert!(error.contains("type the same command again"), "{error}");
+    }
 }

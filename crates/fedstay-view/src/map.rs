@@ -2,13 +2,11 @@
 
 use crate::history::History;
 use fedstay::problem::Instance;
-use fedstay_draw::picture::landscape::Landscape;
+use fedstay_draw::picture::landscape::{Landscape, MOST_AGENTS};
 use serde::Serialize;
 
 /// The number of samples across the map.
 const COLUMNS: usize = 110;
-/// The most agents whose losses are drawn; more sets on one map cannot be told apart.
-const MOST_AGENTS: usize = 6;
 /// The most points of the path that are sent.
 const MOST_POINTS: usize = 2000;
 

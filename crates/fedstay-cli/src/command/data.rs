@@ -1,14 +1,15 @@
 //! `fedstay data`: fetch data sets, and look at how they are dealt out.
 
-use super::{Source, Usage};
+use super::{Source, Usage, rows_line};
 use crate::progress::hide;
 use crate::terminal::{Column, Screen, Table};
 use anyhow::Result;
 use fedstay_draw::words::count;
 use fedstay_sim::data::cache_dir;
 use fedstay_sim::data::fetch::{Fetchable, fetch};
+use fedstay_sim::experiment::SpecError;
 use fedstay_sim::partition::Histogram;
-use fedstay_sim::simulator::Simulator;
+use fedstay_sim::run::Trial;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 use std::path::PathBuf;
@@ -125,11 +126,17 @@ fn fetch_kind(kind: &str, into: Option<PathBuf>, screen: &Screen) -> Result<()> 
 
 fn show(source: &ShowSource, screen: &Screen) -> Result<()> {
     let experiment = source.source.experiment()?;
-    let simulator = Simulator::new(&experiment)?;
+    let trial = Trial::new(experiment)?;
+    let (experiment, header) = (trial.experiment(), trial.header());
+    let simulator = trial.simulator().ok_or(SpecError::NoTraining)?;
     let histogram = simulator.population().histogram();
     if source.json {
-        let told = json!({ "classes": histogram.classes, "rows": histogram.counts });
+        let (classes, rows) = (&histogram.classes, &histogram.counts);
+        let told = json!({ "classes": classes, "rows": rows, "all": header.rows });
         return screen.print(&format!("{}\n", serde_json::to_string_pretty(&told)?));
+    }
+    if let Some(line) = rows_line(header) {
+        screen.say(&line)?;
     }
     if let Some(training) = experiment.training() {
         let population = simulator.population();
@@ -148,10 +155,11 @@ fn show(source: &ShowSource, screen: &Screen) -> Result<()> {
     let fits = histogram.classes.len() <= MOST_CLASSES && screen.fits(&in_columns);
     let table = if fits { in_columns } else { lists(&histogram, source.most) };
     screen.print(&screen.table(&table))?;
-    match histogram.counts.len().saturating_sub(source.most) {
-        0 => Ok(()),
-        more => screen.say(&format!("… and {} more (--most)", count(more, "agent"))),
+    let more = histogram.counts.len().saturating_sub(source.most);
+    if more > 0 {
+        screen.say(&format!("… and {} more (--most)", count(more, "agent")))?;
     }
+    trial.warnings().iter().try_for_each(|told| screen.say(&format!("\nWARNING  {told}")))
 }
 
 /// Each of the first agents with a bar for every class.

@@ -5,8 +5,8 @@ use crate::summary::tone;
 use crate::terminal::{Cell, Column, Screen, Table};
 use anyhow::Result;
 use fedstay::record::Summary;
-use fedstay_draw::words::{leavers, percent};
-use fedstay_sim::run::{read_header, read_rounds};
+use fedstay_draw::words::{self, leavers, percent};
+use fedstay_sim::run::{changed_since, read_header, read_rounds};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -48,6 +48,8 @@ struct Found {
     name: String,
     /// The summary with the rule's label, or how many rounds there are without one.
     state: Result<(String, Box<Summary>), Unfinished>,
+    /// Its files that are no longer what the run wrote.
+    changed: Vec<&'static str>,
 }
 
 /// What is known of a run without a summary.
@@ -81,7 +83,13 @@ impl Ls {
             let runs: Vec<Value> = found.iter().map(Found::json).collect();
             return screen.print(&format!("{}\n", serde_json::to_string_pretty(&runs)?));
         }
-        screen.print(&screen.table(&table(&found)))
+        screen.print(&screen.table(&table(&found)))?;
+        for Found { name, changed, .. } in &found {
+            if let Some(changed) = words::changed(changed) {
+                screen.say(&format!("\nWARNING  {name}: {changed}"))?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -120,7 +128,7 @@ impl Found {
                 Err(Unfinished { rounds: rounds.map_or(0, |recorded| recorded.rounds.len()), why })
             }
         };
-        Self { name, state }
+        Self { name, state, changed: changed_since(path) }
     }
 
     fn json(&self) -> Value {
@@ -139,6 +147,7 @@ impl Found {
                 "loss": summary.loss,
                 "accuracy": summary.accuracy,
                 "population": summary.population,
+                "changed": self.changed,
             }),
             Err(Unfinished { rounds, why }) => {
                 json!({ "name": self.name, "verdict": null, "rounds": rounds, "unreadable": why })
@@ -160,7 +169,7 @@ fn table(found: &[Found]) -> Table {
         Column::kept("worst"),
         Column::dispensable("population", 6),
     ]);
-    for Found { name, state } in found {
+    for Found { name, state, .. } in found {
         match state {
             Ok((rule, summary)) => {
                 let (mean, worst) = match summary.accuracy {

@@ -20,6 +20,8 @@ mod view;
 
 use crate::terminal::{Screen, ScreenOptions};
 use anyhow::{Context, Result};
+use fedstay::record::Header;
+use fedstay_draw::words;
 use fedstay_sim::experiment::{DEFAULT, Experiment, SpecError, check_threads, default_under};
 use fedstay_sim::run::made_in_python;
 use std::io::ErrorKind;
@@ -229,6 +231,11 @@ fn recorded_experiment(folder: &Path) -> Result<Experiment> {
         .into());
     }
     Ok(Experiment::parse(&text, &[])?)
+}
+
+/// What became of the rows of the data set, where there is one: the first line about it.
+fn rows_line(header: &Header) -> Option<String> {
+    header.rows.as_ref().map(|rows| words::rows(rows, header.count()))
 }
 
 /// The number of threads to use.

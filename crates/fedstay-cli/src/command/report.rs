@@ -6,7 +6,7 @@ use anyhow::Result;
 use fedstay_draw::picture::Subject;
 use fedstay_draw::picture::report::page;
 use fedstay_draw::words;
-use fedstay_sim::run::write_whole;
+use fedstay_sim::run::{is_of_a_run, write_whole};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -34,6 +34,12 @@ pub struct Report {
 
 impl Report {
     pub(super) fn run(self, screen: &Screen) -> Result<()> {
+        if is_of_a_run(&self.out) {
+            let out = self.out.display();
+            let told =
+                format!("{out} is a file of a run; choose another name, such as report.html");
+            return Err(Usage(told).into());
+        }
         let mut subjects = Vec::new();
         for folder in &self.folders {
             let read = Subject::read(folder);
@@ -43,6 +49,9 @@ impl Report {
         }
         write_whole(&self.out, page(&subjects).as_bytes())?;
         for subject in &subjects {
+            if let Some(changed) = words::changed(&subject.changed) {
+                screen.say(&format!("WARNING  {}: {changed}", subject.folder.display()))?;
+            }
             let count = subject.recorded.unreadable.len();
             if count > 0 {
                 let (folder, lines) = (subject.folder.display(), words::count(count, "line"));

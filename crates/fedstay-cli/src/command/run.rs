@@ -1,6 +1,6 @@
 //! `fedstay run`: one experiment, followed and kept.
 
-use super::{Guarded, INTERRUPTED, Threads, Usage};
+use super::{Guarded, INTERRUPTED, Threads, Usage, rows_line};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::summary;
@@ -78,10 +78,17 @@ impl Run {
         self.threads.start()?;
         if self.dry_run {
             let trial = Trial::new(self.source.source().experiment()?)?;
-            return screen.print(&trial.experiment().to_toml()?);
+            return screen.print(&resolved(&trial)?);
         }
         let begun = Instant::now();
         let (mut trial, mut folder) = self.open()?;
+        if let Some(line) = rows_line(trial.header()).filter(|_| !self.json) {
+            screen.say(&line)?;
+        }
+        let mixed = folder.as_ref().and_then(Folder::warning);
+        if let Some(told) = mixed.as_ref().filter(|_| !self.json) {
+            screen.say(&format!("WARNING  {told}"))?;
+        }
         screen.detail(&trial.experiment().to_toml()?);
         let mut progress = Progress::new(&trial, screen);
         let mut parting = Parting::default();
@@ -97,6 +104,7 @@ impl Run {
             &mut [&mut folder, &mut progress, &mut parting, &mut board, &mut interrupt];
         let mut summary = trial.run(books)?.context(INTERRUPTED)?;
         progress.finish();
+        summary.warnings.extend(mixed);
         let (took, rounds) = (begun.elapsed().as_secs_f64(), words::count(summary.rounds, "round"));
         screen.detail(&format!("{rounds} in {}", words::duration(took)));
         let asked = folder.as_ref().map_or(self.asked(), Folder::asked);
@@ -199,6 +207,15 @@ impl Run {
         }
         pictures.iter().try_for_each(|picture| screen.written(picture))
     }
+}
+
+/// The experiment with every key, below what there is to know about it, as comments.
+fn resolved(trial: &Trial) -> Result<String> {
+    let warnings = trial.warnings().iter().map(|told| format!("WARNING  {told}"));
+    let said = rows_line(trial.header()).into_iter().chain(warnings);
+    let said: String = said.map(|line| format!("# {}\n", one_line(&line))).collect();
+    let gap = if said.is_empty() { "" } else { "\n" };
+    Ok(format!("{said}{gap}{}", trial.experiment().to_toml()?))
 }
 
 /// Draws a run that is just finishing, and writes its report.

@@ -5,8 +5,8 @@ use crate::progress::Progress;
 use crate::terminal::Screen;
 use anyhow::{Context, Result};
 use fedstay_draw::picture::Subject;
-use fedstay_draw::words::{harm, story, title};
-use fedstay_sim::run::{Parting, Trial};
+use fedstay_draw::words::{changed, harm, story, title};
+use fedstay_sim::run::{Parting, Trial, changed_since};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -36,6 +36,9 @@ pub struct Story {
 impl Story {
     pub(super) fn run(self, screen: &Screen) -> Result<()> {
         self.threads.start()?;
+        if let Some(told) = changed(&changed_since(&self.folder)).filter(|_| !self.json) {
+            screen.say(&format!("WARNING  {}: {told}\n", self.folder.display()))?;
+        }
         if let Some(subject) = self.recorded() {
             return self.tell_recorded(&subject, screen);
         }

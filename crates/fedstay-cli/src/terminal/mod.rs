@@ -12,7 +12,7 @@ pub(crate) use table::{Cell, Column, Table};
 
 use anyhow::Result;
 use fedstay_draw::words::Tone;
-use fedstay_sim::text::printable;
+use fedstay_sim::text::{one_line, printable};
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 
@@ -93,7 +93,7 @@ impl Screen {
         if self.volume == Volume::Quiet {
             return Ok(());
         }
-        self.print(&format!("written to {}\n", printable(&path.display().to_string())))
+        self.print(&format!("written to {}\n", one_line(&path.display().to_string())))
     }
 
     /// Says on standard error what only `--verbose` wants to know.

@@ -15,14 +15,22 @@ pub struct Landscape<'a> {
     pub samples: usize,
 }
 
+/// The most agents whose losses are drawn: more sets on one map cannot be told apart.
+pub const MOST_AGENTS: usize = 6;
+/// The most terms of losses that a map adds up, about a second's work: where losses have more, it has
+/// fewer samples.
+const MOST_TERMS: usize = 200_000_000;
+/// The fewest samples across that still show something.
+const FEWEST: usize = 24;
+
 /// How much wider than high a window around a path is.
 const ASPECT: f64 = 4.0 / 3.0;
 /// The least that a window shows of a path that hardly moves.
 const NARROWEST: f64 = 0.5;
 
 impl<'a> Landscape<'a> {
-    /// A window around a path with some air, four units wide for three high; `None` unless the path has
-    /// a finite point. Its corners are on a coarse lattice, so that a path that grows a little while
+    /// A window around a path with some air, four units wide for three high, with this many samples
+    /// across or as many as can be afforded; `None` unless the path has a finite point. Its corners are on a coarse lattice, so that a path that grows a little while
     /// somebody watches does not move it.
     pub fn around(instance: &'a Instance, path: &[(f64, f64)], samples: usize) -> Option<Self> {
         let range = |pick: fn(&(f64, f64)) -> f64| {
@@ -41,7 +49,7 @@ impl<'a> Landscape<'a> {
         };
         let (x, y) = (around(x, width), around(y, width / ASPECT));
         let finite = [x.0, x.1, y.0, y.1].iter().all(|corner| corner.is_finite());
-        finite.then_some(Self { instance, x, y, samples })
+        finite.then(|| Self { instance, x, y, samples: samples.min(affordable(instance)) })
     }
 
     /// Empty axes in which a unit is as long upwards as sideways.
@@ -67,10 +75,11 @@ impl<'a> Landscape<'a> {
         self.grid(|x, y| self.instance.oracles[agent].loss(&[x, y]))
     }
 
-    /// Every agent's ε-sub-level set, with level lines of its loss above it.
+    /// Every agent's ε-sub-level set, with level lines of its loss above it; the first few agents',
+    /// where there are many.
     pub fn content(&self, levels: &[f64]) -> Vec<Layer> {
         let mut layers = Vec::new();
-        for agent in 0..self.instance.oracles.len() {
+        for agent in 0..self.instance.oracles.len().min(MOST_AGENTS) {
             let (style, grid) = (Style::agent(agent), self.loss(agent));
             let sub = subscript(agent);
             let name = format!("S{sub}*: agent {} is content, F{sub} ≤ ε", agent + 1);
@@ -79,6 +88,14 @@ impl<'a> Landscape<'a> {
         }
         layers
     }
+}
+
+/// How many samples across can be afforded of losses with so many terms.
+fn affordable(instance: &Instance) -> usize {
+    let drawn = instance.oracles.iter().take(MOST_AGENTS);
+    let terms: usize = drawn.map(|oracle| oracle.terms()).sum();
+    let samples = ASPECT * MOST_TERMS as f64 / terms.max(1) as f64;
+    (samples.sqrt() as usize).max(FEWEST)
 }
 
 /// The subscript of agent number `agent` (from 0), counted from 1.
@@ -91,6 +108,41 @@ mod tests {
     use super::*;
     use fedstay::Seed;
     use fedstay::problem::{Observation3, Problem};
+
+    /// Counts how often losses are asked for.
+    struct Counted(std::sync::atomic::AtomicUsize);
+
+    impl fedstay::problem::Oracle for Counted {
+        fn loss(&self, weights: &[f64]) -> f64 {
+            self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            weights[0].abs()
+        }
+        fn loss_and_gradient(&self, weights: &[f64], gradient: &mut [f64]) -> f64 {
+            gradient.fill(0.0);
+            self.loss(weights)
+        }
+        fn terms(&self) -> usize {
+            100_000
+        }
+    }
+
+    #[test]
+    fn a_map_of_many_agents_with_many_samples_costs_no_more_than_one_of_few() {
+        let one = Problem::Observation3(Observation3::default()).build(Seed(0)).unwrap();
+        let counted = std::sync::Arc::new(Counted(0.into()));
+        let oracles = (0..50_000)
+            .map(|_| counted.clone() as std::sync::Arc<dyn fedstay::problem::Oracle>)
+            .collect();
+        let instance = Instance { oracles, ..one };
+        let land = Landscape::around(&instance, &[(0.0, 0.0), (1.0, 1.0)], 240).unwrap();
+        assert_eq!(land.content(&[1.0]).len(), 2 * MOST_AGENTS);
+        let asked = counted.0.load(std::sync::atomic::Ordering::Relaxed);
+        assert!(asked * 100_000 <= 2 * MOST_TERMS && asked > 500, "{asked}");
+        // Usual ones have all the samples that are asked for.
+        let huber = Problem::Huber(fedstay::problem::Huber { dim: 2, ..Default::default() });
+        let huber = huber.build(Seed(0)).unwrap();
+        assert_eq!(Landscape::around(&huber, &[(0.0, 0.0)], 240).unwrap().samples, 240);
+    }
 
     #[test]
     fn the_window_holds_the_path() {

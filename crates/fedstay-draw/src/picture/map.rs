@@ -1,7 +1,7 @@
 //! For problems with two weights: the trajectory of a run on a map of the losses.
 
 use super::delivered::with_end;
-use super::landscape::Landscape;
+use super::landscape::{Landscape, MOST_AGENTS};
 use crate::plot::{Colour, Figure, Line, Marker, Points, Style};
 use fedstay::Seed;
 use fedstay::problem::Instance;
@@ -36,7 +36,9 @@ pub(super) fn figure(
     let way: Vec<(f64, f64)> = path.iter().copied().chain(delivered).collect();
     let land = Landscape::around(&instance, &way, 240)?;
     let corner = [land.x.1, land.y.1];
-    let highest = instance.oracles.iter().map(|oracle| oracle.loss(&corner)).fold(0.5, f64::max);
+    let all = instance.oracles.len();
+    let drawn = instance.oracles.iter().take(MOST_AGENTS);
+    let highest = drawn.map(|oracle| oracle.loss(&corner)).fold(0.5, f64::max);
     let levels: Vec<f64> =
         [0.2, 0.4, 0.6, 0.8].map(|share| (share * highest * 10.0).round() / 10.0).to_vec();
     let mut panel = land.panel("The way the model took, on a map of the losses");
@@ -54,5 +56,9 @@ pub(super) fn figure(
     if let Some(end) = delivered {
         panel = with_end(panel, path.last().copied(), end, Colour::INK);
     }
-    Some(Figure { columns: 1, width: 720.0, ..Figure::new("") }.with(panel))
+    let caption = match all > MOST_AGENTS {
+        true => format!("Of {all} agents, the losses of the first {MOST_AGENTS} are drawn."),
+        false => String::new(),
+    };
+    Some(Figure { columns: 1, width: 720.0, caption, ..Figure::new("") }.with(panel))
 }

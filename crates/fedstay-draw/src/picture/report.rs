@@ -164,8 +164,12 @@ fn section(subject: &Subject, name: Option<&String>) -> String {
         None => ("h1", subject.title()),
     };
     let mut html = format!("<section class=\"run\"><{heading}>{}</{heading}>\n", escape(&title));
-    let (kind, words) = subject.verdict();
-    html.push_str(&paragraph(&format!("verdict {kind}"), &words));
+    let (kind, told) = subject.verdict();
+    let header = &subject.recorded.header;
+    if let Some(rows) = &header.rows {
+        html.push_str(&paragraph("faint", &sentence(&words::rows(rows, header.count()))));
+    }
+    html.push_str(&paragraph(&format!("verdict {kind}"), &told));
     html.push_str(&troubles(subject));
     if let Some(summary) = &subject.summary {
         html.push_str(&result(summary));
@@ -203,6 +207,7 @@ fn section(subject: &Subject, name: Option<&String>) -> String {
 fn troubles(subject: &Subject) -> String {
     let mut words: Vec<String> =
         subject.summary.iter().flat_map(|summary| summary.warnings.clone()).collect();
+    words.extend(words::changed(&subject.changed));
     words.extend(subject.unusable.clone());
     let unreadable = &subject.recorded.unreadable;
     for (number, why) in unreadable.iter().take(10) {

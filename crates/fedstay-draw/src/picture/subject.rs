@@ -1,7 +1,7 @@
 //! A run to draw and to write about.
 
 use fedstay::record::{GramLine, Header, Summary};
-use fedstay_sim::run::{Recorded, read_gram, read_rounds};
+use fedstay_sim::run::{Recorded, changed_since, read_gram, read_rounds};
 use std::path::{Path, PathBuf};
 
 /// The model whose loss an agent compares with its target loss.
@@ -35,6 +35,8 @@ pub struct Subject {
     pub recorded: Recorded,
     /// What came of it, if it is over.
     pub summary: Option<Summary>,
+    /// Its files that are no longer what the run wrote.
+    pub changed: Vec<&'static str>,
     /// What is wrong with its summary.
     pub(super) unusable: Option<String>,
     pub(super) config: Option<String>,
@@ -49,6 +51,7 @@ impl Subject {
             folder: folder.to_owned(),
             recorded,
             summary: Some(summary),
+            changed: Vec::new(),
             unusable: None,
             config: std::fs::read_to_string(folder.join("config.toml")).ok(),
             gram: read_gram(&folder.join("gram.jsonl")).ok(),
@@ -72,6 +75,7 @@ impl Subject {
             folder: folder.to_owned(),
             recorded,
             summary,
+            changed: changed_since(folder),
             unusable,
             config: std::fs::read_to_string(folder.join("config.toml")).ok(),
             gram: read_gram(&folder.join("gram.jsonl")).ok(),

@@ -3,18 +3,22 @@
 //! Every verdict, stop reason, landing and state must have its words, or this does not compile; the
 //! law below checks that no two share them.
 
+mod changed;
 mod format;
 mod name;
 mod progress;
+mod rows;
 mod state;
 mod story;
 mod summary;
 mod verdict;
 
+pub use changed::changed;
 use format::capital;
 pub use format::{count, duration, list, percent, sentence, whole_percent};
 pub use name::title;
 pub use progress::RunProgress;
+pub use rows::rows;
 pub use state::State;
 pub use story::{better_than_alone, harm, story};
 pub use summary::{

@@ -99,7 +99,7 @@ impl Cifar10 {
             labels,
             classes: CLASSES.map(String::from).into(),
         };
-        Ok(LoadedData { data, train, channels: Channels::Planes(3) })
+        Ok(LoadedData { data, train, channels: Channels::Planes(3), left_out: 0 })
     }
 }
 

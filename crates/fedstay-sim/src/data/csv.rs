@@ -64,22 +64,39 @@ impl Csv {
         let mut reader = self.reader()?;
         let names = self.names(&mut reader)?;
         let (mut rows, mut labels) = (Vec::new(), Labels::default());
-        let (mut columns, mut label) = (0, 0);
+        let (mut columns, mut label, mut missing) = (0, 0, None);
         for record in reader.records() {
             let record = record.map_err(|error| torn(path, &error))?;
             if columns == 0 {
                 columns = record.len();
                 label = self.column(&names, columns)?;
+                self.check_names(&names, label)?;
             }
             for (column, text) in record.iter().enumerate().filter(|&(column, _)| column != label) {
                 rows.push(number(path, &names, &record, column, text)?);
             }
+            if record[label].is_empty() {
+                missing.get_or_insert(line_of(&record));
+            }
             labels.push(&record[label])?;
+        }
+        let column = names.get(label).map_or(label.to_string(), |name| format!("`{name}`"));
+        if let Some(line) = missing {
+            let without = labels.count("");
+            if without == labels.rows.len() {
+                let found = format!("nothing in any of {without} rows");
+                return Err(self.no_label(&column, found));
+            }
+            let expected = format!("a class in column {column} of every row");
+            let found = format!("none in {without} rows, the first of them line {line}");
+            let hint = "fill them in, or leave these rows out";
+            return Err(DataError::wrong(path, expected, found, hint));
         }
         if columns < 2 {
             let found = format!("{columns} columns in {} rows", labels.rows.len());
             return Err(DataError::wrong(path, "rows of numbers and a class", found, HINT));
         }
+        labels.check(path, &format!("column {column}"), "data.label")?;
         let (labels, classes) = labels.sorted();
         let data = Dataset {
             groups: None,
@@ -104,6 +121,38 @@ impl Csv {
             .delimiter(delimiter)
             .trim(Trim::All)
             .from_reader(file))
+    }
+
+    /// The error that a column, which is to have the class, is empty.
+    fn no_label(&self, column: &str, found: String) -> DataError {
+        let expected = format!("the class in column {column}");
+        let hint = match self.label {
+            None => {
+                "the class is in the last column unless data.label says otherwise, and commas at the \
+                 ends of lines make an empty one: remove them, or set data.label"
+            }
+            Some(_) => "set data.label to the column with the class",
+        };
+        DataError::wrong(&self.path, expected, found, hint)
+    }
+
+    /// Refuses a first line that is a row: it would be lost. Columns that are called by their numbers,
+    /// as some programs write them, are let through.
+    fn check_names(&self, names: &StringRecord, label: usize) -> Result<(), DataError> {
+        let features = || names.iter().enumerate().filter(|&(column, _)| column != label);
+        let are_numbers = features().all(|(_, name)| name.parse::<f64>().is_ok());
+        let are_places = |first: usize| {
+            let mut named = features().map(|(column, name)| (column + first, name.parse()));
+            named.all(|(place, name)| name == Ok(place))
+        };
+        let few = features().count() < 2;
+        if names.is_empty() || !are_numbers || (!few && (are_places(0) || are_places(1))) {
+            return Ok(());
+        }
+        let found = names.iter().collect::<Vec<_>>().join(", ");
+        let hint = "set data.header = false if the table begins with a row; columns whose names are \
+                    numbers need others";
+        Err(DataError::wrong(&self.path, "the names of the columns in line 1", found, hint))
     }
 
     /// What its columns are called; nothing for a table without names.
@@ -170,11 +219,16 @@ fn number(
     text: &str,
 ) -> Result<f32, DataError> {
     text.parse().ok().filter(|value: &f32| value.is_finite()).ok_or_else(|| {
-        let line = record.position().map_or(0, ::csv::Position::line);
+        let line = line_of(record);
         let column = names.get(column).map_or(column.to_string(), |name| format!("`{name}`"));
         let expected = format!("a number in line {line}, column {column}");
         DataError::wrong(path, expected, format!("`{text}`"), HINT)
     })
+}
+
+/// The line a row begins in.
+fn line_of(record: &StringRecord) -> u64 {
+    record.position().map_or(0, ::csv::Position::line)
 }
 
 /// The parser's error, with the file's name.
@@ -205,6 +259,31 @@ impl Labels {
         };
         self.rows.push(number);
         Ok(())
+    }
+
+    /// How many rows have a class.
+    fn count(&self, class: &str) -> usize {
+        let number = self.numbers.get(class);
+        self.rows.iter().filter(|row| Some(*row) == number).count()
+    }
+
+    /// Refuses labels that tell nothing apart.
+    ///
+    /// # Errors
+    /// When all rows have one class; `place` says where the classes are, `key` what sets that.
+    pub(super) fn check(&self, path: &Path, place: &str, key: &str) -> Result<(), DataError> {
+        let mut classes = self.numbers.keys();
+        match (classes.next(), classes.next()) {
+            (Some(class), None) => {
+                let found = format!("`{class}` alone in {} rows", self.rows.len());
+                let hint = format!(
+                    "a label with one class teaches nothing; set {key} to the one that differs between \
+                     rows"
+                );
+                Err(DataError::wrong(path, format!("two classes or more in {place}"), found, &hint))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The class of every row and the classes' names, sorted.
@@ -267,6 +346,45 @@ mod tests {
             let error = read(&format!("a,b,y\n1,2,0\n1,{text},1\n"), |_| ()).unwrap_err();
             let told = format!("expected a number in line 3, column `b`, found `{text}`");
             assert!(error.contains(&told), "{error}");
+        }
+    }
+
+    #[test]
+    fn commas_at_the_ends_of_lines_are_no_class() {
+        for table in ["a,b,y,\n1,2,0,\n3,4,1,\n", "a,b,y\n1,2,\n3,4,\n"] {
+            let error = read(table, |_| ()).unwrap_err();
+            assert!(error.contains("nothing in any of 2 rows"), "{error}");
+            assert!(error.contains("ends of lines") && error.contains("data.label"), "{error}");
+        }
+        let error = read("1,2,0,\n3,4,1,\n", |csv| csv.header = false).unwrap_err();
+        assert!(error.contains("column 3") && error.contains("ends of lines"), "{error}");
+    }
+
+    #[test]
+    fn rows_without_a_class_are_named() {
+        let error = read("a,y\n1,x\n2,\n3,z\n4,\n", |_| ()).unwrap_err();
+        assert!(error.contains("a class in column `y` of every row"), "{error}");
+        assert!(error.contains("none in 2 rows, the first of them line 3"), "{error}");
+    }
+
+    #[test]
+    fn a_table_of_one_class_is_refused() {
+        let error = read("a,y\n1,x\n2,x\n3,x\n", |_| ()).unwrap_err();
+        assert!(error.contains("two classes or more in column `y`"), "{error}");
+        assert!(error.contains("`x` alone in 3 rows") && error.contains("data.label"), "{error}");
+    }
+
+    #[test]
+    fn a_first_line_that_is_a_row_is_not_lost_unsaid() {
+        for table in ["1.5,2,0\n3,4,1\n5,6,0\n", "5,yes\n6,no\n", "1e3,2,yes\n3,4,no\n"] {
+            let error = read(table, |_| ()).unwrap_err();
+            assert!(error.contains("the names of the columns in line 1"), "{error}");
+            assert!(error.contains("data.header = false"), "{error}");
+            assert!(read(table, |csv| csv.header = false).is_ok(), "{table}");
+        }
+        // Columns called by their numbers, and names of which only some are numbers.
+        for table in ["0,1,2\n3,4,1\n5,6,0\n", "1,2,y\n3,4,1\n5,6,0\n", "age,7,y\n3,4,1\n5,6,0\n"] {
+            assert_eq!(read(table, |_| ()).unwrap().data.len(), 2, "{table}");
         }
     }
 

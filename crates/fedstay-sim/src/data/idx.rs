@@ -77,7 +77,7 @@ impl IdxSet {
             labels,
             classes: self.classes.map(String::from).into(),
         };
-        Ok(LoadedData { data, train, channels: Channels::Planes(1) })
+        Ok(LoadedData { data, train, channels: Channels::Planes(1), left_out: 0 })
     }
 }
 

@@ -99,6 +99,8 @@ pub struct LoadedData {
     pub train: usize,
     /// How they are to be standardised.
     pub channels: Channels,
+    /// How many more rows were read, of classes that are left out.
+    pub left_out: usize,
 }
 
 impl LoadedData {
@@ -124,6 +126,7 @@ impl LoadedData {
         let is_chosen = |&row: &usize| renumbered[usize::from(self.data.labels[row])].is_some();
         let order: Vec<usize> = (0..self.data.len()).filter(is_chosen).collect();
         let train = order.partition_point(|&row| row < self.train);
+        self.left_out += self.data.len() - order.len();
         self.data.arrange(&order);
         for label in &mut self.data.labels {
             *label = renumbered[usize::from(*label)].expect("only chosen rows are left");
@@ -154,7 +157,7 @@ impl LoadedData {
         let train = order.len();
         order.extend(test);
         data.arrange(&order);
-        Ok(LoadedData { data, train, channels })
+        Ok(LoadedData { data, train, channels, left_out: 0 })
     }
 }
 

@@ -85,6 +85,7 @@ impl Npz {
             let found = format!("{} in row {}", floats[place], place / features);
             return Err(self.wrong("finite numbers in `x`", found));
         }
+        labels.check(path, &format!("`{}`", self.y), "data.y")?;
         let inputs = match is_bytes(&header) {
             true => Inputs::Bytes {
                 rows: bytes,

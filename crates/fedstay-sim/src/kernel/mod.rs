@@ -47,6 +47,17 @@ impl Isa {
         *Self::ALL.iter().rev().find(|isa| isa.is_available()).unwrap_or(&Self::Portable)
     }
 
+    /// `portable`, `avx2`, `avx512` or `vnni`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Portable => "portable",
+            Self::Avx2 => "avx2",
+            Self::Avx512 => "avx512",
+            Self::Vnni => "vnni",
+        }
+    }
+
     /// Whether this machine has it. The answer is cached by the standard library.
     #[must_use]
     pub fn is_available(self) -> bool {
@@ -68,6 +79,13 @@ impl Isa {
             self == Self::Portable
         }
     }
+}
+
+/// What agents' work is computed with on this machine. Sums in single precision are taken in another
+/// order, and fused or not, where this differs; machines that say the same give the same bytes.
+#[must_use]
+pub fn instructions() -> String {
+    format!("{} {}", std::env::consts::ARCH, Isa::detect().name())
 }
 
 /// Compiles one body for several instruction sets and picks among them at run time.

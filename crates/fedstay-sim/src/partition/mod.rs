@@ -18,6 +18,7 @@ mod iid;
 mod replace;
 mod shards;
 mod sizes;
+mod unused;
 
 pub use self::by_class::{ByClass, Mix};
 pub use self::dirichlet::Dirichlet;

@@ -142,12 +142,19 @@ impl Drawing {
         }
     }
 
-    /// Which classes some agent has.
-    pub(crate) fn held(&self) -> Vec<bool> {
-        match &self.law {
-            Law::ByClass { pool, .. } => pool.iter().map(|share| *share > 0.0).collect(),
-            _ => self.classes.iter().map(|rows| !rows.is_empty()).collect(),
-        }
+    /// How many rows of each class some agent can draw.
+    pub(crate) fn reach(&self) -> Vec<usize> {
+        let of = |class: usize| match &self.law {
+            Law::ByClass { pool, .. } if pool[class] <= 0.0 => 0,
+            // The last rows may be too few for a shard.
+            Law::Shards { width, .. } => {
+                let end = self.rows / width * width;
+                let rows = &self.classes[class];
+                rows.end.min(end) - rows.start.min(end)
+            }
+            _ => self.classes[class].len(),
+        };
+        (0..self.classes.len()).map(of).collect()
     }
 
     /// The rows of an agent.

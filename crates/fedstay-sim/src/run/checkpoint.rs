@@ -76,6 +76,10 @@ pub struct Checkpoint<S> {
     pub gram: Option<Mark>,
     /// What was asked for beyond the experiment.
     pub asked: Asked,
+    /// The instructions that agents' work was computed with, where results depend on them: more than one
+    /// where it was continued on another machine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub instructions: Vec<String>,
     /// Server, agents and books; `None` before the first round.
     pub state: Option<S>,
 }
@@ -173,6 +177,7 @@ mod tests {
             rounds: journal.mark().unwrap(),
             gram: None,
             asked: Asked { story: true, ..Asked::default() },
+            instructions: vec!["x86_64 avx2".to_owned()],
             state: Some("some state".to_owned()),
         };
         written.write(folder).unwrap();

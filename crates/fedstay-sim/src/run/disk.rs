@@ -75,6 +75,46 @@ pub(super) fn remove_leftovers(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// A file as the system knows it, whatever becomes of its name: where a file is deleted while it is
+/// being written, the system writes on, into nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Identity {
+    #[cfg(unix)]
+    place: (u64, u64),
+}
+
+impl Identity {
+    /// Of the file that the name leads to now.
+    pub(crate) fn of(path: &Path) -> io::Result<Self> {
+        let known = std::fs::metadata(path).map_err(named(path))?;
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt;
+            Ok(Self { place: (known.dev(), known.ino()) })
+        }
+        #[cfg(not(unix))]
+        {
+            let _ = known;
+            Ok(Self {})
+        }
+    }
+
+    /// Whether the name still leads to this file.
+    pub(crate) fn is_at(self, path: &Path) -> bool {
+        Self::of(path).is_ok_and(|now| now == self)
+    }
+}
+
+/// What to do about a full disk, said after the error that it is full.
+pub(super) fn with_room(then: impl FnOnce() -> String) -> impl FnOnce(io::Error) -> io::Error {
+    move |error| match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            io::Error::new(error.kind(), format!("{error}; make room, then {}", then()))
+        }
+        _ => error,
+    }
+}
+
 /// Names the file in front of what went wrong with it.
 pub(super) fn named(path: &Path) -> impl Fn(io::Error) -> io::Error + '_ {
     move |error| io::Error::new(error.kind(), format!("{}: {error}", path.display()))
@@ -92,6 +132,28 @@ mod tests {
         remove_leftovers(folder.path()).unwrap();
         let left: Vec<bool> = names.iter().map(|name| folder.path().join(name).exists()).collect();
         assert_eq!(left, [false, true, true, true, true]);
+    }
+
+    #[test]
+    fn a_full_disk_says_how_to_continue_and_other_errors_say_nothing_of_it() {
+        let after = |kind| with_room(|| "continue".to_owned())(io::Error::from(kind)).to_string();
+        let full = after(io::ErrorKind::StorageFull);
+        assert!(full.ends_with("; make room, then continue"), "{full}");
+        assert!(!after(io::ErrorKind::PermissionDenied).contains("room"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_that_was_replaced_is_another_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rounds");
+        let _open = File::create(&path).unwrap();
+        let known = Identity::of(&path).unwrap();
+        assert!(known.is_at(&path));
+        std::fs::remove_file(&path).unwrap();
+        assert!(!known.is_at(&path));
+        std::fs::write(&path, "").unwrap();
+        assert!(!known.is_at(&path), "the first one is still open, so this is not it");
     }
 
     #[cfg(unix)]

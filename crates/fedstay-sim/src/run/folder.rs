@@ -7,6 +7,7 @@
 //! | `gram.jsonl` | with `record_gram`: the agents' Gram matrix, one line per round |
 //! | `checkpoint` | what `--resume` needs |
 //! | `model.safetensors` | the delivered weights, under the names PyTorch gives the layers |
+//! | `SHA256SUMS` | the hashes of these files, once the run is over |
 //! | `summary.json` | the verdict; there only once the run is over |
 //!
 //! A line goes to the operating system as soon as its round is over. A checkpoint is taken now and
@@ -15,10 +16,11 @@
 //! write a folder: see `lock.rs`.
 
 use super::checkpoint::{Asked, Checkpoint, hash_of};
-use super::disk::{named, sync_folder_of, write_whole};
+use super::disk::{named, sync_folder_of, with_room, write_whole};
 use super::journal::{Journal, to_line};
 use super::lock::RunLock;
 use super::model::{TensorShapes, model_bytes};
+use super::seal::{hash_of_bytes, hash_of_file, seal};
 use crate::experiment::SpecError;
 use fedstay::record::{GramLine, Header, RoundLine, Summary};
 use fedstay::{Book, Error, Moment, RoundRecord, SessionState};
@@ -124,6 +126,8 @@ pub struct Start<'a> {
     pub gram: bool,
     /// What a resumed run must do too.
     pub asked: Asked,
+    /// The instructions that agents' work is computed with, where results depend on them.
+    pub instructions: Option<String>,
 }
 
 /// A run that was cut off.
@@ -146,6 +150,7 @@ pub struct Folder {
     rounds: Journal,
     gram: Option<Journal>,
     asked: Asked,
+    instructions: Vec<String>,
     between_checkpoints: Duration,
     last_checkpoint: Option<Instant>,
     last_took: Duration,
@@ -168,6 +173,13 @@ impl Folder {
                 driver.elsewhere()
             )));
         }
+        if path.exists() && !path.is_dir() {
+            return Err(FolderError::Taken(format!(
+                "{} is a file, and a run needs a folder; {}",
+                path.display(),
+                driver.elsewhere()
+            )));
+        }
         std::fs::create_dir_all(path).map_err(named(path))?;
         let lock = RunLock::take(path)?;
         if config.exists() {
@@ -179,6 +191,11 @@ impl Folder {
             )));
         }
         sync_folder_of(path)?;
+        let made = Self::begin(path, start, driver, lock);
+        Ok(made.map_err(with_room(|| "start the run again".to_owned()))?)
+    }
+
+    fn begin(path: &Path, start: &Start<'_>, driver: Driver, lock: RunLock) -> io::Result<Self> {
         let gram = serde_json::json!({ "schema": GramLine::SCHEMA });
         let gram =
             start.gram.then(|| Journal::create(&path.join("gram.jsonl"), &gram)).transpose()?;
@@ -189,6 +206,7 @@ impl Folder {
             rounds: Journal::create(&path.join("rounds.jsonl"), start.header)?,
             gram,
             asked: start.asked,
+            instructions: start.instructions.iter().cloned().collect(),
             between_checkpoints: BETWEEN_CHECKPOINTS,
             last_checkpoint: None,
             last_took: Duration::ZERO,
@@ -196,7 +214,7 @@ impl Folder {
         };
         folder.checkpoint(None)?;
         // Last, because a folder with a config.toml is a run that can be resumed.
-        write_whole(&config, start.config.as_bytes())?;
+        write_whole(&path.join("config.toml"), start.config.as_bytes())?;
         Ok(folder)
     }
 
@@ -262,6 +280,7 @@ impl Folder {
             rounds,
             gram,
             asked: saved.asked,
+            instructions: saved.instructions,
             between_checkpoints: BETWEEN_CHECKPOINTS,
             last_checkpoint: None,
             last_took: Duration::ZERO,
@@ -286,6 +305,27 @@ impl Folder {
         self.asked
     }
 
+    /// Notes the instructions that the run is continued with, and says what that means where they are
+    /// others than before. Of a run that was begun without such a note nothing is known.
+    pub(crate) fn continues_with(&mut self, instructions: String) {
+        if !self.instructions.is_empty() && !self.instructions.contains(&instructions) {
+            self.instructions.push(instructions);
+        }
+    }
+
+    /// What to know about a run whose rounds were computed on machines that round differently.
+    pub fn warning(&self) -> Option<String> {
+        let [first, rest @ ..] = &self.instructions[..] else { return None };
+        (!rest.is_empty()).then(|| {
+            format!(
+                "this run was begun on a machine that computes with {first} and continued on one with \
+                 {}; sums are rounded differently there, so its files are not, byte for byte, those of \
+                 a run on either",
+                rest.join(", then ")
+            )
+        })
+    }
+
     /// Asks for more than the run was begun with.
     pub fn ask(&mut self, more: Asked) {
         self.asked.story |= more.story;
@@ -304,11 +344,49 @@ impl Folder {
         layout: &TensorShapes,
         summary: &Summary,
     ) -> Result<(), FolderError> {
+        self.check_there()?;
         // When a checkpoint was due depends on the clock; the last one must not.
         self.checkpoint(Some(state))?;
         let model = model_bytes(weights, layout).map_err(FolderError::Content)?;
-        write_whole(&self.path.join("model.safetensors"), &model)?;
-        Ok(write_whole(&self.path.join("summary.json"), &summary_text(summary)?)?)
+        let summary = summary_text(summary)?;
+        let room = || self.driver.to_continue(&self.path);
+        self.end(&model, &summary).map_err(with_room(room))?;
+        self.check_there()
+    }
+
+    /// Writes what a run ends with; the summary last, because it says that the run is over.
+    fn end(&self, model: &[u8], summary: &[u8]) -> io::Result<()> {
+        let mut sums = vec![("config.toml", self.config.clone())];
+        for journal in [Some(&self.rounds), self.gram.as_ref()].into_iter().flatten() {
+            let name =
+                if journal.path().ends_with("gram.jsonl") { "gram.jsonl" } else { "rounds.jsonl" };
+            sums.push((name, hash_of_file(journal.path())?));
+        }
+        sums.push(("model.safetensors", hash_of_bytes(model)));
+        sums.push(("summary.json", hash_of_bytes(summary)));
+        write_whole(&self.path.join("model.safetensors"), model)?;
+        seal(&self.path, &sums)?;
+        write_whole(&self.path.join("summary.json"), summary)
+    }
+
+    /// Says so if what was written is gone: the system writes on into a file that was deleted, and
+    /// nothing of it is left at the end.
+    fn check_there(&self) -> Result<(), FolderError> {
+        let gram = self.gram.as_ref().filter(|gram| !gram.is_there());
+        let gone = match (self.rounds.is_there(), gram) {
+            (false, _) => self.rounds.path().to_owned(),
+            (true, Some(gram)) => gram.path().to_owned(),
+            (true, None) => self.path.join("config.toml"),
+        };
+        if self.rounds.is_there() && gram.is_none() && gone.is_file() {
+            return Ok(());
+        }
+        Err(FolderError::Content(format!(
+            "{} was deleted or replaced while the run was writing it: its rounds are lost; start the run \
+             again, and leave {} alone until it is over",
+            gone.display(),
+            self.path.display()
+        )))
     }
 
     fn checkpoint(&mut self, state: Option<SessionState>) -> io::Result<()> {
@@ -317,6 +395,7 @@ impl Folder {
             rounds: self.rounds.mark()?,
             gram: self.gram.as_mut().map(Journal::mark).transpose()?,
             asked: self.asked,
+            instructions: self.instructions.clone(),
             state,
         };
         checkpoint.write(&self.path)
@@ -356,8 +435,11 @@ impl Book for Folder {
         let due = self.last_checkpoint.is_none_or(|last| last.elapsed() >= pause);
         if due || moment.over {
             let begun = Instant::now();
+            self.check_there().map_err(|error| Error::Book(error.to_string()))?;
             let state = (moment.state)()?;
-            self.checkpoint(Some(state)).map_err(|error| Error::Book(error.to_string()))?;
+            let saved = self.checkpoint(Some(state));
+            let room = || self.driver.to_continue(&self.path);
+            saved.map_err(with_room(room)).map_err(|error| Error::Book(error.to_string()))?;
             self.last_checkpoint = Some(Instant::now());
             self.last_took = begun.elapsed();
         }
@@ -466,5 +548,54 @@ mod tests {
         let error = trial().keep_in(Path::new("/proc/nowhere"), Asked::default());
         let error = error.unwrap_err().to_string();
         assert!(error.contains("/proc/nowhere"), "{error}");
+    }
+    #[test]
+    fn a_run_that_continues_with_other_instructions_says_that_its_bytes_are_neither_machines() {
+        let set = |rounds: &str| {
+            let set = [("rounds", rounds), ("data.per_agent", "20"), ("epsilon", "0.01")];
+            set.map(|(key, value)| (key.to_owned(), value.to_owned()))
+        };
+        let trial =
+            |rounds: &str| Trial::new(Experiment::parse("", &set(rounds)).unwrap()).unwrap();
+        /// Ends a run after two rounds, as if it was killed.
+        struct Cut;
+        impl Book for Cut {
+            fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
+                Ok(match record.line.round {
+                    2 => ControlFlow::Break(()),
+                    _ => ControlFlow::Continue(()),
+                })
+            }
+        }
+        let here = crate::kernel::instructions();
+        let begun = |path: &Path, instructions: &[&str]| {
+            let mut first = trial("6");
+            let mut folder = first.keep_in(path, Asked::default()).unwrap();
+            first.run(&mut [&mut folder, &mut Cut]).unwrap();
+            drop(folder);
+            // As if it had been begun elsewhere.
+            let mut saved = Checkpoint::<SessionState>::read(path).unwrap();
+            assert_eq!(saved.instructions, [here.as_str()]);
+            saved.instructions = instructions.iter().map(|name| (*name).to_owned()).collect();
+            saved.write(path).unwrap();
+        };
+        let temporary = tempfile::tempdir().unwrap();
+        let continued = |name: &str, instructions: &[&str]| {
+            let path = temporary.path().join(name);
+            begun(&path, instructions);
+            let (mut folder, mut trial) = Trial::resume_in(&path).unwrap();
+            let warning = folder.warning();
+            let summary = trial.run(&mut [&mut folder]).unwrap().unwrap();
+            trial.close(&mut folder, &summary).unwrap();
+            (warning, Checkpoint::<SessionState>::read(&path).unwrap().instructions)
+        };
+        let (warning, kept) = continued("elsewhere", &["abacus"]);
+        let warning = warning.unwrap();
+        assert!(warning.contains("computes with abacus") && warning.contains(&here), "{warning}");
+        assert_eq!(kept, ["abacus", &here], "whoever continues it once more is told too");
+        let (warning, kept) = continued("here", &[&here]);
+        assert_eq!((warning, kept), (None, vec![here.clone()]));
+        let (warning, kept) = continued("earlier", &[]);
+        assert_eq!((warning, kept), (None, Vec::new()), "of an earlier folder nothing is known");
     }
 }

@@ -4,7 +4,7 @@
 //! stays as it was.
 
 use super::FolderError;
-use super::disk::{named, write_whole};
+use super::disk::{Identity, named, write_whole};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fs::{File, OpenOptions};
@@ -28,6 +28,7 @@ pub struct Mark {
 pub struct Journal {
     path: PathBuf,
     pub(super) file: File,
+    identity: Identity,
     first: Vec<u8>,
     bytes: u64,
     hash: Sha256,
@@ -93,7 +94,18 @@ impl Journal {
 
     fn at_end(path: &Path, first: Vec<u8>, bytes: u64, hash: Sha256) -> io::Result<Self> {
         let file = OpenOptions::new().append(true).open(path).map_err(named(path))?;
-        Ok(Self { path: path.to_owned(), file, first, bytes, hash, line: Vec::new() })
+        let identity = Identity::of(path)?;
+        Ok(Self { path: path.to_owned(), file, identity, first, bytes, hash, line: Vec::new() })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether its name still leads to it: it may have been deleted, and lines go nowhere.
+    pub fn is_there(&self) -> bool {
+        self.identity.is_at(&self.path)
     }
 
     /// Appends a line in one write: a process that is killed leaves it whole or not at all.
@@ -124,6 +136,7 @@ impl Journal {
         whole.extend_from_slice(before.get(self.first.len()..).unwrap_or_default());
         write_whole(&self.path, &whole)?;
         self.file = OpenOptions::new().append(true).open(&self.path)?;
+        self.identity = Identity::of(&self.path)?;
         self.first = first;
         Ok(())
     }

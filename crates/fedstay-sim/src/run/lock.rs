@@ -23,6 +23,12 @@ impl RunLock {
     /// [`FolderError::Taken`] when another process has it, with its number where that is known.
     pub fn take(folder: &Path) -> Result<Self, FolderError> {
         let path = folder.join(".lock");
+        if path.is_symlink() {
+            return Err(FolderError::Content(format!(
+                "{} is a symbolic link, which would be written through: remove it",
+                path.display()
+            )));
+        }
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
         let mut file = options.open(&path).map_err(named(&path))?;
@@ -63,6 +69,19 @@ impl Drop for RunLock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_lock_that_leads_elsewhere_is_refused_and_nothing_is_made_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = folder.path().join("run");
+        std::fs::create_dir(&run).unwrap();
+        let elsewhere = folder.path().join("elsewhere");
+        std::os::unix::fs::symlink(&elsewhere, run.join(".lock")).unwrap();
+        let error = RunLock::take(&run).unwrap_err().to_string();
+        assert!(error.contains("symbolic link") && error.contains("remove it"), "{error}");
+        assert!(!elsewhere.exists());
+    }
 
     #[test]
     fn a_folder_has_one_writer_and_says_which() {

@@ -1,6 +1,7 @@
 //! One run of an experiment: a file becomes a session, and a session a summary.
 
 use crate::experiment::{Experiment, SpecError, Training};
+use crate::kernel::instructions;
 use crate::run::{Asked, Driver, Folder, FolderError, Start, Who};
 use crate::simulator::Simulator;
 use crate::simulator::population::Population;
@@ -84,7 +85,11 @@ impl Trial {
             Some(forget) => server.with_forgetting(forget.clone())?,
             None => server,
         };
-        let mut session = Session::new(server, engine, experiment.rounds, about(&experiment))?;
+        let about = match &engine {
+            Agents::Problem(_) => about(&experiment, None),
+            Agents::Data(simulator) => about(&experiment, Some(simulator.population())),
+        };
+        let mut session = Session::new(server, engine, experiment.rounds, about)?;
         if let Some(privacy) = experiment.privacy {
             session = session.with_book(Spent { privacy, parts: experiment.parts_of_a_report() });
         }
@@ -123,6 +128,11 @@ impl Trial {
     /// The first line of `rounds.jsonl`.
     pub fn header(&self) -> &Header {
         self.session.header()
+    }
+
+    /// What a reader should know before believing the results.
+    pub fn warnings(&self) -> &[String] {
+        &self.session.about().warnings
     }
 
     /// The simulator, if the experiment trains on data.
@@ -233,6 +243,7 @@ impl Trial {
             header: self.header(),
             gram: self.experiment.record_gram,
             asked,
+            instructions: self.simulator().map(|_| instructions()),
         };
         Folder::create(path, &start, Driver::Command)
     }
@@ -248,7 +259,11 @@ impl Trial {
         if let Some(state) = found.state {
             trial.resume(state).map_err(|error| Driver::Command.changed(path, &error))?;
         }
-        Ok((found.folder, trial))
+        let mut folder = found.folder;
+        if trial.simulator().is_some() {
+            folder.continues_with(instructions());
+        }
+        Ok((folder, trial))
     }
 
     /// Writes the delivered model and the summary into the trial's folder; the run is then over.
@@ -321,12 +336,9 @@ impl Trial {
         Ok(trial)
     }
 
-    /// Tells every agent's summary what it ends with and what it would have reached alone: as `alone`
+    /// Adds to every agent's summary what it ends with and what it would have reached alone: as `alone`
     /// says, or else in as many rounds as the run had. `left_with` has the weights of the rounds in
-    /// which somebody left; those of a run that was resumed, which it does not have, are computed
-    /// Adds to every agent's summary what it ends with and what it would have reached alone in as
-    /// many rounds as the run had. `left_with` has the weights of the rounds in which somebody
-    /// left; a resumed run lacks those of earlier rounds, and they are computed again.
+    /// which somebody left; a resumed run lacks those of earlier rounds, and they are computed again.
     ///
     /// # Errors
     /// When training alone leaves the floating-point range.
@@ -381,8 +393,10 @@ pub(crate) fn config_text(experiment: &Experiment) -> Result<String, SpecError> 
 }
 
 /// What every output about an experiment must say.
-pub(crate) fn about(experiment: &Experiment) -> About {
+pub(crate) fn about(experiment: &Experiment, population: Option<&Population>) -> About {
     let training = experiment.training();
+    let mut warnings = experiment.warnings();
+    warnings.extend(population.map(Population::warnings).unwrap_or_default());
     About {
         label: experiment.rule_label(),
         behaviour: experiment.behaviour.name().to_owned(),
@@ -390,7 +404,8 @@ pub(crate) fn about(experiment: &Experiment) -> About {
         seed: experiment.seed,
         own: experiment.decides_on_own(),
         notes: training.map(Training::describe_data).into_iter().collect(),
-        warnings: experiment.warnings(),
+        rows: population.map(|population| population.rows().clone()),
+        warnings,
     }
 }
 

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use fedstay::Seed;
+use fedstay::record::{DataRows, UnusedRows};
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
@@ -34,6 +35,10 @@ pub struct Population {
     data: Arc<Dataset>,
     agents: usize,
     held: Held,
+    /// What became of every row that was read.
+    rows: DataRows,
+    /// What to know about training rows that go to nobody although nothing says that they should.
+    warning: Option<String>,
     /// The agents' row products; none where they could take more than [`MOST_PRODUCTS`].
     products: Arc<[RowProducts]>,
 }
@@ -113,7 +118,7 @@ impl Population {
         sizes: Sizes,
         rng: &mut ChaCha8Rng,
     ) -> Result<Self, DataError> {
-        let LoadedData { mut data, train, .. } = loaded;
+        let LoadedData { mut data, train, left_out, .. } = loaded;
         let devices = sizes.population.unwrap_or(sizes.agents);
         if devices < sizes.agents {
             let why = format!("{devices} devices are fewer than agents = {}", sizes.agents);
@@ -121,7 +126,13 @@ impl Population {
         }
         let labels = &data.labels[..train];
         let (classes, per_agent) = (&data.classes, sizes.per_agent);
-        let mut dealt = partition.deal(&Deal { labels, classes, devices, per_agent }, rng)?;
+        let deal = Deal { labels, classes, devices, per_agent };
+        let mut dealt = partition.deal(&deal, rng)?;
+        let mut counts = vec![0; classes.len()];
+        dealt.iter().flatten().for_each(|row| counts[usize::from(labels[*row])] += 1);
+        let mut unused = partition.unused(&deal, &counts);
+        let each = counts.iter().sum::<usize>() / devices;
+        let warning = much_unused(&unused, train, || partition.instead(each));
         if devices > sizes.agents {
             // Those that take part stay in the order of their numbers.
             let mut numbers: Vec<usize> = (0..devices).collect();
@@ -132,10 +143,12 @@ impl Population {
         }
 
         let mut order: Vec<usize> = dealt.iter().flatten().copied().collect();
-        let mut held = vec![false; data.classes.len()];
-        order.iter().for_each(|&row| held[usize::from(data.labels[row])] = true);
-        order.extend((train..data.len()).filter(|&row| held[usize::from(data.labels[row])]));
+        let (read, training) = (data.len(), order.len());
+        order.extend((train..data.len()).filter(|&row| counts[usize::from(data.labels[row])] > 0));
         data.arrange(&order);
+        let test = order.len() - training;
+        unused.extend(untested(read - train - test));
+        unused.extend(unwanted(left_out));
         let mut bounds = vec![0];
         for rows in &dealt {
             bounds.push(bounds[bounds.len() - 1] + rows.len());
@@ -145,8 +158,16 @@ impl Population {
         let fits = rows.map(bytes).sum::<u64>() <= MOST_PRODUCTS;
         let places = if fits { sizes.agents } else { 0 };
         let products = (0..places).map(|_| RowProducts::default()).collect();
+        let rows = DataRows {
+            read: read + left_out,
+            dealt: bounds[sizes.agents],
+            drawn: false,
+            held_out: training - bounds[sizes.agents],
+            test,
+            unused,
+        };
         let (data, held) = (Arc::new(data), Held::Dealt(bounds.into()));
-        Ok(Population { data, agents: sizes.agents, held, products })
+        Ok(Population { data, agents: sizes.agents, held, rows, warning, products })
     }
 
     /// Lets every agent draw its rows from all training rows, with replacement.
@@ -159,7 +180,7 @@ impl Population {
         sizes: Sizes,
         seed: Seed,
     ) -> Result<Self, DataError> {
-        let LoadedData { mut data, train, .. } = loaded;
+        let LoadedData { mut data, train, left_out, .. } = loaded;
         if sizes.population.is_some() {
             let why = "cannot be given with data.replace: the rows of devices that do not take part \
                        would be those of agents too; without it the test rows stand for the population";
@@ -172,14 +193,29 @@ impl Population {
             per_agent: sizes.per_agent,
         };
         let drawing = Drawing::new(partition, &deal, seed)?;
+        let counts = drawing.reach();
+        // Every agent may draw any row of its classes: what nobody draws, nobody could.
+        let mut unused = partition.unused(&Deal { per_agent: None, ..deal }, &counts);
+        let each = drawing.each();
+        let warning = much_unused(&unused, train, || partition.instead(each));
         let mut order: Vec<usize> = (0..train).collect();
         order.sort_by_key(|row| data.labels[*row]);
-        let held = drawing.held();
-        order.extend((train..data.len()).filter(|&row| held[usize::from(data.labels[row])]));
+        order.extend((train..data.len()).filter(|&row| counts[usize::from(data.labels[row])] > 0));
+        let (read, test) = (data.len(), order.len() - train);
         data.arrange(&order);
+        unused.extend(untested(read - train - test));
+        unused.extend(unwanted(left_out));
+        let rows = DataRows {
+            read: read + left_out,
+            dealt: counts.iter().sum(),
+            drawn: true,
+            held_out: 0,
+            test,
+            unused,
+        };
         let held = Held::Drawn(Arc::new(drawing), train);
-        let products = Arc::default();
-        Ok(Population { data: Arc::new(data), agents: sizes.agents, held, products })
+        let (data, products) = (Arc::new(data), Arc::default());
+        Ok(Population { data, agents: sizes.agents, held, rows, warning, products })
     }
 
     /// The same devices with every agent's rows class after class, beginning with the one it has most
@@ -211,6 +247,23 @@ impl Population {
     /// The rows.
     pub fn data(&self) -> &Arc<Dataset> {
         &self.data
+    }
+
+    /// What became of every row that was read.
+    pub fn rows(&self) -> &DataRows {
+        &self.rows
+    }
+
+    /// What to know before believing results on these rows, if anything.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let one = match &self.data.classes[..] {
+            [class] => Some(format!(
+                "all rows are of one class, `{class}`: there is nothing to tell apart, and every model \
+                 can be right about all of them"
+            )),
+            _ => None,
+        };
+        self.warning.iter().cloned().chain(one).collect()
     }
 
     /// How many devices take part.
@@ -320,11 +373,47 @@ impl Population {
     }
 }
 
+/// Above this share of the training rows somebody should know that they go to nobody.
+const MUCH: f64 = 0.1;
+
+/// The warning about training rows that go to nobody although the experiment does not say so.
+fn much_unused(
+    unused: &[UnusedRows],
+    train: usize,
+    instead: impl FnOnce() -> String,
+) -> Option<String> {
+    let unasked: Vec<&UnusedRows> = unused.iter().filter(|part| !part.asked).collect();
+    let rows: usize = unasked.iter().map(|part| part.rows).sum();
+    let why: Vec<&str> = unasked.iter().map(|part| part.why.as_str()).collect();
+    let share = rows as f64 / train.max(1) as f64;
+    (share > MUCH).then(|| {
+        format!(
+            "{rows} of {train} training rows ({:.0}%) are not used: {}; {}",
+            100.0 * share,
+            why.join("; "),
+            instead()
+        )
+    })
+}
+
+/// Test rows that nobody is judged by.
+fn untested(rows: usize) -> Option<UnusedRows> {
+    let why = "test rows of classes that nobody holds".to_owned();
+    (rows > 0).then_some(UnusedRows { rows, why, asked: false })
+}
+
+/// Rows that the experiment leaves out.
+fn unwanted(rows: usize) -> Option<UnusedRows> {
+    let why = "of other classes than data.classes".to_owned();
+    (rows > 0).then_some(UnusedRows { rows, why, asked: true })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Data, Row, Source};
-    use crate::partition::{ByClass, Iid, Sizing};
+    use crate::data::{ClassRef, Data, Row, Source};
+    use crate::partition::{ByClass, Dirichlet, Iid, Shards, Sizing};
+    use proptest::prelude::*;
     use rand::SeedableRng;
 
     fn sizes(agents: usize, population: Option<usize>, per_agent: Option<usize>) -> Sizes {
@@ -448,5 +537,144 @@ mod tests {
         let few = drawn(sizes(3, None, Some(10))).unwrap();
         assert!(few.data().labels[few.test()].iter().all(|label| *label < 3));
         assert_eq!(few.histogram().counts[2][2], 10);
+    }
+    /// Rows that know their number in the file: it is their only feature.
+    fn numbered(labels: &[u16], classes: u16, test_share: usize) -> LoadedData {
+        let train = labels.len() - labels.len() * test_share / 10;
+        LoadedData {
+            data: Dataset {
+                groups: None,
+                name: "numbered".into(),
+                inputs: Inputs::Floats {
+                    rows: (0..labels.len()).map(|row| row as f32).collect(),
+                    features: 1,
+                },
+                image: None,
+                labels: labels.to_vec(),
+                classes: (0..classes).map(|class| class.to_string()).collect(),
+            },
+            train,
+            channels: crate::data::Channels::PerFeature,
+            left_out: 0,
+        }
+    }
+
+    fn any_partition() -> impl Strategy<Value = Partition> {
+        let map = vec![vec![ClassRef::Index(0)], vec![ClassRef::Index(1), ClassRef::Index(0)]];
+        let by_class = move |q: f64, mapped: bool, sizes: Sizing| {
+            let map = mapped.then(|| map.clone());
+            Partition::ByClass(ByClass { q, map, sizes, ..ByClass::default() })
+        };
+        let sizes = || prop_oneof![Just(Sizing::Equal), Just(Sizing::Power)];
+        prop_oneof![
+            (0.0..=1.0, any::<bool>(), sizes())
+                .prop_map(move |(q, mapped, sizes)| by_class(q, mapped, sizes)),
+            sizes().prop_map(|sizes| Partition::Iid(Iid { sizes, skew: 1.0 })),
+            (0.1..2.0f64, sizes()).prop_map(|(alpha, sizes)| {
+                Partition::Dirichlet(Dirichlet { alpha, sizes, skew: 1.0 })
+            }),
+            (1..4usize)
+                .prop_map(|k| { Partition::Shards(Shards { k, sizes: Sizing::Equal, skew: 1.0 }) }),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+
+        #[test]
+        fn every_row_is_in_exactly_one_place_and_the_line_counts_them_all(
+            labels in prop::collection::vec(0u16..4, 20..120),
+            kept in prop::option::of(1..4usize),
+            test_share in 0..5usize,
+            partition in any_partition(),
+            agents in 1..7usize,
+            more in 0..4usize,
+            per_agent in prop::option::of(1..4usize),
+            replace: bool,
+            seed: u64,
+        ) {
+            let mut loaded = numbered(&labels, 4, test_share);
+            if let Some(kept) = kept {
+                let classes: Vec<ClassRef> = (0..=kept).map(ClassRef::Index).collect();
+                loaded.select(&classes).unwrap();
+            }
+            let train = loaded.train;
+            let per_agent = if replace { Some(per_agent.unwrap_or(2)) } else { per_agent };
+            let population = match replace {
+                true => Population::drawn(loaded, &partition, sizes(agents, None, per_agent), Seed(seed)),
+                false => {
+                    let sizes = sizes(agents, (more > 0).then_some(agents + more), per_agent);
+                    Population::new(loaded, &partition, sizes, &mut ChaCha8Rng::seed_from_u64(seed))
+                }
+            };
+            // Too few rows for so many agents is refused, and not what this is about.
+            let Ok(population) = population else { return Ok(()) };
+            let rows = population.rows();
+            prop_assert_eq!(rows.read, labels.len());
+            prop_assert_eq!(rows.dealt + rows.held_out + rows.test + rows.unused(), rows.read);
+            prop_assert!(rows.unused.iter().all(|part| part.rows > 0 && !part.why.is_empty()));
+            prop_assert_eq!(rows.test, population.test().len());
+            prop_assert_eq!(rows.held_out, population.held_out().len());
+            // What is here, is here once.
+            let number = |row: usize| match population.data().row(row) {
+                Row::Floats(features) => features[0] as usize,
+                Row::Bytes(_) => unreachable!("these rows are floats"),
+            };
+            let here: Vec<usize> = (0..population.data().len()).map(number).collect();
+            let once: std::collections::BTreeSet<usize> = here.iter().copied().collect();
+            prop_assert_eq!(once.len(), here.len());
+            prop_assert_eq!(replace, rows.drawn);
+            if replace {
+                let drawn: std::collections::BTreeSet<u16> =
+                    (0..agents).flat_map(|agent| population.agent(agent).labels().to_vec()).collect();
+                let none = rows.unused.iter().find(|part| part.why.contains("leaves out"));
+                prop_assert!(rows.dealt + none.map_or(0, |part| part.rows) <= train);
+                prop_assert!(drawn.len() <= rows.dealt);
+            } else {
+                prop_assert_eq!(population.sizes().iter().sum::<usize>(), rows.dealt);
+                prop_assert_eq!(here.len() + rows.unused(), rows.read);
+            }
+            // The warning is about what nobody asked for, and about nothing less than a tenth.
+            let unasked: usize =
+                rows.unused.iter().filter(|part| !part.asked && !part.why.starts_with("test")).map(|part| part.rows).sum();
+            prop_assert_eq!(population.warning.is_some(), unasked as f64 > 0.1 * train as f64);
+        }
+    }
+
+    #[test]
+    fn a_small_class_that_keeps_all_agents_small_is_named_and_warned_about() {
+        let labels: Vec<u16> =
+            (0..300).map(|row| if row % 100 == 0 { 2 } else { row % 2 }).collect();
+        let deal = |partition: &Partition, agents, per_agent| {
+            let mut rng = ChaCha8Rng::seed_from_u64(0);
+            let loaded = numbered(&labels, 3, 0);
+            Population::new(loaded, partition, sizes(agents, None, per_agent), &mut rng).unwrap()
+        };
+        let few = deal(&pure(), 3, None);
+        assert_eq!((few.rows().dealt, few.rows().unused()), (9, 291));
+        let [warning] = &few.warnings()[..] else { panic!("{:?}", few.warnings()) };
+        for told in
+            ["291 of 300 training rows (97%)", "class `2` has no more", "data.per_agent = 3"]
+        {
+            assert!(warning.contains(told), "{warning}");
+        }
+        // Who says so needs no warning, and is told all the same.
+        let stated = deal(&pure(), 3, Some(3));
+        assert_eq!(stated.warnings(), Vec::<String>::new());
+        assert_eq!(stated.rows().unused[0].why, "data.per_agent = 3");
+        let two = deal(&pure(), 2, None);
+        assert!(two.rows().unused.iter().any(|part| part.why.contains("leaves out class `2`")));
+        assert_eq!(two.warnings(), Vec::<String>::new(), "three rows of 300 are few");
+        let iid = deal(&Partition::Iid(Iid::default()), 7, None);
+        assert_eq!((iid.rows().unused(), iid.warnings().len()), (300 % 7, 0));
+    }
+
+    #[test]
+    fn rows_of_one_class_teach_nothing_and_that_is_said() {
+        let loaded = numbered(&[0; 30], 1, 0);
+        let mut rng = ChaCha8Rng::seed_from_u64(0);
+        let iid = Partition::Iid(Iid::default());
+        let population = Population::new(loaded, &iid, sizes(3, None, None), &mut rng).unwrap();
+        assert!(population.warnings()[0].contains("one class, `0`"), "{:?}", population.warnings());
     }
 }

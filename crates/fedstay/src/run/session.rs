@@ -1,7 +1,7 @@
 //! The loop and its books. It exists once: the simulator, agents in Python, Flower, the figures and
 //! the tests all run through it.
 
-use super::record::{Header, RoundLine, Summary};
+use super::record::{DataRows, Header, RoundLine, Summary};
 use super::{Assessment, Book, Call, Decision, Engine, Gathered, Moment, RoundRecord};
 use crate::book::ledger::{Ended, Ledger};
 use crate::{AgentId, Aggregator, Error, Memory, Policy, Server, ServerState, StopReason};
@@ -22,6 +22,8 @@ pub struct About {
     pub seed: u64,
     /// Whether agents decide on, and report, the loss of their own model after their local work.
     pub own: bool,
+    /// What became of the rows of the data set, where there is one.
+    pub rows: Option<DataRows>,
     /// Notes on the run, such as how the data were dealt out.
     pub notes: Vec<String>,
     /// What a reader should know before believing the results.
@@ -99,6 +101,11 @@ impl<E: Engine> Session<E> {
     /// The server.
     pub fn server(&self) -> &Server {
         &self.server
+    }
+
+    /// What the run is, in words.
+    pub fn about(&self) -> &About {
+        &self.about
     }
 
     /// The engine, which reaches the agents.

@@ -8,6 +8,7 @@ use crate::command::Usage;
 use crate::progress::Progress;
 use crate::terminal::Screen;
 use anyhow::{Context, Result};
+use fedstay::record::Summary;
 use fedstay_sim::run::{Asked, Trial};
 use fedstay_sim::sweep::{Outcome, Plan, Planned, Store, same_value};
 use std::path::{Path, PathBuf};
@@ -23,6 +24,10 @@ pub(super) struct Extract {
     /// The folder; with --all, the folder for the runs' folders
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
+    /// Keep what is computed here even where it differs from what is stored, as on a machine with other
+    /// instructions
+    #[arg(long)]
+    anyway: bool,
     /// Every run with these settings, each in a folder of its own, to be compared in `fedstay view`
     #[arg(long)]
     all: bool,
@@ -34,7 +39,7 @@ impl Extract {
         let store = self.study.read()?;
         let found = self.find(&plan)?;
         if !self.all {
-            return extract(found[0], &store, &self.out, screen);
+            return extract(found[0], &store, &self.out, self.anyway, screen);
         }
         // What cannot be extracted is reported before anything is computed.
         let mut stored = Vec::new();
@@ -51,7 +56,7 @@ impl Extract {
             let out = self.out.join(plan.label(run));
             match out.join("summary.json").exists() {
                 true => screen.mention(&format!("{} is already there", out.display()))?,
-                false => extract(run, &store, &out, screen)?,
+                false => extract(run, &store, &out, self.anyway, screen)?,
             }
         }
         screen.mention(&format!("\nNext:\n  fedstay view {}", self.out.display()))
@@ -82,8 +87,8 @@ impl Extract {
     }
 }
 
-/// Runs it again, which must give the stored result.
-fn extract(run: &Planned, store: &Store, out: &Path, screen: &Screen) -> Result<()> {
+/// Runs it again, which must give the stored result unless it is to be kept anyway.
+fn extract(run: &Planned, store: &Store, out: &Path, anyway: bool, screen: &Screen) -> Result<()> {
     let stored = store.get(&run.key)?.ok_or_else(|| {
         Usage(format!("run {} is not computed yet; `fedstay sweep` does it", run.key))
     })?;
@@ -98,15 +103,37 @@ fn extract(run: &Planned, store: &Store, out: &Path, screen: &Screen) -> Result<
             return Err(error).context("the run ends here, as it did before");
         }
         (Ok(Some(summary)), Outcome::Finished(known)) if summary == **known => summary,
+        (Ok(Some(mut summary)), Outcome::Finished(known)) if anyway => {
+            summary.warnings.push(other_than_stored(&summary, known));
+            summary
+        }
         _ => anyhow::bail!(
             "run {} does not match what is stored in {}: another machine's arithmetic, or a \
-             damaged store",
+             damaged store; to keep what this machine computes, with a warning in it, type the same with \
+             --anyway and another --out",
             run.key,
             store.path().display()
         ),
     };
     crate::command::run::draw(folder.path(), &summary)?;
     trial.close(&mut folder, &summary)?;
-    screen.mention(&format!("run {}, the same as stored", run.key))?;
+    match &stored.outcome {
+        Outcome::Finished(known) if summary != **known => {
+            screen.say(&format!("run {}: {}", run.key, other_than_stored(&summary, known)))?;
+        }
+        _ => screen.mention(&format!("run {}, the same as stored", run.key))?,
+    }
     screen.written(out)
+}
+
+/// The warning in a run that was computed again and came out differently.
+fn other_than_stored(here: &Summary, stored: &Summary) -> String {
+    let told =
+        |summary: &Summary| format!("mean loss {}, {} left", summary.loss.mean, summary.leavers());
+    format!(
+        "computed again, and not as it is stored in the sweep: {} here, {} there. Machines with other \
+         instructions round differently; what figures and queries show is what is stored",
+        told(here),
+        told(stored)
+    )
 }

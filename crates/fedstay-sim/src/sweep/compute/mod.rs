@@ -120,7 +120,9 @@ pub fn run(
     let families = missing(plan, &store, options.share)?;
     let missing: usize = families.iter().map(|family| family.runs.len()).sum();
     let counts = (plan.runs.len(), plan.runs.len() - missing);
+    let check_there = store.watch();
     let tally = Workers::new(store, families, counts, options, watch).run()?;
+    check_there()?;
     Ok(Tally { damaged, ..tally })
 }
 

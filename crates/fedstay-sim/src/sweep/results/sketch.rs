@@ -28,7 +28,8 @@ pub fn sketch(run: &Planned, finished: &Finished, path: &Path) -> Result<bool, F
         version: summary.version.clone(),
         sketch: true,
         unlisted: summary.unlisted,
-        ..Header::new(&about(&run.experiment), run.experiment.rounds, agents)
+        rows: summary.rows.clone(),
+        ..Header::new(&about(&run.experiment, None), run.experiment.rounds, agents)
     };
     let config = config_text(&run.experiment)?;
     write_folder(path, &config, &header, &lines(summary, &finished.series.0), summary)?;

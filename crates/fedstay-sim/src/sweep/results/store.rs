@@ -5,6 +5,7 @@
 //! `work` and `claims`. Every run is written in one transaction, in WAL mode, so that a process that
 //! is killed leaves whole rows and other processes read and write meanwhile.
 
+use crate::run::Identity;
 use crate::sweep::plan::key::{RESULTS, canonical};
 use crate::sweep::results::seal::{WHOLE, checksum};
 use crate::sweep::{Finished, Outcome, Series};
@@ -91,6 +92,7 @@ impl StoreError {
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
+    identity: Identity,
     pub(in crate::sweep) connection: Connection,
 }
 
@@ -169,7 +171,39 @@ impl Store {
         };
         let connection = Connection::open_with_flags(path, flags).map_err(named)?;
         connection.busy_timeout(PATIENCE).map_err(named)?;
-        Ok(Self { path: path.to_owned(), connection })
+        let unknown = |error: std::io::Error| StoreError {
+            path: path.display().to_string(),
+            why: error.to_string(),
+        };
+        let identity = Identity::of(path).map_err(unknown)?;
+        Ok(Self { path: path.to_owned(), identity, connection })
+    }
+
+    /// Says so if the file is gone: SQLite writes on into one that was deleted, and nothing of it is
+    /// left at the end.
+    ///
+    /// # Errors
+    /// When the file was deleted or replaced since it was opened.
+    pub fn check_there(&self) -> Result<(), StoreError> {
+        Self::there(&self.path, self.identity)
+    }
+
+    fn there(path: &Path, identity: Identity) -> Result<(), StoreError> {
+        match identity.is_at(path) {
+            true => Ok(()),
+            false => Err(StoreError {
+                path: path.display().to_string(),
+                why: "was deleted or replaced while results were written to it, and those are lost; type \
+                      the same command again to compute them anew"
+                    .into(),
+            }),
+        }
+    }
+
+    /// What [`check_there`](Self::check_there) asks, for after the store was closed.
+    pub(in crate::sweep) fn watch(&self) -> impl Fn() -> Result<(), StoreError> + use<> {
+        let (path, identity) = (self.path.clone(), self.identity);
+        move || Self::there(&path, identity)
     }
 
     fn prepare(&self) -> Result<(), StoreError> {
@@ -312,7 +346,8 @@ impl Store {
         transaction
             .execute("UPDATE runs SET checksum = ?2 WHERE key = ?1", params![key, sum])
             .map_err(self.named())?;
-        transaction.commit().map_err(self.named())
+        transaction.commit().map_err(self.named())?;
+        self.check_there()
     }
 
     /// The keys of all runs that are there.

@@ -136,6 +136,7 @@ impl Ledger {
             without: Vec::new(),
             privacy: None,
             worth: None,
+            rows: about.rows.clone(),
             notes: about.notes.clone(),
             flagged: self.those(|entry| entry.flags > 0).collect(),
             warnings,

@@ -1,6 +1,6 @@
 //! The first line of `rounds.jsonl`: what the run is, and who takes part.
 
-use super::{called, called_briefly, is_none, or_unknown, unknown};
+use super::{DataRows, called, called_briefly, is_none, or_unknown, unknown};
 use crate::AgentId;
 use crate::run::About;
 use serde::{Deserialize, Serialize};
@@ -36,6 +36,9 @@ pub struct Header {
     /// were shown.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub previews: bool,
+    /// What became of the rows of the data set, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows: Option<DataRows>,
 }
 
 impl Header {
@@ -56,6 +59,7 @@ impl Header {
             sketch: false,
             own: about.own,
             previews: false,
+            rows: about.rows.clone(),
         }
     }
 

@@ -11,6 +11,7 @@ mod header;
 mod name;
 mod otherwise;
 mod round;
+mod rows;
 mod summary;
 
 pub use agent::{AgentSummary, Arrival, Departure, Forgotten, Return, Score};
@@ -20,6 +21,7 @@ pub use header::{Header, HeaderAgent};
 pub use name::{called, called_briefly, called_together, decimals, told_apart};
 pub use otherwise::{Change, Counterfactual, Extra, Without};
 pub use round::RoundLine;
+pub use rows::{DataRows, UnusedRows};
 pub use summary::{Guarantee, Prediction, Summary};
 
 use serde::{Deserialize, Deserializer};

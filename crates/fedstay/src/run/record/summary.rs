@@ -1,8 +1,8 @@
 //! `summary.json`: the outcome of a run.
 
 use super::{
-    AgentSummary, Constant, Counterfactual, Departure, Extra, Forgotten, Population, Return,
-    Spread, Without, called, is_none,
+    AgentSummary, Constant, Counterfactual, DataRows, Departure, Extra, Forgotten, Population,
+    Return, Spread, Without, called, is_none,
 };
 use crate::book::worth::WorthSummary;
 use crate::privacy::Budget;
@@ -112,6 +112,9 @@ pub struct Summary {
     /// Who helped whom, in runs that ask what agents are worth.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worth: Option<WorthSummary>,
+    /// What became of the rows of the data set, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows: Option<DataRows>,
     /// Notes on the run, such as how the data were dealt out.
     pub notes: Vec<String>,
     /// Agents whose reports contradicted themselves, by id, in runs that check. What is wrong with

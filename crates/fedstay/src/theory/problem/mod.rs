@@ -43,6 +43,11 @@ pub trait Oracle: Send + Sync {
         let _ = weights;
         None
     }
+
+    /// How many terms a loss adds up: what it costs to ask.
+    fn terms(&self) -> usize {
+        1
+    }
 }
 
 /// A problem, ready to run.

@@ -61,6 +61,10 @@ impl<Phi: Fn(f64, f64) -> (f64, f64) + Send + Sync> Oracle for Table<Phi> {
         total / count
     }
 
+    fn terms(&self) -> usize {
+        self.rows.len()
+    }
+
     fn accuracy(&self, weights: &[f64]) -> Option<f64> {
         let correct = self.correct?;
         let samples = self.rows.iter().zip(&self.targets);

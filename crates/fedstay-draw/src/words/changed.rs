@@ -1,0 +1,26 @@
+//! Files of a run that are no longer what the run wrote.
+
+use super::list;
+
+/// What is said about them; nothing where there are none.
+pub fn changed(files: &[&str]) -> Option<String> {
+    let files: Vec<String> = files.iter().map(|name| (*name).to_owned()).collect();
+    (!files.is_empty()).then(|| {
+        let files = list(&files);
+        format!(
+            "{files} changed since the run wrote it: what is shown may not be what was computed"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_changed_are_named_and_nothing_is_said_of_none() {
+        assert_eq!(changed(&[]), None);
+        let told = changed(&["config.toml", "summary.json"]).unwrap();
+        assert!(told.starts_with("config.toml and summary.json changed since"), "{told}");
+    }
+}
