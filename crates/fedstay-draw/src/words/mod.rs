@@ -17,7 +17,8 @@ pub use progress::RunProgress;
 pub use state::State;
 pub use story::{better_than_alone, harm, story};
 pub use summary::{
-    absences, content, foreseen, guarantee, leavers, moments, privacy, spread, verdict_sentence,
+    absences, content, foreseen, guarantee, leavers, moments, privacy, spread, unrealizable,
+    verdict_sentence,
 };
 pub use verdict::{Counts, Tone, VerdictWords, keeping, landing, stop, sureness, verdict};
 
