@@ -133,10 +133,10 @@ def story(scratch: Scratch) -> None:
 def figures(scratch: Scratch) -> None:
     small = ("--rounds", "8", "--seeds", "2", "--set", "data.kind=digits")
     small += ("--set", "data.per_agent=40", "--set", "model.hidden=[8]")
-    for name in ("1", "4", "observation-1", "bad-problem"):
+    for name in ("1", "6", "observation-1", "7"):
         scratch.fedstay("figure", name, "--out", "figures")
     two = ("--set", "data.classes=[3, 8]")
-    for name, more in (("2", ()), ("5a", two), ("5b", two), ("appendix", ())):
+    for name, more in (("2", ()), ("8a", two), ("8b", two), ("13", ())):
         scratch.fedstay("figure", name, "--out", "figures", *small, *more)
     for path in sorted((scratch.folder / "figures").iterdir()):
         if path.suffix in (".json", ".svg"):

@@ -188,7 +188,7 @@ class Retain(Rule):
     horizon: also adds horizon times the squared length of the agent's gradient.
     smoothness: a constant H such that every loss is H-smooth, which certifies the landing.
     convex: whether every loss is convex, so that reports that contradict each other prove that no
-        model satisfies everybody.
+        model within a radius satisfies everybody (`within` in the summary).
     on_unrealizable: once that is proved, "stop" or go to the "least" level that is possible.
     bench: whether one agent may be left out of all constraints when nobody else can be served
         because of it. It may then leave.

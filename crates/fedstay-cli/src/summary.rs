@@ -3,8 +3,8 @@
 use crate::terminal::{Column, Screen, Table};
 use fedstay::record::{Change, Forgotten, Header, Summary, decimals};
 use fedstay_draw::words::{
-    Counts, Tone, absences, count, foreseen, guarantee, harm, percent, privacy, title, verdict,
-    verdict_sentence,
+    Counts, Tone, absences, count, foreseen, guarantee, harm, percent, privacy, title,
+    unrealizable, verdict, verdict_sentence,
 };
 
 /// The most agents that are listed.
@@ -165,6 +165,7 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
     lines.extend(absences(summary).map(|absent| ("absent", absent)));
     lines.extend(foreseen(summary).map(|told| ("prediction", told)));
     lines.extend(guarantee(summary).map(|sure| ("guarantee", sure)));
+    lines.extend(unrealizable(summary).map(|told| ("impossible", told)));
     lines.extend(summary.privacy.as_ref().map(|budget| ("privacy", privacy(budget))));
     lines.extend(summary.notes.iter().map(|note| ("data", note.clone())));
     lines

@@ -39,6 +39,57 @@ fn play(sets: &[(&str, &str)]) -> (Summary, Trace) {
 }
 
 #[test]
+fn a_rule_that_reads_gradients_is_sent_them_and_loses_nobody_by_batches_and_local_steps() {
+    let work = [
+        ("partition.q", "1"),
+        ("local.batch", "16"),
+        ("local.steps", "5"),
+        ("model.hidden", "32"),
+        ("rounds", "240"),
+        ("epsilon", "0.1"),
+    ];
+    let with = |rule: &[(&'static str, &'static str)], told: &[&'static str]| {
+        let told = told.iter().map(|told| ("local.exact_gradient", *told));
+        play(&work.iter().copied().chain(rule.iter().copied()).chain(told).collect::<Vec<_>>())
+    };
+    let ada_gd = [("rule.kind", "ada-gd")];
+    let (left, _) = with(&ada_gd, &["false"]);
+    assert!(left.left.len() >= 3, "the mean of a path is taken for a gradient: {:?}", left.left);
+    assert_eq!(left.prediction.left_foreseen, 0);
+    let (kept, trace) = with(&ada_gd, &[]);
+    assert_eq!(kept.left, []);
+    assert_eq!(trace.weights, with(&ada_gd, &["true"]).1.weights);
+    // Averaging reads no gradients: left to itself, it is sent none.
+    let fedavg = [("rule.kind", "fedavg"), ("rounds", "30")];
+    assert_eq!(with(&fedavg, &[]).1.weights, with(&fedavg, &["false"]).1.weights);
+    assert_eq!(with(&fedavg, &[]).1.lines, with(&fedavg, &["auto"]).1.lines);
+}
+
+#[test]
+fn gradients_are_asked_for_where_losses_are_predicted_from_them_and_nowhere_else() {
+    let asks = |sets: &[(&str, &str)]| {
+        let work = [("local.steps", "5"), ("rule.kind", "ada-gd")];
+        let sets = work.iter().chain(sets).map(|(key, value)| ((*key).into(), (*value).into()));
+        let experiment = Experiment::parse("", &sets.collect::<Vec<_>>()).unwrap();
+        (experiment.asks_for_gradients(), experiment.parts_of_a_report())
+    };
+    for rule in ["ada-gd", "retain", "level"] {
+        assert_eq!(asks(&[("rule.kind", rule)]), (true, 3), "{rule}");
+    }
+    for rule in ["fedavg", "pcgrad", "fedce", "scaffold"] {
+        assert_eq!(asks(&[("rule.kind", rule)]), (false, 2), "{rule}");
+    }
+    assert_eq!(asks(&[("rule.kind", "fedavg"), ("policy.kind", "guard")]), (true, 3));
+    assert_eq!(asks(&[("rule.kind", "fedavg"), ("policy.kind", "preview")]), (false, 2));
+    // One step on all rows is the gradient.
+    assert_eq!(asks(&[("local.steps", "1")]).1, 2);
+    // The loss of another model, and reports in which every vector costs noise.
+    assert_eq!(asks(&[("decides_on", "own")]), (false, 2));
+    assert_eq!(asks(&[("privacy.clip", "1"), ("privacy.noise", "1")]), (false, 2));
+    assert_eq!(asks(&[("decides_on", "own"), ("local.exact_gradient", "true")]), (true, 3));
+}
+
+#[test]
 fn early_exit_changes_no_decision_and_no_weight() {
     let mut bounded = 0;
     for rule in [

@@ -136,9 +136,9 @@ fn problem(number: u64) -> Instance {
     instance
 }
 
-fn preview(instance: &Instance) -> Preview {
+fn preview(instance: &Instance, pace: f64) -> Preview {
     let mut preview = Preview::default();
-    (preview.delta, preview.pace) = (DELTA, 0.0);
+    (preview.delta, preview.pace) = (DELTA, pace);
     preview.until = Until::Content;
     preview.smoothness = instance.smoothness;
     preview
@@ -206,7 +206,7 @@ fn outcome(number: u64) -> Outcome {
     let never = Behaviour::Never(Default::default());
     let threshold = Behaviour::default();
     let instance = problem(number);
-    let policy = Policy::Preview(preview(&instance));
+    let policy = Policy::Preview(preview(&instance, 0.0));
     let mut lines: Vec<RoundLine> = Vec::new();
     let mut session = session(&instance, policy, &threshold, 200);
     let summary: Summary = session.run(&mut [&mut lines]).unwrap().unwrap();
@@ -239,18 +239,24 @@ fn outcome(number: u64) -> Outcome {
     Outcome { certified, ratios, crowded, loses_without: lost.is_some() }
 }
 
-#[test]
-fn nobody_leaves_and_it_lands_certified_in_as_many_rounds_as_nobody_leaving_takes() {
-    let share = |first: u64| -> Vec<(u64, Outcome)> {
+/// What becomes of every problem, in order, on several threads.
+fn each<T: Send>(what: fn(u64) -> T) -> Vec<(u64, T)> {
+    let share = |first: u64| -> Vec<(u64, T)> {
         let numbers = (first..PROBLEMS).step_by(THREADS as usize);
-        numbers.map(|number| (number, outcome(number))).collect()
+        numbers.map(|number| (number, what(number))).collect()
     };
-    let mut outcomes: Vec<(u64, Outcome)> = std::thread::scope(|scope| {
+    let mut all: Vec<(u64, T)> = std::thread::scope(|scope| {
         let threads = (0..THREADS).map(|first| scope.spawn(move || share(first)));
         let threads: Vec<_> = threads.collect();
         threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
     });
-    outcomes.sort_by_key(|(number, _)| *number);
+    all.sort_by_key(|(number, _)| *number);
+    all
+}
+
+#[test]
+fn nobody_leaves_and_it_lands_certified_in_as_many_rounds_as_nobody_leaving_takes() {
+    let outcomes = each(outcome);
     let count = |kind: &dyn Fn(&(u64, Outcome)) -> bool| {
         outcomes.iter().filter(|outcome| kind(outcome)).count()
     };
@@ -276,4 +282,41 @@ fn nobody_leaves_and_it_lands_certified_in_as_many_rounds_as_nobody_leaving_take
     assert!(2 * crowded > crowds && crowds > 40 && alike > 60, "{crowded}, {crowds}, {alike}");
     assert!(certified <= 1.1 && real <= 1.1, "{certified}, {real}");
     assert!(lost_without > 400, "{lost_without}");
+}
+
+/// Whether a problem has more agents than weights, ends certified within 200 rounds at the default pace,
+/// and with everybody content.
+fn paced(number: u64) -> (bool, bool, bool) {
+    let instance = problem(number);
+    let policy = Policy::Preview(preview(&instance, Preview::default().pace));
+    let mut session = session(&instance, policy, &Behaviour::default(), 200);
+    let summary: Summary = session.run(&mut []).unwrap().unwrap();
+    assert!(
+        summary.left.iter().all(|left| left.round == 1),
+        "problem {number}: {:?}",
+        summary.left
+    );
+    assert_eq!(summary.guarantee, Some(Guarantee::Certified), "problem {number}");
+    let certified = summary.landed == Some(Landing::Certified);
+    assert!(!certified || summary.everybody_content, "problem {number}: {:?}", summary.loss);
+    (instance.oracles.len() > instance.dimension(), certified, summary.everybody_content)
+}
+
+#[test]
+fn at_the_default_pace_nobody_leaves_either_but_far_fewer_landings_are_certified() {
+    assert!(Preview::default().pace > 0.0);
+    let all = each(paced);
+    let count = |kind: fn(&(bool, bool, bool)) -> bool| {
+        all.iter().filter(|(_, outcome)| kind(outcome)).count()
+    };
+    let (certified, content) = (count(|outcome| outcome.1), count(|outcome| outcome.2));
+    let crowded = count(|(crowded, certified, _)| *crowded && *certified);
+    let crowds = count(|outcome| outcome.0);
+    println!(
+        "at pace {}: certified on {certified} of {PROBLEMS} ({crowded} of {crowds} with more agents than \
+         weights), everybody content at the end on {content}",
+        Preview::default().pace
+    );
+    // docs/preview.md says 263, where 476 are certified at pace 0.
+    assert!((230..300).contains(&certified) && content < 400, "{certified}, {content}");
 }

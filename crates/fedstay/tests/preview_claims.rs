@@ -10,7 +10,7 @@ use fedstay::record::{Guarantee, Summary};
 use fedstay::rule::Landing;
 use fedstay::{
     About, AgentId, Decision, Level, Mean, Policy, Report, Reports, Rule, Seed, Server, Session,
-    Vector,
+    StopReason, Vector,
 };
 use rand::Rng;
 use std::collections::BTreeSet;
@@ -327,6 +327,112 @@ fn where_losses_are_not_convex_a_long_step_can_lose_somebody_and_short_ones_are_
     };
     assert_eq!(lost(50.0), 1, "predicted 2.7, in truth below ε");
     assert_eq!(lost(0.05), 0);
+}
+
+/// A hinge with its corner rounded: zero below zero, `t²` to one half, then straight, of `t = w + shift`.
+/// Convex, and 2-smooth.
+struct Hinge {
+    shift: f64,
+}
+
+impl Oracle for Hinge {
+    fn loss(&self, weights: &[f64]) -> f64 {
+        let t = (weights[0] + self.shift).max(0.0);
+        if t > 0.5 { t - 0.25 } else { t * t }
+    }
+
+    fn loss_and_gradient(&self, weights: &[f64], gradient: &mut [f64]) -> f64 {
+        gradient[0] = (2.0 * (weights[0] + self.shift)).clamp(0.0, 1.0);
+        self.loss(weights)
+    }
+}
+
+/// Two hinges: what satisfies the second satisfies the first.
+fn nested(shift: f64) -> Instance {
+    let hinge = |shift| Arc::new(Hinge { shift }) as Arc<dyn Oracle>;
+    Instance {
+        oracles: vec![hinge(0.0), hinge(shift)],
+        start: vec![0.6],
+        lipschitz: Some(1.0),
+        smoothness: Some(2.0),
+        epsilon: EPSILON,
+        step_size: 1.0,
+        delta: 0.05,
+    }
+}
+
+#[test]
+fn an_agent_that_is_deeply_content_is_never_certified_however_long_it_is_tried() {
+    let until_content = |shift: f64, rounds: u32| {
+        let instance = nested(shift);
+        let policy = preview(|preview| {
+            (preview.delta, preview.until) = (instance.delta, Until::Content);
+            preview.smoothness = instance.smoothness;
+        });
+        run(&instance, Level::new(instance.delta), policy, &Behaviour::default(), rounds)
+    };
+    // Claim 3 bounds the rounds until every cut is at its level by (D·G/δ)², with D = 2.6 and G = 1.
+    let deep = until_content(2.0, 3000);
+    assert_eq!(
+        (deep.left.len(), deep.stop, deep.everybody_content),
+        (0, StopReason::RoundLimit, true)
+    );
+    assert_ne!(deep.landed, Some(Landing::Certified));
+    // The converse: not as deep, the first agent is certified, and soon.
+    let shallow = until_content(0.3, 100);
+    assert_eq!((shallow.left.len(), shallow.landed), (0, Some(Landing::Certified)));
+    // What divides the two is claim 2's limit on how content an agent may be.
+    let depth = |shift: f64| {
+        let instance = nested(shift);
+        let mut hand = ByHand::new(&instance.oracles, &instance.start, Level::new(DELTA), 1.0);
+        let last = (0..200).map(|_| hand.round(|_| true)).last().unwrap();
+        assert!(
+            instance.oracles.iter().all(|oracle| oracle.loss(hand.server.weights()) <= EPSILON)
+        );
+        let (cut, slope) = last.cuts[0];
+        (EPSILON - cut, 2.0 * slope * slope / 2.0)
+    };
+    let ((deep, most), (shallow, allowed)) = (depth(2.0), depth(0.3));
+    assert!(deep > most && shallow < allowed, "{deep}, {most}; {shallow}, {allowed}");
+}
+
+/// Claim 2's condition, from both sides, for what one report proves about its agent.
+#[test]
+fn a_report_certifies_its_agent_only_at_the_depths_that_are_said() {
+    let (mut certified, mut refused) = (0, 0);
+    for seed in 0..20_000 {
+        let rng = &mut Seed(seed).stream("depths", 0, 0);
+        let share = |of: f64| 0.5 * (of + 1.0);
+        let dim = 1 + seed as usize % 4;
+        let (gradient, offset, scale) = (random(rng, dim), random(rng, dim), random(rng, 4));
+        let (smooth, delta) = (0.1 + 3.0 * share(scale[0]), 0.1 * share(scale[1]));
+        let square = dot(&gradient, &gradient);
+        let upper = |loss: f64, way: &[f64]| {
+            loss + dot(&gradient, way) + 0.5 * smooth * dot(way, way) - EPSILON
+        };
+        // Shown a loss at or above the floor, any way from there to the model.
+        let loss = EPSILON + delta * (1.0 + f64::from(u8::from(seed % 3 == 0)) * share(scale[2]));
+        let depth = EPSILON - loss - dot(&gradient, &offset);
+        if upper(loss, &offset) <= 0.0 {
+            certified += 1;
+            assert!(smooth * (delta + depth).powi(2) <= 2.0 * square * depth * (1.0 + 1e-9));
+            assert!(delta <= square / (2.0 * smooth) * (1.0 + 1e-9), "{delta}");
+            assert!(depth < 2.0 * square / smooth, "{depth}");
+        } else {
+            refused += 1;
+        }
+        // Shown its floor, straight down its gradient: every depth from δ on is certified up to the limit.
+        let most = 2.0 * square / smooth;
+        if delta <= square / (2.0 * smooth) {
+            let down = |depth: f64| -> Vec<f64> {
+                gradient.iter().map(|g| -(delta + depth) / square * g).collect()
+            };
+            let depth = delta + share(scale[3]) * (most - 4.0 * delta);
+            assert!(upper(EPSILON + delta, &down(depth)) <= 1e-12, "{depth}");
+            assert!(upper(EPSILON + delta, &down(most)) > 0.0, "the limit itself is beyond");
+        }
+    }
+    assert!(certified > 500 && refused > 500, "{certified}, {refused}");
 }
 
 fn run(

@@ -247,6 +247,64 @@ fn what_no_model_can_do_is_proved_and_the_least_is_found() {
     }
 }
 
+/// `½t²`, flat below zero and straight above one, of `t = ⟨slope, w⟩ + offset`.
+struct Ramp {
+    slope: [f64; 2],
+    offset: f64,
+}
+
+impl Ramp {
+    fn look(&self, w: &[f64]) -> (f64, Vec<f64>) {
+        let t = self.slope[0] * w[0] + self.slope[1] * w[1] + self.offset;
+        let steep = t.clamp(0.0, 1.0);
+        let loss = if t > 1.0 { t - 0.5 } else { 0.5 * steep * steep };
+        (loss, self.slope.iter().map(|slope| steep * slope).collect())
+    }
+}
+
+/// The first decision of a rule that takes losses for convex.
+fn first_decision(ramps: &[Ramp], start: [f64; 2]) -> fedstay::Decision {
+    let mut rule = Retain::new(0.02);
+    rule.convex = Some(true);
+    let mut server = Server::new(start.to_vec(), rule, 0.5).unwrap();
+    let told: Vec<_> = ramps.iter().map(|ramp| ramp.look(server.weights())).collect();
+    let each = told
+        .iter()
+        .enumerate()
+        .map(|(agent, (loss, g))| Report::new(AgentId(agent as u64), *loss, 0.1, Vector::F64(g)));
+    server.step(&Reports::new(2, each.collect()).unwrap()).unwrap()
+}
+
+#[test]
+fn unrealizable_is_said_of_a_radius_and_what_satisfies_everybody_may_lie_beyond_it() {
+    let ramps = |tilt: f64| {
+        let ramp = |slope| Ramp { slope, offset: 1.5 };
+        [ramp([1.0, 0.0]), ramp([-1.0, -tilt])]
+    };
+    let tilted = ramps(1e-7);
+    let decision = first_decision(&tilted, [0.0; 2]);
+    assert_eq!(decision.stop, Some(StopReason::Unrealizable));
+    let within = decision.within.expect("these gradients do not cancel");
+    // A model that satisfies both is out there.
+    let found = [-1.1, 2.2e7];
+    assert!(tilted.iter().all(|ramp| ramp.look(&found).0 <= 0.1));
+    let distance = f64::hypot(found[0], found[1]);
+    assert!((1e6..distance).contains(&within), "{within:e}, {distance:e}");
+    // The radius is hardly shorter than it must be, and nothing nearer satisfies both.
+    assert!(within > 0.8 * distance, "{within:e}, {distance:e}");
+    let nearer = [-1.1, (within * within - 1.21).sqrt()];
+    assert!(tilted.iter().any(|ramp| ramp.look(&nearer).0 > 0.1));
+    // A little more tilt, and the proof does not reach far enough to count.
+    let decision = first_decision(&ramps(1e-5), [0.0; 2]);
+    assert_ne!(decision.stop, Some(StopReason::Unrealizable));
+    assert_eq!((decision.least, decision.within), (None, None));
+    // Gradients that cancel in every digit: as far as such digits can tell, and no farther.
+    let decision = first_decision(&ramps(0.0), [0.0; 2]);
+    assert_eq!(decision.stop, Some(StopReason::Unrealizable));
+    let within = decision.within.expect("digits are finitely many");
+    assert!((1e13..1e17).contains(&within), "{within:e}");
+}
+
 /// The theorem of docs/retain.md on random H-smooth convex losses with independent gradients: the
 /// damped step keeps everybody, contracts as stated, and is done within the bound.
 #[test]

@@ -1,7 +1,7 @@
 //! `fedstay figure`: the paper's figures, from runs made on the spot.
 
 use super::{Threads, Usage, sweep};
-use crate::figure::{self, Asked};
+use crate::figure::{self, Asked, Named};
 use crate::terminal::Screen;
 use anyhow::Result;
 use fedstay_sim::sweep::Options;
@@ -9,14 +9,14 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  fedstay figure 4
-  fedstay figure bad-problem --out docs/img
+  fedstay figure 6
+  fedstay figure 7 --out docs/img
   # figures with training need the data
   fedstay data fetch cifar10
   fedstay figure 2
   # seeds 0 to 9; seeds 3, 4 and 5 with another target loss
-  fedstay figure 5a --seeds 10
-  fedstay figure 5a --seeds 3..6 --set epsilon=0.3
+  fedstay figure 8a --seeds 10
+  fedstay figure 8a --seeds 3..6 --set epsilon=0.3
   # a quick look
   fedstay figure 2 --rounds 50 --set data.kind=digits --set data.per_agent=100
   # a small Figure 3 now; the whole one is drawn from a sweep
@@ -27,9 +27,9 @@ Examples:
   fedstay figure 3 --table fig3.csv
   fedstay list figures
 
-Figures 2, 5a, 5b, appendix and tuning train on CIFAR-10. On two free cores they take about 2, 1, 4, 4 and \
-3 minutes, and 5b as long again to search for a step size; with --full two to three times as long, tuning \
-six times. Figures 3, 3a, 3b and 3c draw what `fedstay sweep` has computed, or with --quick what they compute themselves in a \
+Figures have the paper's numbers. 2, 8a, 8b, 13 and 9 train on CIFAR-10. On two free cores they take about 2, 1, \
+4, 4 and 3 minutes, and 8b as long again to search for a step size; with --full two to three times as long, 9 \
+six times. Figures 3, 10, 11 and 12 draw what `fedstay sweep` has computed, or with --quick what they compute themselves in a \
 minute or two. The others are instant.";
 
 /// Draw a figure of the paper.
@@ -41,7 +41,7 @@ pub struct Figure {
     /// The folder for NAME.svg, NAME.png and NAME.json
     #[arg(long, value_name = "DIR", default_value = "figures")]
     out: PathBuf,
-    /// The seeds: how many, a range `0..3`, or a list `0,4,7`; three by default (tuning: one)
+    /// The seeds: how many, a range `0..3`, or a list `0,4,7`; three by default (9: one)
     #[arg(long, value_parser = seeds)]
     seeds: Option<Seeds>,
     /// The number of rounds, if not the experiment's
@@ -50,7 +50,7 @@ pub struct Figure {
     /// Set a key of the experiment: `--set epsilon=0.1`
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Draw from this sweep's store, for figures 3, 3a, 3b, 3c and tuning
+    /// Draw from this sweep's store, for figures 3, 9, 10, 11 and 12
     #[arg(long, value_name = "SWEEP.toml")]
     from: Option<PathBuf>,
     /// The sweep's store, if not sweeps/NAME.db
@@ -59,11 +59,11 @@ pub struct Figure {
     /// Draw from a table that `fedstay sweep export` wrote, not from the store
     #[arg(long, value_name = "CSV", conflicts_with = "store")]
     table: Option<PathBuf>,
-    /// Compute a small version now, in under three minutes: figures 3, 3a, 3b and 3c, on CIFAR-10 if
+    /// Compute a small version now, in under three minutes: figures 3, 10, 11 and 12, on CIFAR-10 if
     /// it has been fetched, else on the built-in digits
     #[arg(long, conflicts_with_all = ["from", "table", "full"])]
     quick: bool,
-    /// Run the controls on every seed, not only on the first; tuning: also K = 100
+    /// Run the controls on every seed, not only on the first; 9: also K = 100
     #[arg(long)]
     full: bool,
     #[command(flatten)]
@@ -105,7 +105,8 @@ fn seeds(text: &str) -> Result<Seeds, String> {
 
 impl Figure {
     pub(super) fn run(self, screen: &Screen) -> Result<()> {
-        let mut asked = self.asked()?;
+        let (name, told) = self.named()?;
+        let mut asked = self.asked(name)?;
         asked.quiet = !screen.shows_progress();
         if asked.quick {
             let (plan, usual) = figure::quick(&asked)?;
@@ -116,18 +117,29 @@ impl Figure {
         } else {
             self.threads.start()?;
         }
-        let Some(drawing) = figure::make(&self.name, &asked) else {
-            let names: Vec<&str> = figure::LIST.iter().map(|entry| entry.name).collect();
-            let why = format!("there is no figure `{}`; there are {}", self.name, names.join(", "));
-            return Err(Usage(why).into());
-        };
+        let Some(drawing) = figure::make(name, &asked) else { return Err(self.unknown().into()) };
         let drawing = drawing?;
         let files = drawing.write(&self.out)?;
+        told.iter().try_for_each(|note| screen.say(note))?;
         drawing.notes.iter().try_for_each(|note| screen.say(note))?;
         files.iter().try_for_each(|file| screen.written(file))
     }
 
-    fn asked(&self) -> Result<Asked, Usage> {
+    /// The figure's name in the list, and what to say about it if it was called by an old one.
+    fn named(&self) -> Result<(&'static str, Option<String>), Usage> {
+        match figure::named(&self.name) {
+            Named::Figure(name, told) => Ok((name, told)),
+            Named::NotDrawn(why) => Err(Usage(why)),
+            Named::Unknown => Err(self.unknown()),
+        }
+    }
+
+    fn unknown(&self) -> Usage {
+        let names: Vec<&str> = figure::LIST.iter().map(|entry| entry.name).collect();
+        Usage(format!("there is no figure `{}`; there are {}", self.name, names.join(", ")))
+    }
+
+    fn asked(&self, name: &str) -> Result<Asked, Usage> {
         let mut set = Vec::new();
         for pair in &self.set {
             let Some((key, value)) = pair.split_once('=') else {
@@ -151,27 +163,26 @@ impl Figure {
             quick: self.quick,
             quiet: false,
         };
-        let known = figure::LIST.iter().any(|entry| entry.name == self.name);
-        let swept = figure::is_swept(&self.name);
-        if known && !swept && self.quick {
+        let swept = figure::is_swept(name);
+        if !swept && self.quick {
             return Err(Usage(format!(
-                "figure {} has no small version; --quick is for 3, 3a, 3b and 3c",
-                self.name
+                "figure {} has no small version; --quick is for 3, 10, 11 and 12",
+                name
             )));
         }
         let from = self.from.is_some() || self.store.is_some() || self.table.is_some();
-        if known && !swept && self.name != "tuning" && from {
+        if !swept && name != "9" && from {
             let why = format!(
                 "figure {} is not drawn from a sweep: leave out --from, --store and --table",
-                self.name
+                name
             );
             return Err(Usage(why));
         }
-        let trains = figure::experiment(&self.name).is_some() || swept;
-        if known && !trains && asked != Asked::default() {
+        let trains = figure::experiment(name).is_some() || swept;
+        if !trains && asked != Asked::default() {
             return Err(Usage(format!(
                 "figure {} trains nothing: --seeds, --rounds, --set and --full do not apply",
-                self.name
+                name
             )));
         }
         Ok(asked)

@@ -1,9 +1,9 @@
-//! The appendix's comparison on ten agents: averaging and ADA-GD at η = 0.08, and averaging at
+//! Figure 13, the appendix's comparison on ten agents: averaging and ADA-GD at η = 0.08, and averaging at
 //! η = 0.01, at which the paper says that nobody leaves.
 //!
 //! Reference: arXiv 2311.16459, appendix, "Additional findings on the performance of our method".
 
-use super::training::{Arm, Asked, numbers, study};
+use super::training::{Arm, Asked, Done, numbers, study};
 use super::{Drawing, page, words};
 use serde_json::json;
 
@@ -51,9 +51,17 @@ pub(super) fn make(asked: &Asked) -> anyhow::Result<Drawing> {
         "departures": { "fedavg at 0.08": "some", "fedavg at 0.01": 0, "ada-gd at 0.08": 0 },
     });
     Ok(Drawing {
-        name: "figure-appendix".into(),
-        figure: page::figure("Ten agents: averaging against ADA-GD", &done),
+        name: "figure-13".into(),
+        figure: page::figure(&title(&done), &done),
         notes,
         numbers: numbers(&done, paper),
     })
+}
+
+/// What is compared, with as many agents as there were.
+fn title(done: &[Done]) -> String {
+    match done.first().map_or(0, |done| done.first().agents) {
+        10 => "Ten agents: averaging against ADA-GD".to_owned(),
+        agents => format!("{agents} agents: averaging against ADA-GD"),
+    }
 }

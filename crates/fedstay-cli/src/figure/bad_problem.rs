@@ -1,10 +1,10 @@
-//! Observation 4, the paper's "example of bad problem".
+//! Figure 7: Observation 4, the paper's "example of bad problem".
 //!
 //! Agent 1's zero set is a strip, agent 2's a disc that overlaps it at `w*`. The path of small
 //! steps from `w_0` has to cross the strip: agent 1 leaves at `w_t`, and agent 2 alone leads on to
 //! `w_R`, where `F_1 = 1`. ADA-GD keeps agent 1 out of the strip and slides along it, to `w'`,
 //! where the gradients are parallel and no step helps.
-//! Reference: arXiv 2311.16459, Observation 4 and its figure.
+//! Reference: arXiv 2311.16459, Observation 4 and Figure 7.
 
 use super::Drawing;
 use super::landscape::{DrawnRun, paths, set_name, stops};
@@ -164,7 +164,7 @@ pub(super) fn make() -> anyhow::Result<Drawing> {
         "optimum": [best.0, best.1],
         "cosine_where_ada_gd_ends": parallel,
     });
-    Ok(Drawing { name: "bad-problem".into(), figure, notes, numbers })
+    Ok(Drawing { name: "figure-7".into(), figure, notes, numbers })
 }
 
 #[cfg(test)]

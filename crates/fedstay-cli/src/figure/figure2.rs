@@ -39,10 +39,9 @@ pub(super) fn make(asked: &Asked) -> anyhow::Result<Drawing> {
     let paper = json!({
         "accuracy_before_first_departure": 0.46, "accuracy_at_end": 0.22, "rounds": 500,
     });
-    let title = "Every departure costs averaging accuracy";
     Ok(Drawing {
         name: "figure-2".into(),
-        figure: page::figure(title, &done),
+        figure: page::figure(&words::what_departures_cost(&done[0]), &done),
         notes,
         numbers: numbers(&done, paper),
     })

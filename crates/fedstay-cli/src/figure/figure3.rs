@@ -68,7 +68,7 @@ pub(super) fn make(asked: &Asked) -> Result<Drawing> {
     let mut figure = Figure {
         subtitle: format!("Averaging, q = {q} as described; (c): K = {steps}."),
         caption: caption(&swept, asked),
-        ..Figure::new("The sooner agents are content, the worse the model averaging leaves behind")
+        ..Figure::new(Falls::of(&swept).title())
     };
     let (mut numbers, mut top) = (Vec::new(), 0.0);
     for (title, part) in panels {
@@ -83,17 +83,17 @@ pub(super) fn make(asked: &Asked) -> Result<Drawing> {
 
 /// Average accuracy for every q.
 pub(super) fn average(asked: &Asked) -> Result<Drawing> {
-    full(asked, "figure-3a", "Average accuracy for every heterogeneity", Part::Average)
+    full(asked, "figure-10", "Average accuracy for every heterogeneity", Part::Average)
 }
 
 /// Population accuracy for every q.
 pub(super) fn population(asked: &Asked) -> Result<Drawing> {
-    full(asked, "figure-3b", "Population accuracy for every heterogeneity", Part::Population)
+    full(asked, "figure-11", "Population accuracy for every heterogeneity", Part::Population)
 }
 
 /// The spread over the agents for every q.
 pub(super) fn spread(asked: &Asked) -> Result<Drawing> {
-    full(asked, "figure-3c", "The worst, the mean and the best agent", Part::Spread)
+    full(asked, "figure-12", "The worst, the mean and the best agent", Part::Spread)
 }
 
 fn open(asked: &Asked) -> Result<Swept> {
@@ -276,32 +276,72 @@ fn drawing(
     })
 }
 
+/// The change of the average accuracy from the smallest to the largest ε, paired by seed.
+struct Falls {
+    /// Those two, if there are any.
+    ends: Option<(Value, Value)>,
+    /// Every cell's change, and the same in words; the deepest fall first.
+    cells: Vec<(f64, String)>,
+}
+
+impl Falls {
+    fn of(swept: &Swept) -> Self {
+        let frame = &swept.frame;
+        let epsilon = frame.values("epsilon");
+        let Some((small, large)) = epsilon.first().zip(epsilon.last()) else {
+            return Self { ends: None, cells: Vec::new() };
+        };
+        let mut cells: Vec<(f64, String)> = Vec::new();
+        for (cell, part) in frame.by(&[Q.to_owned(), K.to_owned()]) {
+            let at = |value: &Value| part.with(&setting("epsilon", value));
+            let Some(difference) = at(large).difference(&at(small), "accuracy.mean") else {
+                continue;
+            };
+            let (low, high) = difference.mean.interval();
+            let name = format!("q = {}, K = {}", cell[0].1, cell[1].1);
+            let points = |share: f64| format!("{:.1}", 100.0 * share);
+            let interval = match difference.mean.n {
+                1 => String::new(),
+                _ => format!(" (95%: {} to {})", points(low), points(high)),
+            };
+            let text = format!("{} points{interval} for {name}", points(difference.mean.mean));
+            cells.push((difference.mean.mean, text));
+        }
+        cells.sort_by(|a, b| a.0.total_cmp(&b.0));
+        Self { ends: Some((small.clone(), large.clone())), cells }
+    }
+
+    fn fell(&self) -> usize {
+        self.cells.iter().filter(|(fall, _)| *fall < 0.0).count()
+    }
+
+    /// What the sweep shows, for the figure's title.
+    fn title(&self) -> String {
+        match (self.fell(), self.cells.len()) {
+            (_, 0) => "What averaging delivers at several target losses".to_owned(),
+            (fell, all) if fell == all => {
+                "The sooner agents are content, the worse the model averaging leaves behind"
+                    .to_owned()
+            }
+            (0, _) => "Averaging's model is no worse where agents are content sooner".to_owned(),
+            (fell, all) => {
+                format!(
+                    "Where agents are content sooner, averaging's model is worse in {fell} of {all} cells"
+                )
+            }
+        }
+    }
+}
+
 /// Notes on the change from the smallest to the largest ε, seed by seed, and on the spread over the
 /// agents.
 fn notes(swept: &Swept) -> Vec<String> {
     let frame = &swept.frame;
-    let epsilon = frame.values("epsilon");
-    let (Some(small), Some(large)) = (epsilon.first(), epsilon.last()) else { return Vec::new() };
-    let mut falls: Vec<(f64, String)> = Vec::new();
-    let mut all = 0;
-    for (cell, part) in frame.by(&[Q.to_owned(), K.to_owned()]) {
-        let at = |value: &Value| part.with(&setting("epsilon", value));
-        let Some(difference) = at(large).difference(&at(small), "accuracy.mean") else { continue };
-        all += 1;
-        let (low, high) = difference.mean.interval();
-        let name = format!("q = {}, K = {}", cell[0].1, cell[1].1);
-        let points = |share: f64| format!("{:.1}", 100.0 * share);
-        let interval = match difference.mean.n {
-            1 => String::new(),
-            _ => format!(" (95%: {} to {})", points(low), points(high)),
-        };
-        let text = format!("{} points{interval} for {name}", points(difference.mean.mean));
-        falls.push((difference.mean.mean, text));
-    }
-    falls.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let fell = falls.iter().filter(|(fall, _)| *fall < 0.0).count();
-    let ends = match (falls.first(), falls.last()) {
-        (Some(first), Some(last)) if falls.len() > 1 => {
+    let falls = Falls::of(swept);
+    let Some((small, large)) = &falls.ends else { return Vec::new() };
+    let (fell, all) = (falls.fell(), falls.cells.len());
+    let ends = match (falls.cells.first(), falls.cells.last()) {
+        (Some(first), Some(last)) if all > 1 => {
             format!(": most, {}; least, {}", first.1, last.1)
         }
         (Some(first), _) => format!(": {}", first.1),
@@ -325,4 +365,21 @@ fn notes(swept: &Swept) -> Vec<String> {
         ),
         swept.about(),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_title_says_in_how_many_cells_the_model_gets_worse() {
+        let title = |falls: &[f64]| {
+            let cells = falls.iter().map(|fall| (*fall, String::new())).collect();
+            Falls { ends: None, cells }.title()
+        };
+        assert!(title(&[-0.2, -0.1]).starts_with("The sooner agents are content, the worse"));
+        assert!(title(&[-0.2, 0.1]).ends_with("worse in 1 of 2 cells"));
+        assert!(title(&[0.0, 0.1]).contains("no worse"));
+        assert!(!title(&[]).contains("worse"));
+    }
 }

@@ -12,11 +12,12 @@ mod drawing;
 mod figure1;
 mod figure2;
 mod figure3;
-mod figure4;
-mod figure5a;
-mod figure5b;
+mod figure6;
+mod figure8a;
+mod figure8b;
 pub(crate) mod landscape;
 mod measured;
+mod names;
 mod observation1;
 mod page;
 mod search;
@@ -29,13 +30,15 @@ mod tuning;
 mod words;
 
 pub use drawing::Drawing;
+pub use names::{Named, named};
 pub use training::Asked;
 
 use fedstay::list::Entry;
 use fedstay_sim::sweep::Plan;
 use std::path::PathBuf;
 
-/// Every figure, under the name it has on the command line.
+/// Every figure, under the name it has on the command line: the number it has in the paper, where it has one.
+/// What figures were called before, and the paper's figures that are not drawn, are in `names.rs`.
 pub const LIST: &[Entry] = &[
     Entry {
         name: "1",
@@ -44,7 +47,7 @@ pub const LIST: &[Entry] = &[
     },
     Entry {
         name: "2",
-        about: "averaging on CIFAR-10, ten agents: every departure costs accuracy",
+        about: "averaging on CIFAR-10, ten agents: what departures cost",
         reference: "arXiv 2311.16459, Figure 2",
     },
     Entry {
@@ -53,69 +56,69 @@ pub const LIST: &[Entry] = &[
         reference: "arXiv 2311.16459, Figure 3",
     },
     Entry {
-        name: "3a",
-        about: "average accuracy over ε for every q and K, from a sweep",
-        reference: "arXiv 2311.16459, appendix: the full version of Figure 3a",
-    },
-    Entry {
-        name: "3b",
-        about: "population accuracy over ε for every q and K, from a sweep",
-        reference: "arXiv 2311.16459, appendix: the full version of Figure 3b",
-    },
-    Entry {
-        name: "3c",
-        about: "worst, mean and best agent over ε for every q, from a sweep",
-        reference: "arXiv 2311.16459, appendix: the full version of Figure 3c",
-    },
-    Entry {
-        name: "4",
+        name: "6",
         about: "contours, bad regions and paths of Observations 2 and 3",
-        reference: "arXiv 2311.16459, Figure 4",
+        reference: "arXiv 2311.16459, Figure 6",
     },
     Entry {
-        name: "5a",
-        about: "averaging loses one of two agents, ADA-GD at the same step size does not",
-        reference: "arXiv 2311.16459, Figure 5a",
+        name: "7",
+        about: "parallel gradients: small steps lose agent 1 for good, or stall",
+        reference: "arXiv 2311.16459, Figure 7: an example of a bad problem, for Observation 4",
     },
     Entry {
-        name: "5b",
+        name: "8a",
+        about: "averaging and ADA-GD on two agents at the same step size",
+        reference: "arXiv 2311.16459, Figure 8a",
+    },
+    Entry {
+        name: "8b",
         about: "averaging at the largest step size that loses nobody, found by bisection, and ADA-GD",
-        reference: "arXiv 2311.16459, Figure 5b",
+        reference: "arXiv 2311.16459, Figure 8b",
     },
     Entry {
-        name: "appendix",
-        about: "averaging and ADA-GD on ten agents, at the same and at safe step sizes",
-        reference: "arXiv 2311.16459, appendix: additional findings on the performance",
-    },
-    Entry {
-        name: "tuning",
+        name: "9",
         about: "the best step size for each heterogeneity and number of local steps",
-        reference: "arXiv 2311.16459, appendix: fine-tuning the step size",
+        reference: "arXiv 2311.16459, Figure 9, appendix: fine-tuning the step size",
+    },
+    Entry {
+        name: "10",
+        about: "average accuracy over ε for every q and K, from a sweep",
+        reference: "arXiv 2311.16459, Figure 10, appendix: the full version of Figure 3a",
+    },
+    Entry {
+        name: "11",
+        about: "population accuracy over ε for every q and K, from a sweep",
+        reference: "arXiv 2311.16459, Figure 11, appendix: the full version of Figure 3b",
+    },
+    Entry {
+        name: "12",
+        about: "worst, mean and best agent over ε for every q, from a sweep",
+        reference: "arXiv 2311.16459, Figure 12, appendix: the full version of Figure 3c",
+    },
+    Entry {
+        name: "13",
+        about: "averaging and ADA-GD on ten agents, at the same and at safe step sizes",
+        reference: "arXiv 2311.16459, Figure 13, appendix: additional findings on the performance",
     },
     Entry {
         name: "observation-1",
         about: "whatever satisfies agent 1 satisfies agent 2: every departure is benign",
         reference: "arXiv 2311.16459, Observation 1",
     },
-    Entry {
-        name: "bad-problem",
-        about: "parallel gradients: small steps lose agent 1 for good, or stall",
-        reference: "arXiv 2311.16459, Observation 4 and its figure of a bad problem",
-    },
 ];
 
 /// The figures with training curves: their names and experiments.
 const TRAINED: &[(&str, &str)] = &[
     ("2", figure2::TEXT),
-    ("5a", figure5a::TEXT),
-    ("5b", figure5b::TEXT),
-    ("appendix", appendix::TEXT),
-    ("tuning", tuning::TEXT),
+    ("8a", figure8a::TEXT),
+    ("8b", figure8b::TEXT),
+    ("9", tuning::TEXT),
+    ("13", appendix::TEXT),
 ];
 
 /// The figures that are drawn from a sweep's store, and their sweep.
 const SWEPT: &[(&str, &str)] =
-    &[("3", figure3::TEXT), ("3a", figure3::TEXT), ("3b", figure3::TEXT), ("3c", figure3::TEXT)];
+    &[("3", figure3::TEXT), ("10", figure3::TEXT), ("11", figure3::TEXT), ("12", figure3::TEXT)];
 
 /// Whether a figure is drawn from a sweep's store: always, or when one is named.
 pub fn is_swept(name: &str) -> bool {
@@ -139,16 +142,16 @@ pub fn make(name: &str, asked: &Asked) -> Option<anyhow::Result<Drawing>> {
         "1" => figure1::make(),
         "2" => figure2::make(asked),
         "3" => figure3::make(asked),
-        "3a" => figure3::average(asked),
-        "3b" => figure3::population(asked),
-        "3c" => figure3::spread(asked),
-        "4" => figure4::make(),
-        "5a" => figure5a::make(asked),
-        "5b" => figure5b::make(asked),
-        "appendix" => appendix::make(asked),
-        "tuning" => tuning::make(asked),
+        "6" => figure6::make(),
+        "7" => bad_problem::make(),
+        "8a" => figure8a::make(asked),
+        "8b" => figure8b::make(asked),
+        "9" => tuning::make(asked),
+        "10" => figure3::average(asked),
+        "11" => figure3::population(asked),
+        "12" => figure3::spread(asked),
+        "13" => appendix::make(asked),
         "observation-1" => observation1::make(),
-        "bad-problem" => bad_problem::make(),
         _ => return None,
     })
 }
@@ -211,7 +214,7 @@ mod tests {
     fn figure_3_is_drawn_from_its_store_and_says_what_is_missing() {
         let folder = tempfile::tempdir().unwrap();
         let asked = sweep(folder.path(), &small(figure3::TEXT));
-        let drawing = make("3a", &asked).unwrap().unwrap();
+        let drawing = make("10", &asked).unwrap().unwrap();
         let points = &drawing.numbers["panels"][0]["curves"][0]["points"];
         assert_eq!(points.as_array().unwrap().len(), 3);
         assert_eq!(points[0][3], 2, "two seeds a point");
@@ -276,7 +279,7 @@ mod tests {
 
     #[test]
     fn the_numbers_hold_every_arm_and_seed() {
-        let drawing = make("5a", &digits(vec![3, 5])).unwrap().unwrap();
+        let drawing = make("8a", &digits(vec![3, 5])).unwrap().unwrap();
         let arms = drawing.numbers["arms"].as_array().unwrap();
         let seeds = |arm: &serde_json::Value| -> Vec<u64> {
             let runs = arm["runs"].as_array().unwrap();
@@ -288,8 +291,20 @@ mod tests {
         assert_eq!(arms[1]["experiment"]["rule"]["delta"], 0.0);
         assert_eq!(arms[0]["runs"][0]["curve"].as_array().unwrap().len(), 3);
         let full = Asked { full: true, ..digits(vec![3, 5]) };
-        let drawing = make("5a", &full).unwrap().unwrap();
+        let drawing = make("8a", &full).unwrap().unwrap();
         assert_eq!(seeds(drawing.numbers["arms"].as_array().unwrap().last().unwrap()), [3, 5]);
+    }
+
+    #[test]
+    fn a_title_says_what_the_runs_of_this_picture_did() {
+        // Three rounds on digits, in which nobody leaves: not what the paper found.
+        let title = |name: &str| make(name, &digits(vec![3])).unwrap().unwrap().figure.title;
+        assert_eq!(title("8a"), "Neither averaging nor ADA-GD loses anybody");
+        assert_eq!(title("2"), "Nobody leaves averaging");
+        let mut two = digits(vec![3]);
+        two.set.push(("agents".into(), "2".into()));
+        let title = make("13", &two).unwrap().unwrap().figure.title;
+        assert_eq!(title, "2 agents: averaging against ADA-GD");
     }
 
     #[test]
@@ -321,7 +336,7 @@ mod tests {
             assert!(drawings[index + 1..].iter().all(|other| other.name != drawing.name));
         }
         assert!(make("no such figure", &Asked::default()).is_none());
-        assert!(experiment("4").is_none() && experiment("tuning").is_some());
+        assert!(experiment("6").is_none() && experiment("9").is_some());
     }
 
     #[test]
@@ -337,15 +352,15 @@ mod tests {
     fn a_drawing_becomes_three_files_and_leaves_no_other() {
         let folder = tempfile::tempdir().unwrap();
         let inner = folder.path().join("new/figures");
-        let drawing = make("4", &Asked::default()).unwrap().unwrap();
+        let drawing = make("6", &Asked::default()).unwrap().unwrap();
         let files = drawing.write(&inner).unwrap();
         let names: Vec<_> = files.iter().map(|f| f.file_name().unwrap().to_owned()).collect();
-        assert_eq!(names, ["figure-4.svg", "figure-4.png", "figure-4.json"]);
+        assert_eq!(names, ["figure-6.svg", "figure-6.png", "figure-6.json"]);
         let first: Vec<_> = files.iter().map(|file| std::fs::read(file).unwrap()).collect();
         assert!(first[0].starts_with(b"<svg") && first[1].starts_with(b"\x89PNG"));
         assert_eq!(
             serde_json::from_slice::<serde_json::Value>(&first[2]).unwrap()["name"],
-            "figure-4"
+            "figure-6"
         );
         // The files are already there, and are overwritten with the same bytes.
         drawing.write(&inner).unwrap();

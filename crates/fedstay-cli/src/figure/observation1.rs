@@ -107,7 +107,7 @@ pub(super) fn make() -> anyhow::Result<Drawing> {
              where the gradients are parallel. F is the mean of both losses.",
             instance.epsilon
         ),
-        ..Figure::new("Observation 1: departures that harm nobody")
+        ..Figure::new(title(benign, runs.len()))
     }
     .with(panel);
     let notes = vec![
@@ -143,6 +143,16 @@ pub(super) fn make() -> anyhow::Result<Drawing> {
         .collect();
     let numbers = json!({ "starts": numbers });
     Ok(Drawing { name: "observation-1".into(), figure, notes, numbers })
+}
+
+/// What departures did.
+fn title(benign: usize, all: usize) -> String {
+    match benign == all {
+        true => "Observation 1: departures that harm nobody".to_owned(),
+        false => {
+            format!("Observation 1: departures that harm nobody from {benign} of {all} starts")
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! Tuning the step size: final average accuracy over a grid of η, for each heterogeneity q and
+//! Figure 9, tuning the step size: final average accuracy over a grid of η, for each heterogeneity q and
 //! number of local steps K, with ε = 0 so that nobody leaves.
 //!
-//! Reference: arXiv 2311.16459, appendix, "Fine-tuning the step-size η". The paper prints neither
+//! Reference: arXiv 2311.16459, Figure 9, appendix, "Fine-tuning the step-size η". The paper prints neither
 //! its grid nor the best values.
 
 use super::swept::Swept;
@@ -123,7 +123,7 @@ fn draw(setting: &Experiment, seeds: &[u64], curves: Vec<TuningCurve>) -> Drawin
     let names: Vec<String> = seeds.iter().map(ToString::to_string).collect();
     let local = setting.training().map(|training| setting::steps(&training.local));
     let figure = Figure {
-        subtitle: format!("Averaging with ε = 0: nobody leaves. {} rounds.", setting.rounds),
+        subtitle: format!("Averaging with {}. {} rounds.", targets(setting), setting.rounds),
         caption: format!(
             "{} K local {}. Stars: the best η of a curve. Where a curve ends early, the weights left the \
              floating-point range. Seeds: {}.",
@@ -139,7 +139,7 @@ fn draw(setting: &Experiment, seeds: &[u64], curves: Vec<TuningCurve>) -> Drawin
     let figure = Figure { columns, ..figure };
     let figure = mixtures.iter().fold(figure, |figure, q| figure.with(panel(*q, &curves)));
     Drawing {
-        name: "figure-tuning".into(),
+        name: "figure-9".into(),
         figure,
         notes: notes(&mixtures, &curves),
         numbers: json!({
@@ -147,6 +147,15 @@ fn draw(setting: &Experiment, seeds: &[u64], curves: Vec<TuningCurve>) -> Drawin
             "seeds": seeds,
             "curves": curves.iter().map(numbers).collect::<Vec<_>>(),
         }),
+    }
+}
+
+/// The target losses; at zero nobody leaves.
+fn targets(setting: &Experiment) -> String {
+    let epsilon = json!(setting.epsilon);
+    match epsilon.as_f64() {
+        Some(0.0) => "ε = 0: nobody leaves".to_owned(),
+        _ => format!("ε = {}", epsilon.to_string().trim_matches('"')),
     }
 }
 

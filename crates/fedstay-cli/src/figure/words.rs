@@ -34,6 +34,49 @@ pub(super) fn outcome(done: &Done) -> String {
     )
 }
 
+/// On how many of its seeds an arm lost somebody.
+fn lost(done: &Done) -> usize {
+    done.runs.iter().filter(|run| !run.left.is_empty()).count()
+}
+
+/// `loses nobody`, `loses an agent`, `loses agents on 2 of 3 seeds`.
+fn loses(done: &Done) -> String {
+    match (lost(done), done.runs.len()) {
+        (0, _) => "loses nobody".to_owned(),
+        (lost, all) if lost < all => format!("loses agents on {lost} of {all} seeds"),
+        _ if done.runs.iter().all(|run| run.left.len() == 1) => "loses an agent".to_owned(),
+        _ => "loses agents".to_owned(),
+    }
+}
+
+/// A title that says whom averaging and ADA-GD lost.
+pub(super) fn who_loses(averaging: &Done, ada_gd: &Done) -> String {
+    match (lost(averaging), lost(ada_gd)) {
+        (0, 0) => "Neither averaging nor ADA-GD loses anybody".to_owned(),
+        (some, 0) if some == averaging.runs.len() => {
+            format!("Averaging {}, ADA-GD does not", loses(averaging))
+        }
+        _ => format!("Averaging {}, ADA-GD {}", loses(averaging), loses(ada_gd)),
+    }
+}
+
+/// A title that says what departures did to averaging.
+pub(super) fn what_departures_cost(averaging: &Done) -> String {
+    let fell = |run: &&MeasuredRun| {
+        run.before().is_some_and(|before| run.end.agents.mean < before.agents.mean)
+    };
+    let fell = averaging.runs.iter().filter(fell).count();
+    match (lost(averaging), averaging.runs.len()) {
+        (0, _) => "Nobody leaves averaging".to_owned(),
+        (lost, all) if lost == all && fell == all => {
+            "Departures cost averaging accuracy".to_owned()
+        }
+        (lost, all) => format!(
+            "Averaging loses agents on {lost} of {all} seeds, and accuracy with them on {fell}"
+        ),
+    }
+}
+
 /// The arms' delivered models on the first seed: mean accuracy, and how many left when.
 pub(super) fn ends(done: &[&Done]) -> String {
     let each: Vec<String> = done
@@ -79,6 +122,33 @@ mod tests {
              (round 7 and no departure), 30.0% and 30.0% at the end; 1 and 0 of 2 agents leave"
         );
         assert_eq!(outcome(&done(vec![stayed])), "FedAvg, seed 6: nobody leaves, 30.0% at the end");
+    }
+
+    #[test]
+    fn titles_say_what_the_runs_did_and_not_what_the_paper_found() {
+        let (lost, stayed) = (fake(), MeasuredRun { left: Vec::new(), ..fake() });
+        let both = MeasuredRun { left: vec![2, 3], ..fake() };
+        let title = |averaging: &[&MeasuredRun], ada_gd: &[&MeasuredRun]| {
+            let of = |runs: &[&MeasuredRun]| done(runs.iter().map(|run| (*run).clone()).collect());
+            who_loses(&of(averaging), &of(ada_gd))
+        };
+        let papers = title(&[&lost, &lost], &[&stayed, &stayed]);
+        assert_eq!(papers, "Averaging loses an agent, ADA-GD does not");
+        assert_eq!(
+            title(&[&lost, &both], &[&lost, &stayed]),
+            "Averaging loses agents, ADA-GD loses agents on 1 of 2 seeds"
+        );
+        assert_eq!(title(&[&stayed], &[&lost]), "Averaging loses nobody, ADA-GD loses an agent");
+        assert_eq!(title(&[&stayed], &[&stayed]), "Neither averaging nor ADA-GD loses anybody");
+        let cost = |runs: Vec<MeasuredRun>| what_departures_cost(&done(runs));
+        assert_eq!(cost(vec![lost.clone()]), "Departures cost averaging accuracy");
+        assert_eq!(cost(vec![stayed.clone()]), "Nobody leaves averaging");
+        let mut better = lost.clone();
+        better.end.agents.mean = 0.95;
+        assert_eq!(
+            cost(vec![lost, stayed, better]),
+            "Averaging loses agents on 2 of 3 seeds, and accuracy with them on 1"
+        );
     }
 
     #[test]

@@ -396,7 +396,7 @@ mod tests {
 
     #[test]
     fn a_rule_at_several_step_sizes_has_colours_that_no_other_rule_has() {
-        // Figure 5b, which has the most curves.
+        // Figure 8b, which has the most curves.
         let rules = [
             "fedavg",
             "ada-gd",

@@ -23,7 +23,7 @@ pub use state::State;
 pub use story::{better_than_alone, harm, story};
 pub use summary::{
     absences, at_start, content, foreseen, guarantee, leavers, moments, privacy, spread,
-    verdict_sentence,
+    unrealizable, verdict_sentence,
 };
 pub use verdict::{
     Counts, Tone, VerdictWords, emptiness, keeping, landing, stop, sureness, verdict,

@@ -142,6 +142,25 @@ pub fn guarantee(summary: &Summary) -> Option<String> {
     Some(format!("{sure}{}{}", acted.unwrap_or_default(), missed.unwrap_or_default()))
 }
 
+/// That no model satisfies everybody, and how far that is proved; `None` where it is not.
+pub fn unrealizable(summary: &Summary) -> Option<String> {
+    Some(impossible(summary.least?, summary.within))
+}
+
+fn impossible(least: f64, within: Option<f64>) -> String {
+    let (reach, beyond) = match within {
+        None => ("anywhere".to_owned(), ""),
+        Some(within) => (
+            format!("within {within:.1e} of where the reports contradicted each other"),
+            "; what lies beyond is not known",
+        ),
+    };
+    format!(
+        "certified: no model {reach} brings everybody to their target loss, somebody stays {least:.4} \
+         above{beyond}"
+    )
+}
+
 /// What the reports of a run gave away, in a sentence.
 pub fn privacy(budget: &Budget) -> String {
     let Budget { reports, delta, .. } = budget;
@@ -153,5 +172,19 @@ pub fn privacy(budget: &Budget) -> String {
             if *reports == 1 { "s" } else { "" },
         ),
         None => "clipped, but without noise: nothing is protected".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn that_something_is_impossible_is_said_with_the_distance_it_is_certified_for() {
+        let near = impossible(0.85, Some(1.8e7));
+        assert!(near.starts_with("certified: no model within 1.8e7 of"), "{near}");
+        assert!(near.ends_with("0.8500 above; what lies beyond is not known"), "{near}");
+        let everywhere = impossible(0.4, None);
+        assert!(everywhere.contains("no model anywhere") && !everywhere.contains("beyond"));
     }
 }

@@ -212,7 +212,7 @@ pub fn stop(reason: StopReason) -> &'static str {
         }
         StopReason::RoundLimit => "it ended after the rounds asked for",
         StopReason::Unrealizable => {
-            "it stopped: no model brings everybody under their target loss, provably"
+            "it stopped: no model near here brings everybody under their target loss, provably"
         }
         StopReason::TooFew => "it stopped: fewer agents answered than it was told to continue with",
     }

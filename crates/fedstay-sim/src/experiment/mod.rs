@@ -28,6 +28,7 @@ pub use work::{Training, Work};
 
 use crate::data::DataError;
 use crate::model::Architecture;
+use crate::simulator::local_work::ExactGradient;
 use crate::simulator::{DecidesOn, EvalAgents};
 use fedstay::problem::Problem;
 use fedstay::schedule::Trace;
@@ -207,11 +208,26 @@ impl Experiment {
         Ok(Schedule::Trace(Trace::read(path, &text, agents as u64)?))
     }
 
+    /// Whether agents whose work is not one step on all rows report the gradient at the received weights as
+    /// well. Where the file leaves that to itself (`auto`), they do if the rule or the guard predicts losses
+    /// from it; but not where that is another model's loss (`decides_on = "own"`), nor where every vector
+    /// that is sent needs its share of the noise.
+    pub fn asks_for_gradients(&self) -> bool {
+        let Some(training) = self.training() else { return false };
+        match training.local.exact_gradient {
+            ExactGradient::Told(told) => told,
+            ExactGradient::Auto => {
+                let reads = self.rule.facts().reads_gradients;
+                let predicts = reads || matches!(self.policy, Policy::Guard(_));
+                predicts && training.decides_on == DecidesOn::Received && self.privacy.is_none()
+            }
+        }
+    }
+
     /// How many vectors and numbers a report consists of, for the accounting of privacy.
     pub fn parts_of_a_report(&self) -> u32 {
-        let both =
-            |training: &Training| training.local.exact_gradient && !training.local.is_exact();
-        if self.training().is_some_and(both) { 3 } else { 2 }
+        let whole = self.training().is_none_or(|training| training.local.is_exact());
+        if self.asks_for_gradients() && !whole { 3 } else { 2 }
     }
 
     /// Whether honest agents report exact losses and gradients of convex functions, both at the
@@ -221,7 +237,7 @@ impl Experiment {
         let convex = match &self.work {
             Work::Problem(problem) => problem.is_convex(),
             Work::Training(training) => {
-                let exact = training.local.is_exact() || training.local.exact_gradient;
+                let exact = training.local.is_exact() || self.asks_for_gradients();
                 let received = training.decides_on == DecidesOn::Received;
                 exact && received && !sets_loads && training.model.is_convex()
             }

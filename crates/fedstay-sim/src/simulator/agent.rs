@@ -146,7 +146,7 @@ impl Seat {
                 self.work(task, work)?;
             }
             self.desk.exact = is_exact(task);
-            match task.local.exact_gradient && !task.local.is_exact() {
+            match task.local.adds_gradient() {
                 true => {
                     let some: Vec<u32> = (0..shown as u32).collect();
                     let parameters = self.desk.direction.len();

@@ -31,7 +31,7 @@ pub struct Local {
     /// Whether to report the full gradient at the received weights in addition to the path. With
     /// several steps the mean along the path is not that gradient, and predictions made from it
     /// miss.
-    pub exact_gradient: bool,
+    pub exact_gradient: ExactGradient,
     /// How many rows an epoch visits, where that is not all of them: a load set by the server.
     visited: Option<usize>,
 }
@@ -47,7 +47,7 @@ struct Written {
     step: StepSize,
     batch: BatchSize,
     mu: f64,
-    exact_gradient: bool,
+    exact_gradient: ExactGradient,
 }
 
 impl Default for Written {
@@ -91,7 +91,7 @@ impl Default for Local {
             step: StepSize::Eta,
             batch: BatchSize::Full,
             mu: 0.0,
-            exact_gradient: false,
+            exact_gradient: ExactGradient::Auto,
             visited: None,
         }
     }
@@ -120,20 +120,46 @@ pub enum BatchSize {
     Full,
 }
 
-mod full {
-    use serde::{Deserialize, Deserializer, Serializer, de::Error};
-
-    pub(super) fn serialize<S: Serializer>(serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str("full")
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
-        match String::deserialize(deserializer)?.as_str() {
-            "full" => Ok(()),
-            other => Err(D::Error::custom(format!("`{other}` is neither a number nor `full`"))),
-        }
-    }
+/// Whether the gradient at the received weights is reported beside what an agent did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged, expecting = "local.exact_gradient must be true, false or \"auto\"")]
+pub enum ExactGradient {
+    /// Where the rule or the guard predicts losses from what is reported; see
+    /// [`Experiment::asks_for_gradients`](crate::experiment::Experiment::asks_for_gradients).
+    #[default]
+    #[serde(with = "auto")]
+    Auto,
+    /// Always, or never.
+    Told(bool),
 }
+
+/// A word that stands for a variant which has no value.
+macro_rules! word {
+    ($name:ident, $word:literal, $other:literal) => {
+        mod $name {
+            use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+            pub(super) fn serialize<S: Serializer>(serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str($word)
+            }
+
+            pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+                deserializer: D,
+            ) -> Result<(), D::Error> {
+                match String::deserialize(deserializer)?.as_str() {
+                    $word => Ok(()),
+                    other => Err(D::Error::custom(format!(
+                        concat!("`{}` is neither ", $other, " nor `", $word, "`"),
+                        other
+                    ))),
+                }
+            }
+        }
+    };
+}
+
+word!(full, "full", "a number");
+word!(auto, "auto", "true, false");
 
 impl Local {
     /// The number of local steps K of an agent with this many rows.
@@ -171,6 +197,11 @@ impl Local {
     pub fn is_exact(&self) -> bool {
         let times = self.epochs.unwrap_or(self.steps);
         times == 1 && self.batch == BatchSize::Full && self.visited.is_none()
+    }
+
+    /// Whether the gradient is reported in addition, where that is settled.
+    pub(super) fn adds_gradient(&self) -> bool {
+        self.exact_gradient == ExactGradient::Told(true) && !self.is_exact()
     }
 
     /// How many rows one local step sees.

@@ -42,7 +42,7 @@ use fedstay::{
 };
 use groups::Groups;
 use library::Library;
-use local_work::BatchSize;
+use local_work::{BatchSize, ExactGradient};
 use population::{Population, Sizes};
 use roster::{Roster, RosterState};
 use serde::{Deserialize, Serialize};
@@ -170,7 +170,8 @@ impl Simulator {
     /// # Errors
     /// As [`new`](Self::new).
     pub fn on(experiment: &Experiment, population: Population) -> Result<Self, SpecError> {
-        let training = experiment.training().cloned().ok_or(SpecError::NoTraining)?;
+        let mut training = experiment.training().cloned().ok_or(SpecError::NoTraining)?;
+        training.local.exact_gradient = ExactGradient::Told(experiment.asks_for_gradients());
         let seed = Seed(experiment.seed);
         if training.data.replace && (training.data.group.is_some() || !training.stream.is_usual()) {
             let why = "agents that draw their rows have neither groups (data.group) nor a [stream]";

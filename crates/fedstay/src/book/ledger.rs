@@ -106,6 +106,9 @@ pub struct Ledger {
     /// How far above their target losses everybody has to stay, as far as was proved.
     #[serde(default, skip_serializing_if = "is_nothing")]
     least: Option<f64>,
+    /// Within which distance that was proved; none if at any.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    within: Option<f64>,
     /// The mean loss of the first weights over all agents, where the engine measured it.
     start: Option<f64>,
     /// The agents that asked to be forgotten.
@@ -153,6 +156,7 @@ impl Ledger {
             *self.misses.get_or_insert(0) += missed.len() as u32;
         }
         self.least = line.least.or(self.least);
+        self.within = line.within.or(self.within);
         if let Some(kept) = line.kept {
             self.kept = Some(kept && self.kept != Some(false));
         }

@@ -25,6 +25,10 @@ pub struct Facts {
     /// Whether the rule computes with how well agents' groups are served
     /// ([`Report::rates`](crate::Report::rates)), which not every engine tells.
     pub reads_rates: bool,
+    /// Whether the rule takes reports for gradients at the weights that were received, and bounds its step
+    /// by what they predict. Where agents take several local steps or sample their rows, the gradient has
+    /// to be sent as well.
+    pub reads_gradients: bool,
     /// Whether the rule has a parameter `smoothness` that it takes from the problem unless a
     /// configuration gives it.
     pub takes_smoothness: bool,
@@ -61,6 +65,7 @@ impl Default for Facts {
             sets_loads: false,
             corrects: false,
             reads_rates: false,
+            reads_gradients: false,
             takes_smoothness: false,
             takes_convexity: false,
             keeps: false,
@@ -74,7 +79,7 @@ impl Default for Facts {
 impl Facts {
     /// The facts about a rule that keeps agents by the slack δ.
     pub(super) fn keeping(slack: f64) -> Self {
-        Self { slack: Some(slack), ..Self::default() }
+        Self { slack: Some(slack), reads_gradients: true, ..Self::default() }
     }
 
     /// The facts about a rule that computes with ε and only watches departures.

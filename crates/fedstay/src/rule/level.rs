@@ -88,7 +88,7 @@ impl Aggregator for Level {
     }
 
     fn facts(&self) -> Facts {
-        Facts { cuts: true, ..Facts::default() }
+        Facts { cuts: true, reads_gradients: true, ..Facts::default() }
     }
 
     fn check(&self) -> Result<(), Error> {

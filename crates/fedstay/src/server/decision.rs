@@ -52,7 +52,8 @@ pub enum StopReason {
     RoundLimit,
     /// Fewer agents answered than the server needs to continue.
     TooFew,
-    /// No model satisfies everybody: for convex losses and exact reports, provably.
+    /// No model satisfies everybody: for convex losses and exact reports provably, as far as
+    /// [`Decision::within`] reaches.
     Unrealizable,
 }
 
@@ -118,6 +119,9 @@ pub struct Decision {
     /// How far above their target losses everybody has to stay at least, as far as is proved, where
     /// no model satisfies everybody.
     pub least: Option<f64>,
+    /// Where it is proved that no model satisfies everybody: the distance from the round's weights within
+    /// which that holds; `None` where it holds at any distance.
+    pub within: Option<f64>,
     /// The agents that asked to be forgotten in this round.
     pub forgot: Vec<AgentId>,
     /// What the rule has measured of its step on the way, if anything; the server measures the rest,
@@ -153,6 +157,7 @@ impl Decision {
             by_cut: Vec::new(),
             doubted: Vec::new(),
             least: None,
+            within: None,
             forgot: Vec::new(),
             measured: None,
         }

@@ -3,7 +3,7 @@
 use super::html::paragraph;
 use crate::markup::escape;
 use crate::picture::{Subject, map};
-use crate::words::{guarantee, sentence};
+use crate::words::{guarantee, sentence, unrealizable};
 use fedstay::Rule;
 use fedstay::diagnose::{Diagnosis, Findings, Known};
 use serde::Deserialize;
@@ -27,7 +27,8 @@ pub(super) fn theory(subject: &Subject) -> String {
         }
     }
     let sure = subject.summary.as_ref().and_then(guarantee);
-    html.extend(sure.map(|text| paragraph("", &sentence(&text))));
+    let cannot = subject.summary.as_ref().and_then(unrealizable);
+    html.extend(sure.into_iter().chain(cannot).map(|text| paragraph("", &sentence(&text))));
     html.extend(landed.map(|text| paragraph("", &text)));
     html
 }

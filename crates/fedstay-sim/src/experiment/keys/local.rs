@@ -48,8 +48,9 @@ pub(super) static SECTION: Section = Section {
         Key::new(
             "local.exact_gradient",
             "true",
-            Allowed::Switch,
-            "also report the full gradient at the received model, when that is not what is computed",
+            Allowed::Either(&[Allowed::Switch, Allowed::Word(&["auto"], &[])]),
+            "also report the full gradient at the received model, when that is not what is computed; `auto`: where \
+             the rule or the guard predicts losses from it",
         )
         .shares(),
     ],

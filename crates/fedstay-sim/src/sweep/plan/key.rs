@@ -21,7 +21,9 @@ use sha2::{Digest, Sha256};
 /// 8: the same again, since its blocks and its products in single precision are summed in another order.
 /// 9: summaries have the verdicts `empty` and `at-start` with what they rest on, call agents that were not asked
 /// unknown, say when losses rose or when nobody foresaw who left, and call agents by their names. They also
-/// say what became of the rows of the data set, and warn where many are not used.
+/// say what became of the rows of the data set, and warn where many are not used. And agents that take
+/// several steps or sample their rows report their gradient too where the rule or the guard predicts losses from it
+/// (`local.exact_gradient = "auto"`); a summary says within which distance no model satisfies everybody.
 pub const RESULTS: u32 = 9;
 
 /// Which build this is: the version, and the commit where it is known when building.

@@ -78,6 +78,7 @@ fn lines(summary: &Summary, points: &[Point]) -> Vec<RoundLine> {
             by_cut: Vec::new(),
             doubted: Vec::new(),
             least: None,
+            within: None,
             assessment: points.get(&round).map(|point| measured(point)),
             worth: None,
             weights: None,

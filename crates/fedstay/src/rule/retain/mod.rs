@@ -48,8 +48,8 @@
 //! strongest curvature seen along the steps (`landed: estimated`). A sampled loss counts as two standard errors
 //! higher for landing and two lower for floors, and certifies nothing.
 //!
-//! **Unrealizable.** With `convex = true`, cuts that contradict each other prove that no model
-//! satisfies everybody (`common_level.rs`).
+//! **Unrealizable.** With `convex = true`, cuts that contradict each other prove that no model within
+//! a radius satisfies everybody; the radius is said (`common_level.rs`).
 //!
 //! **One liar** is answered within bounds, see `doubt.rs`.
 //!
@@ -81,6 +81,7 @@ use crate::memory::inside::is_default;
 use crate::numerics::slabs::Room;
 use crate::{Error, Loss, Vector, linalg};
 use bound::Bound;
+use common_level::Unrealizable;
 use cuts::Cuts;
 use doubt::Doubt;
 use region::Region;
@@ -135,7 +136,7 @@ pub struct Retain {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub smoothness: Option<f64>,
     /// Whether every loss is known to be convex. Reports that contradict each other then prove that
-    /// no model satisfies everybody.
+    /// no model within a radius satisfies everybody.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub convex: Option<bool>,
     /// What to do once that is proved.
@@ -414,8 +415,10 @@ impl Retain {
         let mut aimed = floors.toward(step, &aims, self.slack(), self.floors);
         if !aimed.met && self.is_convex() && !trusting {
             let from = self.memory.least.unwrap_or(0.0);
-            if let Some(least) = common_level::least(floors, round.weights, from) {
+            let proved = common_level::prove(floors, round.weights, from);
+            if let Some(Unrealizable { least, within }) = proved {
                 decision.least = Some(least);
+                decision.within = Some(within).filter(|within| within.is_finite());
                 step.fill(0.0);
                 match self.on_unrealizable {
                     OnUnrealizable::Stop => decision.stop = Some(StopReason::Unrealizable),

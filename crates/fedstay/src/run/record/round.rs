@@ -85,6 +85,10 @@ pub struct RoundLine {
     /// no model satisfies everybody.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least: Option<f64>,
+    /// Where it is proved that no model satisfies everybody: the distance from the received weights within
+    /// which that holds; absent where it holds at any distance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<f64>,
     /// How good the received weights are for every agent of the header, in rounds that measure it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assessment: Option<AssessmentLine>,
@@ -133,6 +137,7 @@ impl RoundLine {
             by_cut: decision.by_cut.clone(),
             doubted: decision.doubted.clone(),
             least: decision.least,
+            within: decision.within,
             assessment: assessment.map(AssessmentLine::new),
             worth: None,
             weights: None,

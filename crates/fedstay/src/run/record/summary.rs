@@ -88,6 +88,10 @@ pub struct Summary {
     /// model satisfies everybody.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least: Option<f64>,
+    /// Where it was proved that no model satisfies everybody: the distance from the weights of that round
+    /// within which that holds; absent where it holds at any distance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<f64>,
     /// The share of the rounds in which the guard changed the rule's step, if there is a guard.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guarded: Option<f64>,

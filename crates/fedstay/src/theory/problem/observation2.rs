@@ -2,7 +2,7 @@
 //!
 //! Agent 1 is content at the start and leaves at once. What remains can only move along `w_2`, so
 //! every first-order rule ends at some (1, β), where the mean loss is at least ½: the start lies in
-//! the problem's *bad region*. Reference: arXiv 2311.16459, Observation 2 and Figure 4a.
+//! the problem's *bad region*. Reference: arXiv 2311.16459, Observation 2 and Figure 6a.
 
 use super::{Instance, Oracle, Origin, Pose, Posed};
 use crate::{Error, Seed};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 pub(super) const ORIGIN: Origin = Origin {
     about: "|w2| and |w1 − w2| from (1, 1): a start in the bad region, which no rule survives",
-    reference: "arXiv 2311.16459, Observation 2 and Figure 4a",
+    reference: "arXiv 2311.16459, Observation 2 and Figure 6a",
 };
 
 /// Parameters of Observation 2.

@@ -3,7 +3,7 @@
 //! Averaging moves in the direction (−1, 0), the same for every α, until agent 1 leaves; agent 0
 //! alone then moves down and passes by the shared optimum: it ends with a mean loss of about ½.
 //! ADA-GD turns when agent 1 is about to leave and slides along its level set into the corner.
-//! Reference: arXiv 2311.16459, Observation 3 and Figure 4b.
+//! Reference: arXiv 2311.16459, Observation 3 and Figure 6b.
 
 use super::{Instance, Oracle, Origin, Pose, Posed};
 use crate::{Error, Seed};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 pub(super) const ORIGIN: Origin = Origin {
     about: "max(w2, 0) and max(w1 − w2 + α, 0) from (2, 1): averaging fails, ADA-GD does not",
-    reference: "arXiv 2311.16459, Observation 3 and Figure 4b",
+    reference: "arXiv 2311.16459, Observation 3 and Figure 6b",
 };
 
 /// Parameters of Observation 3.

@@ -1,10 +1,10 @@
-//! Figure 5b: averaging at the largest step size at which nobody leaves it, against ADA-GD.
+//! Figure 8b: averaging at the largest step size at which nobody leaves it, against ADA-GD.
 //!
 //! The paper's averaging has η = 2e-5, at which nobody leaves, but nobody leaves at larger ones
 //! either. So averaging's largest safe step size is searched for here, by bisection, and shown
 //! beside the paper's.
 //!
-//! Reference: arXiv 2311.16459, Figure 5b: ε = 0.5, η = 2e-5 for averaging and 2e-4 for ADA-GD,
+//! Reference: arXiv 2311.16459, Figure 8b: ε = 0.5, η = 2e-5 for averaging and 2e-4 for ADA-GD,
 //! which ends with the better model.
 
 use super::search::{Found, largest_safe_step};
@@ -40,7 +40,7 @@ fn arms(safe: Option<f64>) -> Vec<Arm> {
 /// Makes the figure.
 pub(super) fn make(asked: &Asked) -> anyhow::Result<Drawing> {
     if asked.set.iter().any(|(key, _)| key == "step_size") {
-        let why = "`step_size` cannot be set for figure 5b: it searches for averaging's by itself";
+        let why = "`step_size` cannot be set for figure 8b: it searches for averaging's by itself";
         return Err(Usage(why.into()).into());
     }
     let seeds = asked.seeds(3);
@@ -71,7 +71,7 @@ pub(super) fn make(asked: &Asked) -> anyhow::Result<Drawing> {
     figure.caption = format!("{} {search}", figure.caption);
     let mut numbers = numbers(&done, paper);
     numbers["search"] = found.numbers();
-    Ok(Drawing { name: "figure-5b".into(), figure, notes, numbers })
+    Ok(Drawing { name: "figure-8b".into(), figure, notes, numbers })
 }
 
 fn title(found: &Found) -> &'static str {

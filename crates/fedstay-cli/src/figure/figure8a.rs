@@ -1,6 +1,6 @@
-//! Figure 5a: averaging against ADA-GD at the same step size, two agents with one class each.
+//! Figure 8a: averaging against ADA-GD at the same step size, two agents with one class each.
 //!
-//! Reference: arXiv 2311.16459, Figure 5a: averaging loses an agent around round 130 and its
+//! Reference: arXiv 2311.16459, Figure 8a: averaging loses an agent around round 130 and its
 //! accuracy decays; ADA-GD loses nobody and keeps improving.
 
 use super::training::{Arm, Asked, numbers, study};
@@ -36,8 +36,8 @@ pub(super) fn make(asked: &Asked) -> anyhow::Result<Drawing> {
     ];
     let paper = json!({ "first_departure": { "fedavg": 130, "ada-gd": null } });
     Ok(Drawing {
-        name: "figure-5a".into(),
-        figure: page::figure("Averaging loses an agent, ADA-GD does not", &done),
+        name: "figure-8a".into(),
+        figure: page::figure(&words::who_loses(&done[0], &done[1]), &done),
         notes,
         numbers: numbers(&done, paper),
     })

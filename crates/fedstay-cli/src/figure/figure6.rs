@@ -1,4 +1,4 @@
-//! Figure 4: Observations 2 and 3 with their bad regions.
+//! Figure 6: Observations 2 and 3 with their bad regions.
 //!
 //! A start is *bad* if from there every first-order rule ends outside `S* = S_1* ∩ S_2*`, whatever
 //! its step sizes. Outside both sets the two gradients of these problems span the plane, so some
@@ -20,7 +20,7 @@
 //!
 //! None of these points is in `S*` itself: by the triangle inequality `|w_1| > 2ε` and `F_2 ≤ ε` give
 //! `F_1 > ε`, and so on. The test below walks the lines instead of trusting the algebra.
-//! Reference: arXiv 2311.16459, Definition 1, Observations 2 and 3, Figure 4.
+//! Reference: arXiv 2311.16459, Definition 1, Observations 2 and 3, Figure 6.
 
 use super::Drawing;
 use super::landscape::{DrawnRun, paths, set_name, stops};
@@ -214,7 +214,7 @@ pub(super) fn make() -> anyhow::Result<Drawing> {
             "ada-gd": third.ada_gd.numbers(),
         },
     });
-    Ok(Drawing { name: "figure-4".into(), figure, notes, numbers })
+    Ok(Drawing { name: "figure-6".into(), figure, notes, numbers })
 }
 
 #[cfg(test)]
