@@ -73,7 +73,8 @@ class Engine(Protocol):
     dropped(agent, why) : its agents are strangers. It hears that a report could not be used, and the
         round continues without it. Without that method such a report ends the run.
     closed(line, promised) : hears of every finished round, as the line of rounds.jsonl, and by how much
-        the step was to change every agent's loss, to first order; returns whether the run should end.
+        the step was to change every agent's loss, to first order; returns whether the run should end, or
+        "too-few" if that is why.
     warnings() : sentences that the summary's warnings are to end with.
     """
 
