@@ -246,12 +246,19 @@ pub(crate) struct Decision {
     /// The agents that had received weights of their own: number, distance from the server's
     /// weights, and loss there as far as its report tells.
     shown: Vec<(u64, f64, f64)>,
+    /// The agents whose reports were not taken at their word, and what was done about it: "capped", "moved" or
+    /// "benched".
+    doubted: Vec<(u64, String)>,
+    /// Whether the step leads back to the best weights so far.
+    reverted: bool,
 }
 
 impl From<fedstay::Decision> for Decision {
     fn from(decision: fedstay::Decision) -> Self {
         let ids = |agents: Vec<AgentId>| agents.into_iter().map(|agent| agent.0).collect();
         let landed = decision.landed.and_then(|landed| serde_json::to_value(landed).ok());
+        let why = |why| serde_json::to_value(why).ok()?.as_str().map(str::to_owned);
+        let doubted = decision.doubted.iter();
         Self {
             d: ids(decision.split.d),
             nd: ids(decision.split.nd),
@@ -260,6 +267,8 @@ impl From<fedstay::Decision> for Decision {
             step_size: decision.step_size,
             rank: decision.projection.map(|projection| projection.rank),
             landed: landed.and_then(|landed| landed.as_str().map(str::to_owned)),
+            doubted: doubted.filter_map(|d| Some((d.agent.0, why(d.why)?))).collect(),
+            reverted: decision.reverted,
             shown: decision.shown.iter().map(|s| (s.agent.0, s.distance, s.real)).collect(),
         }
     }

@@ -218,6 +218,11 @@ pub trait Aggregator: custom::CloneRule + fmt::Debug + Send + Sync {
         None
     }
 
+    /// The weights to deliver instead of the present ones, if the rule knows better ones.
+    fn deliver(&self) -> Option<&[f64]> {
+        None
+    }
+
     /// What others need to know about the rule, with its parameters as they are.
     fn facts(&self) -> Facts {
         Facts::default()
@@ -291,6 +296,10 @@ impl Aggregator for Rule {
 
     fn correction(&self, agent: AgentId) -> Option<Vec<f64>> {
         self.inner().correction(agent)
+    }
+
+    fn deliver(&self) -> Option<&[f64]> {
+        self.inner().deliver()
     }
 
     fn facts(&self) -> Facts {

@@ -114,6 +114,8 @@ pub struct Decision {
     pub shown: Vec<Shown>,
     /// The agents that were not heard in this round and for whom their last report stood in.
     pub by_cut: Vec<AgentId>,
+    /// Whether the step leads back to the best weights so far, because what was tried from there was worse.
+    pub reverted: bool,
     /// The agents whose reports were not taken at their word.
     pub doubted: Vec<Doubted>,
     /// How far above their target losses everybody has to stay at least, as far as is proved, where
@@ -155,6 +157,7 @@ impl Decision {
             missed: None,
             shown: Vec::new(),
             by_cut: Vec::new(),
+            reverted: false,
             doubted: Vec::new(),
             least: None,
             within: None,
@@ -220,8 +223,10 @@ pub struct Doubted {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Why {
-    /// Its loss is far beyond everybody's, and counts as less.
+    /// It says that it is far farther from its target than is usual, and counts as nearer.
     Capped,
+    /// It says another target loss than at first; the first one counts.
+    Moved,
     /// Nobody else can be served because of it. It is left out from here on, and may leave.
     Benched,
 }

@@ -269,9 +269,9 @@ impl Server {
         &self.weights
     }
 
-    /// The weights to deliver: the current ones, or those the policy kept.
+    /// The weights to deliver: the current ones, or those the policy or the rule kept.
     pub fn delivered(&self) -> &[f64] {
-        self.policy.deliver().unwrap_or(&self.weights)
+        self.policy.deliver().or_else(|| self.rule.deliver()).unwrap_or(&self.weights)
     }
 
     /// What the next round's agents receive.

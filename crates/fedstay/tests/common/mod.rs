@@ -12,6 +12,8 @@ use std::ops::ControlFlow;
 pub struct Moves {
     pub case_1: u32,
     pub moved: f64,
+    /// Rounds that led back to the best weights so far.
+    pub reverted: u32,
     pub last: Diagnosis,
 }
 
@@ -19,6 +21,7 @@ impl Book for Moves {
     fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
         let length = record.line.step_norm;
         self.moved += length;
+        self.reverted += u32::from(record.line.reverted);
         self.case_1 += u32::from(record.line.case == Some(1) && length > 0.0);
         match record.line.stop {
             Some(_) => self.last.round(record),

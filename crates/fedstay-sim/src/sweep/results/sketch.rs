@@ -76,6 +76,7 @@ fn lines(summary: &Summary, points: &[Point]) -> Vec<RoundLine> {
             missed: None,
             shown: Vec::new(),
             by_cut: Vec::new(),
+            reverted: false,
             doubted: Vec::new(),
             least: None,
             within: None,

@@ -16,7 +16,7 @@
 
 use crate::memory::inside::{is_default, pairs};
 use crate::rule::floors::{Aimed, Floors, Source};
-use crate::{AgentId, Reports};
+use crate::{AgentId, Report, Reports, Standing};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -37,9 +37,12 @@ const PROGRESS: f64 = 0.98;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Doubt {
-    /// Everybody's first loss.
+    /// How far everybody was from its target at first.
     #[serde(default, with = "pairs", skip_serializing_if = "BTreeMap::is_empty")]
-    first: BTreeMap<AgentId, f64>,
+    gaps: BTreeMap<AgentId, f64>,
+    /// Everybody's first target loss.
+    #[serde(default, with = "pairs", skip_serializing_if = "BTreeMap::is_empty")]
+    target: BTreeMap<AgentId, f64>,
     /// The smallest median distance from the target so far.
     #[serde(default, skip_serializing_if = "is_default")]
     best: Option<f64>,
@@ -48,39 +51,116 @@ pub(super) struct Doubt {
     idle: u32,
     #[serde(default, skip_serializing_if = "is_default")]
     benched: Option<AgentId>,
+    /// Whether that agent was no farther from its target than others at first: then it may not be driven farther.
+    #[serde(default, skip_serializing_if = "is_default")]
+    minded: bool,
+    /// Whether somebody was benched and is no longer.
+    #[serde(default, skip_serializing_if = "is_default")]
+    spent: bool,
     /// What share of its way an agent is asked for, where that is less than all of it.
     #[serde(default, with = "pairs", skip_serializing_if = "BTreeMap::is_empty")]
     heed: BTreeMap<AgentId, f64>,
 }
 
 impl Doubt {
-    /// The agent that is left out, if one is.
-    pub(super) fn benched(&self) -> Option<AgentId> {
-        self.benched
+    /// The reports of a round as they are read, if that is not as they came: without the agent that is left out, and
+    /// with everybody's first target loss. Then who told another one.
+    pub(super) fn read<'a>(
+        &mut self,
+        reports: &Reports<'a>,
+    ) -> (Option<Reports<'a>>, Vec<AgentId>) {
+        self.take_back(reports);
+        let others = without(reports, self.benched);
+        let read = others.as_ref().unwrap_or(reports);
+        let told = |report: &Report<'_>| Some((report.agent, report.epsilon()?));
+        for (agent, epsilon) in read.iter().filter_map(told) {
+            self.target.entry(agent).or_insert(epsilon);
+        }
+        let moves = |(agent, epsilon): &(AgentId, f64)| self.target[agent] != *epsilon;
+        let moved: Vec<(AgentId, f64)> = read.iter().filter_map(told).filter(moves).collect();
+        let few = self.target.len() < FEWEST_TO_CAP;
+        // What most do together is not one agent's doing.
+        if few || (moved.len() > 1 && 2 * moved.len() > read.len()) {
+            self.target.extend(moved);
+            return (others, Vec::new());
+        }
+        if moved.is_empty() {
+            return (others, Vec::new());
+        }
+        let read = read.translated(|_, report, _| {
+            if let Standing::Open { epsilon, .. } = &mut report.standing {
+                *epsilon = self.target[&report.agent];
+            }
+        });
+        (Some(read), moved.into_iter().map(|(agent, _)| agent).collect())
+    }
+
+    /// Takes an agent back that was benched, once the others have driven it farther from its target than anybody was
+    /// at first.
+    fn take_back(&mut self, reports: &Reports<'_>) {
+        let Some(benched) = self.benched.filter(|_| self.minded) else { return };
+        let (target, highest) = (self.target.get(&benched).copied(), self.highest());
+        let loss = reports.iter().find(|report| report.agent == benched).and_then(Report::loss);
+        let above = loss.zip(target).map(|(loss, target)| loss.cautious() - target);
+        if above.is_some_and(|above| above > highest) {
+            (self.benched, self.spent) = (None, true);
+        }
+    }
+
+    /// Whether an agent was benched and taken back.
+    pub(super) fn takes_back(&self) -> bool {
+        self.spent
+    }
+
+    /// Leaves an agent out from here on.
+    fn leave_out(&mut self, agent: AgentId) {
+        let believed = self.gaps.get(&agent).is_some_and(|gap| *gap <= self.highest());
+        (self.benched, self.minded) = (Some(agent), believed);
+    }
+
+    /// How far from its target an agent counts as at most.
+    fn most(&self) -> f64 {
+        let usual = median(self.gaps.values().copied().collect());
+        if self.gaps.len() >= FEWEST_TO_CAP && usual > 0.0 { MOST * usual } else { f64::INFINITY }
     }
 
     /// Caps the losses of a round, and says whose.
     pub(super) fn cap(&mut self, floors: &mut Floors<'_>) -> Vec<AgentId> {
-        let heard = floors.source.iter().take_while(|source| **source == Source::Heard).count();
+        let heard = heard(floors);
         for line in 0..heard {
-            self.first.entry(floors.agent[line]).or_insert(floors.loss[line]);
+            let above = floors.loss[line] - floors.precision[line];
+            self.gaps.entry(floors.agent[line]).or_insert(above);
         }
-        if heard < FEWEST_TO_CAP {
-            return Vec::new();
-        }
-        let usual = median(self.first.values().copied().collect());
-        if usual.is_nan() || usual <= 0.0 {
-            return Vec::new();
-        }
-        let most = MOST * usual;
+        let farthest = self.most();
         let mut capped = Vec::new();
         for line in 0..heard {
+            let most = floors.precision[line] + farthest;
             if floors.loss[line] > most {
                 floors.loss[line] = most;
                 capped.push(floors.agent[line]);
             }
         }
         capped
+    }
+
+    /// The farthest that anybody was from its target at first, as far as that is believed.
+    pub(super) fn highest(&self) -> f64 {
+        let most = self.most();
+        self.gaps.values().copied().filter(|gap| *gap <= most).fold(0.0, f64::max)
+    }
+
+    /// Benches an agent that stands alone, if somebody may be.
+    pub(super) fn bench_alone(&mut self, agent: AgentId, heard: usize) -> bool {
+        let may = self.may_bench(heard);
+        if may {
+            self.leave_out(agent);
+        }
+        may
+    }
+
+    /// Whether somebody may be benched, of so many that were heard.
+    fn may_bench(&self, heard: usize) -> bool {
+        self.benched.is_none() && !self.spent && heard >= FEWEST_TO_BENCH
     }
 
     /// What share of its way an agent is asked for.
@@ -104,7 +184,7 @@ impl Doubt {
 
     /// Takes note of a round's progress, and says whether it is time to doubt somebody.
     pub(super) fn idles(&mut self, floors: &Floors<'_>, met: bool, stands: bool) -> bool {
-        let heard = floors.source.iter().take_while(|source| **source == Source::Heard).count();
+        let heard = heard(floors);
         let above = (0..heard).map(|line| floors.loss[line] - floors.precision[line]);
         let excess = median(above.collect());
         match self.best {
@@ -112,7 +192,7 @@ impl Doubt {
             _ => (self.best, self.idle) = (Some(excess), 0),
         }
         let due = !met && (stands || self.idle >= PATIENCE);
-        due && self.benched.is_none() && heard >= FEWEST_TO_BENCH
+        due && self.may_bench(heard)
     }
 
     /// Benches the agent of the contradiction without which the step is shortest.
@@ -125,30 +205,40 @@ impl Doubt {
         keep: bool,
         dimension: usize,
     ) -> Option<AgentId> {
+        let way =
+            |line: usize| (floors.loss[line] - aims[line]).max(0.0) / floors.bundle.lengths()[line];
+        let ways = (0..aims.len()).filter(|line| floors.source[*line] == Source::Heard).map(way);
+        let ways: Vec<f64> = ways.filter(|way| way.is_finite()).collect();
+        let most = ways.len() as f64 * median(ways);
         let mut best: Option<(f64, AgentId)> = None;
         for line in aimed.against.iter().copied() {
             if floors.source[line] != Source::Heard {
                 continue;
             }
             let length = floors.without(line, aims, slack, keep, dimension);
-            if let Some(length) = length.filter(|l| best.is_none_or(|(shortest, _)| *l < shortest))
-            {
+            let shortest = best.map_or(most, |(shortest, _)| shortest);
+            if let Some(length) = length.filter(|length| *length < shortest) {
                 best = Some((length, floors.agent[line]));
             }
         }
-        self.benched = best.map(|(_, agent)| agent);
         self.idle = 0;
+        self.leave_out(best?.1);
         self.benched
     }
 }
 
 /// These reports without the agent that is left out.
-pub(super) fn without<'a>(reports: &Reports<'a>, benched: Option<AgentId>) -> Option<Reports<'a>> {
+fn without<'a>(reports: &Reports<'a>, benched: Option<AgentId>) -> Option<Reports<'a>> {
     let benched = benched?;
     let mut others = reports.clone();
     others.remove(benched);
     let others = others.with_absent(reports.absent());
     (others.len() < reports.len() && !others.is_empty()).then_some(others)
+}
+
+/// How many lines are reports of this round: the first ones.
+fn heard(floors: &Floors<'_>) -> usize {
+    floors.source.iter().take_while(|source| **source == Source::Heard).count()
 }
 
 /// The upper median.

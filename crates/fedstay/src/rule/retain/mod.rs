@@ -62,11 +62,13 @@
 //!
 //! Reference: this project; the constraint is Lemma 3 of arXiv 2311.16459, read backwards.
 
+mod best;
 mod bound;
 mod common_level;
 mod cuts;
 mod doubt;
 mod landing;
+mod lowest;
 mod options;
 mod region;
 
@@ -80,6 +82,7 @@ use super::{
 use crate::memory::inside::is_default;
 use crate::numerics::slabs::Room;
 use crate::{Error, Loss, Vector, linalg};
+use best::{Best, Judged};
 use bound::Bound;
 use common_level::Unrealizable;
 use cuts::Cuts;
@@ -164,6 +167,8 @@ struct RetainMemory {
     doubt: Doubt,
     #[serde(default, skip_serializing_if = "is_default")]
     bound: Bound,
+    #[serde(default, skip_serializing_if = "is_default")]
+    best: Best,
     #[serde(skip)]
     room: Room,
 }
@@ -213,11 +218,17 @@ impl Retain {
         self.convex == Some(true)
     }
 
+    /// Every line's level.
+    fn levels(&self, floors: &Floors<'_>) -> Vec<f64> {
+        let above = LEVEL * self.slack() + self.memory.least.unwrap_or(0.0);
+        floors.epsilon.iter().map(|epsilon| epsilon + above).collect()
+    }
+
     /// What every line should come down to: its level, or part of the way there.
     fn aims(&self, floors: &Floors<'_>, trusting: bool) -> Vec<f64> {
-        let above = LEVEL * self.slack() + self.memory.least.unwrap_or(0.0);
+        let levels = self.levels(floors);
         let aim = |line: usize| {
-            let (loss, level) = (floors.loss[line], floors.epsilon[line] + above);
+            let (loss, level) = (floors.loss[line], levels[line]);
             let share = match trusting {
                 true => SHARE_OF_WAY,
                 false => self.memory.doubt.heed(floors.agent[line]),
@@ -268,7 +279,58 @@ impl Retain {
         floors.bundle.furnish(&self.memory.room);
         let decision = self.decide_by(&mut floors, round, step);
         floors.bundle.leave(&self.memory.room);
-        decision
+        let mut decision = decision?;
+        let gives_up =
+            matches!(decision.stop, Some(StopReason::Stalled | StopReason::Unrealizable));
+        if gives_up && self.memory.best.is_behind() {
+            decision.stop = None;
+            self.go_back(round, step, &mut decision);
+        }
+        if decision.stop.is_some() {
+            self.memory.best = Best::default();
+        }
+        Ok(decision)
+    }
+
+    /// Returns to the best weights so far.
+    fn go_back(&mut self, round: &Round<'_>, step: &mut [f64], decision: &mut Decision) {
+        self.memory.best.lead_back(round, step);
+        self.memory.region.forget();
+        decision.reverted = true;
+        decision.measured = None;
+        // Everybody who is still in has reported there, and stayed.
+        decision.kept = Some(true);
+        decision.split = Split::by(round.reports, |_| false);
+    }
+
+    /// Compares with the best weights so far, and says whether it returned to them.
+    fn returns(
+        &mut self,
+        floors: &Floors<'_>,
+        round: &Round<'_>,
+        step: &mut [f64],
+        decision: &mut Decision,
+    ) -> bool {
+        let levels = self.levels(floors);
+        let highest = self.memory.doubt.highest();
+        if self.memory.doubt.takes_back() {
+            self.memory.best.insist();
+        }
+        let promised = self.memory.region.predicted();
+        let judged = self.memory.best.judge(round, floors, &levels, promised, highest, self.delta);
+        if judged == Judged::On {
+            return false;
+        }
+        self.go_back(round, step, decision);
+        let may = self.bench && !self.is_convex();
+        if let Judged::Alone(agent) = judged
+            && may
+            && self.memory.doubt.bench_alone(agent, round.reports.len())
+        {
+            decision.doubted.push(Doubted { agent, why: Why::Benched });
+            self.memory.best.begin_anew();
+        }
+        true
     }
 
     /// One round by these floors.
@@ -293,17 +355,20 @@ impl Retain {
         let missed = self.memory.region.learn(round, floors, slack, self.base);
 
         let everybody = Split::by(round.reports, |_| true);
-        let doubted = |agent| Doubted { agent, why: Why::Capped };
+        let capped = capped.into_iter().map(|agent| Doubted { agent, why: Why::Capped });
         let silent: Vec<usize> =
             (0..floors.loss.len()).filter(|l| floors.source[*l] == Source::Silent).collect();
         let mut decision = Decision {
             landed: Some(Landing::No),
             missed: Some(missed),
-            doubted: capped.into_iter().map(doubted).collect(),
+            doubted: capped.collect(),
             by_cut: silent.iter().map(|line| floors.agent[*line]).collect(),
             least: self.memory.least,
             ..Decision::new(everybody, round.step_size)
         };
+        if self.returns(floors, round, step, &mut decision) {
+            return Ok(decision);
+        }
         // Whether everybody who is still in was heard, now or earlier; and at these weights.
         let known = silent.len() >= round.reports.absent();
         let present = known && silent.iter().all(|line| floors.since[*line] == 0.0);
@@ -377,6 +442,7 @@ impl Retain {
             (true, Base::Level) => self.memory.region.shorten(step, usual, self.base),
             (true, Base::Descent) => self.memory.region.bound(step),
         }
+        let aimed = self.brake(floors, aimed, step);
         // Measured once, for the check, the predictions and the record.
         let mut along = floors.bundle.along(step);
         let mut measured = Some(measure(&along[..reports.len()], step));
@@ -400,6 +466,29 @@ impl Retain {
         decision.measured = measured;
         decision.split = Split::by(round.reports, |index| aimed.pulls[index] > 0.0);
         Ok(decision)
+    }
+
+    /// Once a step has failed: the step that brings everybody nearest within the radius, be it the usual one or
+    /// another.
+    fn brake(&self, floors: &mut Floors<'_>, aimed: Aimed, step: &mut [f64]) -> Aimed {
+        let Some(radius) = self.memory.best.radius() else { return aimed };
+        let levels = self.levels(floors);
+        best::shorten(step, radius);
+        let mut other = vec![0.0; step.len()];
+        if !lowest::within(floors, &levels, radius, &mut other) {
+            return aimed;
+        }
+        let held = match self.floors {
+            true => floors.keep(&mut other, self.slack()).into(),
+            false => Aimed::nothing(floors.loss.len()),
+        };
+        best::shorten(&mut other, radius);
+        let hoped = |step: &[f64]| best::lacking_after(floors, &levels, step);
+        if hoped(&other) < hoped(step) {
+            step.copy_from_slice(&other);
+            return held;
+        }
+        aimed
     }
 
     /// The projection onto levels and floors, and what follows if there is none.
@@ -462,7 +551,7 @@ fn measure(along: &[f64], step: &[f64]) -> Measured {
 impl Aggregator for Retain {
     fn aggregate(&mut self, round: &Round<'_>, step: &mut [f64]) -> Result<Decision, Error> {
         let cuts = std::mem::take(&mut self.memory.cuts);
-        let others = doubt::without(round.reports, self.memory.doubt.benched());
+        let (others, moved) = self.memory.doubt.read(round.reports);
         let round = Round { reports: others.as_ref().unwrap_or(round.reports), ..*round };
         let mut decision = match round.reports.as_slice().len() {
             0..MANY => self.decide(&round, &cuts, step)?,
@@ -470,9 +559,14 @@ impl Aggregator for Retain {
         };
         // Of all reports, or of none.
         decision.measured = decision.measured.filter(|_| others.is_none());
+        decision.doubted.extend(moved.into_iter().map(|agent| Doubted { agent, why: Why::Moved }));
         self.memory.cuts = cuts;
         self.memory.cuts.advance(&round, step, self.is_convex());
         Ok(decision)
+    }
+
+    fn deliver(&self) -> Option<&[f64]> {
+        self.memory.best.weights()
     }
 
     fn facts(&self) -> Facts {

@@ -123,6 +123,11 @@ impl Region {
         &self.predicted
     }
 
+    /// Forgets what was predicted: the step that was taken is another one.
+    pub(super) fn forget(&mut self) {
+        self.predicted.clear();
+    }
+
     /// Whether there is no radius yet.
     pub(super) fn is_new(&self) -> bool {
         self.radius.is_none()

@@ -78,6 +78,9 @@ pub struct RoundLine {
     /// The agents that were not heard and for whom their last report stood in.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_cut: Vec<AgentId>,
+    /// Whether the step leads back to the best weights so far, because what was tried from there was worse.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reverted: bool,
     /// The agents whose reports were not taken at their word, and what was done about it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub doubted: Vec<Doubted>,
@@ -135,6 +138,7 @@ impl RoundLine {
             missed: decision.missed.clone(),
             shown: decision.shown.clone(),
             by_cut: decision.by_cut.clone(),
+            reverted: decision.reverted,
             doubted: decision.doubted.clone(),
             least: decision.least,
             within: decision.within,
