@@ -6,11 +6,13 @@
 
 mod agent;
 mod assessment;
+pub(crate) mod flag;
 mod gram;
 mod header;
 mod otherwise;
 mod round;
 mod summary;
+pub(crate) mod worth;
 
 pub use agent::{AgentSummary, Arrival, Departure, Forgotten, Return, Score};
 pub use assessment::{AssessmentLine, Population, Spread};
