@@ -12,13 +12,18 @@
 //!
 //! | room | what |
 //! |---|---|
-//! | `server` | [`Server`], [`Report`]s in, a [`Decision`] out; [`Broadcast`]; [`optimiser`], [`policy`]: what wraps any rule |
+//! | [`numerics`] | [`Vector`]s of any precision, small systems, projections, seeds |
+//! | `message` | [`Report`]s in, a [`Decision`] and a [`Broadcast`] out; [`Error`] |
+//! | `memory`, [`list`] | state on its way into a checkpoint and back; lists of everything that varies |
 //! | [`rule`] | [`Rule`], one file per rule, and the trait [`Aggregator`] for rules of your own |
 //! | `agent` | [`Participant`] (decide, stay or leave, come back), [`behaviour`], [`schedule`], [`privacy`] |
-//! | `run` | [`Session`] (the loop, once), [`Engine`], [`Book`], [`record`]s, [`verdict`]s |
-//! | `book` | what every run keeps: the [`ledger`], [`consistency`], [`worth`] |
+//! | `server` | [`Server`]; [`optimiser`], [`policy`]: what wraps any rule |
+//! | `run` | [`Session`] (the loop, once), [`Engine`], [`Book`], the [`ledger`], [`record`]s, [`verdict`]s |
+//! | `book` | books that a run may keep: [`consistency`], [`worth`] |
 //! | `theory` | [`problem`]s with exact oracles, [`diagnose`] |
-//! | [`numerics`] | long vectors, small systems, projections, seeds |
+//!
+//! Each room uses those above it in this table, never one below; `tests/tree.rs` reads the sources and
+//! says so.
 //!
 //! ```
 //! use fedstay::{AdaGd, AgentId, Report, Reports, Server, Vector};
@@ -43,9 +48,9 @@
 
 mod agent;
 mod book;
-mod error;
 pub mod list;
 mod memory;
+mod message;
 pub mod numerics;
 pub mod rule;
 mod run;
@@ -57,20 +62,21 @@ pub use agent::forgery::{Forgery, Seen};
 pub use agent::privacy::{self, Privacy};
 pub use agent::schedule::{self, Schedule};
 pub use agent::{Answer, Participant, ParticipantState};
-pub use book::{consistency, ledger, worth};
-pub use error::Error;
-pub use memory::{Memory, packed};
-pub use numerics::{Seed, fingerprint, linalg, projection};
+pub use book::{consistency, worth};
+pub use memory::Memory;
+pub use message::{
+    AgentId, Broadcast, Decision, Error, Loss, Personal, Rates, Report, Reports, Split, Standing,
+    StopReason, tau,
+};
+pub use numerics::{Seed, Vector, fingerprint, linalg, packed, projection};
 pub use rule::rules::*;
 pub use rule::{Aggregator, Facts, Losses, Round, Rule};
 pub use run::{
     Abilities, About, AgentAssessment, Assessment, Book, Call, Engine, Gathered, Moment,
-    RoundRecord, Session, SessionState, fairness, record, verdict,
+    RoundRecord, Session, SessionState, fairness, ledger, record, step_with, verdict,
 };
 pub use server::{
-    AgentId, Broadcast, Decision, Forgetting, How, Loss, Optimiser, Personal, Policy, Progress,
-    Rates, Report, Reports, Server, ServerState, Split, Standing, StopReason, Vector, optimiser,
-    policy, tau,
+    Forgetting, How, Optimiser, Policy, Progress, Server, ServerState, optimiser, policy,
 };
 pub use theory::{diagnose, problem};
 

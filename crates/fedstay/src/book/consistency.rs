@@ -22,6 +22,7 @@
 
 use crate::numerics::PerPrecision;
 use crate::run::record::Summary;
+pub use crate::run::record::flag::{Doubt, Flag};
 use crate::{AgentId, Error, Loss, Memory, Vector, linalg, packed};
 use crate::{Book, RoundRecord};
 use serde::{Deserialize, Serialize};
@@ -37,40 +38,6 @@ const BEND_OF_MEDIAN: f64 = 10.0;
 /// The allowance for rounding, relative to all terms, for gradients in double and in single
 /// precision.
 const ROUNDING: PerPrecision = PerPrecision { f64: 1e-10, f32: 1e-5 };
-
-/// Why an agent is flagged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Doubt {
-    /// Its loss fell below the tangent it had reported.
-    BelowTangent,
-    /// Its loss rose above what its gradient allows.
-    AboveTangent,
-    /// Its loss is too large for so small a gradient.
-    Implausible,
-}
-
-impl Doubt {
-    /// The doubt in words.
-    pub(crate) fn words(self) -> &'static str {
-        match self {
-            Self::BelowTangent => "its loss fell below its own tangent",
-            Self::AboveTangent => "its loss rose above what its own gradient allows",
-            Self::Implausible => "its loss is implausible for so small a gradient",
-        }
-    }
-}
-
-/// One doubt about one agent in one round.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Flag {
-    /// The agent in question.
-    pub agent: AgentId,
-    /// Why the agent is flagged.
-    pub doubt: Doubt,
-    /// By how much: in units of the loss or, for an implausible loss, how many times too far.
-    pub by: f64,
-}
 
 /// Checks the rounds of a run, one after another.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -49,11 +49,6 @@ fn bad(error: serde_json::Error) -> Error {
     Error::BadState { why: error.to_string() }
 }
 
-/// Whether a field still has its default, so that it can be left out of a file.
-pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
-}
-
 /// A map by agent as a list of pairs: the keys of a map in JSON must be strings.
 pub(crate) mod pairs {
     use crate::AgentId;

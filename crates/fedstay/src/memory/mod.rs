@@ -1,7 +1,6 @@
 //! What something remembers between rounds, on its way into a checkpoint and back.
 
 pub(crate) mod inside;
-pub mod packed;
 
 use crate::Error;
 use serde::de::DeserializeOwned;

@@ -9,10 +9,12 @@ pub mod linalg;
 mod machine;
 mod normal;
 mod number;
+pub mod packed;
 pub mod projection;
 mod seed;
 pub(crate) mod simplex;
 pub(crate) mod slabs;
+mod vector;
 
 pub use bf16::Bf16;
 pub use kernel::Isa;
@@ -20,6 +22,7 @@ pub use machine::{Machine, Workers};
 pub use normal::{normal, uniform};
 pub use number::Number;
 pub use seed::{Seed, fingerprint};
+pub use vector::Vector;
 
 pub(crate) use cholesky::Cholesky;
 pub(crate) use machine::Gram;

@@ -30,7 +30,7 @@ use super::{
     StopReason, safety,
 };
 use crate::projection::{Projected, Task};
-use crate::server::tau;
+use crate::tau;
 use crate::{Error, Loss, Report, Standing};
 use serde::{Deserialize, Serialize};
 

@@ -22,7 +22,7 @@
 use super::floors::Floors;
 use super::{Aggregator, Decision, Facts, Origin, Round, StopReason};
 use crate::Error;
-use crate::memory::inside::is_default;
+use crate::message::is_default;
 use serde::{Deserialize, Serialize};
 
 pub(super) const ORIGIN: Origin = Origin {

@@ -52,15 +52,16 @@ pub(crate) mod rules {
     pub use super::weigh::Weigh;
 }
 
-pub use crate::server::{
+pub use crate::message::{
     Decision, Doubted, Landing, Measured, Miss, Shown, Split, StopReason, Why, carries, stays,
 };
-pub(crate) use crate::server::{forecast, forecast_asks, forecast_by};
+pub(crate) use crate::message::{forecast, forecast_asks, forecast_by};
 pub use custom::CustomRule;
 pub use facts::{Change, Facts};
 pub use rules::*;
 
 use crate::list::{Entry, Origin};
+use crate::message::Correct;
 use crate::numerics::PerPrecision;
 use crate::{AgentId, Error, Report, Reports, linalg};
 use list::rules;
@@ -103,6 +104,12 @@ rules! {
     Scaffold(Scaffold) = "scaffold", scaffold::ORIGIN;
     /// Agents count more the closer their groups are served to how everybody's are.
     FairFed(FairFed) = "fairfed", fairfed::ORIGIN;
+}
+
+impl Correct for Rule {
+    fn correction(&self, agent: AgentId) -> Option<Vec<f64>> {
+        Aggregator::correction(self, agent)
+    }
 }
 
 /// What a rule sees of a round.

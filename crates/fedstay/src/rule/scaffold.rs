@@ -33,7 +33,7 @@
 use super::sent::{self, Last, Sent};
 use super::weigh::Weigh;
 use super::{Aggregator, Change, Decision, Facts, Losses, Origin, Round, watched};
-use crate::memory::inside::is_default;
+use crate::message::is_default;
 use crate::{AgentId, Error, Vector, linalg, packed};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;

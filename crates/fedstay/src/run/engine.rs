@@ -1,8 +1,8 @@
 //! What reaches the agents: a simulator in this process, a network, objects in another language.
 
-use super::record::{Arrival, Constant, HeaderAgent, Population, RoundLine, few};
+use super::record::{Arrival, Constant, HeaderAgent, Population};
 use crate::rule::Losses;
-use crate::{AgentId, Broadcast, Decision, Error, Memory, Reports, Server, Split, StopReason};
+use crate::{AgentId, Broadcast, Error, Memory, Reports, Server, StopReason};
 use std::borrow::Cow;
 
 /// What the server sends out.
@@ -65,26 +65,6 @@ impl<'a> Gathered<'a> {
             roster: None,
             stop: None,
         }
-    }
-
-    /// Takes the server's step with these reports, and makes the line of the round. No step is taken
-    /// if the engine ended the run.
-    ///
-    /// # Errors
-    /// If the server cannot step with these reports; it is then as it was.
-    pub fn step(&self, server: &mut Server) -> Result<(Decision, RoundLine), Error> {
-        let (number, weights) = (server.round() + 1, few(server.weights()));
-        let (decision, step) = match self.stop {
-            Some(stop) => {
-                let standing = Decision::new(Split::default(), server.step_size());
-                (Decision { stop: Some(stop), ..standing }, &[][..])
-            }
-            None => (server.step(&self.reports)?, server.displacement()),
-        };
-        let Self { reports, faults, assessment, .. } = self;
-        let line = RoundLine::new(number, reports, faults, &decision, step, assessment.as_ref());
-        let (absent, arrived) = (self.absent.clone(), self.arrived.clone());
-        Ok((decision, RoundLine { weights, absent, arrived, ..line }))
     }
 }
 

@@ -3,6 +3,7 @@
 mod book;
 mod engine;
 pub mod fairness;
+pub mod ledger;
 pub mod record;
 mod session;
 pub mod verdict;
@@ -10,4 +11,4 @@ pub mod verdict;
 use crate::Decision;
 pub use book::{Book, Moment, RoundRecord};
 pub use engine::{Abilities, AgentAssessment, Assessment, Call, Engine, Gathered};
-pub use session::{About, Session, SessionState};
+pub use session::{About, Session, SessionState, step_with};

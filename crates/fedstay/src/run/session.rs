@@ -1,10 +1,12 @@
 //! The loop and its books. It exists once: the simulator, agents in Python, Flower, the figures and
 //! the tests all run through it.
 
-use super::record::{DataRows, Header, RoundLine, Summary};
-use super::{Assessment, Book, Call, Decision, Engine, Gathered, Moment, RoundRecord};
-use crate::book::ledger::{Ended, Ledger};
-use crate::{AgentId, Aggregator, Error, Memory, Policy, Server, ServerState, StopReason};
+use super::record::{DataRows, Header, RoundLine, Summary, few};
+use super::{Assessment, Book, Call, Engine, Gathered, Moment, RoundRecord};
+use crate::run::ledger::{Ended, Ledger};
+use crate::{
+    AgentId, Aggregator, Decision, Error, Memory, Policy, Server, ServerState, Split, StopReason,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -171,7 +173,7 @@ impl<E: Engine> Session<E> {
         let (decision, line, dropped) = match strangers {
             true => step_with_the_usable(&mut gathered, server)?,
             false => {
-                let (decision, line) = gathered.step(server)?;
+                let (decision, line) = step_with(&gathered, server)?;
                 (decision, line, Vec::new())
             }
         };
@@ -289,6 +291,29 @@ impl<E: Engine> Session<E> {
     }
 }
 
+/// Takes the server's step with what came back from the agents, and makes the line of the round. No
+/// step is taken if the engine ended the run.
+///
+/// # Errors
+/// If the server cannot step with these reports; it is then as it was.
+pub fn step_with(
+    gathered: &Gathered<'_>,
+    server: &mut Server,
+) -> Result<(Decision, RoundLine), Error> {
+    let (number, weights) = (server.round() + 1, few(server.weights()));
+    let (decision, step) = match gathered.stop {
+        Some(stop) => {
+            let standing = Decision::new(Split::default(), server.step_size());
+            (Decision { stop: Some(stop), ..standing }, &[][..])
+        }
+        None => (server.step(&gathered.reports)?, server.displacement()),
+    };
+    let Gathered { reports, faults, assessment, .. } = gathered;
+    let line = RoundLine::new(number, reports, faults, &decision, step, assessment.as_ref());
+    let (absent, arrived) = (gathered.absent.clone(), gathered.arrived.clone());
+    Ok((decision, RoundLine { weights, absent, arrived, ..line }))
+}
+
 /// Whose reports were dropped, and why.
 type Dropped = Vec<(AgentId, String)>;
 
@@ -300,7 +325,7 @@ fn step_with_the_usable(
 ) -> Result<(Decision, RoundLine, Dropped), Error> {
     let mut dropped = Vec::new();
     loop {
-        let error = match gathered.step(server) {
+        let error = match step_with(gathered, server) {
             Ok((decision, mut line)) => {
                 line.faults.extend(dropped.iter().cloned());
                 line.faults.sort_by_key(|(agent, _)| *agent);

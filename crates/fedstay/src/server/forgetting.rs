@@ -25,10 +25,10 @@
 //! work as it is here). Wu, Zhu, Mitra, *Federated Unlearning with Knowledge Distillation*, arXiv
 //! 2201.09441, 2022, for the subtraction, without the distillation. The right: GDPR, article 17.
 
-use super::{AgentId, Reports, Vector};
-use crate::book::worth::coefficients;
-use crate::memory::inside::{self, is_default, pairs};
+use crate::memory::inside::{self, pairs};
+use crate::message::{coefficients, is_default};
 use crate::rule::Round;
+use crate::{AgentId, Reports, Vector};
 use crate::{Error, Report, linalg, packed};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

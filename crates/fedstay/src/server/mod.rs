@@ -1,30 +1,22 @@
 //! The server: weights, a rule, and one pure transition.
 
-mod broadcast;
-mod decision;
 mod forgetting;
 pub mod optimiser;
 pub mod policy;
-mod report;
 mod state;
-mod vector;
 
-pub use broadcast::{Broadcast, Personal};
-pub use decision::{
-    Decision, Doubted, Landing, Measured, Miss, Shown, Split, StopReason, Why, carries, stays,
-};
-pub(crate) use decision::{forecast, forecast_asks, forecast_by};
 pub use forgetting::{Forgetting, How};
 pub use optimiser::Optimiser;
 pub use policy::Policy;
-pub use report::{AgentId, Loss, Rates, Report, Reports, Standing, tau};
 pub use state::{Progress, ServerState};
-pub use vector::Vector;
 
 use crate::memory::inside;
+use crate::message::{Correct, kept, measure};
 use crate::numerics::Machine;
 use crate::rule::{Aggregator, Losses, Round, Rule};
-use crate::{Error, linalg};
+use crate::{
+    AgentId, Broadcast, Decision, Error, Report, Reports, Split, StopReason, Vector, linalg,
+};
 use serde_json::Value;
 use state::Clock;
 
@@ -236,12 +228,12 @@ impl Server {
             forgetting.note(&round, &self.step);
         }
         decision.forgot = asking;
-        let measured = decision::measure(known, reports, &self.step);
+        let measured = measure(known, reports, &self.step);
         if decision.kept.is_none() {
             let lands = decision.stop == Some(StopReason::Landed);
             let slack = self.rule.slack().unwrap_or(0.0);
-            let kept = || decision::kept(reports, &self.step, &measured, slack);
-            decision.kept = if lands { Some(true) } else { kept() };
+            let stay = || kept(reports, &self.step, &measured, slack);
+            decision.kept = if lands { Some(true) } else { stay() };
         }
 
         reports.machine().add_scaled(&mut self.weights, 1.0, Vector::F64(&self.step));
@@ -279,7 +271,7 @@ impl Server {
         Broadcast::new(&self.weights)
             .with_personal(self.policy.personal())
             .with_newcomers(self.policy.newcomers())
-            .with_correcting(Some(&self.rule).filter(|rule| rule.facts().corrects))
+            .with_correcting(self.rule.facts().corrects.then_some(&self.rule as &dyn Correct))
     }
 
     /// Is told how many rounds the run has at most, for a policy that plans ahead.

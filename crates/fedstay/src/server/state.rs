@@ -2,7 +2,8 @@
 
 use super::{Forgetting, Optimiser, Policy, Server};
 use crate::Error;
-use crate::memory::{inside, packed};
+use crate::memory::inside;
+use crate::packed;
 use crate::rule::{Aggregator, Rule};
 use serde::{Deserialize, Serialize, Serializer, ser::Error as _};
 use serde_json::Value;

@@ -19,7 +19,7 @@ use fedstay::record::RoundLine;
 use fedstay::rule::{carries, stays};
 use fedstay::{
     AgentId, Answer, Call, Engine, Error, Evidence, Gathered, Loss, Losses, Participant, Report,
-    Reports, Server, Split, Standing, StopReason, Vector,
+    Reports, Server, Split, Standing, StopReason, Vector, step_with,
 };
 use std::sync::Arc;
 
@@ -270,7 +270,7 @@ impl Seen<'_> {
             assessment: self.gathered.assessment.clone(),
             ..Gathered::new(reports)
         };
-        let (decision, line) = gathered.step(&mut server)?;
+        let (decision, line) = step_with(&gathered, &mut server)?;
         let mut slopes =
             Slopes { staying: &staying, step: server.displacement(), known: Vec::new() };
         for (index, lane) in group.lanes.iter_mut().enumerate() {

@@ -41,7 +41,8 @@ pub use withholding::Withholding;
 
 use super::forgery::Forgery;
 use crate::list::{Origin, listed};
-use crate::memory::inside::{check_fresh, is_default};
+use crate::memory::inside::check_fresh;
+use crate::message::is_default;
 use crate::{AgentId, Error, Seed};
 use serde::{Deserialize, Serialize};
 

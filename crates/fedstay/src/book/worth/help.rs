@@ -10,7 +10,8 @@
 //! loss, about the server's weights: an agent that left, was silent or was shown something else is
 //! booked for no step it did not judge.
 
-use crate::memory::inside::{is_default, pairs};
+use crate::memory::inside::pairs;
+use crate::message::is_default;
 use crate::{AgentId, Report, RoundRecord, Vector, linalg, packed};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

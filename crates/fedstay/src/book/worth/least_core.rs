@@ -22,6 +22,7 @@
 //! Related Solution Concepts*, 1979.
 
 use super::game::MOST_FOR_SHAPLEY;
+use crate::run::record::worth::Core;
 use crate::{AgentId, packed};
 use serde::{Deserialize, Serialize};
 
@@ -29,16 +30,6 @@ use serde::{Deserialize, Serialize};
 const ROUNDING: f64 = 1e-11;
 /// Pivots are far fewer; this ends a method that rounding keeps from ending.
 const MOST_PIVOTS: usize = 20_000;
-
-/// Whether a group would gain by leaving together.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Core {
-    /// What the group that complains most lacks, however everything is divided; not above zero where no
-    /// group would gain by leaving.
-    pub excess: f64,
-    /// A group that complains most under the division of the least core.
-    pub group: Vec<AgentId>,
-}
 
 /// What every group was worth so far, by the bits of its members.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -24,8 +24,8 @@
 //! Everybody who is still in was above its target at the best weights, so to return there keeps everybody. Among
 //! agents of which only some are heard, those are compared that were heard both times.
 
-use crate::memory::inside::is_default;
-use crate::memory::packed;
+use crate::message::is_default;
+use crate::packed;
 use crate::rule::Round;
 use crate::rule::floors::Floors;
 use crate::{AgentId, Vector, linalg};

@@ -7,7 +7,7 @@
 //! number of earlier ones is kept as well, because together they may prove that no model satisfies
 //! everybody.
 
-use crate::memory::packed;
+use crate::packed;
 use crate::rule::Round;
 use crate::rule::floors::{Line, Source};
 use crate::{AgentId, Loss, Standing, Vector, linalg};

@@ -14,7 +14,8 @@
 //!
 //! Against several liars who agree, or one whose lies contradict nobody, this does nothing.
 
-use crate::memory::inside::{is_default, pairs};
+use crate::memory::inside::pairs;
+use crate::message::is_default;
 use crate::rule::floors::{Aimed, Floors, Source};
 use crate::{AgentId, Report, Reports, Standing};
 use serde::{Deserialize, Serialize};

@@ -79,7 +79,7 @@ use super::{
     Aggregator, Change, Decision, Doubted, Facts, Landing, Measured, Origin, Round, Split,
     StopReason, Why, safety,
 };
-use crate::memory::inside::is_default;
+use crate::message::is_default;
 use crate::numerics::slabs::Room;
 use crate::{Error, Loss, Vector, linalg};
 use best::{Best, Judged};

@@ -8,7 +8,7 @@
 //! the model. How much less is tolerated depends on the base, see [`Pace`].
 
 use super::Base;
-use crate::memory::inside::is_default;
+use crate::message::is_default;
 use crate::rule::floors::Floors;
 use crate::rule::{Miss, Round};
 use crate::{AgentId, Report, Vector, linalg};

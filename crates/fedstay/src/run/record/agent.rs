@@ -1,9 +1,9 @@
 //! What became of one agent: how it ended, when it came and went, and what came of being forgotten.
 
+use super::worth::AgentWorth;
 use super::{called, called_briefly, is_zero, or_unknown, unknown};
 use crate::AgentId;
-use crate::book::ledger::AgentEntry;
-use crate::book::worth::AgentWorth;
+use crate::run::ledger::AgentEntry;
 use serde::{Deserialize, Serialize};
 
 /// What became of one agent.

@@ -6,6 +6,7 @@
 
 mod agent;
 mod assessment;
+pub(crate) mod flag;
 mod gram;
 mod header;
 mod name;
@@ -13,6 +14,7 @@ mod otherwise;
 mod round;
 mod rows;
 mod summary;
+pub(crate) mod worth;
 
 pub use agent::{AgentSummary, Arrival, Departure, Forgotten, Return, Score};
 pub use assessment::{AssessmentLine, Constant, Population, Spread};

@@ -1,8 +1,8 @@
 //! One round of `rounds.jsonl`.
 
+use super::flag::Flag;
+use super::worth::WorthLine;
 use super::{Arrival, AssessmentLine, or_unknown, unknown};
-use crate::book::consistency::Flag;
-use crate::book::worth::WorthLine;
 use crate::rule::{Decision, Doubted, Landing, Miss, Shown};
 use crate::run::Assessment;
 use crate::{AgentId, Loss, Reports, StopReason, Vector, linalg};

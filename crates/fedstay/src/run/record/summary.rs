@@ -1,10 +1,10 @@
 //! `summary.json`: the outcome of a run.
 
+use super::worth::WorthSummary;
 use super::{
     AgentSummary, Constant, Counterfactual, DataRows, Departure, Extra, Forgotten, Population,
     Return, Spread, Without, called, is_none,
 };
-use crate::book::worth::WorthSummary;
 use crate::privacy::Budget;
 use crate::rule::Landing;
 use crate::run::fairness::Fairness;

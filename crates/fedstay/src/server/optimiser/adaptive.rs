@@ -17,7 +17,8 @@
 
 use super::{Optimise, Origin, check_beta, check_lr};
 use crate::Error;
-use crate::memory::{inside::is_default, packed};
+use crate::message::is_default;
+use crate::packed;
 use serde::{Deserialize, Serialize};
 
 const REFERENCE: &str = "Reddi et al., Adaptive Federated Optimization, ICLR 2021";

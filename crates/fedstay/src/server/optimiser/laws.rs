@@ -1,9 +1,9 @@
 //! Laws that hold for every optimiser, and each against a few lines written another way.
 
 use super::*;
+use crate::message::Landing;
 use crate::problem::{Federation, Huber, Instance, Problem};
 use crate::record::{Guarantee, Summary};
-use crate::server::Landing;
 use crate::{
     About, AdaGd, AgentId, Behaviour, Mean, Policy, Report, Reports, Retain, Rule, Seed, Server,
     Session, StopReason, Vector,

@@ -8,7 +8,8 @@
 //! They stay in the span of what agents have reported so far.
 
 use super::{Optimise, Origin, check_beta, check_lr};
-use crate::memory::{inside::is_default, packed};
+use crate::message::is_default;
+use crate::packed;
 use crate::{Error, Vector, linalg};
 use serde::{Deserialize, Serialize};
 

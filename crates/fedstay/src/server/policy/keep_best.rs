@@ -2,7 +2,8 @@
 
 use super::Wrap;
 use crate::list::Origin;
-use crate::memory::{inside::is_default, packed};
+use crate::message::is_default;
+use crate::packed;
 use crate::rule::{Decision, Round};
 use crate::{AgentId, Error};
 use serde::{Deserialize, Serialize};

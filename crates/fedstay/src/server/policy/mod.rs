@@ -11,7 +11,7 @@ pub use guard::Guard;
 pub use keep_best::KeepBest;
 pub use preview::{By, Preview, Until};
 
-use super::Personal;
+use crate::Personal;
 use crate::list::{Entry, Origin};
 use crate::rule::{Decision, Facts, Round};
 use crate::{AgentId, Error, Reports};

@@ -115,7 +115,7 @@ struct MemberState {
     gradient: Vec<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     told: Option<f64>,
-    #[serde(default, skip_serializing_if = "crate::memory::inside::is_default")]
+    #[serde(default, skip_serializing_if = "crate::message::is_default")]
     seen: Seen,
 }
 

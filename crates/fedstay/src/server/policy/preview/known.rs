@@ -1,8 +1,9 @@
 //! What `preview` remembers between rounds.
 
 use super::rewind::Rewind;
-use crate::memory::inside::{is_default, pairs};
-use crate::server::Personal;
+use crate::Personal;
+use crate::memory::inside::pairs;
+use crate::message::is_default;
 use crate::{AgentId, Report, Vector, linalg};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -53,10 +53,10 @@ mod translation;
 pub(crate) use translation::Translation;
 
 use super::Wrap;
+use crate::Personal;
 use crate::list::Origin;
-use crate::memory::inside::is_default;
+use crate::message::is_default;
 use crate::rule::{Decision, Facts, Round};
-use crate::server::Personal;
 use crate::{AgentId, Error, Report, Reports};
 use known::{PreviewMemory, Slope};
 use rewind::Rewind;

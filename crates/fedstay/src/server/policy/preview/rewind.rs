@@ -23,7 +23,7 @@
 //! less than ½: with σ = 2, a move across `d` is always reckoned with like one down it. An agent
 //! below the bottom is led up `d`, back to its floor.
 
-use crate::memory::inside::is_default;
+use crate::message::is_default;
 use serde::{Deserialize, Serialize};
 
 /// κ before anything is known, and its bounds.

@@ -5,8 +5,8 @@ use super::known::{Known, Slope};
 use super::offset::{self, Offset};
 use super::showing::{Heard, Stage};
 use super::{Preview, Rewind, Until, translation};
+use crate::message::{Personal, Shown};
 use crate::rule::{Decision, Landing, Round, Split, StopReason};
-use crate::server::{Personal, Shown};
 use crate::{AgentId, Error, Report, Standing, Vector, linalg};
 use std::collections::BTreeMap;
 

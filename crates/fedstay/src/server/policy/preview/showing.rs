@@ -4,9 +4,9 @@ use super::known::{Known, Slope};
 use super::offset::Offset;
 use super::rewind::{Move, Seen};
 use super::{By, Preview};
+use crate::Personal;
 use crate::numerics::normal;
 use crate::rule::{Miss, Round};
-use crate::server::Personal;
 use crate::{AgentId, Loss, Report, Seed, Vector, linalg};
 
 /// A miss is worth a line of the record above this share of δ.

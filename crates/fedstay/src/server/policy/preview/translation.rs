@@ -13,7 +13,7 @@
 
 use super::known::Slope;
 use super::path;
-use crate::server::Personal;
+use crate::Personal;
 use crate::{AgentId, Error, Loss, Report, Reports, Standing, Vector, linalg};
 
 /// A vector of our own.

@@ -37,7 +37,7 @@ impl<'a> Vector<'a> {
     }
 
     /// Whether it is the same memory.
-    pub(super) fn is(&self, other: Self) -> bool {
+    pub(crate) fn is(&self, other: Self) -> bool {
         match (self, other) {
             (Self::F32(one), Self::F32(other)) => std::ptr::eq(*one, other),
             (Self::F64(one), Self::F64(other)) => std::ptr::eq(*one, other),

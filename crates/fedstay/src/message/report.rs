@@ -1,22 +1,8 @@
 //! What agents tell the server, checked at the door.
 
-use super::Vector;
 use crate::numerics::{Gram, Machine};
 use crate::projection::FEW;
-use crate::{Error, linalg};
-use serde::{Deserialize, Serialize};
-use std::fmt;
-
-/// The id by which the server knows an agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct AgentId(pub u64);
-
-impl fmt::Display for AgentId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
+use crate::{AgentId, Error, Vector, linalg};
 
 /// A loss, with what is known about it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -266,7 +252,7 @@ impl<'a> Reports<'a> {
 
     /// The same; with `pairs`, the pass that measures the directions makes their inner products as well,
     /// if there are few and no report has a gradient beside its direction.
-    pub(super) fn measured(
+    pub(crate) fn measured(
         dimension: usize,
         mut reports: Vec<Report<'a>>,
         mut goodbyes: Vec<AgentId>,

@@ -1,9 +1,10 @@
 //! What the server sends out in a round: one model for all agents, or separate models for some.
 
-use crate::memory::packed;
-use crate::{AgentId, Aggregator, Rule, Vector, linalg};
+use crate::packed;
+use crate::{AgentId, Vector, linalg};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+use std::fmt::Debug;
 
 /// The weights each agent receives.
 ///
@@ -28,7 +29,13 @@ pub struct Broadcast<'a> {
     shared: &'a [f64],
     personal: &'a [(AgentId, Personal)],
     newcomers: Option<&'a Personal>,
-    correcting: Option<&'a Rule>,
+    correcting: Option<&'a dyn Correct>,
+}
+
+/// Whoever corrects agents' local steps: a rule.
+pub(crate) trait Correct: Debug + Sync {
+    /// What an agent is to add to the gradient of every local step.
+    fn correction(&self, agent: AgentId) -> Option<Vec<f64>>;
 }
 
 /// What one agent is shown instead of the server's weights.
@@ -110,7 +117,7 @@ impl<'a> Broadcast<'a> {
     }
 
     /// This broadcast, with a rule that corrects every local step.
-    pub(crate) fn with_correcting(self, correcting: Option<&'a Rule>) -> Self {
+    pub(crate) fn with_correcting(self, correcting: Option<&'a dyn Correct>) -> Self {
         Self { correcting, ..self }
     }
 

@@ -242,10 +242,10 @@ pub struct Shown {
     /// Its loss at the server's weights, as far as its report tells.
     pub real: f64,
     /// For how many rounds in a row it has been shown the same.
-    #[serde(default, skip_serializing_if = "crate::memory::inside::is_default")]
+    #[serde(default, skip_serializing_if = "crate::message::is_default")]
     pub stood: u32,
     /// Whether that is because the nearest preview was farther away than `policy.cap` allows.
-    #[serde(default, skip_serializing_if = "crate::memory::inside::is_default")]
+    #[serde(default, skip_serializing_if = "crate::message::is_default")]
     pub capped: bool,
 }
 
@@ -324,7 +324,7 @@ pub fn stays(loss: Loss, slope: impl FnOnce() -> f64, epsilon: f64) -> Option<bo
 
 /// Whether a step keeps every agent that is above its target loss above it, to first order; `None`
 /// where that is not known. `slack` is the δ that an agent in privacy mode has put into its τ.
-pub(super) fn kept(
+pub(crate) fn kept(
     reports: &Reports<'_>,
     step: &[f64],
     measured: &Measured,

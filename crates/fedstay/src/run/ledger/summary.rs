@@ -128,6 +128,7 @@ impl Ledger {
                 })
                 .collect(),
             least: self.least,
+            within: self.within,
             guarded: matches!(server.policy(), Policy::Guard(_))
                 .then(|| f64::from(self.guarded) / f64::from(self.rounds.max(1))),
             misses: self.misses,

@@ -1,0 +1,23 @@
+//! What server and agents say to each other, and how it is checked: reports in, decisions and models out.
+
+mod broadcast;
+pub(crate) mod coefficients;
+mod decision;
+mod error;
+mod id;
+mod report;
+
+pub(crate) use broadcast::Correct;
+pub use broadcast::{Broadcast, Personal};
+pub use decision::{
+    Decision, Doubted, Landing, Measured, Miss, Shown, Split, StopReason, Why, carries, stays,
+};
+pub(crate) use decision::{forecast, forecast_asks, forecast_by, kept, measure};
+pub use error::Error;
+pub use id::AgentId;
+pub use report::{Loss, Rates, Report, Reports, Standing, tau};
+
+/// Whether a field still has its default, so that it can be left out of a file.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}

@@ -1,0 +1,207 @@
+//! The house is a tree: a room uses those on the floors below its own, and so does a crate. The test reads
+//! the sources and names every line that looks up.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The rooms of the core, from the ground up. A room may use those of the floors below its own.
+const FLOORS: [&[&str]; 8] = [
+    &["numerics"],
+    &["message"],
+    &["memory"],
+    &["list"],
+    &["rule", "agent"],
+    &["server"],
+    &["run"],
+    &["book"],
+];
+/// Above all others.
+const ROOF: &str = "theory";
+
+/// The crates that each crate may use.
+const CRATES: [(&str, &[&str]); 5] = [
+    ("fedstay", &[]),
+    ("fedstay-sim", &["fedstay"]),
+    ("fedstay-draw", &["fedstay", "fedstay-sim"]),
+    ("fedstay-view", &["fedstay", "fedstay-sim", "fedstay-draw"]),
+    ("fedstay-cli", &["fedstay", "fedstay-sim", "fedstay-draw", "fedstay-view"]),
+];
+
+fn floor(room: &str) -> usize {
+    FLOORS.iter().position(|rooms| rooms.contains(&room)).unwrap_or_else(|| {
+        assert_eq!(room, ROOF, "`{room}` is a new room: say in this test which floor it is on");
+        FLOORS.len()
+    })
+}
+
+fn source(file: impl AsRef<Path>) -> String {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+    fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+}
+
+/// All Rust files below a folder.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => found.extend(files(&path)),
+            false if path.extension().is_some_and(|end| end == "rs") => found.push(path),
+            false => {}
+        }
+    }
+    found.sort();
+    found
+}
+
+/// What is compiled without tests: no comments, no `mod tests`. Lines keep their numbers.
+fn code(text: &str) -> Vec<&str> {
+    let end = text.find("#[cfg(test)]\nmod tests {").unwrap_or(text.len());
+    text[..end].lines().map(|line| line.split("//").next().unwrap_or_default()).collect()
+}
+
+/// The names at the first level of `{a, b::{c, d}, e}`.
+fn first_names(group: &str) -> Vec<&str> {
+    let (mut depth, mut begin, mut parts) = (0, 0, Vec::new());
+    for (at, letter) in group.char_indices() {
+        match letter {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            ',' if depth == 0 => {
+                parts.push(&group[begin..at]);
+                begin = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&group[begin..]);
+    parts.into_iter().map(first_name).filter(|name| !name.is_empty()).collect()
+}
+
+/// The identifier that a path begins with.
+fn first_name(path: &str) -> &str {
+    let path = path.trim();
+    let end = path.find(|letter: char| !letter.is_alphanumeric() && letter != '_');
+    &path[..end.unwrap_or(path.len())]
+}
+
+/// The inside of the braces that `text` begins with.
+fn braced(text: &str) -> &str {
+    let mut depth = 0;
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return &text[1..at];
+        }
+    }
+    panic!("braces without an end: {text:.40}")
+}
+
+/// Which room has each name that `lib.rs` offers at the crate's root.
+fn rooms_of_names(lib: &str) -> BTreeMap<&str, &str> {
+    let mut rooms = BTreeMap::new();
+    for statement in lib.split("pub use ").skip(1) {
+        let statement = &statement[..statement.find(';').unwrap()];
+        let room = first_name(statement);
+        let last = statement.rfind("::").map_or(statement, |_| match statement.find('{') {
+            Some(at) => &statement[..at],
+            None => statement,
+        });
+        let parent = last.trim_end_matches("::").rsplit("::").next().unwrap_or(room);
+        match statement.find('{') {
+            None => {
+                rooms.insert(parent, room);
+            }
+            Some(at) => {
+                for name in first_names(braced(&statement[at..])) {
+                    rooms.insert(if name == "self" { parent } else { name }, room);
+                }
+            }
+        }
+    }
+    rooms
+}
+
+/// The rooms that a file's code names, with the line that does.
+fn looks_at<'a>(
+    text: &'a str,
+    names: &BTreeMap<&'a str, &'a str>,
+    stars: &'a str,
+) -> Vec<(usize, &'a str)> {
+    let lines = code(text);
+    let mut looks = Vec::new();
+    for (number, line) in lines.iter().enumerate() {
+        for (at, _) in line.match_indices("crate::") {
+            let path = &line[at + "crate::".len()..];
+            let begin = path.as_ptr() as usize - text.as_ptr() as usize;
+            let found = match path.starts_with('{') {
+                true => first_names(braced(&text[begin..])),
+                false => vec![first_name(path)],
+            };
+            for name in found {
+                let is_room = FLOORS.concat().contains(&name) || name == ROOF;
+                let room = if is_room { name } else { names.get(name).copied().unwrap_or(stars) };
+                looks.push((number + 1, room));
+            }
+        }
+    }
+    looks
+}
+
+#[test]
+fn no_room_of_the_core_looks_up() {
+    let lib = source("src/lib.rs");
+    let names = rooms_of_names(&lib);
+    assert_eq!(names.get("Server"), Some(&"server"));
+    assert_eq!(names.get("Report"), Some(&"message"));
+    assert_eq!(names.get("behaviour"), Some(&"agent"));
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let (mut wrong, mut edges) = (Vec::new(), 0);
+    for path in files(&src) {
+        let inside = path.strip_prefix(&src).unwrap();
+        let first = inside.components().next().unwrap().as_os_str().to_str().unwrap();
+        let room = first.trim_end_matches(".rs");
+        let stem = path.file_stem().unwrap();
+        if room == "lib" || stem == "tests" || stem == "laws" {
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        // What `lib.rs` takes from the rules by `*` has no name there.
+        for (line, other) in looks_at(&text, &names, "rule") {
+            edges += 1;
+            if other != room && floor(other) >= floor(room) {
+                wrong.push(format!("{}:{line}: {room} uses {other}", inside.display()));
+            }
+        }
+    }
+    assert!(edges > 300, "only {edges} paths were found: does this test still read them?");
+    assert!(wrong.is_empty(), "rooms that look up:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn an_upward_look_is_found() {
+    let names = rooms_of_names(
+        "pub use server::{Server, policy::{self, Policy}};\npub use run::Session;\n",
+    );
+    let text = "use crate::{Error,\n    Session};\n// crate::theory\nfn f(_: crate::server::Server) {}\n\
+                #[cfg(test)]\nmod tests {\n    use crate::book::X;\n}\n";
+    assert_eq!(looks_at(text, &names, "rule"), [(1, "rule"), (1, "run"), (4, "server")]);
+}
+
+#[test]
+fn no_crate_looks_up() {
+    for (name, below) in CRATES {
+        let manifest = source(format!("../{name}/Cargo.toml"));
+        let dependencies = manifest.split("[dependencies]").nth(1).unwrap_or_default();
+        let dependencies = dependencies.split("\n[").next().unwrap_or_default();
+        for line in dependencies.lines().filter(|line| line.starts_with("fedstay")) {
+            let other = line.split(['.', ' ', '=']).next().unwrap();
+            assert!(below.contains(&other), "{name} depends on {other}, which is not below it");
+        }
+    }
+}
