@@ -327,6 +327,21 @@ def test_overrides_of_the_aggregates_are_called_with_what_came_of_the_round():
     assert told["twice"] == 2 * told["eval_loss"]
 
 
+def test_a_round_without_a_step_is_not_aggregated():
+    grid = nodes()
+
+    def dark(message, context, call_next):
+        if int(message.content["config"]["server-round"]) == 3:
+            grid.dead |= {101, 102, 103, 104}
+            raise RuntimeError("the lights are out")
+        return call_next(message, context)
+
+    grid.app = app_for_fedavg([dark, agent_mod(look, epsilon=NOBODY)])
+    strategy = Watching(wait=0.001, tries=1)
+    ran(strategy, grid, timeout=0.1)
+    assert strategy.result.stop == "too-few" and sorted(strategy.seen) == [1, 2]
+
+
 def refused(body, **options):
     """What a subclass with these methods is told, when it is made or while it runs."""
     strategy = type("Mine", (FedStay,), body)

@@ -144,6 +144,7 @@ class Engine(RemoteEngine[Member]):
             if judged == "enough":
                 break
             if judged != "ask":
+                self.unaggregated = None  # There is no step to tell of.
                 return judged
             self.drawn = None  # Now anybody will do.
         faults = self.close(answers)
@@ -329,7 +330,8 @@ class Engine(RemoteEngine[Member]):
         log(INFO, "fedstay: %s", info)
         for warning in self.scale.news():
             log(WARNING, "fedstay: %s", warning)
-        return tell(self.strategy.callbacks, info) or self.ends() or False
+        asked = tell(self.strategy.callbacks, info)
+        return self.ends() or asked
 
     def close(self, answers: shared.Answers) -> list[tuple[int, str]]:
         """Counts the silent rounds of agents, and of nodes that have not told their names: these are in
@@ -393,7 +395,7 @@ class Engine(RemoteEngine[Member]):
         told, everything = strategy._evaluations(replies, sent, usable)
         means = self._means("evaluate", round, everything)
         made = strategy._aggregated_evaluations(told, means, usable)
-        if overrides(strategy, self.base, "aggregate_evaluate"):
+        if replies and overrides(strategy, self.base, "aggregate_evaluate"):
             strategy._evaluated = replies, made
             try:
                 made = strategy.aggregate_evaluate(round, replies)
