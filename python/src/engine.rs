@@ -3,7 +3,7 @@
 use crate::error::{Error as PyError, Raised};
 use crate::report::{HeldReport, Report};
 use crate::workers::machine;
-use fedstay::record::HeaderAgent;
+use fedstay::record::{Constant, HeaderAgent};
 use fedstay::{
     Abilities, AgentAssessment, AgentId, Assessment, Call, Engine, Error, Gathered, Losses, Memory,
     Reports, StopReason,
@@ -112,6 +112,13 @@ impl<'py> PyEngine<'py> {
         Ok((answers, self.call_the_roll()?))
     }
 
+    /// How good the best constant prediction is, if the engine can say.
+    fn constant(&self) -> PyResult<Option<Constant>> {
+        let Some(constant) = self.object.getattr_opt("constant")? else { return Ok(None) };
+        let told: Option<(f64, Option<f64>)> = constant.call0()?.extract()?;
+        Ok(told.map(|(loss, accuracy)| Constant { loss, accuracy }))
+    }
+
     fn assessment(&self, told: &[Assessed]) -> PyResult<Assessment> {
         let ids: Vec<u64> = told.iter().map(|told| told.agent).collect();
         let roll: Vec<u64> = self.roll.iter().map(|member| member.id).collect();
@@ -127,7 +134,7 @@ impl<'py> PyEngine<'py> {
             accuracy: told.accuracy,
             as_of: told.as_of,
         });
-        Ok(Assessment { agents: agents.collect(), population: None })
+        Ok(Assessment { agents: agents.collect(), population: None, constant: None })
     }
 }
 
@@ -175,8 +182,10 @@ impl Engine for PyEngine<'_> {
         let told: PyResult<Vec<Assessed>> =
             self.object.call_method1("assess", (weights,)).and_then(|told| told.extract());
         let told = told.map_err(|error| self.failed(0, error))?;
+        let constant = self.constant().map_err(|error| self.failed(0, error))?;
         self.call_the_roll().map_err(|error| self.failed(0, error))?;
-        self.assessment(&told).map_err(|error| self.failed(0, error))
+        let assessment = self.assessment(&told).map_err(|error| self.failed(0, error))?;
+        Ok(Assessment { constant, ..assessment })
     }
 
     fn save(&self) -> Result<Memory, Error> {

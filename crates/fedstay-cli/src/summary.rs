@@ -1,7 +1,7 @@
 //! A run's summary as text for a terminal.
 
 use crate::terminal::{Column, Screen, Table};
-use fedstay::record::{Change, Forgotten, Header, Summary};
+use fedstay::record::{Change, Forgotten, Header, Summary, decimals};
 use fedstay_draw::words::{
     Counts, Tone, absences, count, foreseen, guarantee, harm, percent, privacy, title, verdict,
     verdict_sentence,
@@ -9,6 +9,10 @@ use fedstay_draw::words::{
 
 /// The most agents that are listed.
 const MOST_AGENTS: usize = 30;
+
+/// Which model the numbers are about, where there are others.
+const TWO_MODELS: &str = "Losses and accuracies are the delivered model's, also for agents that left; \
+                          `fedstay story` tells what each took away.";
 
 /// The colour of a run's verdict.
 pub(crate) fn tone(summary: &Summary) -> Tone {
@@ -35,6 +39,9 @@ pub(crate) fn summary(header: &Header, summary: &Summary, screen: &Screen) -> St
     for (label, what) in lines(summary) {
         text.push_str(&screen.labelled(&format!("{label:10}  "), &what));
         text.push('\n');
+    }
+    if summary.agents.iter().any(|agent| agent.entry.left.is_some()) {
+        text.push_str(&format!("\n{}\n", screen.prose(TWO_MODELS)));
     }
     if let Some(harm) = harm(summary) {
         text.push_str(&format!("\n{}\n", screen.prose(&harm)));
@@ -69,8 +76,8 @@ fn agents(summary: &Summary, screen: &Screen) -> String {
     let mut table = Table::new(columns);
     for agent in summary.agents.iter().take(MOST_AGENTS) {
         let mut row = vec![
-            agent.id.to_string(),
-            format!("{:.4}", agent.epsilon),
+            agent.called_briefly(),
+            decimals(agent.epsilon),
             or_dash(agent.is_measured(), agent.loss),
             percent(agent.accuracy),
             agent.entry.left.map_or("–".to_owned(), |round| round.to_string()),
@@ -86,7 +93,7 @@ fn agents(summary: &Summary, screen: &Screen) -> String {
 
 /// A loss, or a dash where it was not measured.
 fn or_dash(measured: bool, loss: f64) -> String {
-    if measured { format!("{loss:.4}") } else { "–".to_owned() }
+    if measured { decimals(loss) } else { "–".to_owned() }
 }
 
 /// The price of every single departure: the others without an agent, and by how much that differs.
@@ -105,7 +112,7 @@ fn without(summary: &Summary, screen: &Screen) -> String {
         let points =
             |change: &Change| format!("{} ({:+.1})", percent(change.without), 100.0 * change.by());
         table.row(vec![
-            format!("agent {}", without.agent),
+            summary.called(without.agent),
             loss(&without.loss),
             loss(&without.worst),
             or_dash(without.accuracy.as_ref().map(points)),
@@ -117,15 +124,15 @@ fn without(summary: &Summary, screen: &Screen) -> String {
 }
 
 /// What came of an agent's wish to be forgotten.
-fn forgotten(who: &Forgotten) -> String {
-    let Forgotten { agent, round, how, .. } = who;
+fn forgotten(who: &Forgotten, called: &str) -> String {
+    let Forgotten { round, how, .. } = who;
     let back = match who.recovered {
         Some(rounds) => format!("the others were back after {rounds}"),
         None => "the others are not back where they were".to_owned(),
     };
     let loss = who.loss.map_or(String::new(), |loss| format!("its loss now {loss:.4}, "));
     let shows = who.membership.map_or(String::new(), |area| format!("membership {area:.2}, "));
-    format!("agent {agent} in round {round} ({how}): {loss}{shows}{back}")
+    format!("{called} in round {round} ({how}): {loss}{shows}{back}")
 }
 
 /// What there is to say about all agents together, each under its label.
@@ -135,7 +142,7 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
         format!("min {min}  mean {mean}  max {max}")
     };
     let loss = &summary.loss;
-    let losses = [loss.min, loss.mean, loss.max].map(|loss| format!("{loss:.4}"));
+    let losses = [loss.min, loss.mean, loss.max].map(decimals);
     let mut lines = Vec::new();
     if summary.unmeasured > 0 {
         let (measured, all) = (summary.measured(), summary.count());
@@ -152,11 +159,34 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
         lines.push(("population", format!("loss {:.4}  accuracy {accuracy}", population.loss)));
     }
     lines.extend(fedstay_draw::words::spread(summary).map(|told| ("spread", told)));
-    lines.extend(summary.forgotten.iter().map(|who| ("forgotten", forgotten(who))));
+    let gone = summary.forgotten.iter();
+    let gone = gone.map(|who| ("forgotten", forgotten(who, &summary.called(who.agent))));
+    lines.extend(gone);
     lines.extend(absences(summary).map(|absent| ("absent", absent)));
     lines.extend(foreseen(summary).map(|told| ("prediction", told)));
     lines.extend(guarantee(summary).map(|sure| ("guarantee", sure)));
     lines.extend(summary.privacy.as_ref().map(|budget| ("privacy", privacy(budget))));
     lines.extend(summary.notes.iter().map(|note| ("data", note.clone())));
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::terminal::tests::screen;
+    use fedstay_sim::experiment::Experiment;
+    use fedstay_sim::run::Trial;
+
+    #[test]
+    fn an_agents_name_stands_in_the_terminal() {
+        let text = "rounds = 60\n[rule]\nkind = \"fedavg\"\n[problem]\nkind = \"observation-3\"\n";
+        let mut trial = Trial::new(Experiment::parse(text, &[]).unwrap()).unwrap();
+        let mut told = trial.run(&mut []).unwrap().unwrap();
+        let shown = |told: &Summary| summary(trial.header(), told, &screen(None));
+        assert!(shown(&told).contains("\n0 ") && !told.left.is_empty());
+        told.agents[0].name = Some("St Mary".to_owned());
+        assert!(shown(&told).contains("\nSt Mary "), "{}", shown(&told));
+        let moments = fedstay_draw::words::moments(&told);
+        assert!(moments.contains("St Mary@") && moments.contains("1@"), "{moments}");
+    }
 }

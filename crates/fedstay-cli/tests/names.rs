@@ -82,3 +82,50 @@ fn runs_in_one_report_are_told_apart_by_their_folders() {
     let alike = report(["a/one", "b/one"]);
     assert!(alike.contains("<td>a/one</td>") && alike.contains("<td>b/one</td>"));
 }
+
+/// Agents in Python have names: here the run of a problem is given some, as if it were one of theirs.
+#[test]
+fn an_agents_name_stands_in_story_report_and_picture() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    ok(
+        here,
+        &["run", "--out", "a", "--set", "problem.kind=observation-3", "--set", "rule.kind=fedavg"],
+    );
+    let before =
+        ok(here, &["report", "a"]) + &std::fs::read_to_string(here.join("a/report.html")).unwrap();
+    assert!(before.contains("agent 0") && !before.contains("NSW"));
+    let names = ["NSW", "St Mary"];
+    let name = |value: &mut serde_json::Value| {
+        for (agent, name) in value["agents"].as_array_mut().unwrap().iter_mut().zip(names) {
+            agent["name"] = name.into();
+        }
+    };
+    let change = |file: &str, change: &dyn Fn(&str) -> String| {
+        let path = here.join("a").join(file);
+        std::fs::write(&path, change(&std::fs::read_to_string(&path).unwrap())).unwrap();
+    };
+    change("summary.json", &|text| {
+        let mut summary = serde_json::from_str(text).unwrap();
+        name(&mut summary);
+        summary.to_string()
+    });
+    change("rounds.jsonl", &|text| {
+        let (header, rounds) = text.split_once('\n').unwrap();
+        let mut header = serde_json::from_str(header).unwrap();
+        name(&mut header);
+        format!("{header}\n{rounds}")
+    });
+    change("config.toml", &|_| {
+        "seed = 0\nrounds = 5\nstep_size = 0.1\non = \"python\"\n".to_owned()
+    });
+    let story = ok(here, &["story", "a"]);
+    assert!(names.iter().all(|name| story.contains(&format!("  {name} (threshold"))), "{story}");
+    ok(here, &["report", "a"]);
+    let report = std::fs::read_to_string(here.join("a/report.html")).unwrap();
+    for name in names {
+        assert!(report.contains(&format!("<td>{name}</td>")), "in the table: {report}");
+        assert!(report.contains(&format!(">{name}</text>")), "in the picture: {report}");
+    }
+    assert!(!report.contains("agent 0") && !story.contains("agent 0"), "{story}");
+}

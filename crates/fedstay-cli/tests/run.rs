@@ -228,3 +228,78 @@ fn lists_are_complete_and_machine_readable() {
         assert!(entries.iter().any(|e| e["name"] == entry), "{list}");
     }
 }
+
+#[test]
+fn numbers_that_differ_are_told_apart_and_no_warning_contradicts_the_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |set: &[&str]| {
+        let set = set.iter().flat_map(|set| ["--set", *set]);
+        let all: Vec<&str> = ["run", "-q"].into_iter().chain(set).collect();
+        ok(folder.path(), &all)
+    };
+    // A target loss that four decimals would call zero, and losses that single precision rounds to it.
+    let tiny = run(&["epsilon=1e-300", "rule.kind=fedavg", "rounds=2", "model.hidden=4"]);
+    assert!(tiny.contains("where ε is 1.0e-300") && !tiny.contains("ε is 0.0000"), "{tiny}");
+    let diverged =
+        run(&["epsilon=0", "rule.kind=fedavg", "step_size=500", "rounds=30", "partition.q=1"]);
+    assert!(
+        diverged.contains("10 of 10 left") && diverged.contains("the losses ROSE"),
+        "{diverged}"
+    );
+    assert!(!diverged.contains("hardly moved"), "{diverged}");
+    assert!(!diverged.contains("ever be content"), "some are: {diverged}");
+    // Quiet is about what is printed: the run is kept.
+    assert!(folder.path().join("runs").read_dir().unwrap().count() == 2);
+    assert!(!ok(folder.path(), &["run", "--help"]).contains("no files written"));
+}
+
+#[test]
+fn a_certified_run_does_not_say_that_it_kept_an_agent_that_left_at_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let set = [
+        "problem.kind=huber",
+        "rule.kind=retain",
+        "seed=75286",
+        "step_size=1",
+        "epsilon=0.6",
+        "problem.agents=9",
+        "problem.dim=40",
+        "problem.samples=3",
+        "rule.delta=0.2",
+    ];
+    let set = set.iter().flat_map(|set| ["--set", *set]);
+    let all: Vec<&str> = ["run", "-q"].into_iter().chain(set).collect();
+    let said = ok(folder.path(), &all);
+    assert!(said.contains("guarantee   certified"), "the test needs a proof: {said}");
+    assert!(
+        said.contains("1 of 9 was content with the starting model and never took part"),
+        "{said}"
+    );
+    assert!(said.contains("every step was proved to keep everybody who took part"), "{said}");
+}
+
+#[test]
+fn the_model_that_an_agent_took_away_is_told_apart_from_the_delivered_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let averaging = ["problem.kind=observation-3", "rule.kind=fedavg"];
+    let set: Vec<&str> = averaging.iter().flat_map(|set| ["--set", *set]).collect();
+    let run = ok(folder.path(), &[&["run", "-q", "--out", "a"], &set[..]].concat());
+    assert!(run.contains("the delivered model fails"), "{run}");
+    assert!(run.contains("left and keep"), "what is said of leavers that keep a model: {run}");
+    assert!(run.contains("Losses and accuracies are the delivered model's"), "{run}");
+    let story = ok(folder.path(), &["story", "a"]);
+    assert!(story.contains("It took away a model with loss"), "{story}");
+    assert!(
+        story.contains("; the delivered one has loss") && story.contains("took away."),
+        "{story}"
+    );
+    assert!(!story.contains("It ends with"), "nobody stayed: {story}");
+    let report = std::fs::read_to_string(folder.path().join("a/report.html")).unwrap();
+    assert!(report.contains("each keeps the model of the round in which it left"), "{report}");
+    // Where nobody left there is one model.
+    let kept = ["problem.kind=observation-3", "rule.kind=ada-gd"];
+    let set: Vec<&str> = kept.iter().flat_map(|set| ["--set", *set]).collect();
+    let run = ok(folder.path(), &[&["run", "-q", "--out", "b"], &set[..]].concat());
+    assert!(!run.contains("Losses and accuracies are"), "{run}");
+    assert!(ok(folder.path(), &["story", "b"]).contains("It ends with the delivered model, loss"));
+}

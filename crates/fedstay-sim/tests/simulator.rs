@@ -1,7 +1,7 @@
 //! The simulator on real digits: exact shortcuts, the switches of an experiment, and the controls.
 
 use fedstay::record::{RoundLine, Summary};
-use fedstay::verdict::Verdict;
+use fedstay::verdict::{Empty, Verdict};
 use fedstay::{
     AgentId, Book, Broadcast, Call, Engine, Error, Losses, Moment, Report, RoundRecord, StopReason,
     Vector,
@@ -548,4 +548,27 @@ fn liars_are_flagged_on_a_convex_model_and_honest_agents_are_not() {
     assert_eq!(lied.warnings.len(), 1, "{:?}", lied.warnings);
     assert!(lied.warnings[0].contains("agent 3"), "{:?}", lied.warnings);
     assert_eq!(lied.agents[3].behaviour.as_deref(), Some("lying"));
+}
+
+#[test]
+fn a_model_no_better_than_always_the_same_answer_is_empty() {
+    let pure = [("rule.kind", "fedavg"), ("partition.kind", "by-class"), ("partition.q", "1")];
+    let run = |more: &[(&str, &str)]| play(&[&pure, more].concat()).0;
+    let untrained = run(&[("step_size", "1e-9"), ("rounds", "2")]);
+    assert!(untrained.left.is_empty(), "it was called unsatisfied");
+    assert_eq!((untrained.verdict, untrained.empty), (Verdict::Empty, Some(Empty::Constant)));
+    // Ten classes, as frequent: nobody learns anything from that.
+    let constant = untrained.constant.unwrap();
+    assert!((constant.loss - 10f64.ln()).abs() < 1e-3, "{constant:?}");
+    assert!((constant.accuracy.unwrap() - 0.1).abs() < 1e-3, "{constant:?}");
+    assert!(untrained.loss.mean > constant.loss);
+    // Everybody is content with it: it is no better for that.
+    let pleased = run(&[("step_size", "1e-9"), ("rounds", "2"), ("epsilon", "50")]);
+    assert!(pleased.everybody_content, "it was called benign");
+    assert_eq!((pleased.verdict, pleased.empty), (Verdict::Empty, Some(Empty::NobodyTrained)));
+    // A trained one is better, and where nobody is measured nobody can say.
+    let trained = run(&[("behaviour.kind", "never"), ("rounds", "40")]);
+    assert_eq!((trained.empty, trained.constant), (None, Some(constant)));
+    let unmeasured = run(&[("step_size", "1e-9"), ("rounds", "2"), ("eval_agents", "none")]);
+    assert_eq!((unmeasured.verdict, unmeasured.constant), (Verdict::Unknown, None));
 }

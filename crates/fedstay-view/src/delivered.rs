@@ -40,12 +40,21 @@ impl Delivered {
                 content: summary["content"].as_u64().map_or(counted, |content| content as usize),
                 agents: agents.len() + whole("unlisted"),
                 left: left.len(),
+                at_start: list(&summary["content_at_start"]).len(),
                 unmeasured: whole("unmeasured"),
+                empty: serde_json::from_value(summary["empty"].clone()).ok(),
+                failed_left: failed_left(agents, &judged, &left),
                 failed: judged.iter().filter(|content| **content == Some(false)).count(),
                 unasked: agents.iter().filter(|agent| !agent["loss_of_round"].is_null()).count(),
             },
         }
     }
+}
+
+/// How many of the agents that the model fails have left.
+fn failed_left(agents: &[Value], judged: &[Option<bool>], left: &BTreeSet<u64>) -> usize {
+    let failed = agents.iter().zip(judged).filter(|(_, content)| **content == Some(false));
+    failed.filter(|(agent, _)| agent["id"].as_u64().is_some_and(|id| left.contains(&id))).count()
 }
 
 /// One agent under the delivered model.
@@ -102,8 +111,16 @@ mod tests {
             { "id": 3, "epsilon": null, "loss": 0.1 },
         ], "left": [{ "agent": 1, "round": 2 }, { "agent": 1, "round": 5 }], "loss": { "max": 0.6 } });
         let told = Delivered::of(&summary);
-        let wanted =
-            Counts { agents: 4, left: 1, content: 1, failed: 1, unasked: 1, unmeasured: 0 };
+        let (content, failed, failed_left) = (1, 1, 1);
+        let wanted = Counts {
+            agents: 4,
+            left: 1,
+            content,
+            failed,
+            failed_left,
+            unasked: 1,
+            ..Counts::default()
+        };
         assert_eq!((told.counts, told.loss_worst), (wanted, Some(0.6)));
         summary["content"] = json!(2);
         assert_eq!(Delivered::of(&summary).counts.content, 2);

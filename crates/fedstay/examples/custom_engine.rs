@@ -87,7 +87,11 @@ impl Engine for Equations {
             accuracy: None,
             as_of: None,
         };
-        Ok(Assessment { agents: self.0.iter().map(assessed).collect(), population: None })
+        Ok(Assessment {
+            agents: self.0.iter().map(assessed).collect(),
+            population: None,
+            constant: None,
+        })
     }
 
     /// Saves who has left, for a run that is interrupted and continued ([`Session::state`]).

@@ -45,7 +45,7 @@ impl Engine for Strangers {
             accuracy: None,
             as_of: None,
         });
-        Ok(Assessment { agents: agents.collect(), population: None })
+        Ok(Assessment { agents: agents.collect(), population: None, constant: None })
     }
 
     fn abilities(&self) -> Abilities {

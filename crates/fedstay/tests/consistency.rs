@@ -10,6 +10,10 @@ use fedstay::{
 };
 use std::ops::ControlFlow;
 
+fn called(agent: AgentId) -> String {
+    fedstay::record::called(agent, None)
+}
+
 struct Watch {
     consistency: Consistency,
     flags: Vec<Flag>,
@@ -69,7 +73,7 @@ fn honest_agents_on_convex_problems_are_never_flagged() {
                 let step = stretch * instance.step_size;
                 let watch = play(&instance, rule.clone(), step, agents);
                 assert_eq!(watch.flags, [], "{name}, {}, η × {stretch}", rule.name());
-                assert!(watch.consistency.warnings().is_empty());
+                assert!(watch.consistency.warnings(called).is_empty());
             }
         }
     }
@@ -86,7 +90,7 @@ fn a_lie_that_begins_is_flagged_and_only_the_liar() {
         let watch = play(&instance, rules()[1].clone(), instance.step_size, agents);
         assert!(watch.flags.iter().all(|flag| flag.agent == AgentId(1)), "{name}");
         caught += usize::from(watch.flags.iter().any(|flag| flag.doubt == Doubt::AboveTangent));
-        if let Some(warning) = watch.consistency.warnings().first() {
+        if let Some(warning) = watch.consistency.warnings(called).first() {
             assert!(warning.contains("agent 1") && warning.contains("not expelled"), "{warning}");
         }
     }

@@ -58,6 +58,7 @@ fn recorded(folder: &Path) -> Result<Findings> {
     })?;
     let recorded = read_rounds(&folder.join("rounds.jsonl")).map_err(Usage)?;
     let mut diagnosis = Diagnosis::default();
+    diagnosis.take_part(recorded.header.count());
     for line in lines {
         diagnosis.add(line);
     }
@@ -95,7 +96,8 @@ fn words(findings: &Findings, screen: &Screen) -> String {
     line("the theorem's step size", bound);
     let angle = match (findings.smallest_angle, findings.smallest_angle_round) {
         (Some(angle), Some(round)) => format!("{angle:.3}° (round {round}; 90° is best)"),
-        _ => "there is only one agent".to_owned(),
+        _ if findings.agents == 1 => "there is only one agent".to_owned(),
+        _ => "not known: no two agents reported in one round".to_owned(),
     };
     line("smallest gradient angle", angle);
     let content: Vec<String> =

@@ -145,7 +145,7 @@ fn comparison(compared: &[Compared]) -> Table {
     }
     let mut table = Table::new(columns);
     for Compared { label, summary, .. } in compared {
-        let agents = summary.measured();
+        let agents = summary.known();
         let mut row = vec![
             Cell::from(label.clone()),
             leavers(summary).into(),

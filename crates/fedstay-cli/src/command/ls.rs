@@ -180,7 +180,7 @@ fn table(found: &[Found]) -> Table {
                     summary.on.clone().into(),
                     Cell::toned(summary.verdict.name(), tone(summary)),
                     leavers(summary).into(),
-                    format!("{} of {}", summary.satisfied(), summary.measured()).into(),
+                    format!("{} of {}", summary.satisfied(), summary.known()).into(),
                     summary.rounds.to_string().into(),
                     mean.into(),
                     worst.into(),

@@ -7,7 +7,7 @@ pub struct ScreenOptions {
     /// Show every column of a table, even if it is wider than the terminal
     #[arg(long, global = true)]
     pub wide: bool,
-    /// Print results only: no progress, no hints, no files written
+    /// Print results only: no progress, no hints, and not where files were written
     #[arg(short, long, global = true)]
     pub quiet: bool,
     /// Also say what was resolved and how long it took, on standard error

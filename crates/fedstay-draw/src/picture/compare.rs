@@ -5,6 +5,7 @@ use super::bars::{PERCENT, delivered_bars};
 use super::delivered::with_end;
 use super::{PictureError, thinned, write_figure};
 use crate::plot::{Bars, Figure, Line, Marker, Panel, Point, Points, Style};
+use crate::words::{at_start, emptiness};
 use fedstay::record::{RoundLine, Summary};
 use fedstay::verdict::Verdict;
 use fedstay_sim::run::Recorded;
@@ -233,6 +234,12 @@ pub fn sentences(compared: &[Compared]) -> Vec<String> {
     }
     if let Some(run) = kept.iter().max_by(|a, b| score(a).total_cmp(&score(b))) {
         sentences.push(format!("{}: all stayed, and it ends in {}.", run.label, worst(run)));
+    }
+    for run in compared {
+        if run.summary.verdict == Verdict::Empty {
+            sentences.push(format!("{}: {}.", run.label, emptiness(run.summary.empty)));
+        }
+        sentences.extend(at_start(&run.summary).map(|who| format!("{}: {who}.", run.label)));
     }
     sentences
 }

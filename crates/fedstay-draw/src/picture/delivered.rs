@@ -20,9 +20,9 @@ pub(super) fn content(agent: &AgentSummary) -> Option<bool> {
     agent.is_asked().then(|| agent.is_content())
 }
 
-/// How many agents are content, as `7 of 10`.
+/// How many agents are content, as `7 of 10` of which it is known.
 pub(super) fn content_of(summary: &Summary) -> String {
-    format!("{} of {}", summary.satisfied(), summary.measured())
+    format!("{} of {}", summary.satisfied(), summary.known())
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use super::{Compared, Subject, compare, map};
 use crate::markup::escape;
 use crate::plot::Figure;
 use crate::words::{self, count, leavers, percent, sentence};
-use fedstay::record::{AgentSummary, Summary};
+use fedstay::record::{AgentSummary, Summary, decimals};
 use fedstay_sim::run::write_whole;
 use std::collections::HashSet;
 use std::io;
@@ -270,7 +270,7 @@ fn agents(summary: &Summary) -> String {
             format!("loss {}, {}", decimal(shown), agent.entry.previewed)
         });
         let row = vec![
-            format!("agent {}", agent.id),
+            agent.called(),
             decimal(agent.epsilon),
             decimal(agent.loss),
             decimal(agent.loss - agent.epsilon),
@@ -288,6 +288,10 @@ fn agents(summary: &Summary) -> String {
             .collect()
     };
     let mut html = "<h2>Agents, at the delivered model</h2>\n".to_owned();
+    if summary.agents.iter().any(|agent| agent.entry.left.is_some()) {
+        let told = "Agents that left are judged by it too; each keeps the model of the round in which it left.";
+        html.push_str(&paragraph("faint", told));
+    }
     html.push_str(&rows_of(&headings, summary.agents.iter().take(AGENTS).map(row)));
     if summary.count() > AGENTS.min(summary.agents.len()) {
         html.push_str(&paragraph(
@@ -319,9 +323,9 @@ fn repeat(subject: &Subject) -> String {
     html
 }
 
-/// A number with four decimals and a true minus sign.
+/// A number with four decimals, or two digits of a tiny one, and a true minus sign.
 fn decimal(value: f64) -> String {
-    if value.is_finite() { format!("{value:.4}").replace('-', "−") } else { "–".to_owned() }
+    if value.is_finite() { decimals(value).replace('-', "−") } else { "–".to_owned() }
 }
 
 #[cfg(test)]

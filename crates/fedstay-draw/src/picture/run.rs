@@ -91,7 +91,7 @@ fn losses(recorded: &Recorded, summary: Option<&Summary>, on: LossOf) -> Option<
         entries.extend(way.enters);
         departures.extend(way.leaves.iter().map(|round| (*round, agent.epsilon)));
         let named = agents.len() <= NAMED;
-        let name = if named { format!("agent {}", agent.id) } else { String::new() };
+        let name = if named { agent.called() } else { String::new() };
         // More looks than one can tell apart would be looks that repeat.
         let many = look(Colour::GREY, Dash::Solid);
         let style = if named { Style::agent(index) } else { many };
@@ -218,7 +218,7 @@ fn strip(recorded: &Recorded) -> Panel {
         categories.pop();
     }
     Panel {
-        y_categories: agents.iter().map(|agent| agent.id.to_string()).collect(),
+        y_categories: agents.iter().map(|agent| agent.called_briefly()).collect(),
         grid: false,
         height: Some((14.0 * agents.len() as f64).clamp(60.0, 300.0)),
         ..Panel::new("Who is free, who is about to leave, who has left", "round", "agent")

@@ -27,10 +27,14 @@ pub fn list(items: &[String]) -> String {
 
 /// The clause as a sentence, with a capital and a full stop.
 pub fn sentence(clause: &str) -> String {
-    let mut letters = clause.chars();
+    format!("{}.", capital(clause.trim_end_matches('.')))
+}
+
+/// The text with a capital.
+pub(super) fn capital(text: &str) -> String {
+    let mut letters = text.chars();
     let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
-    let rest = letters.as_str().trim_end_matches('.');
-    format!("{first}{rest}.")
+    format!("{first}{}", letters.as_str())
 }
 
 /// A duration as `1 h 12 min`, `3 min 20 s` or `4.2 s`.

@@ -14,8 +14,13 @@ pub fn story(summary: &Summary) -> String {
     if !judged.is_empty() {
         let better = judged.iter().filter(|better| **better).count();
         text.push_str(&format!(
-            "\n  {better} of {} end with a better model than they would have made alone.\n",
-            judged.len()
+            "\n  {better} of {} end with a better model than they would have made alone{}.\n",
+            judged.len(),
+            if summary.left.is_empty() {
+                ""
+            } else {
+                ", those that left with the one they took away"
+            }
         ));
     }
     text
@@ -28,7 +33,12 @@ pub fn better_than_alone(agent: &AgentSummary) -> Option<bool> {
 
 fn of(agent: &AgentSummary, summary: &Summary) -> String {
     let behaviour = agent.behaviour.as_deref().unwrap_or(&summary.behaviour);
-    let mut text = format!("agent {} ({behaviour}, ε = {}): ", agent.id, agent.epsilon);
+    let mut text = format!("{} ({behaviour}, ε = {}): ", agent.called(), agent.epsilon);
+    if summary.content_at_start.contains(&agent.id) {
+        text.push_str("content with the starting model, so it never took part");
+        text.push_str(&ending(agent));
+        return text;
+    }
     let end = agent.entry.left.unwrap_or(summary.rounds);
     text.push_str(&match agent.entry.first_in_d {
         Some(first) => {
@@ -56,8 +66,19 @@ fn of(agent: &AgentSummary, summary: &Summary) -> String {
         Some(round) => format!("left in round {round}"),
         None => format!("stayed to the end ({})", count(agent.entry.reports, "report")),
     });
+    text.push_str(&ending(agent));
+    text
+}
+
+/// What an agent has in the end, and what it gave and got.
+fn ending(agent: &AgentSummary) -> String {
+    let mut text = String::new();
     if let (Some(ends), Some(alone)) = (agent.ends_with, agent.alone) {
-        text.push_str(&format!(". It ends with {}", words(&ends)));
+        // There are two models to tell apart: the delivered one, and the one that it left with.
+        text.push_str(&match agent.entry.left {
+            Some(_) => format!(". It took away a model with {}{}", words(&ends), delivered(agent)),
+            None => format!(". It ends with the delivered model, {}", words(&ends)),
+        });
         text.push_str(&format!("; alone it would have {}: {}", words(&alone), gain(&ends, &alone)));
     }
     if let Some(worth) = agent.worth
@@ -69,6 +90,16 @@ fn of(agent: &AgentSummary, summary: &Summary) -> String {
     }
     text.push('.');
     text
+}
+
+/// How good the delivered model is for an agent that left, on its own rows, if it was asked.
+fn delivered(agent: &AgentSummary) -> String {
+    if !agent.is_asked() {
+        return String::new();
+    }
+    let accuracy =
+        agent.accuracy.map(|share| format!(" and {:.1}% on its own rows", 100.0 * share));
+    format!("; the delivered one has loss {:.3}{} for it", agent.loss, accuracy.unwrap_or_default())
 }
 
 fn words(score: &Score) -> String {

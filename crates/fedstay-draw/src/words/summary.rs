@@ -1,10 +1,11 @@
 //! A run's summary in sentences, for the terminal and the report.
 
-use super::verdict::{Counts, sureness};
+use super::verdict::{Counts, emptiness, sureness};
 use super::{count, percent};
+use fedstay::AgentId;
 use fedstay::fairness::{Fairness, Measure};
 use fedstay::privacy::Budget;
-use fedstay::record::{Guarantee, Prediction, Summary};
+use fedstay::record::{AgentSummary, Guarantee, Prediction, Summary, told_apart};
 use fedstay::verdict::Verdict;
 
 /// How many left, as `3 of 10`.
@@ -15,15 +16,19 @@ pub fn leavers(summary: &Summary) -> String {
     }
 }
 
-/// The first departures, as `2@41, 7@55, …` (agent 2 in round 41), and how many came back; a dash
-/// where there are none.
+/// The first departures, as `2@41, 7@55, …` (agent 2 in round 41) or by names, and how many came back;
+/// a dash where there are none.
 pub fn moments(summary: &Summary) -> String {
     let left = &summary.left;
     if left.is_empty() {
         return "–".to_owned();
     }
+    let who = |id: AgentId| {
+        let agent = summary.agents.iter().find(|agent| agent.id == id);
+        agent.map_or_else(|| id.to_string(), AgentSummary::called_briefly)
+    };
     let named: Vec<String> =
-        left.iter().take(3).map(|left| format!("{}@{}", left.agent, left.round)).collect();
+        left.iter().take(3).map(|left| format!("{}@{}", who(left.agent), left.round)).collect();
     let more = if left.len() > 3 { ", …" } else { "" };
     let back = match summary.returned.len() {
         0 => String::new(),
@@ -64,25 +69,36 @@ pub fn spread(summary: &Summary) -> Option<String> {
 /// What a verdict means, in a sentence.
 pub fn verdict_sentence(summary: &Summary) -> String {
     let counts = Counts::of(summary);
-    let Counts { left, agents: all, .. } = counts;
+    let left = counts.left_words();
     let what = match (summary.verdict, summary.everybody_content) {
         (Verdict::Retained, true) => "nobody left, and everybody is content".to_owned(),
         (Verdict::Retained, false) => "nobody left".to_owned(),
         (Verdict::Unsatisfied, _) => "nobody left, but nobody is content either".to_owned(),
-        (Verdict::Benign, _) => {
-            format!("{left} of {all} left, and the model satisfies everybody even so")
-        }
+        (Verdict::AtStart, _) => format!("{left}; all others stayed, and everybody is content"),
+        (Verdict::Benign, _) => format!("{left}, and the model satisfies everybody even so"),
         (Verdict::Harmful, _) => {
-            format!("{left} of {all} left, and the model fails {}", counts.failed_words())
+            format!("{left}, and the delivered model fails {}", counts.failed_words())
         }
-        (Verdict::Unknown, _) if all == 0 => "nobody took part".to_owned(),
-        (Verdict::Unknown, _) if left == 0 => "nobody left".to_owned(),
-        (Verdict::Unknown, _) if counts.unmeasured > 0 => format!("{left} of {all} left"),
-        (Verdict::Unknown, _) => format!(
-            "{left} of {all} left and were not asked about the model, which satisfies all others"
-        ),
+        (Verdict::Unknown, _) if counts.left == 0 => "nobody left".to_owned(),
+        (Verdict::Unknown, _) if counts.unmeasured > 0 => left,
+        (Verdict::Unknown, _) => {
+            let unasked = counts.unasked;
+            format!(
+                "{left}; {unasked} could not be asked about the model, which satisfies all others"
+            )
+        }
+        (Verdict::Empty, _) if counts.left == 0 => emptiness(summary.empty).to_owned(),
+        (Verdict::Empty, _) => format!("{}; {left}", emptiness(summary.empty)),
     };
     format!("{}: {what} ({})", summary.verdict.name(), content(summary))
+}
+
+/// How many agents were content with the starting model, as `17 of 57 were content with the starting
+/// model and never took part`; `None` where nobody was.
+pub fn at_start(summary: &Summary) -> Option<String> {
+    let counts = Counts::of(summary);
+    let alone = Counts { left: counts.at_start, ..counts };
+    (counts.at_start > 0).then(|| alone.left_words())
 }
 
 /// How many agents are content, as `7 of 10 content`, and how far the farthest is from it.
@@ -91,8 +107,10 @@ pub fn content(summary: &Summary) -> String {
     let farthest = asked
         .filter(|agent| !agent.is_content())
         .max_by(|a, b| (a.loss - a.epsilon).total_cmp(&(b.loss - b.epsilon)));
-    let worst = farthest
-        .map(|agent| format!("; worst: loss {:.4} where ε is {:.4}", agent.loss, agent.epsilon));
+    let worst = farthest.map(|agent| {
+        let (loss, epsilon) = told_apart(agent.loss, agent.epsilon);
+        format!("; worst: loss {loss} where ε is {epsilon}")
+    });
     format!("{}{}", Counts::of(summary).content_words(), worst.unwrap_or_default())
 }
 

@@ -1,12 +1,12 @@
 //! Verdicts, stop reasons and landings.
 
 use fedstay::StopReason;
-use fedstay::record::{Guarantee, Summary};
+use fedstay::record::{AgentSummary, Guarantee, Summary};
 use fedstay::rule::Landing;
-use fedstay::verdict::Verdict;
+use fedstay::verdict::{Empty, Verdict};
 use serde::Serialize;
 
-/// The colour in which something is said. Each verdict has its own.
+/// The colour in which something is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tone {
@@ -29,14 +29,21 @@ pub struct Counts {
     pub agents: usize,
     /// Agents that left at some time, each counted once.
     pub left: usize,
+    /// Those of them that were content with the starting model and never took part.
+    pub at_start: usize,
     /// Agents that are content with the delivered model.
     pub content: usize,
     /// Agents that were asked about it and are not content.
     pub failed: usize,
+    /// Those of them that had left: they keep the model of their round.
+    pub failed_left: usize,
     /// Agents that could not be asked about it.
     pub unasked: usize,
     /// Agents that were not measured.
     pub unmeasured: usize,
+    /// Why the model is worth nothing, if it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub empty: Option<Empty>,
 }
 
 impl Counts {
@@ -44,34 +51,79 @@ impl Counts {
     pub fn of(summary: &Summary) -> Self {
         let unasked = summary.agents.iter().filter(|agent| agent.loss_of_round.is_some()).count();
         let content = summary.satisfied();
+        let failed_left = |agent: &&AgentSummary| {
+            let left = summary.left.iter().any(|left| left.agent == agent.id);
+            left && agent.is_asked() && !agent.is_content()
+        };
         Self {
             agents: summary.count(),
             left: summary.leavers(),
+            at_start: summary.content_at_start.len(),
             content,
-            failed: summary.measured().saturating_sub(content + unasked),
+            failed: summary.known().saturating_sub(content),
+            failed_left: summary.agents.iter().filter(failed_left).count(),
             unasked,
             unmeasured: summary.unmeasured,
+            empty: summary.empty,
         }
     }
 
-    /// How many agents are content, as every verdict says it: `7 of 10 content`. Of a sample only the
-    /// sample is spoken of: `7 of 10 measured agents content, 990 not measured`.
+    /// How many agents are content, as every verdict says it: `7 of 10 content`. Where something is
+    /// known of some only, it speaks of those: `7 of 10 measured agents content, 990 not measured`.
     pub fn content_words(&self) -> String {
-        let Self { content, agents, unmeasured, .. } = self;
-        match (agents.saturating_sub(*unmeasured), unmeasured) {
-            (_, 0) => format!("{content} of {agents} content"),
-            (0, _) => format!("none of the {agents} agents was measured"),
-            (measured, _) => {
-                format!(
-                    "{content} of {measured} measured agents content, {unmeasured} not measured"
-                )
+        let Self { content, agents, unmeasured, unasked, .. } = self;
+        let known = agents.saturating_sub(*unmeasured + *unasked);
+        match (known, unmeasured, unasked) {
+            (_, 0, 0) => format!("{content} of {agents} content"),
+            (0, _, 0) => format!("none of the {agents} agents was measured"),
+            (0, ..) => format!("none of the {agents} agents was asked about the model"),
+            (_, _, 0) => {
+                format!("{content} of {known} measured agents content, {unmeasured} not measured")
+            }
+            _ => {
+                let others = agents - known;
+                format!("{content} of {known} asked agents content, {others} not asked")
             }
         }
     }
 
-    /// How many agents the model fails: `1 agent`, `3 agents`.
+    /// Who left, as every verdict says it: `3 of 10 left`. Agents that were content with the starting
+    /// model are told apart, since no training drove them away.
+    pub(super) fn left_words(&self) -> String {
+        let Self { left, at_start, agents, .. } = self;
+        match (left.saturating_sub(*at_start), at_start) {
+            (_, 0) => format!("{left} of {agents} left"),
+            (0, _) => format!("{at_start} of {agents} {}", self.at_start_words()),
+            (others, _) => {
+                format!("{others} of {agents} left, {at_start} more {}", self.at_start_words())
+            }
+        }
+    }
+
+    /// What is said of agents that were content with the starting model.
+    fn at_start_words(&self) -> String {
+        let were = if self.at_start == 1 { "was" } else { "were" };
+        format!("{were} content with the starting model and never took part")
+    }
+
+    /// How many agents the model fails, and how many of them keep another one: `3 agents`,
+    /// `3 agents, 2 of which left and keep the model of their round`.
     pub(super) fn failed_words(&self) -> String {
-        format!("{} agent{}", self.failed, if self.failed == 1 { "" } else { "s" })
+        let Self { failed, failed_left, .. } = self;
+        let failed_words = format!("{failed} agent{}", if *failed == 1 { "" } else { "s" });
+        match failed_left {
+            0 => failed_words,
+            left if left == failed && *failed == 1 => {
+                format!("{failed_words}, which left and keeps the model of its round")
+            }
+            left if left == failed => {
+                format!("{failed_words}, which left and keep the models of their rounds")
+            }
+            1 => format!("{failed_words}, 1 of which left and keeps the model of its round"),
+            left => {
+                format!("{failed_words}, {left} of which left and keep the models of their rounds")
+            }
+        }
     }
 }
 
@@ -88,8 +140,8 @@ pub struct VerdictWords {
 
 /// What a verdict says of a run with these counts.
 pub fn verdict(verdict: Verdict, counts: &Counts) -> VerdictWords {
-    let Counts { left, agents, unasked, .. } = counts;
-    let (content, failed) = (counts.content_words(), counts.failed_words());
+    let (content, failed, left) =
+        (counts.content_words(), counts.failed_words(), counts.left_words());
     let (tone, head, text) = match verdict {
         Verdict::Retained => (Tone::Good, "Retained", format!("All stayed; {content}.")),
         Verdict::Unsatisfied => (
@@ -97,32 +149,53 @@ pub fn verdict(verdict: Verdict, counts: &Counts) -> VerdictWords {
             "Unsatisfied",
             format!("All stayed, but the model satisfies nobody; {content}."),
         ),
+        Verdict::AtStart => {
+            let text = format!("{left}; all others stayed; {content}.");
+            (Tone::Fair, "At-start", text)
+        }
         Verdict::Benign => {
-            let text = format!("{left} of {agents} left, and it harmed nobody; {content}.");
+            let text = format!("{left}, and it harmed nobody; {content}.");
             (Tone::Fair, "Benign", text)
         }
         Verdict::Harmful => {
-            let text = format!("{left} of {agents} left, and the model fails {failed}; {content}.");
+            let text = format!("{left}, and the delivered model fails {failed}; {content}.");
             (Tone::Bad, "Harmful", text)
         }
-        Verdict::Unknown if *agents == 0 => {
-            (Tone::Open, "Unknown", format!("Nobody took part; {content}."))
-        }
-        Verdict::Unknown if *left == 0 => {
+        Verdict::Unknown if counts.left == 0 => {
             (Tone::Open, "Unknown", format!("All stayed; {content}."))
         }
         Verdict::Unknown if counts.unmeasured > 0 => {
-            (Tone::Open, "Unknown", format!("{left} of {agents} left; {content}."))
+            (Tone::Open, "Unknown", format!("{left}; {content}."))
         }
         Verdict::Unknown => {
+            let unasked = counts.unasked;
             let text = format!(
-                "{left} of {agents} left; {unasked} could not be asked about the model, which \
-                 satisfies all others; {content}."
+                "{left}; {unasked} could not be asked about the model, which satisfies all others; \
+                 {content}."
             );
             (Tone::Open, "Unknown", text)
         }
+        Verdict::Empty => {
+            let also = if counts.left == 0 { String::new() } else { format!("; {left}") };
+            let text = format!("{}{also}; {content}.", emptiness(counts.empty));
+            (Tone::Bad, "Empty", super::capital(&text))
+        }
     };
     VerdictWords { tone, head, text }
+}
+
+/// Why a model is worth nothing: a clause.
+pub fn emptiness(empty: Option<Empty>) -> &'static str {
+    match empty {
+        Some(Empty::NobodyTrained) => {
+            "nobody trained a round, so the model is the one the run began with"
+        }
+        Some(Empty::NoStep) => "no step was taken, so the model is the one the run began with",
+        Some(Empty::Constant) => {
+            "the model is no better than one that gives everybody the same answer"
+        }
+        None => "the model is worth nothing",
+    }
 }
 
 /// Why a run ended: a clause that begins with "it".
@@ -149,7 +222,8 @@ pub fn stop(reason: StopReason) -> &'static str {
 pub fn sureness(guarantee: Guarantee) -> &'static str {
     match guarantee {
         Guarantee::Certified => {
-            "certified: convex losses and exact gradients, so every step was proved to keep everybody"
+            "certified: convex losses and exact gradients, so every step was proved to keep everybody \
+             who took part"
         }
         Guarantee::Estimated => {
             "estimated: that steps keep everybody is predicted from gradients, not proved"

@@ -7,7 +7,7 @@ use super::unseen::Unseen;
 use super::{Simulator, Worked, rows};
 use crate::experiment::SpecError;
 use crate::model::{Evaluation, Loaded, Rows, Workspace};
-use fedstay::record::{MOST_LISTED, Population as PopulationScore, Score};
+use fedstay::record::{Constant, MOST_LISTED, Population as PopulationScore, Score};
 use fedstay::{AgentAssessment, AgentId, Assessment, Seed};
 use rayon::prelude::*;
 use serde::de::Error as _;
@@ -101,7 +101,7 @@ impl Simulator {
         let groups: Vec<Vec<AgentAssessment>> =
             groups.collect::<Result<_, crate::model::Error>>()?;
         let agents = groups.into_iter().flatten().collect();
-        Ok(Assessment { agents, population: self.score_population(weights)? })
+        Ok(Assessment { agents, population: self.score_population(weights)?, constant: None })
     }
 
     /// The agent in this place among those that are measured.
@@ -170,6 +170,7 @@ impl Simulator {
         weights: &Loaded,
     ) -> Result<Assessment, crate::model::Error> {
         let mut assessment = self.assess_loaded(weights)?;
+        assessment.constant = self.constant();
         let Some(sample) = &self.sample else { return Ok(assessment) };
         let others = |index: &usize| sample.binary_search(index).is_err();
         let others: Vec<usize> = match self.roster.len() <= MOST_LISTED {
@@ -186,6 +187,20 @@ impl Simulator {
         }));
         assessment.agents.sort_by_key(|agent| agent.id);
         Ok(assessment)
+    }
+
+    /// How good the best constant prediction is for the agents that are measured: the shares that the
+    /// classes have among all their rows. `None` if nobody is measured.
+    fn constant(&self) -> Option<Constant> {
+        let classes = self.population.data().classes.len();
+        let count = |place: usize| {
+            let mut counts = vec![0_u32; classes];
+            let seen = self.seen(self.measured_agent(place), self.round);
+            seen.labels().iter().for_each(|label| counts[usize::from(*label)] += 1);
+            counts
+        };
+        let counts: Vec<Vec<u32>> = (0..self.measured()).into_par_iter().map(count).collect();
+        constant_over(&counts)
     }
 
     /// The population's score, in pieces of one agent's size so that threads share the work.
@@ -309,6 +324,27 @@ impl Simulator {
     }
 }
 
+/// The best constant prediction for agents with so many rows of each class.
+fn constant_over(counts: &[Vec<u32>]) -> Option<Constant> {
+    let sum = |counts: &[u32]| counts.iter().map(|count| f64::from(*count)).sum::<f64>();
+    let classes = counts.first()?.len();
+    let of_class = |class: usize| counts.iter().map(|counts| f64::from(counts[class])).sum();
+    let pooled: Vec<f64> = (0..classes).map(of_class).collect();
+    let all: f64 = pooled.iter().sum();
+    // Of classes as frequent, the first.
+    let most = (0..classes).rev().max_by(|a, b| pooled[*a].total_cmp(&pooled[*b]))?;
+    let (mut loss, mut accuracy, mut agents) = (0.0, 0.0, 0.0);
+    for counts in counts.iter().filter(|counts| sum(counts) > 0.0) {
+        let own = sum(counts);
+        let held = counts.iter().zip(&pooled).filter(|(count, _)| **count > 0);
+        loss +=
+            held.map(|(count, pooled)| f64::from(*count) * (all / pooled).ln()).sum::<f64>() / own;
+        accuracy += f64::from(counts[most]) / own;
+        agents += 1.0;
+    }
+    (agents > 0.0).then(|| Constant { loss: loss / agents, accuracy: Some(accuracy / agents) })
+}
+
 /// Whether rows follow a group directly that has less than enough.
 fn joins(group: &Range<usize>, rows: &Range<usize>) -> bool {
     const ENOUGH: usize = 1024;
@@ -354,6 +390,26 @@ mod tests {
                 assert_eq!((agent.loss, agent.accuracy), (alone.loss, Some(alone.accuracy())));
             }
         }
+    }
+
+    #[test]
+    fn the_best_constant_prediction_has_the_shares_of_all_rows() {
+        let close = |counts: &[[u32; 3]], loss: f64, accuracy: f64| {
+            let counts: Vec<Vec<u32>> = counts.iter().map(|counts| counts.to_vec()).collect();
+            let found = constant_over(&counts).unwrap();
+            let apart = (found.loss - loss).abs().max((found.accuracy.unwrap() - accuracy).abs());
+            assert!(apart < 1e-12, "{found:?} for {loss}, {accuracy}");
+        };
+        // One class an agent, and the same mix for all: the same shares, so the same loss.
+        close(&[[5, 0, 0], [0, 5, 0], [0, 0, 5]], 3f64.ln(), 1.0 / 3.0);
+        close(&[[2, 2, 2], [3, 3, 3]], 3f64.ln(), 1.0 / 3.0);
+        // Shares ¾ and ¼, and a mean over agents, not over rows.
+        let loss =
+            (4.0 / 3.0_f64).ln() * 0.5 + 0.5 * (0.5 * (4.0 / 3.0_f64).ln() + 0.5 * 4f64.ln());
+        close(&[[4, 0, 0], [2, 2, 0]], loss, 0.75);
+        // Rows of one class leave nothing to learn; an agent without rows does not count.
+        close(&[[4, 0, 0], [0, 0, 0]], 0.0, 1.0);
+        assert_eq!(constant_over(&[]), None);
     }
 
     #[test]

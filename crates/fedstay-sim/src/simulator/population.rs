@@ -95,7 +95,8 @@ impl AgentRows<'_> {
         Rows::new(inputs, labels)
     }
 
-    fn labels(&self) -> &[u16] {
+    /// Their classes.
+    pub(crate) fn labels(&self) -> &[u16] {
         match &self.place {
             Place::Lying(range) => &self.data.labels[range.clone()],
             Place::Copied(copies) => &copies.labels,

@@ -243,8 +243,8 @@ impl Consistency {
         }
     }
 
-    /// The warnings for a reader of the summary.
-    pub fn warnings(&self) -> Vec<String> {
+    /// The warnings for a reader of the summary. `called` says what an agent is called.
+    pub fn warnings(&self, called: impl Fn(AgentId) -> String) -> Vec<String> {
         let weight = match self.convex {
             true => "for convex losses no honest agent's reports do that",
             false => "for a net that is a hint, not a proof",
@@ -256,8 +256,9 @@ impl Consistency {
                 _ => weight,
             };
             let times = if *times == 1 { "once".into() } else { format!("{times} times") };
+            let agent = called(*agent);
             format!(
-                "agent {agent} is flagged {times}, first in round {first}: {} (by up to {most:.3}); \
+                "{agent} is flagged {times}, first in round {first}: {} (by up to {most:.3}); \
                  {weight}. It was not expelled",
                 doubt.words()
             )
@@ -297,6 +298,7 @@ impl Book for Consistency {
     }
 
     fn enter(&self, summary: &mut Summary) {
-        summary.warnings.extend(self.warnings());
+        let warnings = self.warnings(|agent| summary.called(agent));
+        summary.warnings.extend(warnings);
     }
 }

@@ -3,6 +3,7 @@
 //! The summary of a run and the live page both read it, so no number is counted in two places.
 
 mod summary;
+mod warnings;
 
 pub use summary::Ended;
 
@@ -90,6 +91,9 @@ pub struct Ledger {
     foreseen: u32,
     /// The agents that were about to leave in the last round.
     in_d: BTreeSet<AgentId>,
+    /// Whether a step was ever taken.
+    #[serde(default)]
+    moved: bool,
     /// Every agent that a round named.
     agents: BTreeMap<AgentId, AgentEntry>,
     landed: Option<Landing>,
@@ -133,6 +137,8 @@ impl Ledger {
     /// Adds a round, seen or read back from its line.
     pub fn add(&mut self, line: &RoundLine) {
         self.rounds = line.round;
+        // A length that is not known is not zero.
+        self.moved |= line.step_norm != 0.0;
         self.note_departures(line);
         self.in_d = line.d.iter().copied().collect();
         self.note_agents(line);

@@ -1,6 +1,6 @@
 //! What reaches the agents: a simulator in this process, a network, objects in another language.
 
-use super::record::{Arrival, HeaderAgent, Population, RoundLine, few};
+use super::record::{Arrival, Constant, HeaderAgent, Population, RoundLine, few};
 use crate::rule::Losses;
 use crate::{AgentId, Broadcast, Decision, Error, Memory, Reports, Server, Split, StopReason};
 use std::borrow::Cow;
@@ -95,6 +95,9 @@ pub struct Assessment {
     pub agents: Vec<AgentAssessment>,
     /// Loss and accuracy on the population, where there is one.
     pub population: Option<Population>,
+    /// How good the best constant prediction is for these agents, where the engine can say: it is
+    /// asked for of the delivered weights only.
+    pub constant: Option<Constant>,
 }
 
 impl Assessment {

@@ -225,8 +225,14 @@ impl<E: Engine> Session<E> {
         let assessment = self.engine.assess(self.server.delivered())?;
         self.header.agents = self.engine.agents();
         let proves = self.engine.abilities().proves;
-        let agents = self.engine.count();
-        let ended = Ended { server: &self.server, assessment: &assessment, agents, stop, proves };
+        let ended = Ended {
+            server: &self.server,
+            assessment: &assessment,
+            roll: &self.header.agents,
+            agents: self.engine.count(),
+            stop,
+            proves,
+        };
         let mut summary = self.ledger.summary(&ended, &self.about);
         self.books.iter().for_each(|book| book.enter(&mut summary));
         Ok(summary)

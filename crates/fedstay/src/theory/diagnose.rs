@@ -128,15 +128,19 @@ impl Diagnosis {
         if let Some(before) = &self.previous {
             self.smoothness = self.smoothness.max(curvature(before, &line));
         }
-        self.agents = self.agents.max(n);
+        self.take_part(n);
         self.rounds = line.round;
         self.previous = Some(line);
+    }
+
+    /// Takes note of how many agents take part, whether they report or not.
+    pub fn take_part(&mut self, agents: usize) {
+        self.agents = self.agents.max(agents);
     }
 
     /// Takes note of the agents that were content with the start and so never reported.
     pub fn content_at_start(&mut self, agents: &[AgentId]) {
         self.content_at_start = agents.to_vec();
-        self.agents = self.agents.max(agents.len());
     }
 
     /// The findings, with advice.
@@ -168,6 +172,7 @@ impl Diagnosis {
 
 impl Book for Diagnosis {
     fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
+        self.take_part(record.header.count());
         if record.line.round == 1 {
             self.content_at_start(record.reports.goodbyes());
         }
@@ -270,6 +275,18 @@ mod tests {
         assert_eq!(smallest_angle(&[1.0, 0.0, 0.0, 0.0], 2), None);
         // e1, e2 and their sum: dependent although no two are parallel.
         assert_eq!(smallest_angle(&[1.0, 0.0, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0, 2.0], 3), Some(0.0));
+    }
+
+    /// Of two agents one is content with the start: there is one gradient, and there are two agents.
+    #[test]
+    fn agents_that_never_report_are_agents() {
+        let mut diagnosis = Diagnosis::default();
+        diagnosis.take_part(2);
+        diagnosis.content_at_start(&[AgentId(1)]);
+        let line = r#"{"round":1,"agents":[0],"loss":[1],"gram":[4],"slope":[-1],"step_norm":1}"#;
+        diagnosis.add(serde_json::from_str(line).unwrap());
+        let findings = diagnosis.findings(Known { delta: Some(0.1), ..Known::default() });
+        assert_eq!((findings.agents, findings.smallest_angle), (2, None));
     }
 
     #[test]

@@ -370,6 +370,7 @@ fn finish(
     simulator: &mut Simulator,
 ) -> Result<Vec<Finished>, Error> {
     let assessment = simulator.assess(server.delivered())?;
+    let roll = simulator.agents();
     let failed = |error: SpecError| Error::Book(error.to_string());
     let sum_up = |lane: Lane| {
         let experiment = &lane.run.experiment;
@@ -379,7 +380,8 @@ fn finish(
             agent.epsilon = lane.epsilon[agent.id.0 as usize];
         }
         let agents = lane.epsilon.len();
-        let ended = Ended { server, assessment: &assessment, agents, stop, proves: false };
+        let (assessment, roll) = (&assessment, roll.as_slice());
+        let ended = Ended { server, assessment, roll, agents, stop, proves: false };
         let summary = lane.ledger.summary(&ended, &about(experiment));
         let outcome = Outcome::Finished(Box::new(summary));
         Finished::new(experiment, outcome, lane.recorder.finish()).map_err(failed)

@@ -21,7 +21,7 @@ pub fn sketch(run: &Planned, finished: &Finished, path: &Path) -> Result<bool, F
     let agent = |agent: &fedstay::record::AgentSummary| HeaderAgent {
         id: agent.id,
         epsilon: agent.epsilon,
-        name: None,
+        name: agent.name.clone(),
     };
     let agents = summary.agents.iter().map(agent).collect();
     let header = Header {

@@ -3,18 +3,18 @@
 //! It is made from the ledger, how the run ended and what the run is. A [`Book`](crate::Book) that
 //! has more to say enters its section afterwards.
 
+use super::warnings::Found;
 use super::{AgentEntry, Ledger};
 use crate::run::fairness::Fairness;
 use crate::run::record::{
-    AgentSummary, Forgotten, Guarantee, MOST_LISTED, Prediction, Spread, Summary, few,
+    AgentSummary, Forgotten, Guarantee, HeaderAgent, MOST_LISTED, Prediction, Spread, Summary, few,
 };
-use crate::run::verdict::Verdict;
+use crate::run::verdict::{Empty, Tally};
 use crate::{About, AgentAssessment, AgentId, Assessment, Policy, Server, StopReason};
 use std::collections::BTreeSet;
 
-/// A run that covers less than this share of the distance from the first mean loss to the mean ε
-/// has hardly moved.
-const HARDLY: f64 = 0.1;
+/// The behaviour that may leave in the first round without being content.
+const LEAVES_ANYWAY: &str = "withdrawing";
 
 /// How a run ended: what the ledger needs beside its rounds to sum it up.
 #[derive(Debug, Clone, Copy)]
@@ -23,12 +23,22 @@ pub struct Ended<'a> {
     pub server: &'a Server,
     /// How good its delivered weights are. An agent whose loss is not a number was not measured.
     pub assessment: &'a Assessment,
+    /// The agents that are listed, by id, with their names.
+    pub roll: &'a [HeaderAgent],
     /// How many agents took part, assessed or not.
     pub agents: usize,
     /// Why the run ended.
     pub stop: StopReason,
     /// Whether first-order statements about the agents are proofs.
     pub proves: bool,
+}
+
+impl<'a> Ended<'a> {
+    /// The display name of an agent, if it is listed and has one.
+    pub(super) fn name_of(&self, agent: AgentId) -> Option<&'a str> {
+        let place = self.roll.binary_search_by_key(&agent, |agent| agent.id).ok()?;
+        self.roll[place].name.as_deref()
+    }
 }
 
 impl Ledger {
@@ -43,65 +53,35 @@ impl Ledger {
         let agents: Vec<AgentSummary> = assessed
             .iter()
             .filter(|agent| assessed.len() <= MOST_LISTED || self.agent(agent.id).is_some())
-            .map(|agent| self.agent_summary(agent))
+            .map(|agent| self.agent_summary(agent, ended))
             .collect();
-        let unasked: Vec<String> = measured
-            .iter()
-            .filter(|agent| agent.as_of.is_some())
-            .map(|agent| agent.id.to_string())
-            .collect();
-        let asked = measured.len() - unasked.len();
-        let is_content =
-            |agent: &&&AgentAssessment| agent.as_of.is_none() && agent.loss <= agent.epsilon;
-        let content = measured.iter().filter(is_content).count();
+        let asked: Vec<&AgentAssessment> =
+            measured.iter().copied().filter(|agent| agent.as_of.is_none()).collect();
+        let content = asked.iter().filter(|agent| agent.loss <= agent.epsilon).count();
         let nobody = everybody == 0;
-        // What is claimed of everybody must be known of everybody.
-        let known = unasked.is_empty() && unmeasured == 0;
-        let everybody_content = !nobody && known && content == asked;
-        let verdict = match (self.left.is_empty(), everybody_content) {
-            _ if nobody => Verdict::Unknown,
-            (true, false) if content == 0 && known => Verdict::Unsatisfied,
-            (true, false) if content == 0 && unmeasured > 0 => Verdict::Unknown,
-            (true, _) => Verdict::Retained,
-            (false, true) => Verdict::Benign,
-            (false, false) if content == asked => Verdict::Unknown,
-            (false, false) => Verdict::Harmful,
+        let content_at_start = self.content_at_start(ended, about);
+        let loss = Spread::of(measured.iter().map(|agent| agent.loss));
+        let accuracy = Spread::of(measured.iter().filter_map(|agent| agent.accuracy));
+        let means = loss.map(|loss| (loss.mean, accuracy.map(|accuracy| accuracy.mean)));
+        let empty = self.empty(assessment, means);
+        let leavers: BTreeSet<AgentId> = self.left.iter().map(|left| left.agent).collect();
+        let tally = Tally {
+            agents: everybody,
+            known: asked.len(),
+            content,
+            left: leavers.len(),
+            at_start: content_at_start.len(),
+            empty,
         };
-        let mut warnings = Vec::new();
-        if nobody {
-            warnings.push("nobody took part, so the model is the one the run began with".into());
-        }
-        warnings.extend(self.hardly_moved(&measured));
-        if !unasked.is_empty() {
-            let who = unasked.join(", ");
-            warnings.push(format!(
-                "not asked about the delivered model, so their losses are those they last told: \
-                 agent {who}"
-            ));
-        }
-        let at_start = self.left.iter().filter(|left| left.round == 1);
-        let at_start: Vec<String> = at_start.map(|left| left.agent.to_string()).collect();
-        if !at_start.is_empty() {
-            let who = at_start.join(", ");
-            warnings.push(format!(
-                "content with the start, left before the first step: agent {who}; no rule can keep \
-                 an agent that is content from the start, so choose another start or a smaller epsilon"
-            ));
-        }
-        let capped: Vec<String> =
-            self.those(|entry| entry.capped > 0).map(|agent| agent.to_string()).collect();
-        if !capped.is_empty() {
-            let who = capped.join(", ");
-            warnings.push(format!(
-                "shown the same model again in some rounds, because the nearest that would keep it was \
-                 farther away than policy.cap allows: agent {who}; raise policy.cap if that happens often"
-            ));
-        }
-        warnings.extend(about.warnings.iter().cloned());
+        let found = Found {
+            measured: &measured,
+            at_start: &content_at_start,
+            no_better: means.filter(|_| empty == Some(Empty::Constant)),
+        };
+        let warnings = self.warnings(ended, about, &found);
         // Of agents that nobody measured, nothing is known.
         let nothing = if nobody { 0.0 } else { f64::NAN };
         let nothing = Spread { min: nothing, mean: nothing, max: nothing };
-        let losses = || measured.iter().map(|agent| agent.loss);
         Summary {
             schema: Summary::SCHEMA.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -115,15 +95,19 @@ impl Ledger {
             seed: about.seed,
             rounds: self.rounds,
             stop,
-            verdict,
+            verdict: tally.verdict(),
+            empty: tally.empty(),
             content: content as u32,
-            everybody_content,
+            // What is claimed of everybody must be known of everybody.
+            everybody_content: !nobody && content == everybody,
             left: self.left.clone(),
+            content_at_start,
             returned: self.returned.clone(),
-            loss: Spread::of(losses()).unwrap_or(nothing),
-            accuracy: Spread::of(measured.iter().filter_map(|agent| agent.accuracy)),
+            loss: loss.unwrap_or(nothing),
+            accuracy,
             fairness: Fairness::of_measured(&measured),
             population: assessment.population,
+            constant: assessment.constant,
             landed: self.landed,
             guarantee: self.kept.filter(|_| server.sees_to_keeping()).map(|kept| {
                 match kept && proves {
@@ -147,7 +131,7 @@ impl Ledger {
             guarded: matches!(server.policy(), Policy::Guard(_))
                 .then(|| f64::from(self.guarded) / f64::from(self.rounds.max(1))),
             misses: self.misses,
-            prediction: self.prediction(),
+            prediction: self.prediction(&leavers),
             counterfactual: None,
             without: Vec::new(),
             privacy: None,
@@ -162,9 +146,10 @@ impl Ledger {
         }
     }
 
-    fn agent_summary(&self, agent: &AgentAssessment) -> AgentSummary {
+    fn agent_summary(&self, agent: &AgentAssessment, ended: &Ended<'_>) -> AgentSummary {
         AgentSummary {
             id: agent.id,
+            name: ended.name_of(agent.id).map(ToOwned::to_owned),
             epsilon: agent.epsilon,
             loss: agent.loss,
             loss_of_round: agent.as_of,
@@ -178,38 +163,34 @@ impl Ledger {
         }
     }
 
-    /// A warning if the delivered weights are hardly better than the first ones: because of a step
-    /// size that is far too small, a rule that stopped at once, or directions that are not
-    /// gradients. Without it, "nobody left" would look like a success.
-    fn hardly_moved(&self, measured: &[&AgentAssessment]) -> Option<String> {
-        let first =
-            |agent: &AgentAssessment| self.agent(agent.id).and_then(|entry| entry.first_loss);
-        let mean = |of: &dyn Fn(&AgentAssessment) -> f64, over: &[&AgentAssessment]| {
-            over.iter().map(|agent| of(agent)).sum::<f64>() / over.len() as f64
-        };
-        let asked = measured.iter().copied().filter(|agent| agent.as_of.is_none());
-        let told = |agent: &&AgentAssessment| self.start.is_some() || first(agent).is_some();
-        let over: Vec<&AgentAssessment> = asked.filter(told).collect();
-        if over.is_empty() {
-            return None;
+    /// The agents that left before the first step, content with the weights that the run began with.
+    fn content_at_start(&self, ended: &Ended<'_>, about: &About) -> Vec<AgentId> {
+        // What decides on its own model has trained before it leaves.
+        if about.own {
+            return Vec::new();
         }
-        let start = match self.start {
-            Some(start) => start,
-            None => mean(&|agent| first(agent).unwrap_or(f64::NAN), &over),
+        let behaviour = |agent: AgentId| {
+            let known = ended.assessment.of(agent).and_then(|agent| agent.behaviour.as_deref());
+            known.unwrap_or(&about.behaviour)
         };
-        let end = mean(&|agent| agent.loss, &over);
-        let target = mean(&|agent| agent.epsilon, &over);
-        let covered = (start - end) / (start - target);
-        (start > target && covered < HARDLY).then(|| {
-            format!(
-                "the losses hardly moved: from {start:.4} on average to {end:.4}, where the agents want \
-                 {target:.4}; try more rounds, another step_size or another rule"
-            )
-        })
+        self.those(|entry| entry.left == Some(1) && entry.reports == 0)
+            .filter(|agent| behaviour(*agent) != LEAVES_ANYWAY)
+            .collect()
     }
 
-    fn prediction(&self) -> Prediction {
-        let leavers: BTreeSet<AgentId> = self.left.iter().map(|left| left.agent).collect();
+    /// Why the delivered weights are worth nothing, if they are. `means` has their loss and accuracy.
+    fn empty(&self, assessment: &Assessment, means: Option<(f64, Option<f64>)>) -> Option<Empty> {
+        if self.agents.values().all(|entry| entry.reports == 0) {
+            return Some(Empty::NobodyTrained);
+        }
+        if !self.moved {
+            return Some(Empty::NoStep);
+        }
+        let (constant, (loss, accuracy)) = (assessment.constant?, means?);
+        constant.is_as_good_as(loss, accuracy).then_some(Empty::Constant)
+    }
+
+    fn prediction(&self, leavers: &BTreeSet<AgentId>) -> Prediction {
         let in_d = || self.those(|entry| entry.rounds_in_d > 0);
         Prediction {
             left: leavers.len() as u32,
@@ -220,7 +201,7 @@ impl Ledger {
     }
 
     /// The agents whose entries satisfy `kind`, by id.
-    fn those(&self, kind: fn(&AgentEntry) -> bool) -> impl Iterator<Item = AgentId> {
+    pub(super) fn those(&self, kind: fn(&AgentEntry) -> bool) -> impl Iterator<Item = AgentId> {
         self.agents.iter().filter(move |(_, entry)| kind(entry)).map(|(agent, _)| *agent)
     }
 }

@@ -1,6 +1,6 @@
 //! What became of one agent: how it ended, when it came and went, and what came of being forgotten.
 
-use super::{is_zero, or_unknown, unknown};
+use super::{called, called_briefly, is_zero, or_unknown, unknown};
 use crate::AgentId;
 use crate::book::ledger::AgentEntry;
 use crate::book::worth::AgentWorth;
@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 pub struct AgentSummary {
     /// Its id.
     pub id: AgentId,
+    /// Its display name, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// Its target loss.
     #[serde(default = "unknown", deserialize_with = "or_unknown")]
     pub epsilon: f64,
@@ -30,7 +33,7 @@ pub struct AgentSummary {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub behaviour: Option<String>,
     /// How good the model it ends with is for it: the delivered one or, for an agent that left, the
-    /// one it left with. Given if that was asked for.
+    /// one it took away, of which `loss` and `accuracy` say nothing. Given if that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ends_with: Option<Score>,
     /// How good a model it would have made alone, where that was asked for: in as many rounds as the
@@ -46,6 +49,16 @@ pub struct AgentSummary {
 }
 
 impl AgentSummary {
+    /// What it is called in a sentence: its name, or `agent 3`.
+    pub fn called(&self) -> String {
+        called(self.id, self.name.as_deref())
+    }
+
+    /// What it is called under a heading that says that it is an agent: its name, or `3`.
+    pub fn called_briefly(&self) -> String {
+        called_briefly(self.id, self.name.as_deref())
+    }
+
     /// Whether it was measured, at the delivered weights or, if it could not be asked, at earlier
     /// ones.
     pub fn is_measured(&self) -> bool {

@@ -109,3 +109,57 @@ pub struct Population {
     /// The share of correct predictions.
     pub accuracy: Option<f64>,
 }
+
+/// How good the best constant prediction is for the agents that were measured, on average: a model
+/// that gives everybody the shares which the classes have among all their rows. A model that is no
+/// better has learnt nothing from the rows but these shares.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Constant {
+    /// The mean loss.
+    pub loss: f64,
+    /// The mean accuracy of always answering the most frequent class, where that means something.
+    #[serde(default)]
+    pub accuracy: Option<f64>,
+}
+
+impl Constant {
+    /// A gain over the constant prediction of at most this share is rounding.
+    const NONE: f64 = 1e-9;
+    /// A gain over it of less than this share is hardly one.
+    const HARDLY: f64 = 0.1;
+
+    /// Whether a model with this mean loss and accuracy is no better: in one of the two it gains
+    /// nothing at all, and in the other hardly anything. One alone would not do, for rows of which
+    /// nearly all are of one class leave the accuracy no room, and a model that is too sure of itself
+    /// may be right often at a large loss.
+    pub fn is_as_good_as(&self, loss: f64, accuracy: Option<f64>) -> bool {
+        let gain = |share: f64| if share.is_nan() { 0.0 } else { share };
+        let by_loss = gain(1.0 - loss / self.loss);
+        let by_accuracy = match (accuracy, self.accuracy) {
+            (Some(own), Some(constant)) => gain((own - constant) / (1.0 - constant)),
+            _ => by_loss,
+        };
+        by_loss.min(by_accuracy) <= Self::NONE && by_loss.max(by_accuracy) < Self::HARDLY
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_is_no_better_than_a_constant_one_if_it_gains_next_to_nothing() {
+        let digits = Constant { loss: 10f64.ln(), accuracy: Some(0.101) };
+        assert!(digits.is_as_good_as(2.36, Some(0.116)), "untrained");
+        assert!(digits.is_as_good_as(f64::INFINITY, Some(0.101)), "diverged");
+        assert!(digits.is_as_good_as(f64::NAN, None), "diverged");
+        assert!(!digits.is_as_good_as(50.0, Some(0.6)), "too sure of itself, but often right");
+        assert!(!digits.is_as_good_as(2.25, Some(0.3)), "on its way");
+        let rare = Constant { loss: 0.408, accuracy: Some(0.858) };
+        assert!(rare.is_as_good_as(0.4, Some(0.858)), "it never names the rare class");
+        assert!(!rare.is_as_good_as(0.33, Some(0.858)), "it ranks well");
+        assert!(!rare.is_as_good_as(0.39, Some(0.87)), "a weak signal is one");
+        let one_class = Constant { loss: 0.0, accuracy: Some(1.0) };
+        assert!(one_class.is_as_good_as(0.0, Some(1.0)) && one_class.is_as_good_as(0.3, Some(1.0)));
+    }
+}

@@ -1,6 +1,6 @@
 //! The first line of `rounds.jsonl`: what the run is, and who takes part.
 
-use super::{is_none, or_unknown, unknown};
+use super::{called, called_briefly, is_none, or_unknown, unknown};
 use crate::AgentId;
 use crate::run::About;
 use serde::{Deserialize, Serialize};
@@ -76,4 +76,16 @@ pub struct HeaderAgent {
     /// Its display name, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+}
+
+impl HeaderAgent {
+    /// What it is called in a sentence: its name, or `agent 3`.
+    pub fn called(&self) -> String {
+        called(self.id, self.name.as_deref())
+    }
+
+    /// What it is called under a heading that says that it is an agent: its name, or `3`.
+    pub fn called_briefly(&self) -> String {
+        called_briefly(self.id, self.name.as_deref())
+    }
 }

@@ -8,14 +8,16 @@ mod agent;
 mod assessment;
 mod gram;
 mod header;
+mod name;
 mod otherwise;
 mod round;
 mod summary;
 
 pub use agent::{AgentSummary, Arrival, Departure, Forgotten, Return, Score};
-pub use assessment::{AssessmentLine, Population, Spread};
+pub use assessment::{AssessmentLine, Constant, Population, Spread};
 pub use gram::GramLine;
 pub use header::{Header, HeaderAgent};
+pub use name::{called, called_briefly, called_together, decimals, told_apart};
 pub use otherwise::{Change, Counterfactual, Extra, Without};
 pub use round::RoundLine;
 pub use summary::{Guarantee, Prediction, Summary};

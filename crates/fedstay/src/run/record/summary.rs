@@ -1,14 +1,14 @@
 //! `summary.json`: the outcome of a run.
 
 use super::{
-    AgentSummary, Counterfactual, Departure, Extra, Forgotten, Population, Return, Spread, Without,
-    is_none,
+    AgentSummary, Constant, Counterfactual, Departure, Extra, Forgotten, Population, Return,
+    Spread, Without, called, is_none,
 };
 use crate::book::worth::WorthSummary;
 use crate::privacy::Budget;
 use crate::rule::Landing;
 use crate::run::fairness::Fairness;
-use crate::run::verdict::Verdict;
+use crate::run::verdict::{Empty, Verdict};
 use crate::{AgentId, StopReason};
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +38,9 @@ pub struct Summary {
     pub stop: StopReason,
     /// What the departures did to the result.
     pub verdict: Verdict,
+    /// Why the delivered weights are worth nothing, if they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub empty: Option<Empty>,
     /// How many agents the delivered weights satisfy, as far as they could be asked. For files that
     /// may be older than this field, [`satisfied`](Self::satisfied) counts again.
     #[serde(default)]
@@ -47,6 +50,10 @@ pub struct Summary {
     pub everybody_content: bool,
     /// The agents that left, in the order in which they did.
     pub left: Vec<Departure>,
+    /// The agents that were content with the starting weights and never took part, by id. They are
+    /// among those that left.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub content_at_start: Vec<AgentId>,
     /// The agents that came back, in the order in which they did. An agent may leave and come back
     /// more than once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -69,6 +76,9 @@ pub struct Summary {
     pub fairness: Option<Fairness>,
     /// Loss and accuracy on the population, where there is one.
     pub population: Option<Population>,
+    /// How good the best constant prediction is for the agents, where the engine can say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub constant: Option<Constant>,
     /// Whether everybody was brought to their target loss in one broadcast, for rules that try.
     pub landed: Option<Landing>,
     /// How sure it is that the rule keeps everybody, for rules and policies that see to it.
@@ -152,6 +162,19 @@ impl Summary {
     /// How many agents took part, listed or not.
     pub fn count(&self) -> usize {
         self.agents.len() + self.unlisted
+    }
+
+    /// How many agents are known to be content with the delivered weights or not to be: those that
+    /// were measured and could be asked about them.
+    pub fn known(&self) -> usize {
+        let unasked = self.agents.iter().filter(|agent| agent.loss_of_round.is_some()).count();
+        self.measured().saturating_sub(unasked)
+    }
+
+    /// What an agent is called in a sentence: its name, or `agent 3`.
+    pub fn called(&self, id: AgentId) -> String {
+        let agent = self.agents.iter().find(|agent| agent.id == id);
+        agent.map_or_else(|| called(id, None), AgentSummary::called)
     }
 
     /// How many agents were measured.

@@ -361,14 +361,14 @@ impl Engine for Federation {
         }
         let reports =
             Reports::with_goodbyes(self.dimension, reports, goodbyes)?.with_returned(returned)?;
-        let assessment = Some(Assessment { agents, population: None });
+        let assessment = Some(Assessment { agents, population: None, constant: None });
         let reports = reports.with_absent(absent.len());
         Ok(Gathered { assessment, absent, ..Gathered::new(reports) })
     }
 
     fn assess(&mut self, weights: &[f64]) -> Result<Assessment, Error> {
         let agents = self.members.iter().map(|member| member.assess(weights, None)).collect();
-        Ok(Assessment { agents, population: None })
+        Ok(Assessment { agents, population: None, constant: None })
     }
 
     fn save(&self) -> Result<Memory, Error> {
