@@ -74,6 +74,9 @@ class Engine(Protocol):
         round continues without it. Without that method such a report ends the run.
     closed(line, promised) : hears of every finished round, as the line of rounds.jsonl, and by how much
         the step was to change every agent's loss, to first order; returns whether the run should end.
+    constant() : the mean loss and, if there is one, the accuracy that the best constant prediction has for
+        the agents (always the shares of the classes), as a pair, or None. A model that is no better is
+        called "empty" in the verdict; without that method nobody can say.
     warnings() : sentences that the summary's warnings are to end with.
     """
 

@@ -18,6 +18,9 @@ from .tensors import named, read_tensors, write_tensors
 
 __all__ = ["Departure", "Picture", "Result", "read"]
 
+#: So many agents that left are named in a line.
+MOST_NAMED = 5
+
 
 class Departure(NamedTuple):
     """An agent that left: its name (its number, if it has no name), and the round."""
@@ -70,7 +73,8 @@ class Result:
 
     @property
     def verdict(self) -> str | None:
-        """What the departures did: "retained", "unsatisfied", "benign", "harmful" or "unknown"."""
+        """What the departures did: "retained", "unsatisfied", "at-start", "benign", "harmful", "unknown",
+        or "empty" for a model that is worth nothing."""
         return self.summary["verdict"] if self.summary else None
 
     @property
@@ -211,14 +215,29 @@ class Result:
 
     def __repr__(self) -> str:
         rule, on = self.header["rule"], self.header["on"]
-        left = f"{len(self.left)} of {len(self._names)} left"
+        left = f"{len(self.left)} of {len(self._names)} left{self._who_left()}"
         if self.summary is None:
             return f"Result({rule} on {on}: {len(self._lines)} rounds so far, {left})"
-        content = f"{self.content} of {len(self.summary['agents'])} content"
+        content = self._content_words(self.summary["agents"])
         end = f"{self.stop} after {self.summary['rounds']} rounds"
         count = len(self.warnings)
         warned = f"; {count} warning{'s' * (count > 1)}, see .warnings" if count else ""
         return f"Result({rule} on {on}: {self.verdict}, {left}, {content}, {end}{warned})"
+
+    def _who_left(self) -> str:
+        """The names of the first agents that left, where they have names."""
+        named = [str(who) for who, _ in self.left if isinstance(who, str)]
+        more = ", …" if len(named) > MOST_NAMED else ""
+        return f" ({', '.join(named[:MOST_NAMED])}{more})" if named else ""
+
+    def _content_words(self, agents: list[dict[str, Any]]) -> str:
+        """How many agents are content; those that were not asked are not counted as if they had been."""
+        asked = sum(agent.get("loss_of_round") is None for agent in agents)
+        if asked == len(agents):
+            return f"{self.content} of {asked} content"
+        if asked == 0:
+            return f"none of {len(agents)} asked about the model"
+        return f"{self.content} of {asked} asked content, {len(agents) - asked} not asked"
 
 
 def _short(value: float | None) -> str:

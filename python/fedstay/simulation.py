@@ -95,7 +95,7 @@ def simulate(
     >>> agents = {"near": Bowl([1.0, 0.0]), "far": Bowl([0.0, 4.0])}
     >>> start = {"weights": [3.0, 0.0], "step_size": 0.1, "epsilon": 1.0}
     >>> fedstay.simulate(agents, "fedavg", **start)
-    Result(fedavg on python: harmful, 2 of 2 left, 1 of 2 content, everyone-left after 15 rounds)
+    Result(fedavg on python: harmful, 2 of 2 left (near, far), 1 of 2 content, everyone-left after 15 rounds)
     >>> fedstay.simulate(agents, fedstay.AdaGd(delta=0.1), **start).left
     []
     >>> fedstay.simulate(agents, "fedavg", policy=fedstay.Preview(), rounds=30, **start).left

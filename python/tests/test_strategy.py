@@ -34,7 +34,7 @@ def test_who_left_is_not_asked_again_and_not_asked_at_the_end():
     asked = [(kind, round) for kind, round, node in grid.asked if node == 102]
     assert asked == [("train", 1), ("train", 2), ("train", 3)]
     # So nobody knows what the departure did to it: the verdict says what is known.
-    assert result.verdict == "harmful" and "agent 1" in result.summary["warnings"][0]
+    assert result.verdict == "harmful" and "last told: b" in result.summary["warnings"][0]
     assert result.summary["agents"][1]["loss_of_round"] == 2
 
 
@@ -143,7 +143,7 @@ def test_too_few_wait_or_stop_and_never_average_nothing():
     strategy = FedStay("fedavg", step_size=STEP_SIZE, on_few="stop")
     result = start(strategy, grid, timeout=0.05)
     assert result.stop == "too-few" and result.weights.tolist() == START.tolist()
-    assert result.verdict == "unknown" and not result.summary["everybody_content"]
+    assert result.verdict == "empty" and not result.summary["everybody_content"]
     assert "nobody took part" in result.warnings[0]
     # Waiting: two of three answer late; an agent that answered before is not asked twice.
     grid = Nodes("abc", bowl_app(epsilon=0.001))

@@ -4,6 +4,7 @@ import json
 
 import fedstay
 import pytest
+from fedstay.engine import Assessed, Gathered, Member
 from fedstay.flower import FedStay, agent_name, decide_and_report, evaluate_and_report
 from flwr.clientapp import ClientApp
 from loopback.bowls import START, STEP_SIZE, agents
@@ -89,3 +90,66 @@ def test_a_run_that_ends_well_is_logged_as_one(caplog):
 def test_python_agents_are_summed_up_the_same_way():
     made = fedstay.simulate(agents(), "fedavg", weights=START, step_size=1e-9, rounds=1)
     assert made.content == 0 and "0 of 3 content" in repr(made) and not made.is_good
+
+
+@pytest.mark.parametrize("asked", [0.5, 0.0], ids=["some asked", "nobody asked"])
+def test_agents_that_nobody_asked_are_unknown_and_not_content(asked, caplog):
+    """Nobody is content with the model of two rounds, and only some are asked about it."""
+    strategy = FedStay("fedavg", step_size=1e-3, fraction_evaluate=asked)
+    with caplog.at_level("INFO", "flwr"):
+        made = start(strategy, Nodes("abc", bowl_app(epsilon=0.001)), rounds=2)
+    assert (made.verdict, made.content, made.left) == ("unknown", 0, [])
+    known = "0 of 1 asked content, 2 not asked" if asked else "none of 3 asked about the model"
+    assert known in repr(made)
+    assert "retained" not in repr(made) and not made.is_good
+    everybody = FedStay("fedavg", step_size=1e-3)
+    everybody = start(everybody, Nodes("abc", bowl_app(epsilon=0.001)), rounds=2)
+    assert (everybody.verdict, everybody.content) == ("unsatisfied", 0)
+
+
+def test_a_federation_in_which_nobody_trained_is_empty_and_names_who_never_took_part():
+    """All are content with the start, so there is no round of training and nothing to praise."""
+    made = start(FedStay("fedavg", step_size=STEP_SIZE), Nodes("abc", bowl_app(epsilon=1e3)), rounds=3)
+    assert (made.verdict, made.summary["empty"]) == ("empty", "nobody-trained")
+    assert made.summary["content_at_start"] == [0, 1, 2] and not made.is_good
+    assert "3 of 3 left (a, b, c)" in repr(made)
+
+
+def test_names_stand_in_the_summary_and_its_warnings():
+    wide = {"NSW": agents()["a"], "St Mary": agents()["b"]}
+    made = fedstay.simulate(wide, "fedavg", weights=START, step_size=STEP_SIZE, epsilon=[1e3, 1e-3],
+                            rounds=2)  # fmt: skip
+    assert [agent["name"] for agent in made.summary["agents"]] == ["NSW", "St Mary"]
+    assert any("before the first step: NSW;" in warning for warning in made.warnings)
+    assert "1 of 2 left (NSW)" in repr(made)
+    assert "NSW" in made.plot().svg
+
+
+def test_an_engine_may_say_how_good_a_constant_model_is():
+    """Where nobody can say, a model is not called empty for that reason."""
+
+    class Halving:
+        """One agent, whose loss is what the weight is and whose direction is the weight."""
+
+        def agents(self):
+            return [Member(0, 0.01)]
+
+        def gather(self, *, round, weights, step_size, exact):
+            report = fedstay.Report(0, weights, loss=float(weights[0]), epsilon=0.01)
+            return Gathered([report], [])
+
+        def assess(self, weights):
+            return [Assessed(0, float(weights[0]))]
+
+    class Told(Halving):
+        def constant(self):
+            return 0.25, None
+
+    def played(engine):
+        outcome = fedstay._core.drive(engine, [1.0], "fedavg", step_size=0.5, rounds=2)
+        return json.loads(outcome.summary)
+
+    assert "constant" not in played(Halving()) and played(Halving())["verdict"] == "unsatisfied"
+    told = played(Told())
+    assert told["constant"] == {"loss": 0.25, "accuracy": None}
+    assert (told["verdict"], told["empty"]) == ("empty", "constant")
