@@ -195,6 +195,25 @@ mod tests {
     }
 
     #[test]
+    fn the_page_says_who_was_content_at_the_start_who_keeps_a_model_and_why_one_is_empty() {
+        let mut summary = summary("at-start", "settled");
+        summary["left"] = json!([{ "agent": 1, "round": 1 }]);
+        summary["content_at_start"] = json!([1]);
+        let text = of_summary(&summary).text;
+        assert!(text.starts_with("1 of 2 was content with the starting model and never"), "{text}");
+        summary["verdict"] = json!("harmful");
+        let text = of_summary(&summary).text;
+        assert!(
+            text.contains("fails 1 agent, which left and keeps the model of its round"),
+            "{text}"
+        );
+        summary["verdict"] = json!("empty");
+        summary["empty"] = json!("no-step");
+        let said = of_summary(&summary);
+        assert!(said.text.starts_with("No step was taken") && said.tone == Tone::Bad, "{said:?}");
+    }
+
+    #[test]
     fn a_summary_says_whether_it_landed_and_before_it_the_last_round_does() {
         let over = json!({ "landed": "certified" });
         let said = landing(Some(&over), Some(Landing::No));
