@@ -16,7 +16,7 @@
 //! | [`rule`] | [`Rule`], one file per rule, and the trait [`Aggregator`] for rules of your own |
 //! | `agent` | [`Participant`] (decide, stay or leave, come back), [`behaviour`], [`schedule`], [`privacy`] |
 //! | `run` | [`Session`] (the loop, once), [`Engine`], [`Book`], [`record`]s, [`verdict`]s |
-//! | `book` | what every run keeps: the [`ledger`], [`consistency`], [`worth`] |
+//! | `book` | what every run keeps: the [`ledger`], [`consistency`], [`worth`], [`forecast`] |
 //! | `theory` | [`problem`]s with exact oracles, [`diagnose`] |
 //! | [`numerics`] | long vectors, small systems, projections, seeds |
 //!
@@ -57,7 +57,7 @@ pub use agent::forgery::{Forgery, Seen};
 pub use agent::privacy::{self, Privacy};
 pub use agent::schedule::{self, Schedule};
 pub use agent::{Answer, Participant, ParticipantState};
-pub use book::{consistency, ledger, worth};
+pub use book::{consistency, forecast, ledger, worth};
 pub use error::Error;
 pub use memory::{Memory, packed};
 pub use numerics::{Seed, fingerprint, linalg, projection};

@@ -3,6 +3,7 @@
 //! Every verdict, stop reason, landing and state must have its words, or this does not compile; the
 //! law below checks that no two share them.
 
+mod departure;
 mod format;
 mod name;
 mod progress;
@@ -11,6 +12,7 @@ mod story;
 mod summary;
 mod verdict;
 
+pub use departure::departure;
 pub use format::{count, duration, list, percent, sentence, whole_percent};
 pub use name::title;
 pub use progress::RunProgress;

@@ -1,5 +1,7 @@
-//! Books that belong to every run: each keeps one part of its summary, one file per part.
+//! Books that belong to every run: each keeps one part of its summary, one file per part;
+//! and when an agent is predicted to leave, for everything that follows a run.
 
 pub mod consistency;
+pub mod forecast;
 pub mod ledger;
 pub mod worth;
