@@ -94,7 +94,7 @@ pub(crate) fn detail(listing: &Listing, run: &Run) -> Value {
         "summary": summary.map(told_of),
         "delivered": summary.map(Delivered::of),
         "spread": summary.and_then(spread::told),
-        "words": summary.map(words::of_summary),
+        "words": summary.map_or_else(|| words::of_standing(run.status()), words::of_summary),
         "counters": words::counters(summary.is_some()),
         "keeping": words::keeping(summary, last.and_then(|line| line.kept)),
         "config": run.config,

@@ -7,6 +7,7 @@ mod departure;
 mod format;
 mod name;
 mod progress;
+mod standing;
 mod state;
 mod story;
 mod summary;
@@ -16,6 +17,7 @@ pub use departure::departure;
 pub use format::{count, duration, list, percent, sentence, whole_percent};
 pub use name::title;
 pub use progress::RunProgress;
+pub use standing::{Files, Next, Standing, Traces, mean_loss};
 pub use state::State;
 pub use story::{better_than_alone, harm, story};
 pub use summary::{
