@@ -325,8 +325,8 @@ test("a run that stopped writing says how to continue it", async () => {
   for (const file of ["rounds.jsonl", "config.toml"]) utimesSync(join(path, file), old, old);
   const own = await view(cut);
   const { page, trouble } = await open(chrome.context, own.url);
-  await page.locator(".badge", { hasText: "Stopped writing" }).waitFor();
-  assert.match(await page.locator(".resume").textContent(), /fedstay run --resume '.*\/cut off'$/);
+  await page.locator(".badge", { hasText: /^Stopped$/ }).waitFor();
+  assert.match(await page.locator(".next").textContent(), /fedstay run --resume '.*\/cut off'$/);
   assert.deepEqual(trouble, []);
   await page.close();
   own.stop();

@@ -193,8 +193,8 @@ test("agents that decide on their own model: two losses, one prediction", async 
   const { page, trouble } = await open(chrome.context, server.url);
   await page.getByText("Thick: the loss of each agent’s own model").waitFor();
   const rows = page.locator("tbody tr");
-  assert.match(await rows.nth(0).textContent(), /0\.6050.*round 71/);
-  assert.match(await rows.nth(1).textContent(), /0\.8970.*not within 500/);
+  assert.match(await rows.nth(0).textContent(), /0\.6050.*in \d+ to \d+ rounds/);
+  assert.match(await rows.nth(1).textContent(), /0\.8970.*not within 500 rounds/);
   const chart = page.getByRole("slider", { name: "chart of losses" });
   await chart.focus();
   await page.keyboard.press("End");

@@ -1,8 +1,9 @@
 //! Connections: how many at once, and how long one may take to say what it wants.
 //!
-//! Without limits a few hundred half-sent requests, from anybody who reaches the port and before
-//! any token is asked for, would use up the descriptors of the process.
+//! Without limits a few hundred requests that are half sent, or whose answers nobody reads, from anybody who reaches
+//! the port and before any token is asked for, would use up the descriptors of the process.
 
+use crate::patience::Patient;
 use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -19,12 +20,18 @@ pub(crate) struct Limits {
     pub(crate) connections: usize,
     /// The longest a connection may take to send the headers of its next request.
     pub(crate) headers: Duration,
+    /// The longest that nobody may read any of an answer.
+    pub(crate) unread: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         // Some systems give a process 256 descriptors, and the runs' files need a few of them.
-        Self { connections: 200, headers: Duration::from_secs(10) }
+        Self {
+            connections: 200,
+            headers: Duration::from_secs(10),
+            unread: Duration::from_secs(30),
+        }
     }
 }
 
@@ -47,7 +54,7 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, limits: Limits)
         // for 40 ms. Where that cannot be set the answer is only later.
         let _ = stream.set_nodelay(true);
         let service = TowerToHyperService::new(router.clone());
-        let connection = protocol.serve_connection(TokioIo::new(stream), service);
+        let connection = protocol.serve_connection(TokioIo::new(Patient::new(stream, limits.unread)), service);
         tokio::spawn(async move {
             // A connection that breaks off or is too slow concerns nobody else.
             let _ = connection.await;
@@ -64,7 +71,11 @@ mod tests {
     use std::net::{SocketAddr, TcpStream};
     use std::time::Instant;
 
-    const LIMITS: Limits = Limits { connections: 4, headers: Duration::from_millis(300) };
+    const LIMITS: Limits = Limits {
+        connections: 4,
+        headers: Duration::from_millis(300),
+        unread: Duration::from_millis(500),
+    };
 
     /// Starts a server; it ends with the test's process.
     fn start() -> SocketAddr {
@@ -74,7 +85,9 @@ mod tests {
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
             runtime.block_on(async move {
+                let large = || async { "x".repeat(64 << 20) };
                 let router = Router::new().route("/", get(|| async { "here" }));
+                let router = router.route("/large", get(large));
                 serve(TcpListener::from_std(listener).unwrap(), router, LIMITS).await;
             });
         });
@@ -117,6 +130,22 @@ mod tests {
             let _ = stream.read_to_end(&mut rest);
             assert!(!String::from_utf8_lossy(&rest).contains("200 OK"));
         }
+    }
+
+    #[test]
+    fn answers_that_nobody_reads_do_not_block_the_page() {
+        let address = start();
+        let held: Vec<TcpStream> = (0..LIMITS.connections)
+            .map(|_| {
+                let mut stream = connect(address);
+                write!(stream, "GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+                stream
+            })
+            .collect();
+        // All places are taken now; whoever waits gets one of them.
+        std::thread::sleep(Duration::from_millis(100));
+        assert!(ask(address).ends_with("here"), "blocked by answers that nobody reads");
+        drop(held);
     }
 
     #[test]

@@ -10,8 +10,9 @@ use crate::spread;
 use crate::words;
 use crate::worth;
 use fedstay::AgentId;
+use fedstay::forecast::Forecast;
 use fedstay::ledger::AgentEntry;
-use fedstay_draw::words::State;
+use fedstay_draw::words::{State, departure};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -24,16 +25,18 @@ struct AgentRow<'a> {
     id: AgentId,
     name: Option<&'a str>,
     epsilon: Option<f64>,
-    /// Its last known loss, and where that comes from.
+    /// Its last known loss, how far that is above its target loss, where it comes from, and its round.
     loss: Option<f64>,
+    margin: Option<f64>,
+    source: Option<Source>,
+    loss_round: Option<u32>,
     /// Its last measured accuracy.
     accuracy: Option<f64>,
-    source: Option<Source>,
     /// The number of its state in the last round.
     state: u8,
-    /// The round in which it leaves if its loss keeps its pace, and that pace.
-    predicted: Option<u32>,
-    pace: Option<f64>,
+    /// When its loss is predicted to reach its target loss, and that in words.
+    forecast: Option<Forecast>,
+    departure: Option<String>,
     /// How it behaves and which classes it holds, where the configuration says so.
     behaviour: Option<&'a str>,
     classes: Option<&'a str>,
@@ -51,16 +54,20 @@ impl<'a> AgentRow<'a> {
         delivered: Option<&'a DeliveredTo>,
     ) -> Self {
         let loss = agent.loss.filter(|(loss, ..)| loss.is_finite());
+        let now = history.rounds.last().copied().unwrap_or(0);
+        let forecast = agent.forecast().filter(|told| told.latest > now);
         Self {
             id: agent.id,
             name: agent.name.as_deref(),
             epsilon: agent.epsilon,
             loss: loss.map(|(loss, ..)| loss),
-            accuracy: agent.accuracy,
+            margin: loss.and(agent.margin()),
             source: loss.map(|(_, source, _)| source),
+            loss_round: loss.map(|(.., round)| round),
+            accuracy: agent.accuracy,
             state: agent.state as u8,
-            predicted: agent.predicted(),
-            pace: agent.pace(),
+            departure: forecast.map(|told| departure(&told, now, history.header.rounds)),
+            forecast,
             behaviour: cast.behaviour(place),
             classes: cast.classes(place),
             entry: history.entry(agent.id),
@@ -87,7 +94,7 @@ pub(crate) fn detail(listing: &Listing, run: &Run) -> Value {
         "summary": summary.map(told_of),
         "delivered": summary.map(Delivered::of),
         "spread": summary.and_then(spread::told),
-        "words": summary.map(words::of_summary),
+        "words": summary.map_or_else(|| words::of_standing(run.status()), words::of_summary),
         "counters": words::counters(summary.is_some()),
         "keeping": words::keeping(summary, last.and_then(|line| line.kept)),
         "config": run.config,

@@ -54,10 +54,12 @@ pub(crate) async fn guard(
 impl Access {
     fn judge(&self, request: &Request) -> Result<Option<HeaderValue>, (StatusCode, &'static str)> {
         if request.method() != Method::GET && request.method() != Method::HEAD {
-            return Err((StatusCode::METHOD_NOT_ALLOWED, "only GET\n"));
+            return Err((StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n"));
         }
         let Some(token) = &self.token else {
-            return match own_name(request.headers()) {
+            // A request may name the host before its path too, and then that one counts.
+            let named = request.uri().authority().is_none_or(|authority| is_own(authority.as_str()));
+            return match named && own_name(request.headers()) {
                 true => Ok(None),
                 false => {
                     Err((StatusCode::FORBIDDEN, "ask for 127.0.0.1 or localhost by that name\n"))

@@ -3,18 +3,17 @@
 
 use crate::worth::Balance;
 use fedstay::AgentId;
+use fedstay::forecast::{Forecast, Trail};
 use fedstay::ledger::{AgentEntry, Ledger};
 use fedstay::record::{AssessmentLine, Header, RoundLine, Spread};
 use fedstay_draw::words::State;
 use serde::Serialize;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 
 /// The most agents × rounds that are kept: 64 million take 320 MB.
 const MOST_CELLS: usize = 64_000_000;
 /// The most departures, faults or unreadable lines that are listed; more are only counted.
 pub(crate) const MOST_LISTED: usize = 1000;
-/// The number of losses from which an agent's pace is taken.
-const PACE: usize = 12;
 
 /// Where a loss comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -42,8 +41,8 @@ pub(crate) struct Agent {
     pub(crate) accuracy: Option<f64>,
     /// Its state in the last round.
     pub(crate) state: State,
-    /// The last exact losses, for its pace.
-    recent: VecDeque<(u32, f64)>,
+    /// Its last exact losses.
+    trail: Trail,
 }
 
 impl Agent {
@@ -55,48 +54,29 @@ impl Agent {
             loss: None,
             accuracy: None,
             state: State::Absent,
-            recent: VecDeque::new(),
+            trail: Trail::default(),
         }
     }
 
+    /// Takes note of a loss. A bound that is below the last exact loss says less than that does.
     fn learn(&mut self, round: u32, loss: f64, source: Source) {
+        match (source, self.trail.last()) {
+            (Source::AtLeast, Some((_, exact))) if loss <= exact => return,
+            (Source::AtLeast, _) => {}
+            _ => self.trail.learn(round, loss),
+        }
         self.loss = Some((loss, source, round));
-        if source != Source::AtLeast {
-            if self.recent.back().is_some_and(|(last, _)| *last == round) {
-                self.recent.pop_back();
-            }
-            self.recent.push_back((round, loss));
-            if self.recent.len() > PACE {
-                self.recent.pop_front();
-            }
-        }
     }
 
-    /// The change of its loss per round, by least squares over its last exact losses.
-    pub(crate) fn pace(&self) -> Option<f64> {
-        let n = self.recent.len() as f64;
-        if n < 3.0 {
-            return None;
-        }
-        let mean_x = self.recent.iter().map(|(round, _)| f64::from(*round)).sum::<f64>() / n;
-        let mean_y = self.recent.iter().map(|(_, loss)| loss).sum::<f64>() / n;
-        let (mut xy, mut xx) = (0.0, 0.0);
-        for (round, loss) in &self.recent {
-            let x = f64::from(*round) - mean_x;
-            xy += x * (loss - mean_y);
-            xx += x * x;
-        }
-        Some(xy / xx).filter(|pace| pace.is_finite())
+    /// When its loss is predicted to reach its target loss, if it is still in.
+    pub(crate) fn forecast(&self) -> Option<Forecast> {
+        let epsilon = self.epsilon.filter(|_| self.state != State::Left)?;
+        self.trail.forecast(epsilon)
     }
 
-    /// The round in which its loss reaches its target loss at the pace of its last rounds.
-    pub(crate) fn predicted(&self) -> Option<u32> {
-        let (_, epsilon, pace) = (self.loss?, self.epsilon?, self.pace()?);
-        let (round, loss) = *self.recent.back()?;
-        let falls = pace < -1e-9 * loss.abs().max(epsilon);
-        let rounds = (loss - epsilon) / -pace;
-        let soon = falls && self.state != State::Left && (0.0..1e6).contains(&rounds);
-        soon.then(|| round.saturating_add(rounds.ceil() as u32))
+    /// How far its last known loss is above its target loss: at least that far where the loss is a bound.
+    pub(crate) fn margin(&self) -> Option<f64> {
+        Some(self.loss?.0 - self.epsilon?)
     }
 }
 
@@ -464,8 +444,10 @@ mod tests {
         let received: Vec<f32> =
             history.received[0].iter().copied().filter(|loss| !loss.is_nan()).collect();
         assert_eq!(received, [1.8; 6]);
-        // At 0.605 after round 30, and ε is 0.5.
-        assert_eq!(history.agents[0].predicted(), Some(41), "from its own losses alone");
+        // At 0.605 after round 30, and ε is 0.5, which it reaches in round 41.
+        let forecast = history.agents[0].forecast().unwrap();
+        let range = forecast.soonest..=forecast.latest;
+        assert!(range.contains(&41), "from its own losses alone: {forecast:?}");
     }
 
     #[test]
@@ -479,15 +461,25 @@ mod tests {
     }
 
     #[test]
-    fn the_predicted_departure_is_where_the_line_meets_epsilon() {
-        let mut agent = Agent::new(AgentId(0), 0.5);
-        for round in 1..=10 {
-            agent.learn(round, 2.0 - 0.1 * f64::from(round), Source::Reported);
-        }
-        assert!((agent.pace().unwrap() + 0.1).abs() < 1e-12);
-        assert_eq!(agent.predicted(), Some(15));
-        let mut still = Agent::new(AgentId(0), 0.5);
-        (1..=10).for_each(|round| still.learn(round, 0.6, Source::Reported));
-        assert_eq!(still.predicted(), None, "one that stands still arrives nowhere");
+    fn a_bound_does_not_replace_a_loss_that_says_more() {
+        let mut agent = Agent::new(AgentId(0), 0.1);
+        agent.learn(340, 0.115, Source::AtLeast);
+        assert_eq!(agent.loss, Some((0.115, Source::AtLeast, 340)), "nothing else is known");
+        agent.learn(345, 0.57, Source::Reported);
+        agent.learn(346, 0.115, Source::AtLeast);
+        assert_eq!(agent.loss, Some((0.57, Source::Reported, 345)));
+        assert!((agent.margin().unwrap() - 0.47).abs() < 1e-12, "and not 0.015");
+        // A loss that rose above what it was is known to be at least that.
+        agent.learn(347, 0.6, Source::AtLeast);
+        assert_eq!(agent.loss, Some((0.6, Source::AtLeast, 347)));
+    }
+
+    #[test]
+    fn an_agent_that_left_is_not_predicted_to_leave() {
+        let mut agent = Agent::new(AgentId(0), 0.1);
+        (1..=12).for_each(|round| agent.learn(round, 0.9_f64.powi(round as i32), Source::Measured));
+        assert!(agent.forecast().is_some());
+        agent.state = State::Left;
+        assert_eq!(agent.forecast(), None);
     }
 }

@@ -18,6 +18,7 @@ mod inside;
 mod library;
 mod look;
 mod map;
+mod patience;
 mod run;
 mod series;
 mod server;

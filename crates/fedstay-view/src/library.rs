@@ -8,15 +8,18 @@ use crate::map::Map;
 use crate::run::{Run, header};
 use crate::series::{self, Have};
 use crate::settings::{self, Settings};
-use crate::status::Status;
+use crate::status::standing;
 use crate::times;
 use crate::whole::Whole;
 use crate::words::{self, Brief};
+use fedstay::record::{Header, RoundLine};
+use fedstay_draw::words::{Standing, Traces, mean_loss};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 use tokio::sync::broadcast;
@@ -26,9 +29,14 @@ const MOST_FOLDERS: usize = 20_000;
 const DEEPEST: usize = 6;
 /// The most runs that are kept in memory, those asked for last.
 const MOST_LOADED: usize = 16;
+/// The most streams of events at once; fewer than there may be connections.
+const MOST_STREAMS: usize = 60;
 /// The files that a listing is made from.
 const FILES: [&str; 3] = ["rounds.jsonl", "summary.json", "config.toml"];
 const MOST_CONFIG: u64 = 1 << 20;
+/// The most bytes that are read of the head and of the tail of its rounds.
+const MOST_HEAD: u64 = 16 << 20;
+const MOST_TAIL: u64 = 1 << 18;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(150);
 const BETWEEN_SCANS: Duration = Duration::from_millis(1000);
 
@@ -39,6 +47,21 @@ pub(crate) struct Library {
     given: Vec<PathBuf>,
     found: Mutex<BTreeMap<String, Found>>,
     events: broadcast::Sender<String>,
+    /// How many streams of events have begun.
+    streams: Arc<AtomicUsize>,
+}
+
+/// The turn of a stream of events.
+pub(crate) struct Turn {
+    own: usize,
+    begun: Arc<AtomicUsize>,
+}
+
+impl Turn {
+    /// Whether not too many others have begun since.
+    pub(crate) fn lasts(&self) -> bool {
+        self.begun.load(Ordering::Relaxed).wrapping_sub(self.own) <= MOST_STREAMS
+    }
 }
 
 struct Found {
@@ -62,12 +85,14 @@ pub(crate) struct Listing {
     /// The number of rounds asked for, and of those done.
     asked: u32,
     rounds: u32,
-    status: Status,
+    status: Standing,
     /// How far it is, or what came of it.
     brief: Brief,
     look: Look,
     /// When it began, in milliseconds since 1970.
     began: Option<u64>,
+    /// A number that is the run's own, wherever its folder is: its line's pattern is chosen by it.
+    mark: u32,
     /// What it delivered, and the verdict on it, once it is over.
     delivered: Option<Delivered>,
     verdict: Option<String>,
@@ -94,13 +119,18 @@ impl Library {
         };
         let roots = given.iter().map(folder).collect::<Result<_, _>>()?;
         let (events, _) = broadcast::channel(256);
-        let library = Self { roots, given: given.to_vec(), found: Mutex::default(), events };
+        let library = Self { roots, given: given.to_vec(), found: Mutex::default(), events, streams: Arc::default() };
         library.scan();
         Ok(library)
     }
 
-    pub(crate) fn subscribe(&self) -> broadcast::Receiver<String> {
-        self.events.subscribe()
+    /// What happens from now on, and for how long somebody may be told. Of more than `MOST_STREAMS` the oldest ends.
+    pub(crate) fn subscribe(&self) -> (broadcast::Receiver<String>, Turn) {
+        let events = self.events.subscribe();
+        let own = self.streams.fetch_add(1, Ordering::Relaxed);
+        // Those whose turn is over find out with the next event, which says nothing.
+        let _ = self.events.send(String::new());
+        (events, Turn { own, begun: self.streams.clone() })
     }
 
     /// Looks again and again, for as long as anybody else holds the library.
@@ -170,7 +200,7 @@ impl Library {
             let known =
                 lock(&self.found).get(&id).map(|found| (found.stamps, found.listing.status));
             // A run that falls silent changes its status although its files stay the same.
-            if known.is_some_and(|(before, status)| before == stamps && status != Status::Running) {
+            if known.is_some_and(|(before, status)| before == stamps && !status.is_live()) {
                 continue;
             }
             let listing = self.list(&id, &place);
@@ -194,7 +224,15 @@ impl Library {
     }
 
     fn list(&self, id: &str, place: &Place) -> Listing {
-        let status = Status::of(place, place.stamp("summary.json").is_some());
+        let head = first_lines(place);
+        let last = last_line(place);
+        let traces = Traces {
+            header: head.header.as_ref().map(Result::is_ok),
+            rounds: last.is_some(),
+            losses: head.first_loss.zip(last.as_ref().and_then(mean_loss)),
+            ..Traces::default()
+        };
+        let status = standing(place, place.stamp("summary.json").is_some(), traces);
         let mut listing = Listing {
             id: id.to_owned(),
             name: self.name(place),
@@ -203,11 +241,12 @@ impl Library {
             seed: None,
             agents: 0,
             asked: 0,
-            rounds: last_round(place).unwrap_or(0),
+            rounds: last.map_or(0, |line| line.round),
             status,
             brief: words::brief(None, status),
             look: Look::of(""),
             began: times::began(place),
+            mark: mark(place),
             delivered: None,
             verdict: None,
             settings: Settings::new(),
@@ -216,14 +255,18 @@ impl Library {
         if let Ok(Some(config)) = place.read("config.toml", MOST_CONFIG) {
             listing.settings = settings::read(&String::from_utf8_lossy(&config));
         }
-        match first_line(place).and_then(|line| header(&line)) {
-            Ok(header) => {
+        match head.header {
+            Some(Ok(header)) => {
                 listing.look = Look::of(&header.rule);
                 listing.agents = header.count();
                 (listing.rule, listing.on) = (Some(header.rule), Some(header.on));
                 (listing.seed, listing.asked) = (Some(header.seed), header.rounds);
             }
-            Err(why) => listing.why = Some(format!("rounds.jsonl, line 1: {why}")),
+            Some(Err(why)) => listing.why = Some(format!("rounds.jsonl, line 1: {why}")),
+            None if status == Standing::Unreadable => {
+                listing.why = Some("rounds.jsonl, line 1: it has no end".into());
+            }
+            None => {}
         }
         let summary = place.read("summary.json", 64 << 20).ok().flatten();
         let summary = summary.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
@@ -267,11 +310,12 @@ impl Library {
         json!({ "runs": runs, "common": common, "folders": folders, "first": first })
     }
 
-    /// The run that is shown unless another is asked for: one that is under way, else the first by name.
+    /// The run that is shown unless another is asked for: one that is under way, else the first by name that can be
+    /// shown.
     fn first(&self) -> Option<String> {
         let found = lock(&self.found);
         let order = |found: &&Found| {
-            (found.listing.status != Status::Running, natural(&found.listing.name))
+            (standing_order(found.listing.status), natural(&found.listing.name))
         };
         found.values().min_by_key(order).map(|found| found.listing.id.clone())
     }
@@ -308,9 +352,7 @@ impl Library {
 
     fn told(&self, listing: &Listing, run: &Run) -> Value {
         let mut told = detail(listing, run);
-        if run.status() == Status::Silent {
-            told["resume"] = json!(run.resume(&self.typed(run.place())));
-        }
+        told["next"] = json!(run.next(&self.typed(run.place())));
         told
     }
 
@@ -351,6 +393,15 @@ impl Library {
                 .zip(run.theory.problem())
                 .and_then(|(history, instance)| Map::new(history, instance)),
         )
+    }
+}
+
+/// Runs that are under way come first, those that cannot be shown last.
+fn standing_order(status: Standing) -> u8 {
+    match status {
+        status if status.is_live() => 0,
+        Standing::Unreadable => 2,
+        _ => 1,
     }
 }
 
@@ -412,28 +463,66 @@ fn id(folder: &Path) -> String {
     format!("{:016x}", fedstay::fingerprint(folder.as_os_str().as_encoded_bytes()))
 }
 
-fn first_line(place: &Place) -> Result<Vec<u8>, String> {
-    let file = place.open("rounds.jsonl").map_err(|error| error.to_string())?;
-    let file = file.ok_or("the file is gone")?;
-    let mut line = Vec::new();
-    let mut bytes = std::io::BufReader::new(file.take(16 << 20));
-    std::io::BufRead::read_until(&mut bytes, b'\n', &mut line)
-        .map_err(|error| error.to_string())?;
-    Ok(line)
+/// A number of a run's own: by the name of its folder, and not by where that is.
+fn mark(place: &Place) -> u32 {
+    let name = place.folder.file_name().unwrap_or_default();
+    let whole = fedstay::fingerprint(name.as_encoded_bytes());
+    // Both halves of it, in half the bits.
+    (whole ^ (whole >> 32)) as u32
 }
 
-/// The number of the last round, from the end of the file.
-fn last_round(place: &Place) -> Option<u32> {
+/// What is at the head of a run's rounds.
+struct Head {
+    /// The first line; `None` while it has no end.
+    header: Option<Result<Header, String>>,
+    /// The mean loss of the first round.
+    first_loss: Option<f64>,
+}
+
+fn first_lines(place: &Place) -> Head {
+    let refused = |why: String| Head { header: Some(Err(why)), first_loss: None };
+    let file = match place.open("rounds.jsonl") {
+        Ok(Some(file)) => file,
+        Ok(None) => return refused("the file is gone".into()),
+        Err(error) => return refused(error.to_string()),
+    };
+    let mut bytes = std::io::BufReader::new(file.take(MOST_HEAD));
+    let mut line = || {
+        let mut line = Vec::new();
+        std::io::BufRead::read_until(&mut bytes, b'\n', &mut line).map(|_| line)
+    };
+    match line() {
+        Err(error) => refused(error.to_string()),
+        Ok(first) if !first.ends_with(b"\n") && (first.len() as u64) < MOST_HEAD => {
+            Head { header: None, first_loss: None }
+        }
+        Ok(first) => {
+            let second = line().ok().and_then(|second| serde_json::from_slice(&second).ok());
+            let first_loss = second.as_ref().and_then(|round: &RoundLine| mean_loss(round));
+            Head { header: Some(header(&first)), first_loss }
+        }
+    }
+}
+
+/// The last round, from the end of the file: the highest number of a line that is whole. A line behind it with a
+/// lower number is not the next of this run.
+fn last_line(place: &Place) -> Option<RoundLine> {
     let mut file = place.open("rounds.jsonl").ok()??;
     let length = file.metadata().ok()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(1 << 18))).ok()?;
+    file.seek(SeekFrom::Start(length.saturating_sub(MOST_TAIL))).ok()?;
     let mut end = Vec::new();
-    file.take(1 << 18).read_to_end(&mut end).ok()?;
+    file.take(MOST_TAIL).read_to_end(&mut end).ok()?;
     let whole = &end[..=end.iter().rposition(|byte| *byte == b'\n')?];
-    let mut lines = whole.split(|byte| *byte == b'\n').rev();
-    lines.find_map(|line| {
+    let number = |line: &[u8]| {
         let digits = line.strip_prefix(br#"{"round":"#)?;
         let digits: Vec<u8> = digits.iter().copied().take_while(u8::is_ascii_digit).collect();
-        String::from_utf8(digits).ok()?.parse().ok()
-    })
+        String::from_utf8(digits).ok()?.parse::<u32>().ok()
+    };
+    let lines = whole.split(|byte| *byte == b'\n');
+    let mut numbered: Vec<(u32, &[u8])> =
+        lines.filter_map(|line| Some((number(line)?, line))).collect();
+    numbered.sort_by_key(|(round, _)| std::cmp::Reverse(*round));
+    let read = |line: &[u8]| serde_json::from_slice::<RoundLine>(line).ok();
+    let mut lines = numbered.into_iter().filter_map(|(_, line)| read(line));
+    lines.find(|line| line.check().is_ok())
 }

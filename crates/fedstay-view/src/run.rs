@@ -4,10 +4,11 @@ use crate::cast::Cast;
 use crate::follow::{Event, Follow};
 use crate::history::{History, MOST_LISTED};
 use crate::inside::{Place, Stamp};
-use crate::status::Status;
+use crate::status::standing;
 use crate::theory::Theory;
 use crate::times::Times;
 use fedstay::record::{GramLine, Header, RoundLine};
+use fedstay_draw::words::{Files, Next, Standing, Traces, mean_loss};
 use serde::Serialize;
 use serde_json::Value;
 use std::path::Path;
@@ -47,7 +48,11 @@ pub(crate) struct Run {
     pub(crate) revision: u64,
     /// Counts the readings that brought something new.
     pub(crate) version: u64,
-    status: Status,
+    status: Standing,
+    /// Whether the first line was read; `None` before it was.
+    readable: Option<bool>,
+    /// The mean loss of the first round.
+    first_loss: Option<f64>,
     /// Whether there is more to read at once.
     pub(crate) behind: bool,
     /// The stamps of the configuration and of the summary, as they were read.
@@ -70,13 +75,15 @@ impl Run {
             troubles: 0,
             revision: next_revision(),
             version: 0,
-            status: Status::Silent,
+            status: Standing::Waiting,
+            readable: None,
+            first_loss: None,
             behind: true,
             stamps: [None, None],
         }
     }
 
-    pub(crate) fn status(&self) -> Status {
+    pub(crate) fn status(&self) -> Standing {
         self.status
     }
 
@@ -90,19 +97,18 @@ impl Run {
         Times::of(&self.place, self.status, round, asked)
     }
 
-    /// How to continue it, if it was cut off and can be; `path` is its folder, for a command.
-    pub(crate) fn resume(&self, path: &Path) -> Option<String> {
-        self.place.stamp("checkpoint")?;
-        let path = path.to_string_lossy();
-        let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=,:@%".contains(c);
-        let path = match path.chars().all(plain) && !path.starts_with('-') {
-            true => path.into_owned(),
-            false => format!("'{}'", path.replace('\'', "'\\''")),
-        };
-        Some(match self.cast.command {
-            true => format!("fedstay run --resume {path}"),
-            false => "resume=True, in the program that began it".to_owned(),
-        })
+    /// What to do next with a run that is neither over nor under way; `path` is its folder, for a command.
+    pub(crate) fn next(&self, path: &Path) -> Option<Next> {
+        let checkpoint = self.place.stamp("checkpoint").is_some();
+        let files = Files { checkpoint, experiment: self.cast.command };
+        self.status.next(&path.to_string_lossy(), files)
+    }
+
+    /// What its files show, for how far it has come.
+    fn traces(&self) -> Traces {
+        let last = self.history.as_ref().and_then(|history| history.last.as_ref());
+        let losses = self.first_loss.zip(last.and_then(mean_loss));
+        Traces { header: self.readable, rounds: last.is_some(), losses, ..Traces::default() }
     }
 
     /// What could not be used; only the first of it is listed.
@@ -127,7 +133,7 @@ impl Run {
             }
         };
         self.read_summary();
-        self.status = Status::of(&self.place, self.summary.is_some());
+        self.status = standing(&self.place, self.summary.is_some(), self.traces());
         let new = before != (self.version, self.status, self.now.clone());
         if new && before.0 == self.version {
             self.version += 1;
@@ -148,19 +154,29 @@ impl Run {
         match event {
             Event::Restarted => {
                 self.history = None;
+                (self.readable, self.first_loss) = (None, None);
                 self.trouble.clear();
                 self.troubles = 0;
                 self.revision = next_revision();
             }
-            Event::TooLong(number) => self.line("rounds.jsonl", number, "it is too long".into()),
+            Event::TooLong(number) => {
+                if number == 1 {
+                    self.readable = Some(false);
+                }
+                self.line("rounds.jsonl", number, "it is too long".into());
+            }
             Event::Line(1, line) => match header(&line) {
                 Ok(header) => {
+                    self.readable = Some(true);
                     self.history = Some({
                         let own = self.theory.decides_on_own() || header.previews;
                         History::new(header, own)
                     });
                 }
-                Err(why) => self.line("rounds.jsonl", 1, why),
+                Err(why) => {
+                    self.readable = Some(false);
+                    self.line("rounds.jsonl", 1, why);
+                }
             },
             Event::Line(number, line) => {
                 let Some(history) = &mut self.history else { return };
@@ -171,8 +187,12 @@ impl Run {
                 {
                     self.theory.content_at_start(&line.left);
                 }
-                if let Err(why) = read.and_then(|line| history.add(line)) {
-                    self.line("rounds.jsonl", number, why);
+                match read.and_then(|line| history.add(line)) {
+                    Ok(()) => {
+                        let first = history.last.as_ref().and_then(mean_loss);
+                        self.first_loss = self.first_loss.or(first);
+                    }
+                    Err(why) => self.line("rounds.jsonl", number, why),
                 }
             }
         }
@@ -210,7 +230,8 @@ impl Run {
 
     fn read_config(&mut self) {
         let stamp = self.place.stamp("config.toml");
-        if stamp.is_some() && stamp == self.stamps[0] {
+        // One that cannot be read is tried again, so that it is named again.
+        if stamp.is_some() && stamp == self.stamps[0] && self.config.is_some() {
             return;
         }
         self.config = match self.place.read("config.toml", MOST_CONFIG) {
@@ -230,6 +251,7 @@ impl Run {
         if own != self.theory.decides_on_own() {
             // The rounds read so far were read as losses of another model.
             (self.history, self.rounds) = (None, Follow::new("rounds.jsonl"));
+            (self.readable, self.first_loss) = (None, None);
             self.trouble.clear();
             self.troubles = 0;
             self.revision = next_revision();

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio_stream::wrappers::BroadcastStream;
-use tokio_stream::{Stream, StreamExt};
+use tokio_stream::StreamExt;
 
 /// What to show, and to whom.
 #[derive(Debug, Clone)]
@@ -172,14 +172,16 @@ async fn map(State(library): State<Arc<Library>>, Path(id): Path<String>) -> Res
     beside(move || library.map(&id), |map| Json(map).into_response()).await
 }
 
-/// A stream with one event whenever a run that somebody watches has more, or the list has changed.
-async fn events(
-    State(library): State<Arc<Library>>,
-) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
-    let events = BroadcastStream::new(library.subscribe()).map(|event| {
+/// A stream with one event whenever a run that somebody watches has more, or the list has changed. A stream ends by
+/// itself once so many others have begun, and its connection with it; a page then asks for another.
+async fn events(State(library): State<Arc<Library>>) -> Response {
+    let (events, turn) = library.subscribe();
+    let events = BroadcastStream::new(events)
+        .take_while(move |_| turn.lasts())
         // A page that was too slow for some events is told that everything may have changed.
-        let text = event.unwrap_or_else(|_| r#"{"kind":"all"}"#.to_owned());
-        Ok(Event::default().data(text))
-    });
-    Sse::new(events).keep_alive(KeepAlive::new().interval(Duration::from_secs(10)))
+        .map(|event| event.unwrap_or_else(|_| r#"{"kind":"all"}"#.to_owned()))
+        .filter(|text| !text.is_empty())
+        .map(|text| Ok::<_, Infallible>(Event::default().data(text)));
+    let stream = Sse::new(events).keep_alive(KeepAlive::new().interval(Duration::from_secs(10)));
+    ([(header::CONNECTION, "close")], stream).into_response()
 }

@@ -1,7 +1,7 @@
 //! When a run began, how long it took, and how much longer it may take, by the times of its files.
 
 use crate::inside::Place;
-use crate::status::Status;
+use fedstay_draw::words::Standing;
 use serde::Serialize;
 use std::time::{Duration, SystemTime};
 
@@ -16,9 +16,11 @@ pub(crate) struct Times {
     left: Option<f64>,
 }
 
-/// When the run in a folder began: `config.toml` is written before the first round.
+/// When the run in a folder began: `config.toml` is written before the first round. Without that file, when the
+/// folder was made, where the system knows it.
 pub(crate) fn began(place: &Place) -> Option<u64> {
-    let when = began_at(place)?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    let made = || std::fs::symlink_metadata(&place.folder).ok()?.created().ok();
+    let when = began_at(place).or_else(made)?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
     u64::try_from(when.as_millis()).ok()
 }
 
@@ -28,11 +30,11 @@ fn began_at(place: &Place) -> Option<SystemTime> {
 
 impl Times {
     /// The times of a run that is in this round of so many.
-    pub(crate) fn of(place: &Place, status: Status, round: u32, asked: u32) -> Option<Self> {
+    pub(crate) fn of(place: &Place, status: Standing, round: u32, asked: u32) -> Option<Self> {
         let (last, _) = place.stamp("rounds.jsonl")?;
-        let until = if status == Status::Running { SystemTime::now() } else { last };
+        let until = if status.is_live() { SystemTime::now() } else { last };
         let elapsed = until.duration_since(began_at(place)?).ok()?;
-        let left = remaining(elapsed, round, asked).filter(|_| status == Status::Running);
+        let left = remaining(elapsed, round, asked).filter(|_| status.is_live());
         Some(Self { began: began(place)?, elapsed: elapsed.as_secs_f64(), left })
     }
 }
@@ -58,15 +60,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         let place = Place::new(&root, &root).unwrap();
-        assert_eq!(Times::of(&place, Status::Finished, 1, 1), None);
+        assert_eq!(Times::of(&place, Standing::Finished, 1, 1), None);
         let start = SystemTime::now() - Duration::from_secs(100);
         for (name, after) in [("config.toml", 0), ("rounds.jsonl", 40)] {
             let file = std::fs::File::create(root.join(name)).unwrap();
             file.set_modified(start + Duration::from_secs(after)).unwrap();
         }
-        let times = Times::of(&place, Status::Silent, 20, 50).unwrap();
+        let times = Times::of(&place, Standing::Stopped, 20, 50).unwrap();
         assert!((times.elapsed - 40.0).abs() < 1e-3 && times.left.is_none());
-        let times = Times::of(&place, Status::Running, 20, 50).unwrap();
+        let times = Times::of(&place, Standing::Running, 20, 50).unwrap();
         assert!(times.elapsed >= 99.9 && times.left.unwrap() >= 149.0);
     }
 }

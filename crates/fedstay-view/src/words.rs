@@ -3,13 +3,12 @@
 
 use crate::delivered::Delivered;
 use crate::history::History;
-use crate::status::Status;
 use fedstay::StopReason;
 use fedstay::privacy::Budget;
 use fedstay::record::{Guarantee, Summary};
 use fedstay::rule::Landing;
 use fedstay::verdict::Verdict;
-use fedstay_draw::words::{self, State, Tone, VerdictWords};
+use fedstay_draw::words::{self, Standing, State, Tone, VerdictWords, sentence};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -120,49 +119,70 @@ pub(crate) fn of_summary(summary: &Value) -> Words {
 }
 
 /// The words about a run that is not over, or has no summary.
-pub(crate) fn of_history(history: &History, status: Status) -> Words {
+pub(crate) fn of_history(history: &History, status: Standing) -> Words {
     let count = |wanted: State| history.agents.iter().filter(|agent| agent.state == wanted).count();
+    if history.rounds.is_empty() {
+        return of_standing(status);
+    }
+    let live = status.is_live();
     let (left, near, faults) = (count(State::Left), count(State::InD), count(State::Fault));
-    let near_words = match near {
-        0 => "Nobody is about to leave".to_owned(),
-        1 => "1 agent is about to leave".to_owned(),
-        near => format!("{near} agents are about to leave"),
+    let near_words = match (near, live) {
+        (0, true) => "Nobody is about to leave".to_owned(),
+        (0, false) => "nobody was about to leave".to_owned(),
+        (near, true) => format!("{} about to leave", are(near)),
+        (near, false) => format!("{} about to leave", were(near)),
     };
-    let left_words = match left {
-        0 => "all are still in".to_owned(),
-        left => format!("{left} of {} left", history.everybody()),
+    let left_words = match (left, live) {
+        (0, true) => "all are still in".to_owned(),
+        (0, false) => "all were still in".to_owned(),
+        (left, true) => format!("{left} of {} left", history.everybody()),
+        (left, false) => format!("{left} of {} had left", history.everybody()),
     };
     let fault_words = match faults {
         0 => String::new(),
-        1 => "; 1 agent did not answer".to_owned(),
-        faults => format!("; {faults} agents did not answer"),
+        faults => format!("; {} did not answer", words::count(faults as u64, "agent")),
     };
-    let tone = match (left, near) {
-        (0, 0) => Tone::Good,
-        (0, _) => Tone::Warn,
-        _ => Tone::Bad,
+    let before = if live { "" } else { " In its last round " };
+    let said = if live { "" } else { status.text() };
+    // What came of it nobody knows before it is over: green is for verdicts.
+    let tone = match (live, left, near) {
+        (false, ..) => status.tone(),
+        (true, 0, 0) => Tone::Open,
+        (true, 0, _) => Tone::Warn,
+        (true, ..) => Tone::Bad,
     };
     let last = history.last.as_ref().and_then(|line| line.stop);
     Words {
         tone,
-        head: status_words(status).to_owned(),
-        text: format!("{near_words}; {left_words}{fault_words}."),
+        head: head_of(status),
+        text: format!("{said}{before}{near_words}; {left_words}{fault_words}."),
         stop: last.map(|reason| words::stop(reason).to_owned()),
     }
 }
 
-fn status_words(status: Status) -> &'static str {
-    match status {
-        Status::Running => "Running",
-        Status::Silent => "Stopped writing",
-        Status::Finished => "Finished",
-    }
+fn are(agents: usize) -> String {
+    let verb = if agents == 1 { "is" } else { "are" };
+    format!("{} {verb}", words::count(agents as u64, "agent"))
+}
+
+fn were(agents: usize) -> String {
+    let verb = if agents == 1 { "was" } else { "were" };
+    format!("{} {verb}", words::count(agents as u64, "agent"))
+}
+
+fn head_of(status: Standing) -> String {
+    sentence(status.name()).trim_end_matches('.').to_owned()
+}
+
+/// The words about a run of which no round is known.
+pub(crate) fn of_standing(status: Standing) -> Words {
+    Words { tone: status.tone(), head: head_of(status), text: status.text().to_owned(), stop: None }
 }
 
 /// The words for the list: a verdict with its count, or how far the run is.
-pub(crate) fn brief(summary: Option<&Value>, status: Status) -> Brief {
+pub(crate) fn brief(summary: Option<&Value>, status: Standing) -> Brief {
     let Some(summary) = summary else {
-        return Brief { tone: Tone::Open, text: status_words(status).to_lowercase() };
+        return Brief { tone: status.tone(), text: status.name().to_owned() };
     };
     let words = of_summary(summary);
     let content = Delivered::of(summary).counts.content_words();
@@ -184,7 +204,7 @@ mod tests {
         for verdict in Verdict::ALL.map(Verdict::name) {
             let words = of_summary(&summary(verdict, "settled"));
             assert_eq!(words.head.to_lowercase(), verdict);
-            let brief = brief(Some(&summary(verdict, "settled")), Status::Finished);
+            let brief = brief(Some(&summary(verdict, "settled")), Standing::Finished);
             assert_eq!(brief.text, format!("{verdict}, 1 of 2 content"));
         }
         let stop = |name: &str| of_summary(&summary("retained", name)).stop.unwrap();

@@ -104,7 +104,10 @@ fn every_answer_has_the_strict_policy() {
         }
     }
     assert!(get(address, "/page/app.js").head.contains("text/javascript"));
-    assert_eq!(request(address, "POST", "/api/runs", &["Host: localhost"]).status, 405);
+    let posted = request(address, "POST", "/api/runs", &["Host: localhost"]);
+    assert_eq!((posted.status, &posted.body[..]), (405, &b"only GET and HEAD\n"[..]));
+    let head = request(address, "HEAD", "/api/runs", &["Host: localhost"]);
+    assert_eq!((head.status, head.body.len()), (200, 0));
 }
 
 #[test]
@@ -123,6 +126,114 @@ fn a_page_that_points_its_name_here_is_refused() {
         let status = request(address, "GET", "/api/runs", &[host]).status;
         assert!(status == 403 || status == 400, "{host}: {status}");
     }
+    // The host that is named with the path counts, whatever the header says.
+    let whole = |host: &str| format!("http://{host}/api/runs");
+    let ask = |path: &str| request(address, "GET", path, &["Host: localhost"]).status;
+    assert_eq!((ask(&whole("evil.example")), ask(&whole("localhost:80"))), (403, 200));
+}
+
+#[test]
+fn any_number_of_streams_of_events_leaves_the_page_free_for_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let (address, _) = serve(vec![folder.path().into()], "127.0.0.1");
+    let streams: Vec<TcpStream> = (0..230)
+        .map(|_| {
+            let mut stream = TcpStream::connect(address).unwrap();
+            write!(stream, "GET /api/events HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+            stream
+        })
+        .collect();
+    assert_eq!(get(address, "/api/runs").status, 200);
+    // The oldest has ended, and its connection with it; the newest has not.
+    let limit = Some(Duration::from_secs(10));
+    let mut text = String::new();
+    streams[0].set_read_timeout(limit).unwrap();
+    (&streams[0]).read_to_string(&mut text).unwrap();
+    assert!(text.contains("200 OK") && text.ends_with("0\r\n\r\n"), "{text}");
+    let mut newest = BufReader::new(&streams[229]).lines();
+    streams[229].set_read_timeout(limit).unwrap();
+    assert!(newest.next().unwrap().unwrap().contains("200"));
+    run(&folder.path().join("a"), &[&line(1)]);
+    assert!(newest.map(Result::unwrap).take(200).any(|line| line.contains("\"kind\":\"runs\"")));
+}
+
+#[test]
+fn a_bad_line_at_the_end_does_not_change_how_many_rounds_the_list_says() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, last) in [("low", line(2)), ("broken", r#"{"round":77,"#.to_owned())] {
+        run(&folder.path().join(name), &[&line(1), &line(40), &last]);
+    }
+    let (address, _) = serve(vec![folder.path().into()], "127.0.0.1");
+    for run in get(address, "/api/runs").json()["runs"].as_array().unwrap() {
+        assert_eq!(run["rounds"], 40, "{}", run["name"]);
+    }
+}
+
+#[test]
+fn every_state_of_a_folder_has_its_own_word_tone_and_next_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let config = "[rule]\nkind = \"fedavg\"\n";
+    let grown = line(9).replace("[1.0,2.0]", "[1e6,8e6]");
+    let lines: [(&str, Vec<String>); 4] = [
+        ("waiting", vec![]),
+        ("running", vec![line(1)]),
+        ("stopped", vec![line(1), line(2)]),
+        ("diverged", vec![line(1), grown]),
+    ];
+    for (name, lines) in &lines {
+        run(&root.join(name), &lines.iter().map(String::as_str).collect::<Vec<_>>());
+        std::fs::write(root.join(name).join("config.toml"), config).unwrap();
+    }
+    std::fs::create_dir(root.join("garbage")).unwrap();
+    std::fs::write(root.join("garbage/rounds.jsonl"), "\u{1}\u{2} what\n").unwrap();
+    std::fs::write(root.join("garbage/config.toml"), config).unwrap();
+    std::fs::write(root.join("stopped/checkpoint"), "x").unwrap();
+    for name in ["stopped", "diverged"] {
+        let rounds = std::fs::File::options().append(true).open(root.join(name).join("rounds.jsonl"));
+        let old = std::time::SystemTime::now() - Duration::from_secs(90);
+        rounds.unwrap().set_modified(old).unwrap();
+    }
+    let (address, _) = serve(vec![root.into()], "127.0.0.1");
+    let runs = get(address, "/api/runs").json();
+    for (name, head, tone, command) in [
+        ("waiting", "Waiting", "open", None),
+        ("running", "Running", "open", None),
+        ("stopped", "Stopped", "warn", Some("--resume")),
+        ("diverged", "Diverged", "bad", Some("--set step_size=SMALLER")),
+        ("garbage", "Unreadable", "warn", Some("garbage/config.toml --out")),
+    ] {
+        let told = get(address, &format!("/api/runs/{}", id(address, name))).json();
+        assert_eq!(told["words"]["head"], head, "{name}");
+        assert_eq!(told["words"]["tone"], tone, "{name}");
+        let next = told["next"]["command"].as_str();
+        assert_eq!(next.is_some(), command.is_some(), "{name}: {next:?}");
+        assert!(command.is_none_or(|part| next.unwrap().contains(part)), "{name}: {next:?}");
+        // The list and the page say the same.
+        let listed = runs["runs"].as_array().unwrap().iter().find(|run| run["name"] == name);
+        assert_eq!(listed.unwrap()["status"], told["status"], "{name}");
+        assert_eq!(told["status"].as_str().unwrap(), head.to_lowercase(), "{name}");
+    }
+    assert_ne!(runs["first"], id(address, "garbage").as_str(), "what is shown first can be shown");
+}
+
+#[test]
+fn a_margin_is_that_of_the_last_exact_loss_and_not_of_a_lower_bound() {
+    let folder = tempfile::tempdir().unwrap();
+    let header = HEADER.replace("0.5", "0.1");
+    let bound = line(346).replace("[1.0,2.0]", "[0.115,0.115]");
+    let lines = [
+        line(345).replace("[1.0,2.0]", "[0.57,null]"),
+        bound.replace(r#""d":[]"#, r#""at_least":[0,1],"d":[]"#),
+    ];
+    let place = folder.path().join("a");
+    run(&place, &[]);
+    std::fs::write(place.join("rounds.jsonl"), format!("{header}\n{}\n", lines.join("\n"))).unwrap();
+    let (address, _) = serve(vec![folder.path().into()], "127.0.0.1");
+    let agents = get(address, &format!("/api/runs/{}", id(address, "a"))).json()["agents"].clone();
+    assert_eq!((&agents[0]["loss"], &agents[0]["loss_round"]), (&0.57.into(), &345.into()));
+    assert!((agents[0]["margin"].as_f64().unwrap() - 0.47).abs() < 1e-9, "{}", agents[0]);
+    assert_eq!((&agents[1]["loss"], &agents[1]["source"]), (&0.115.into(), &"at-least".into()));
 }
 
 #[test]
@@ -467,7 +578,7 @@ fn a_run_that_fell_silent_says_how_to_continue_it() {
     rounds.set_modified(old).unwrap();
     let (address, _) = serve(vec![folder.path().into()], "127.0.0.1");
     let path = format!("/api/runs/{}", id(address, "it's cut"));
-    let resume = || get(address, &path).json()["resume"].clone();
+    let resume = || get(address, &path).json()["next"]["command"].clone();
     assert_eq!(resume(), Value::Null, "there is no checkpoint to continue from");
     std::fs::write(place.join("checkpoint"), "x").unwrap();
     assert_eq!(resume(), "resume=True, in the program that began it");

@@ -19,7 +19,7 @@
 //! | `agent` | [`Participant`] (decide, stay or leave, come back), [`behaviour`], [`schedule`], [`privacy`] |
 //! | `server` | [`Server`]; [`optimiser`], [`policy`]: what wraps any rule |
 //! | `run` | [`Session`] (the loop, once), [`Engine`], [`Book`], the [`ledger`], [`record`]s, [`verdict`]s |
-//! | `book` | books that a run may keep: [`consistency`], [`worth`] |
+//! | `book` | books that a run may keep: [`consistency`], [`worth`]; when an agent leaves: [`forecast`] |
 //! | `theory` | [`problem`]s with exact oracles, [`diagnose`] |
 //!
 //! Each room uses those above it in this table, never one below; `tests/tree.rs` reads the sources and
@@ -62,7 +62,7 @@ pub use agent::forgery::{Forgery, Seen};
 pub use agent::privacy::{self, Privacy};
 pub use agent::schedule::{self, Schedule};
 pub use agent::{Answer, Participant, ParticipantState};
-pub use book::{consistency, worth};
+pub use book::{consistency, forecast, worth};
 pub use memory::Memory;
 pub use message::{
     AgentId, Broadcast, Decision, Error, Loss, Personal, Rates, Report, Reports, Split, Standing,

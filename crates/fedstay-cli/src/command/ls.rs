@@ -4,11 +4,19 @@ use super::Usage;
 use crate::summary::tone;
 use crate::terminal::{Cell, Column, Screen, Table};
 use anyhow::Result;
-use fedstay::record::Summary;
-use fedstay_draw::words::{self, leavers, percent};
+use fedstay::AgentId;
+use fedstay::ledger::Ledger;
+use fedstay::record::{Header, Summary};
+use fedstay_draw::words::{
+    self, Files, Next, Standing, Traces, count, leavers, mean_loss, percent,
+};
+use fedstay_sim::experiment::Experiment;
 use fedstay_sim::run::{changed_since, read_header, read_rounds};
+use fedstay_sim::text::one_line;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -46,7 +54,7 @@ enum By {
 /// A run's folder and what can be read of it.
 struct Found {
     name: String,
-    /// The summary with the rule's label, or how many rounds there are without one.
+    /// The summary with the rule's label, or how far a run without one has come.
     state: Result<(String, Box<Summary>), Unfinished>,
     /// Its files that are no longer what the run wrote.
     changed: Vec<&'static str>,
@@ -54,9 +62,17 @@ struct Found {
 
 /// What is known of a run without a summary.
 struct Unfinished {
+    standing: Standing,
+    /// What it is, where its first line can be read.
+    header: Option<Header>,
     rounds: usize,
+    left: usize,
     why: Option<String>,
+    next: Option<Next>,
 }
+
+/// At most so many runs are told what to do next.
+const MOST_NEXT: usize = 5;
 
 impl Ls {
     pub(super) fn run(self, screen: &Screen) -> Result<()> {
@@ -89,7 +105,21 @@ impl Ls {
                 screen.say(&format!("\nWARNING  {name}: {changed}"))?;
             }
         }
-        Ok(())
+        let open = || found.iter().filter_map(|run| Some((run, run.state.as_ref().err()?)));
+        let told = open().filter(|(_, state)| !state.standing.is_live() || state.rounds == 0);
+        for (Found { name, .. }, state) in told.clone().take(MOST_NEXT) {
+            let why = state.why.as_ref().map_or(String::new(), |why| format!(" ({why})"));
+            let said = format!("{name}: {}{why}", state.standing.text());
+            screen.mention(&format!("\n{}", screen.prose(&said)))?;
+            // A command is never broken over two lines.
+            if let Some(Next { say, command }) = &state.next {
+                screen.mention(&format!("{say}: {}", one_line(command)))?;
+            }
+        }
+        match told.count().saturating_sub(MOST_NEXT) {
+            0 => Ok(()),
+            more => screen.mention(&format!("… and {} more", count(more, "run"))),
+        }
     }
 }
 
@@ -123,9 +153,8 @@ impl Found {
                 Ok((header.map_or_else(|_| summary.rule.clone(), |header| header.rule), summary))
             }
             other => {
-                let rounds = read_rounds(&path.join("rounds.jsonl"));
-                let why = other.and_then(Result::err).map(|error| error.to_string());
-                Err(Unfinished { rounds: rounds.map_or(0, |recorded| recorded.rounds.len()), why })
+                let damaged = other.and_then(Result::err);
+                Err(Unfinished::read(path, damaged.map(|error| format!("summary.json: {error}"))))
             }
         };
         Self { name, state, changed: changed_since(path) }
@@ -149,15 +178,69 @@ impl Found {
                 "population": summary.population,
                 "changed": self.changed,
             }),
-            Err(Unfinished { rounds, why }) => {
-                json!({ "name": self.name, "verdict": null, "rounds": rounds, "unreadable": why })
+            Err(Unfinished { standing, header, rounds, left, why, next }) => {
+                json!({
+                    "name": self.name,
+                    "verdict": null,
+                    "status": standing.name(),
+                    "rule": header.as_ref().map(|header| &header.rule),
+                    "on": header.as_ref().map(|header| &header.on),
+                    "seed": header.as_ref().map(|header| header.seed),
+                    "rounds": rounds,
+                    "left": left,
+                    "unreadable": why,
+                    "next": next.as_ref().map(|next| &next.command),
+                })
             }
         }
     }
 }
 
+impl Unfinished {
+    /// What the folder of a run shows that has no summary, or one that is damaged.
+    fn read(path: &Path, damaged: Option<String>) -> Self {
+        let file = path.join("rounds.jsonl");
+        let written = std::fs::metadata(&file).and_then(|there| there.modified()).ok();
+        let quiet = written.and_then(|when| SystemTime::now().duration_since(when).ok());
+        let quiet = quiet.unwrap_or_default();
+        let config = std::fs::read_to_string(path.join("config.toml")).ok();
+        let experiment = config.is_some_and(|text| Experiment::parse(&text, &[]).is_ok());
+        let files = Files { checkpoint: path.join("checkpoint").is_file(), experiment };
+        let next = |standing: Standing| standing.next(&path.to_string_lossy(), files);
+        let recorded = match read_rounds(&file) {
+            Ok(recorded) => recorded,
+            Err(why) => {
+                // A first line that somebody is writing has no end yet.
+                let ended = std::fs::read(&file).is_ok_and(|bytes| bytes.contains(&b'\n'));
+                let header = ended.then_some(false);
+                let standing = Standing::of(&Traces { header, quiet, ..Traces::default() });
+                let why = (standing == Standing::Unreadable).then_some(why);
+                let next = next(standing);
+                return Self { standing, header: None, rounds: 0, left: 0, why, next };
+            }
+        };
+        let rounds = &recorded.rounds;
+        let losses = rounds.first().and_then(mean_loss).zip(rounds.last().and_then(mean_loss));
+        let traces = Traces { header: Some(true), rounds: !rounds.is_empty(), losses, quiet };
+        let standing = match damaged {
+            Some(_) => Standing::Unreadable,
+            None => Standing::of(&traces),
+        };
+        let mut ledger = Ledger::default();
+        rounds.iter().for_each(|line| ledger.add(line));
+        let gone: BTreeSet<AgentId> = ledger.left().iter().map(|left| left.agent).collect();
+        let next = next(standing);
+        let (rounds, left) = (rounds.len(), gone.len());
+        Self { standing, header: Some(recorded.header), rounds, left, why: damaged, next }
+    }
+}
+
+/// The runs as a table. Losses and accuracies have columns of their own, those that some run has.
 fn table(found: &[Found]) -> Table {
-    let mut table = Table::new([
+    let over = || found.iter().filter_map(|run| run.state.as_ref().ok());
+    let some = |wanted: bool| over().any(|(_, run)| run.accuracy.is_some() == wanted);
+    let (accuracies, losses) = (some(true), some(false));
+    let mut columns = vec![
         Column::kept("run"),
         Column::dispensable("rule", 3),
         Column::dispensable("on", 5),
@@ -165,43 +248,62 @@ fn table(found: &[Found]) -> Table {
         Column::kept("left"),
         Column::dispensable("content", 4),
         Column::dispensable("rounds", 2),
-        Column::dispensable("mean", 1),
-        Column::kept("worst"),
-        Column::dispensable("population", 6),
-    ]);
+    ];
+    if accuracies {
+        columns.extend([Column::dispensable("mean acc.", 1), Column::kept("worst acc.")]);
+        columns.push(Column::dispensable("population", 6));
+    }
+    if losses {
+        columns.extend([Column::dispensable("mean loss", 1), Column::kept("worst loss")]);
+    }
+    let mut table = Table::new(columns);
     for Found { name, state, .. } in found {
-        match state {
-            Ok((rule, summary)) => {
-                let (mean, worst) = match summary.accuracy {
-                    Some(accuracy) => (percent(accuracy.mean), percent(accuracy.min)),
-                    None => {
-                        (format!("{:.3}", summary.loss.mean), format!("{:.3}", summary.loss.max))
-                    }
+        let mut row = match state {
+            Ok((rule, summary)) => vec![
+                Cell::from(name.clone()),
+                rule.clone().into(),
+                summary.on.clone().into(),
+                Cell::toned(summary.verdict.name(), tone(summary)),
+                leavers(summary).into(),
+                format!("{} of {}", summary.satisfied(), summary.known()).into(),
+                summary.rounds.to_string().into(),
+            ],
+            Err(Unfinished { standing, header, rounds, left, .. }) => {
+                let known = |text: fn(&Header) -> &String| {
+                    header.as_ref().map_or("–".to_owned(), |header| text(header).clone())
                 };
-                let population = match summary.population {
-                    Some(population) if summary.accuracy.is_some() => percent(population.accuracy),
-                    Some(population) => format!("{:.3}", population.loss),
-                    None => "–".to_owned(),
+                let gone = match (header, left) {
+                    (None, _) => "–".to_owned(),
+                    (Some(_), 0) => "nobody".to_owned(),
+                    (Some(header), left) => format!("{left} of {}", header.count()),
                 };
-                table.row([
+                vec![
                     Cell::from(name.clone()),
-                    rule.clone().into(),
-                    summary.on.clone().into(),
-                    Cell::toned(summary.verdict.name(), tone(summary)),
-                    leavers(summary).into(),
-                    format!("{} of {}", summary.satisfied(), summary.known()).into(),
-                    summary.rounds.to_string().into(),
-                    mean.into(),
-                    worst.into(),
-                    population.into(),
-                ]);
+                    known(|header| &header.rule).into(),
+                    known(|header| &header.on).into(),
+                    Cell::toned(standing.name(), standing.tone()),
+                    gone.into(),
+                    "–".into(),
+                    rounds.to_string().into(),
+                ]
             }
-            Err(Unfinished { rounds, why }) => {
-                let state = if why.is_some() { "unreadable" } else { "not over" };
-                let rounds = rounds.to_string();
-                table.row([name, "", "", state, "", "", &rounds, "", "", ""].map(Cell::from));
-            }
+        };
+        let summary = state.as_ref().ok().map(|(_, summary)| summary);
+        let accuracy = summary.and_then(|summary| summary.accuracy);
+        // Where there is an accuracy, it is what is told.
+        let loss = summary.filter(|summary| summary.accuracy.is_none()).map(|summary| summary.loss);
+        let number = |loss: Option<f64>| loss.map_or("–".to_owned(), |loss| format!("{loss:.3}"));
+        if accuracies {
+            row.push(percent(accuracy.map(|accuracy| accuracy.mean)).into());
+            row.push(percent(accuracy.map(|accuracy| accuracy.min)).into());
+            let population = summary.and_then(|summary| summary.population);
+            row.push(percent(population.and_then(|score| score.accuracy)).into());
         }
+        if losses {
+            row.push(number(loss.map(|loss| loss.mean)).into());
+            row.push(number(loss.map(|loss| loss.max)).into());
+        }
+        table.row(row);
     }
     table
 }

@@ -4,21 +4,25 @@
 //! law below checks that no two share them.
 
 mod changed;
+mod departure;
 mod format;
 mod name;
 mod progress;
 mod rows;
+mod standing;
 mod state;
 mod story;
 mod summary;
 mod verdict;
 
 pub use changed::changed;
+pub use departure::departure;
 use format::capital;
 pub use format::{count, duration, list, percent, sentence, whole_percent};
 pub use name::title;
 pub use progress::RunProgress;
 pub use rows::rows;
+pub use standing::{Files, Next, Standing, Traces, mean_loss};
 pub use state::State;
 pub use story::{better_than_alone, harm, story};
 pub use summary::{

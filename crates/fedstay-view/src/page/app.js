@@ -29,25 +29,50 @@ const list = new RunList({
 
 function wanted() {
   const asked = wantedView();
-  if (asked) return asked;
+  if (asked) {
+    // What a link names and nobody has is said, and not replaced by something else.
+    const ids = asked.ids.filter((id) => list.listings.some((listing) => listing.id === id));
+    return asked.kind === "all" || ids.length ? { ...asked, ids, missing: asked.ids.length - ids.length } : { kind: "unknown", ids: [], asked: asked.ids };
+  }
   // Whoever reads stays where they are; at first the server says which, and has read it already.
   const now = list.listings.find(({ id }) => shown === `run=${id}`) || list.listings.find(({ id }) => id === list.first);
   return now ? { kind: "run", ids: [now.id] } : { kind: "none", ids: [] };
 }
 
+// No run at all: what to type to have one.
+function nothing() {
+  return [
+    el("h1", { tabindex: "-1" }, "No runs yet"),
+    el("p", { class: "words" }, "There is no run in these folders yet. One that begins appears here by itself."),
+    el("p", { class: "next" }, "To begin one: ", el("code", {}, "fedstay run --out DIR/first"), " with the folder that fedstay view was given as DIR."),
+  ];
+}
+
+// A link to a run that is not here.
+function unknown(ids) {
+  return [
+    el("h1", { tabindex: "-1" }, "No such run"),
+    el("p", { class: "words" }, ids.length > 1 ? "None of the runs of this link is in these folders." : "The run of this link is not in these folders."),
+    el("p", { class: "next" }, "It may have been moved or removed, or the link is of a page about other folders. If so, start that page: ", el("code", {}, "fedstay view DIR"), " with the folder of that run; or choose one of the runs in the list."),
+  ];
+}
+
 function show(again) {
-  const { kind, ids } = wanted();
+  const { kind, ids, missing, asked } = wanted();
   const key = `${kind}=${ids}`;
   if (key === shown && !again) return;
   shown = key;
   if (view) view.remove();
   runs = new Map(ids.map((id) => [id, runs.get(id) || new Run(id)]));
-  if (kind === "none") {
+  if (kind === "none" || kind === "unknown") {
     view = null;
-    byId("view").replaceChildren(el("h1", {}, "No runs yet"), el("p", { class: "words" }, "There is no run in these folders yet. One that begins will appear here by itself."));
+    document.title = "fedstay";
+    byId("view").replaceChildren(...(kind === "none" ? nothing() : unknown(asked)));
+    list.draw();
     return;
   }
   view = kind === "compare" ? new CompareView([...runs.values()]) : kind === "all" ? new AllView(list) : new RunView(runs.get(ids[0]));
+  if (kind === "compare") view.missing = missing;
   view.element.classList.toggle("filling", kind !== "all");
   byId("view").replaceChildren(view.element);
   if (kind === "compare") list.chosen = new Set(ids);

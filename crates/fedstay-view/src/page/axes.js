@@ -19,7 +19,10 @@ const all = new Set();
 const sight = new IntersectionObserver((entries) => {
   for (const { target, isIntersecting } of entries) plots.get(target)?.comes(isIntersecting);
 }, { rootMargin: "300px 0px" });
-addEventListener("beforeprint", () => all.forEach((plot) => plot.comes(true)));
+addEventListener("beforeprint", () => all.forEach((plot) => {
+  plot.inSight = true;
+  plot.draw();
+}));
 
 // What one movement of the pointer changes: every plot that has to follow, and whether its highlight has changed too.
 let gathered = null;
@@ -524,17 +527,21 @@ export function extent(columns, [from, to] = [0, Infinity]) {
 }
 
 // Adds a column to a path: one point where a bucket is one round, both its ends where it is more. `scales` are a
-// plot's, with the middles of the column's own places.
-export function trace(path, { x: across, y: up, middle }, { low: lows, high: highs }, from = 0, to = lows.length) {
+// plot's, with the middles of the column's own places. With `steps` a value holds until the next one is known: a number
+// of agents is never half way between two.
+export function trace(path, { x: across, y: up, middle }, { low: lows, high: highs }, from = 0, to = lows.length, steps = false) {
   let pen = false;
+  let before = NaN;
   for (let i = from; i < to; i += 1) {
     const low = lows[i];
     if (low !== low) continue;
     const high = highs[i];
     const x = across(middle(i));
+    if (steps && pen && high !== before) path.lineTo(x, up(before));
     if (pen) path.lineTo(x, up(high));
     else path.moveTo(x, up(high));
     if (high !== low) path.lineTo(x, up(low));
     pen = true;
+    before = low;
   }
 }

@@ -221,7 +221,8 @@ export class CompareView {
     const missing = this.unmeasured.map((run) => run.detail.listing.name);
     const without = missing.length ? ` Without an accuracy: ${missing.slice(0, 4).join(", ")}${missing.length > 4 ? ` and ${missing.length - 4} more` : ""}; choose loss to see them.` : "";
     const grouped = read("group") ? ` A line is the mean of a group, its band ${read("band") === "sd" ? "one standard deviation either way" : "from the least to the most"}; a run that has ended stays at what it delivered.` : "";
-    const text = `The same round is at the same place in every chart.${grouped}${without}`;
+    const gone = this.missing ? ` ${several(this.missing, "run")} of this link ${this.missing === 1 ? "is" : "are"} not in these folders.` : "";
+    const text = `The same round is at the same place in every chart.${grouped}${without}${gone}`;
     if (this.words.textContent !== text) this.words.textContent = text;
   }
 
@@ -255,7 +256,7 @@ export class CompareView {
       const own = { ...scales, middle: (index) => first[index] + (bucket - 1) / 2 };
       if (band) this.drawBand(context, own, band, line.look);
       const path = newPath(context);
-      trace(path, own, column);
+      trace(path, own, column, 0, column.low.length, kind.counts);
       context.strokeStyle = line.look.colour;
       context.globalAlpha = many && !band ? 0.7 : 1;
       context.lineWidth = many ? 1.2 : 2.2;
@@ -319,7 +320,7 @@ export class CompareView {
     const line = this.marked();
     const { first, bucket, column } = line.column(this.track(kind));
     const path = new Path2D();
-    trace(path, { ...plot.scales(), middle: (index) => first[index] + (bucket - 1) / 2 }, column);
+    trace(path, { ...plot.scales(), middle: (index) => first[index] + (bucket - 1) / 2 }, column, 0, column.low.length, kind.counts);
     const { left, right, top, bottom } = plot.area;
     context.save();
     context.beginPath();

@@ -160,14 +160,33 @@ function merge(old, part) {
   };
 }
 
-// The stream of events. `link` is told whether it is connected.
+// How long to wait before a stream that was refused is asked for again.
+const AGAIN = 5000;
+
+// The stream of events, while somebody looks: a browser has six connections for all its windows on one address, and a
+// stream takes one. `link` is told whether it is connected.
 export function listen(tell, link) {
-  const source = new EventSource("/api/events");
-  source.addEventListener("open", () => {
-    link(true);
-    tell({ kind: "all" });
-  });
-  source.addEventListener("error", () => link(false));
-  source.addEventListener("message", (event) => tell(JSON.parse(event.data)));
-  return source;
+  let source = null;
+  const close = () => {
+    source?.close();
+    source = null;
+  };
+  const open = () => {
+    close();
+    source = new EventSource("/api/events");
+    source.addEventListener("open", () => {
+      link(true);
+      tell({ kind: "all" });
+    });
+    source.addEventListener("error", () => {
+      link(false);
+      // A browser asks again by itself, but not after it was refused.
+      if (source?.readyState === EventSource.CLOSED) setTimeout(() => { if (!document.hidden) open(); }, AGAIN);
+    });
+    source.addEventListener("message", (event) => tell(JSON.parse(event.data)));
+  };
+  document.addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
+  addEventListener("pagehide", close);
+  addEventListener("pageshow", ({ persisted }) => { if (persisted && !document.hidden) open(); });
+  if (!document.hidden) open();
 }

@@ -101,16 +101,18 @@ export class GroupLine {
       const found = spread(this.each.map((line) => line.at(track, first[i])));
       if (!found) continue;
       mean[i] = found.mean;
-      [low[i], high[i]] = this.ends(found);
+      [low[i], high[i]] = this.ends(found, track);
     }
     const made = { first, bucket, column: { low: mean, high: mean }, band: { low, high } };
     this.made.set(track, made);
     return made;
   }
 
-  // The ends of the band: the least and the most, or one standard deviation either way.
-  ends({ mean, deviation, low, high }) {
-    return this.how === "sd" ? [mean - (deviation || 0), mean + (deviation || 0)] : [low, high];
+  // The ends of the band: the least and the most, or one standard deviation either way, within what there can be.
+  ends({ mean, deviation, low, high }, track) {
+    if (this.how !== "sd") return [low, high];
+    const [least, most] = track.startsWith("accuracy") ? [0, 1] : [track.startsWith("loss") ? -Infinity : 0, Infinity];
+    return [Math.max(least, mean - (deviation || 0)), Math.min(most, mean + (deviation || 0))];
   }
 
   delivered(track) {
@@ -126,7 +128,7 @@ export class GroupLine {
 
   bandAt(track, round) {
     const found = spread(this.each.map((line) => line.at(track, round)));
-    return found ? this.ends(found) : null;
+    return found ? this.ends(found, track) : null;
   }
 }
 

@@ -107,10 +107,10 @@ export class RunList {
     });
     const { text, tone } = listing.brief;
     const rule = listing.rule && listing.rule !== listing.name ? `${listing.rule} · ` : "";
-    const about = listing.why ? listing.why : `${rule}${text} · round ${listing.rounds}${listing.status === "running" ? ` of ${listing.asked}` : ""}`;
+    const about = listing.why ? `${text}: ${listing.why}` : `${rule}${text} · round ${listing.rounds}${listing.status === "running" ? ` of ${listing.asked}` : ""}`;
     const link = el("a", { href: linkTo("run", listing.id), "aria-current": this.open.current() === listing.id ? "page" : null, title: title(listing) },
       el("span", { class: "name" }, lineSwatch(lookOf(listing.id)), listing.name),
-      el("span", { class: "how", "data-status": listing.why ? "unreadable" : listing.status, "data-tone": listing.why ? "bad" : tone }, about));
+      el("span", { class: "how", "data-status": listing.why ? "unreadable" : listing.status, "data-tone": tone }, about));
     return el("li", {}, box, link);
   }
 
@@ -138,6 +138,8 @@ export class RunList {
     if (found.length > MOST) list.append(el("li", { class: "faint" }, `… and ${found.length - MOST} more: find one by its name or a key`));
     if (row >= 0 && list.children[row]) list.children[row].querySelector(tag)?.focus();
     const all = this.listings.length;
+    // Without a run there is nothing to find, to sort or to choose.
+    for (const part of [this.find.closest("label"), this.sort.closest("label"), byId("compare").closest("p"), byId("all").closest("p")]) part.hidden = all === 0;
     byId("count").textContent = !all ? "" : found.length === all ? `(${all})` : `(${found.length} of ${all})`;
     byId("nothing").textContent = all && !found.length ? whyNothing(this.listings, this.common, this.find.value) : "";
     byId("matches").textContent = this.find.value.trim() && found.length ? `${several(found.length, "run matches", "runs match")}.` : "";

@@ -1,4 +1,4 @@
-// One colour, one pattern and one name for every run, whichever others are shown with it.
+// One colour, one pattern and one name for every run, whichever others are shown with it: its own, by its rule and name.
 
 import { Look } from "./theme.js";
 
@@ -6,31 +6,34 @@ import { Look } from "./theme.js";
 const SPARE = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#767676", "#222222"];
 const DASHES = [[], [3, 1.5], [1, 1.25], [5, 1.25, 1, 1.25]];
 
-const given = new Map();
-const taken = new Set();
+const NOBODY = { colour: "#767676", dash: [1, 1.25] };
 
-const mark = ({ colour, dash }) => `${colour} ${dash}`;
+let given = new Map();
 
-function give(id, look) {
-  taken.add(mark(look));
-  given.set(id, look);
+const sign = ({ colour, dash }) => `${colour} ${dash}`;
+const turned = (all, by) => [...all.slice(by % all.length), ...all.slice(0, by % all.length)];
+
+// The looks of a run, the one it would have first: its rule's own colour in one of the patterns, by the name of its
+// folder; then the other colours. Nothing of it depends on where the folder is or on other runs.
+function wishes({ look, mark }) {
+  const dashes = (colour) => turned(DASHES, mark).map((dash) => ({ colour, dash }));
+  const others = turned(SPARE.filter((colour) => colour !== look.colour), mark).map((colour) => ({ colour, dash: DASHES[(mark >>> 3) % DASHES.length] }));
+  const rest = turned(DASHES, mark >>> 3).flatMap((dash) => turned(SPARE, mark).map((colour) => ({ colour, dash })));
+  return [...(look.own ? dashes(look.colour) : []), ...others, ...rest];
 }
 
-// The looks there are, those of a colour first that no run has yet.
-function spares(first) {
-  const all = [first, ...DASHES.flatMap((dash) => SPARE.map((colour) => ({ colour, dash })))].filter((one) => !taken.has(mark(one)));
-  const used = new Set([...given.values()].map(({ colour }) => colour));
-  return [...all.filter(({ colour }) => !used.has(colour)), ...all];
-}
-
-// Every run of the list gets its look once, in the order in which the runs began, so that a new run changes
-// no other's: the first run of a rule has the rule's own, if it has one, others the next that nobody has.
+// Every run of the list has the first look it wishes for that no run has which began earlier: so a run that begins later
+// changes no other's, and whoever opens the page later sees the same.
 export function giveLooks(listings) {
   const order = (a, b) => (a.began ?? Infinity) - (b.began ?? Infinity) || a.name.localeCompare(b.name, "en", { numeric: true });
-  const waiting = listings.filter(({ id }) => !given.has(id)).sort(order);
-  for (const { id, look } of waiting) if (look.own && !taken.has(mark(look))) give(id, look);
-  for (const { id, look } of waiting.filter((one) => !given.has(one.id))) {
-    give(id, spares(look)[0] || { colour: SPARE[given.size % SPARE.length], dash: DASHES[Math.floor(given.size / SPARE.length) % DASHES.length] });
+  given = new Map();
+  const taken = new Set();
+  // What cannot be read is never drawn, so it takes nobody's look.
+  for (const listing of listings.filter(({ why }) => !why).sort(order)) {
+    const all = wishes(listing);
+    const look = all.find((one) => !taken.has(sign(one))) || all[0];
+    taken.add(sign(look));
+    given.set(listing.id, look);
   }
 }
 
@@ -39,7 +42,7 @@ export function onScreen({ colour, dash }) {
 }
 
 export function lookOf(id) {
-  return onScreen(given.get(id) || { colour: SPARE[0], dash: [] });
+  return onScreen(given.get(id) || NOBODY);
 }
 
 // Looks for groups, by their place.

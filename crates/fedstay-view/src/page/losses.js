@@ -77,7 +77,7 @@ export class Losses {
     const { own, previews, delivered } = this.run.detail;
     const which = previews ? "Thick: the loss of what each agent was shown, which it compares with its ε. Thin: that of the server’s model, in the rounds in which it was measured; it is delivered at the end."
       : own ? "Thick: the loss of each agent’s own model after its local steps, which it compares with its ε. Thin: that of the model it received, in the rounds in which it was measured."
-      : "At the model each agent received. An agent whose loss reaches its ε leaves; after that its loss is drawn faintly, where it is measured.";
+      : "At the model each agent received. An agent whose loss reaches its ε leaves; after that, and before it first takes part, its loss is drawn faintly, where it is measured.";
     const end = delivered ? " ◆ is the delivered model." : "";
     if (this.about.textContent !== which + end) this.about.textContent = which + end;
   }
@@ -103,7 +103,9 @@ export class Losses {
       return found.length ? [Math.min(...found.map(([low]) => low)), Math.max(...found.map(([, high]) => high))] : null;
     };
     const whole = both([...this.columns, ...this.received]);
-    const own = extent(this.columns.map((column, index) => this.before(column, this.gone(index) + 1)), window);
+    // Of every agent only what it decides on: from when it first takes part to when it has left.
+    const inside = this.columns.map((column, index) => extent([column], [Math.max(window[0], this.came(index)), Math.min(window[1], this.gone(index) + 1)])).filter(Boolean);
+    const own = inside.length ? [Math.min(...inside.map(([low]) => low)), Math.max(...inside.map(([, high]) => high))] : null;
     // The losses of agents that left may go out of sight; the losses they left at may not.
     const most = both(this.received);
     const known = own && whole ? [Math.min(own[0], whole[0]), Math.max(Math.min(whole[1], own[1] * 1.25), most ? most[1] : -Infinity)] : whole;
@@ -124,16 +126,17 @@ export class Losses {
       const bottom = Math.min(0, low);
       this.plot.range = [bottom, top + 0.06 * (top - bottom || 1)];
     }
+    this.above = whole !== null && whole[1] > this.plot.range[1];
     if (this.few()) {
       keys(this.legend, this.plot, [...this.agents.map((agent, index) => ["dash", agentName(agent), agentLook(index)]), ["ring", "enters D"], ["cross", "leaves"], ...this.endKeys()]);
     } else {
-      keys(this.legend, this.plot, [["line-free", detail.states[1].text], ["line-near", detail.states[2].text], ["line-left", "after it left"], ["ring", "first enters D"], ["cross", "leaves"], ...this.endKeys()]);
+      keys(this.legend, this.plot, [["line-free", detail.states[1].text], ["line-near", detail.states[2].text], ["line-left", "before it came, after it left"], ["ring", "first enters D"], ["cross", "leaves"], ...this.endKeys()]);
     }
     this.plot.setSeries(series, this.run.detail.round);
   }
 
   endKeys() {
-    return this.run.detail.delivered ? [["diamond", "under the delivered model"]] : [];
+    return [...(this.above ? [["up", "goes on above"]] : []), ...(this.run.detail.delivered ? [["diamond", "under the delivered model"]] : [])];
   }
 
   draw(context, plot) {
@@ -145,6 +148,31 @@ export class Losses {
     else this.drawMany(context, plot);
     this.drawEvents(context, plot);
     this.drawEnds(context, plot);
+    if (this.above) this.drawAbove(context, plot);
+  }
+
+  // Where a line leaves the chart at the top, and where it comes back, a mark says so.
+  drawAbove(context, plot) {
+    const [, top] = plot.range;
+    const [from, to] = windowOf(plot.first, plot.domain);
+    const { x: across, middle } = plot.scales();
+    this.columns.forEach((column, index) => {
+      context.fillStyle = this.few() ? agentLook(index).colour : colours().faint;
+      let over = false;
+      for (let i = from; i < to; i += 1) {
+        if (column.high[i] !== column.high[i]) continue;
+        const now = column.high[i] > top;
+        if (now !== over) {
+          const x = across(middle(i));
+          context.beginPath();
+          context.moveTo(x - 4, plot.area.top + 7);
+          context.lineTo(x + 4, plot.area.top + 7);
+          context.lineTo(x, plot.area.top);
+          context.fill();
+        }
+        over = now;
+      }
+    });
   }
 
   // The model each agent received, where it decides on another one.
@@ -208,23 +236,27 @@ export class Losses {
     return at < 0 ? this.run.drawn.count : at;
   }
 
-  before(column, end) {
-    return { low: column.low.subarray(0, end), high: column.high.subarray(0, end) };
+  // The first bucket in which it takes part: before that there is nobody to decide.
+  came(index) {
+    const { states, count } = this.run.drawn;
+    const at = states[index].findIndex((state) => state !== 0);
+    return at < 0 ? count : at;
   }
 
   drawColoured(context, plot) {
     const scales = plot.scales();
     this.columns.forEach((column, index) => {
       const { colour, dash } = agentLook(index);
-      const gone = this.gone(index);
+      const [came, gone] = [this.came(index), this.gone(index)];
       const path = newPath(context);
-      trace(path, scales, column, 0, Math.min(gone + 1, column.low.length));
+      trace(path, scales, column, came, Math.min(gone + 1, column.low.length));
       context.strokeStyle = colour;
       context.lineWidth = 1.8;
       context.setLineDash(dash);
       context.stroke(path);
-      if (gone < this.run.drawn.count) {
+      if (gone < this.run.drawn.count || came > 0) {
         const after = newPath(context);
+        trace(after, scales, column, 0, Math.min(came + 1, column.low.length));
         trace(after, scales, column, gone);
         context.globalAlpha = 0.4;
         context.lineWidth = 1.2;
@@ -242,13 +274,13 @@ export class Losses {
     const { states, count } = this.run.drawn;
     const { x: across, y: up, middle } = plot.scales();
     this.columns.forEach((column, index) => {
-      const own = states[index];
+      const [own, came] = [states[index], this.came(index)];
       let last = -1;
       let pen = null;
       for (let i = 0; i < count; i += 1) {
         const low = column.low[i];
         if (low !== low) continue;
-        const path = paths[own[i] === 4 ? 2 : own[i] === 2 ? 1 : 0];
+        const path = paths[own[i] === 4 || i < came ? 2 : own[i] === 2 ? 1 : 0];
         const x = across(middle(i));
         if (pen !== path && last >= 0) path.moveTo(across(middle(last)), up(column.low[last]));
         if (last >= 0) path.lineTo(x, up(column.high[i]));
@@ -370,19 +402,20 @@ export class Losses {
   says(index) {
     const { drawn: series } = this.run;
     const shown = this.highlight.shown();
-    const losses = this.agents.map((_, agent) => this.run.drawn.losses[agent].low[index]).filter((loss) => loss === loss);
+    const losses = this.agents.map((_, agent) => this.run.drawn.losses[agent].low[index] - this.base(agent)).filter((loss) => loss === loss);
     const parts = [this.plot.rounds(index)];
     if (shown !== null && series.losses[shown]) {
       const loss = series.losses[shown].low[index];
-      parts.push(`${agentName(this.agents[shown])}: ${loss === loss ? `loss ${number(loss)}` : "loss not known"}, ${this.run.detail.states[series.states[shown][index]].text}`);
+      const what = this.margin ? "margin" : "loss";
+      parts.push(`${agentName(this.agents[shown])}: ${loss === loss ? `${what} ${number(loss - this.base(shown))}` : `${what} not known in this round`}, ${this.run.detail.states[series.states[shown][index]].text}`);
       const received = series.received[shown] && series.received[shown].low[index];
-      if (Number.isFinite(received)) parts.push(`${number(received)} at the model it received`);
+      if (Number.isFinite(received)) parts.push(`${number(received - this.base(shown))} at the model it received`);
     } else if (losses.length) {
-      parts.push(`${several(losses.length, "loss", "losses")} known, from ${number(Math.min(...losses))} to ${number(Math.max(...losses))}`);
+      parts.push(`${several(losses.length, ...(this.margin ? ["margin"] : ["loss", "losses"]))} known, from ${number(Math.min(...losses))} to ${number(Math.max(...losses))}`);
     } else {
       parts.push("no exact loss in this round");
     }
-    const ends = (shown !== null ? [this.agents[shown]] : this.agents).map((agent) => agent.delivered && agent.delivered.loss).filter(Number.isFinite);
+    const ends = (shown !== null ? [this.delivered[shown]] : this.delivered).filter(Number.isFinite);
     if (reaches(this.run, index) && ends.length) {
       parts.push(ends.length === 1 ? `delivered ${number(ends[0])}` : `delivered from ${number(Math.min(...ends))} to ${number(Math.max(...ends))}`);
     }

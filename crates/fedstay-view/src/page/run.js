@@ -38,7 +38,7 @@ export class RunView {
     this.words = el("p", { class: "words" }, " ");
     this.progress = el("p", { class: "faint progress" }, " ");
     this.settings = el("dl", { class: "settings", "aria-label": "Settings" });
-    this.resume = el("p", { class: "resume", hidden: true });
+    this.next = el("p", { class: "next", hidden: true });
     this.harm = el("p", { class: "harm", hidden: true });
     this.privacy = el("p", { class: "faint", hidden: true });
     this.tileRow = el("dl", { class: "tiles" });
@@ -59,10 +59,11 @@ export class RunView {
     this.advice = el("ul", { class: "advice" });
     this.config = el("pre", { tabindex: "0" }, "");
     this.mapPlace = el("div");
+    this.zoom = zoomBar(this.cursor);
     this.element = el("article", {},
       el("div", { class: "title" }, this.heading, this.badge),
-      this.words, this.progress, this.resume, this.settings, this.privacy, this.warnings, this.trouble,
-      this.tileRow, this.harm, zoomBar(this.cursor),
+      this.words, this.progress, this.next, this.settings, this.privacy, this.warnings, this.trouble,
+      this.tileRow, this.harm, this.zoom,
       ...this.charts.slice(0, 4).map((chart) => chart.section),
       this.mapPlace,
       this.charts[4].section,
@@ -105,9 +106,10 @@ export class RunView {
     setText(this.words, [text, sentence(stop)].filter(Boolean).join(" "));
     const of = detail.status === "finished" ? "" : ` of at most ${listing.asked}`;
     const cut = detail.cut ? " · the rest is too much to show" : "";
-    setText(this.progress, `${listing.name} · round ${detail.round || 0}${of} · ${several(detail.agents_all || 0, "agent")}${this.times(detail)}${cut}`);
-    this.resume.hidden = !detail.resume;
-    if (detail.resume) this.tellResume(detail.resume);
+    setText(this.progress, detail.status === "unreadable" ? listing.name : `${listing.name} · round ${detail.round || 0}${of} · ${several(detail.agents_all || 0, "agent")}${this.times(detail)}${cut}`);
+    this.next.hidden = !detail.next;
+    if (detail.next) this.tellNext(detail.next);
+    this.hideEmpty(detail);
     this.updateSettings(detail);
     this.harm.hidden = !detail.harm;
     setText(this.harm, detail.harm || "");
@@ -140,10 +142,16 @@ export class RunView {
     return ` · began ${began} · ${took}${left}`;
   }
 
-  tellResume(command) {
-    if (this.resume.dataset.wanted === command) return;
-    this.resume.dataset.wanted = command;
-    this.resume.replaceChildren("Nothing has been written for a while. To continue it: ", el("code", {}, command));
+  tellNext({ say, command }) {
+    if (this.next.dataset.wanted === command) return;
+    this.next.dataset.wanted = command;
+    this.next.replaceChildren(`${say}: `, el("code", {}, command));
+  }
+
+  // A run of which nothing can be read has no charts: axes without a line would look like results.
+  hideEmpty({ status }) {
+    const none = status === "unreadable";
+    for (const part of [this.tileRow, this.zoom, ...this.charts.map((chart) => chart.section), this.table.section, this.theory.closest("section")]) part.hidden = none;
   }
 
   updateSettings({ settings, theory, listing }) {
@@ -219,7 +227,8 @@ export class RunView {
     this.trouble.hidden = !detail.troubles;
     if (!detail.troubles) return;
     const [summary, list] = this.trouble.children;
-    setText(summary, `${several(detail.troubles, "line or file", "lines or files")} could not be read; everything else is shown.`);
+    setText(summary, `${several(detail.troubles, "line or file", "lines or files")} could not be read${detail.status === "unreadable" ? "" : "; everything else is shown"}.`);
+    if (detail.status === "unreadable") this.trouble.open = true;
     const wanted = JSON.stringify(detail.trouble);
     if (list.dataset.wanted === wanted) return;
     list.dataset.wanted = wanted;

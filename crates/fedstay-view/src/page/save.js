@@ -40,9 +40,9 @@ function drawSign(context, { kind, look, fill }, x, y) {
   context.lineWidth = 2;
   context.strokeStyle = look ? look.colour : fill || faint;
   context.fillStyle = fill || ink;
-  if (kind === "cross" || kind === "diamond" || kind === "down") {
+  if (kind === "cross" || kind === "diamond" || kind === "down" || kind === "up") {
     context.textAlign = "left";
-    context.fillText({ cross: "✕", diamond: "◆", down: "▼" }[kind], x + 5, y);
+    context.fillText({ cross: "✕", diamond: "◆", down: "▼", up: "▲" }[kind], x + 5, y);
   } else if (kind === "ring") {
     context.beginPath();
     context.arc(x + 11, y, 4, 0, 7);

@@ -43,9 +43,9 @@ export function linkTo(view, ids) {
 export function wantedView() {
   for (const kind of VIEWS) {
     if (!state.has(kind)) continue;
-    const ids = state.get(kind).split(",").filter((id) => /^[0-9a-f]{16}$/.test(id));
     if (kind === "all") return { kind, ids: [] };
-    if (ids.length) return { kind, ids: kind === "run" ? ids.slice(0, 1) : ids };
+    const ids = state.get(kind).split(",").filter((id) => id !== "");
+    return { kind, ids: kind === "run" ? ids.slice(0, 1) : ids };
   }
   return null;
 }

@@ -4,23 +4,24 @@ import { swatch } from "./sign.js";
 import { read, write } from "./state.js";
 import { NONE, agentName, el, number, percent } from "./words.js";
 
-function margin(agent) {
-  return agent.loss === null || agent.epsilon === null ? null : agent.loss - agent.epsilon;
-}
-
-function predicted(agent, { round, listing }) {
+function predicted(agent, { round }) {
   if (agent.left !== null) return [`left in ${agent.left}`, agent.left];
   if (agent.state === 2) return ["next, unless held", round + 1];
-  if (agent.predicted === null) return [NONE, Infinity];
-  const when = Math.max(agent.predicted, round + 1);
-  return when > listing.asked ? [`not within ${listing.asked}`, when] : [`round ${when}`, when];
+  return agent.forecast ? [agent.departure, agent.forecast.likely] : [NONE, Infinity];
+}
+
+// A loss, or how far it is above ε: with ≥ where only a bound is known, with its round where that is not the last.
+function known(value, agent, round) {
+  if (value === null) return NONE;
+  const old = agent.loss_round !== null && agent.loss_round < round ? ` (in ${agent.loss_round})` : "";
+  return `${agent.source === "at-least" ? "≥ " : ""}${number(value)}${old}`;
 }
 
 // What is counted about an agent has the names it has in summary.json; what is zero or none is not sent,
 // except `left`, `rounds_in_d` and `reports`.
 const AGENT = { name: "agent", text: true, value: (agent) => agent.id };
 const EPSILON = { name: "ε", about: "its target loss: at this loss it leaves", value: (agent) => agent.epsilon, show: (agent) => number(agent.epsilon) };
-const MARGIN = { name: "margin", about: "loss minus ε", value: margin, show: (agent) => number(margin(agent)) };
+const MARGIN = { name: "margin", about: "loss minus ε", value: (agent) => agent.margin, show: (agent) => number(agent.margin) };
 
 const SHOWN = { name: "shown", about: "its loss at what it was last shown, if that was not the server’s model, and in how many rounds it was not", value: (agent) => agent.previewed || 0, show: (agent) => (agent.previewed ? `${number(agent.last_shown)} (${agent.previewed} rounds)` : NONE), only: (agents) => agents.some((agent) => agent.previewed) };
 const CLASSES = { name: "classes", about: "which classes its samples are of, by the configuration", text: true, value: (agent) => agent.classes || NONE, show: (agent) => agent.classes || NONE, only: (agents) => agents.some((agent) => agent.classes) };
@@ -28,12 +29,12 @@ const CLASSES = { name: "classes", about: "which classes its samples are of, by 
 const RUNNING = [
   AGENT,
   { name: "now", text: true, value: (agent) => agent.state },
-  { name: "loss", about: "the last one known; ≥ where only a bound is", value: (agent) => agent.loss, show: (agent) => (agent.source === "at-least" ? "≥ " : "") + number(agent.loss) },
+  { name: "loss", about: "the last exact one, with its round; ≥ where only a bound is known", value: (agent) => agent.loss, show: (agent, { round }) => known(agent.loss, agent, round) },
   EPSILON,
-  MARGIN,
+  { ...MARGIN, about: "the loss beside it minus ε", show: (agent, { round }) => known(agent.margin, agent, round) },
   { name: "accuracy", about: "of the model it received, when that was last measured", value: (agent) => agent.accuracy, show: (agent) => percent(agent.accuracy), only: (agents) => agents.some((agent) => agent.accuracy !== null) },
   { name: "rounds waited", about: "rounds in which it was about to leave", value: (agent) => agent.rounds_in_d, show: (agent) => String(agent.rounds_in_d) },
-  { name: "predicted departure", about: "at the pace of its last exact losses, if nothing held it", value: (agent, detail) => predicted(agent, detail)[1], show: (agent, detail) => predicted(agent, detail)[0] },
+  { name: "predicted departure", about: "by its last exact losses, if nothing holds it and nobody else leaves; a dash where they do not say", value: (agent, detail) => predicted(agent, detail)[1], show: (agent, detail) => predicted(agent, detail)[0] },
   { name: "contribution", about: "share of the rounds in which its report moved the model", value: (agent) => agent.moved || 0, show: (agent, detail) => percent(detail.rounds && !detail.sketch ? (agent.moved || 0) / detail.rounds : null) },
   SHOWN,
   CLASSES,
@@ -130,7 +131,7 @@ export class AgentTable {
     const fewer = detail.agents.length < (detail.agents_all || 0) ? `The first ${detail.agents.length} of ${detail.agents_all} agents. ` : "";
     this.choose(detail.delivered ? OVER : RUNNING);
     const told = detail.delivered ? "Loss and accuracy are those of the delivered model."
-      : `A loss with ≥ is a lower bound: the agent stopped evaluating once its decision was certain.${detail.previews ? " Losses are those of what each agent was shown, on which it decides." : detail.own ? " Losses are those of each agent’s own model, on which it decides." : ""}`;
+      : `Losses are the last exact ones, with their round. A loss with ≥ is a lower bound: the agent stopped evaluating once its decision was certain.${detail.previews ? " Losses are those of what each agent was shown, on which it decides." : detail.own ? " Losses are those of each agent’s own model, on which it decides." : ""}`;
     this.note.textContent = `${fewer}${told}`;
     const { column, down } = this.sort;
     const order = detail.agents.map((agent, place) => [this.known(agent), place]);
@@ -163,7 +164,8 @@ export class AgentTable {
   known(agent) {
     if (!this.run.detail.delivered) return agent;
     const delivered = agent.delivered || { loss: null, loss_of_round: null, accuracy: null, content: null, behaviour: null };
-    return { ...agent, delivered, loss: delivered.loss };
+    const margin = delivered.loss === null || agent.epsilon === null ? null : delivered.loss - agent.epsilon;
+    return { ...agent, delivered, loss: delivered.loss, margin };
   }
 
   state(cell, agent) {

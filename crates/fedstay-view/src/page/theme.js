@@ -8,8 +8,18 @@ const COOKIE = "fedstay-theme";
 let chosen = document.cookie.split("; ").find((one) => one.startsWith(`${COOKIE}=`))?.slice(COOKIE.length + 1);
 if (!ORDER.includes(chosen)) chosen = "auto";
 
+// What is printed is on white paper.
+let printing = false;
+
 export function isDark() {
-  return chosen === "dark" || (chosen === "auto" && dark.matches);
+  return !printing && (chosen === "dark" || (chosen === "auto" && dark.matches));
+}
+
+for (const [name, on] of [["beforeprint", true], ["afterprint", false]]) {
+  addEventListener(name, () => {
+    printing = on;
+    apply();
+  });
 }
 
 function apply() {

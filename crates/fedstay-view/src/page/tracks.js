@@ -64,7 +64,7 @@ class Tracks {
     const scales = plot.scales();
     for (const { column, look } of this.lines) {
       const path = newPath(context);
-      trace(path, scales, column);
+      trace(path, scales, column, 0, column.low.length, this.steps);
       context.strokeStyle = look.colour;
       context.setLineDash(look.dash);
       context.lineWidth = 2.1;
@@ -166,7 +166,7 @@ export class Accuracy extends Tracks {
   }
 }
 
-// How many agents are still in, and how many the model satisfies.
+// How many agents are still in, and how many the model satisfies: numbers that hold until the next is known.
 export class Kept extends Tracks {
   constructor(run, cursor) {
     super(run, cursor, {
@@ -175,6 +175,7 @@ export class Kept extends Tracks {
       label: "Round, in the chart of agents",
       height: 180,
     });
+    this.steps = true;
   }
 
   update() {

@@ -72,7 +72,7 @@ export function title(listing) {
 
 // What came of the run, or how it is going: the server has the words for it.
 export function verdict(detail) {
-  return detail.words || { tone: "open", head: "Waiting", text: "Nothing has been read yet.", stop: null };
+  return detail.words;
 }
 
 // The clause as a sentence, with a capital and a full stop.

@@ -226,8 +226,14 @@ impl Measured {
         let (middle, half) = (factor * mean.mean, factor * mean.half_width);
         // Where all runs agree on a whole number, its decimals say nothing.
         let digits = if half == 0.0 && middle.fract() == 0.0 { 0 } else { digits };
+        let (low, high) = (middle - half, middle + half);
+        // A share is never below nothing or above everything; its interval then is not around its middle.
+        let share = factor == 100.0 && self.test.is_none();
         if half.is_nan() {
             format!("{middle:.digits$}")
+        } else if share && (low < 0.0 || high > factor) {
+            let (low, high) = (low.max(0.0), high.min(factor));
+            format!("{middle:.digits$} ({low:.digits$} to {high:.digits$})")
         } else {
             format!("{middle:.digits$} ± {half:.digits$}")
         }
@@ -312,5 +318,25 @@ fn value(field: &Field) -> Value {
         Field::Real(value) => json!(value),
         Field::Text(text) => json!(text),
         Field::Bytes(bytes) => json!(bytes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interval(name: &str, mean: f64, half_width: f64, test: Option<(f64, f64)>) -> String {
+        let mean = Some(Mean { mean, half_width, deviation: half_width, n: 3 });
+        Measured { name: name.to_owned(), mean, test }.interval()
+    }
+
+    #[test]
+    fn an_interval_of_shares_stays_between_nothing_and_everything() {
+        assert_eq!(interval("accuracy_mean", 0.82, 0.353, None), "82.0 (46.7 to 100.0)");
+        assert_eq!(interval("accuracy_worst", 0.1, 0.2, None), "10.0 (0.0 to 30.0)");
+        assert_eq!(interval("accuracy_mean", 0.82, 0.1, None), "82.0 ± 10.0");
+        // Differences and losses have no such ends.
+        assert_eq!(interval("accuracy_mean", -0.1, 0.2, Some((1.0, 0.5))), "-10.0 ± 20.0");
+        assert_eq!(interval("loss_mean", 0.1, 0.2, None), "0.100 ± 0.200");
     }
 }
