@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from logging import INFO
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from flwr.app import (
     MetricRecord,
     RecordDict,
 )
+from flwr.common.logger import log
 
 from .. import _core
 from .._core import Error, Rates
@@ -486,6 +488,9 @@ def agent_mod(
         more.pop("privatiser", None)
         sent: Any = message.content.config_records["config"]
         if quiet:
+            because = why or ("a mod changes what was trained" if changed else "as was said")
+            log(INFO, "fedstay: agent %s is private (%s): no gradient and no exact loss leave",
+                agent_name(context), because)  # fmt: skip
             lack = _too_much(["rates"] if sent.get("tell-rates") else [])
             if lack is not None:
                 return _cannot(message, context, lack)

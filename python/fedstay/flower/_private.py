@@ -60,9 +60,7 @@ def privatiser(*things: Any) -> str | None:
                 continue
             package = module.split(".")[0]
             if package in PACKAGES:
-                return (
-                    package.capitalize() if name == module else f"{package.capitalize()}'s {name}"
-                )
+                return package if name == module else f"{package}.{name}"
             if package == "flwr" and name in MODS:
                 return name
     return None
@@ -71,7 +69,8 @@ def privatiser(*things: Any) -> str | None:
 def _reached(waiting: list[Any]) -> Iterator[Any]:
     """These things and what they refer to: closures, what is bound, and the names that functions of their
     own packages use. Other packages are not searched: they name more than an app uses."""
-    seen: set[int] = set()
+    # The things themselves, so that no number is given to another one meanwhile.
+    seen: dict[int, Any] = {}
     packages = {_package(thing) for thing in waiting} - OTHERS
 
     def ours(thing: Any) -> bool:
@@ -81,7 +80,7 @@ def _reached(waiting: list[Any]) -> Iterator[Any]:
         thing = waiting.pop()
         if thing is None or id(thing) in seen:
             continue
-        seen.add(id(thing))
+        seen[id(thing)] = thing
         yield thing
         if isinstance(thing, functools.partial):
             waiting += [thing.func, *thing.args, *thing.keywords.values()]
