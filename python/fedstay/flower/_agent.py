@@ -486,7 +486,7 @@ def agent_mod(
         why = certain or found or more.pop("privatiser", None)
         quiet = _is_private(private, how, why, certain=certain is not None, changed=changed)
         more.pop("privatiser", None)
-        sent: Any = message.content.config_records["config"]
+        sent: Any = sent_config(message)
         if quiet:
             because = why or ("a mod changes what was trained" if changed else "as was said")
             log(INFO, "fedstay: agent %s is private (%s): no gradient and no exact loss leave",
