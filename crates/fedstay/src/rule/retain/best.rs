@@ -6,8 +6,11 @@
 //! brought is compared with the best so far, by what everybody lacks to its level, in the sense of squares:
 //!
 //! ```text
-//! Q(w) = Σ max(0, F_m(w) − level_m)²
+//! Q(w) = Σ (h_m · min(F_max, max(0, F_m(w) − level_m)))²
 //! ```
+//!
+//! where nobody counts as lacking more than `F_max`, the farthest that anybody was from its target at first, and `h_m` is 1, or
+//! less for an agent whose distance is capped and who has broken promises (`doubt.rs`).
 //!
 //! * **Nothing happens** while what is lacking stays within [`GROWN`] times the least so far: rounds in which
 //!   an agent rises for a while are usual, and such a run comes out as if this file did not exist.
@@ -35,8 +38,8 @@ use serde::{Deserialize, Serialize};
 /// the rule returns …
 const GROWN: f64 = 4.0;
 /// … how many times farther from its target than anybody was at first an agent may rise …
-const GROWN_ALONE: f64 = 2.0;
-/// … and for how many rounds in a row more than this many times may be lacking; …
+const GROWN_ALONE: f64 = 4.0;
+/// … and for how many rounds in a row more than this many times may be lacking, or somebody be farther than that; …
 const LATE: f64 = 1.2;
 const PATIENCE: u32 = 20;
 /// … beside this many δ, within which losses come and go near their targets.
@@ -90,57 +93,66 @@ pub(super) enum Judged {
 /// One agent that was heard, here and at the best weights.
 struct Compared {
     agent: AgentId,
+    line: usize,
     loss: f64,
     before: f64,
-    level: f64,
+    /// The square of what is lacking here, and at the best weights.
+    now: f64,
+    then: f64,
     /// How far its loss is above its target.
     above: f64,
 }
 
-impl Compared {
-    /// The square of what is lacking here.
-    fn now(&self) -> f64 {
-        lacking(self.loss, self.level)
-    }
-
-    /// The same at the best weights.
-    fn then(&self) -> f64 {
-        lacking(self.before, self.level)
-    }
+/// What everybody lacks to its level, and how much that counts, line by line.
+pub(super) struct Lacking {
+    pub(super) levels: Vec<f64>,
+    pub(super) heed: Vec<f64>,
+    pub(super) most: f64,
 }
 
-fn lacking(loss: f64, level: f64) -> f64 {
-    let above = (loss - level).max(0.0);
-    above * above
+impl Lacking {
+    /// What a line lacks at this loss.
+    pub(super) fn at(&self, line: usize, loss: f64) -> f64 {
+        (loss - self.levels[line]).max(0.0).min(self.most)
+    }
+
+    fn square(&self, line: usize, loss: f64) -> f64 {
+        (self.heed[line] * self.at(line, loss)).powi(2)
+    }
+
+    /// The sum of squares after a step, as far as the cuts tell.
+    pub(super) fn after(&self, floors: &Floors<'_>, step: &[f64]) -> f64 {
+        let lines = floors.loss.iter().zip(floors.bundle.along(step)).enumerate();
+        lines.map(|(line, (loss, along))| self.square(line, loss + along)).sum()
+    }
 }
 
 impl Best {
-    /// Compares a round with the best so far. `levels` has every line's level, `promised` the losses before
-    /// and after the last step as it was predicted, `highest` how far anybody was above its target at first.
+    /// Compares a round with the best so far. `promised` has the losses before the last step, and after it as they were
+    /// predicted.
     pub(super) fn judge(
         &mut self,
         round: &Round<'_>,
         floors: &Floors<'_>,
-        levels: &[f64],
+        lacking: &Lacking,
         promised: &[(AgentId, f64, f64)],
-        highest: f64,
         delta: f64,
     ) -> Judged {
         if self.weights.is_empty() {
             self.take(round, floors);
             return Judged::On;
         }
-        let compared = self.compared(round, floors, levels);
-        let sum = |of: &dyn Fn(&Compared) -> f64| compared.iter().map(of).sum::<f64>();
-        let (now, then) = (sum(&Compared::now), sum(&Compared::then));
+        let compared = self.compared(round, floors, lacking);
+        let now: f64 = compared.iter().map(|agent| agent.now).sum();
+        let then: f64 = compared.iter().map(|agent| agent.then).sum();
         let risen = |times: f64, hair: f64| {
-            let most = times * highest * (1.0 + ROUNDING) + hair;
+            let most = times * lacking.most * (1.0 + ROUNDING) + hair;
             compared.iter().any(|agent| agent.loss > agent.before && agent.above > most)
         };
         self.behind = risen(1.0, 0.0) || now > then * (1.0 + ROUNDING);
         if self.back || !self.behind {
             if !self.back && self.radius.is_some() {
-                self.follow(then - now, &compared, promised);
+                self.follow(then - now, &compared, lacking, promised);
             }
             if !self.back {
                 self.strikes = None;
@@ -150,7 +162,7 @@ impl Best {
         }
         let root = |sum: f64| (sum / compared.len().max(1) as f64).sqrt();
         let grown = |times: f64| root(now) > times * root(then) + HAIR * delta;
-        self.late = if grown(LATE) { self.late + 1 } else { 0 };
+        self.late = if grown(LATE) || risen(1.0, HAIR * delta) { self.late + 1 } else { 0 };
         let is_worse = self.radius.is_some()
             || grown(GROWN)
             || risen(GROWN_ALONE, HAIR * delta)
@@ -172,14 +184,15 @@ impl Best {
     }
 
     /// Those that were heard here and at the best weights.
-    fn compared(&self, round: &Round<'_>, floors: &Floors<'_>, levels: &[f64]) -> Vec<Compared> {
+    fn compared(&self, round: &Round<'_>, floors: &Floors<'_>, lacking: &Lacking) -> Vec<Compared> {
         let heard = 0..round.reports.len();
         let lines = heard.filter_map(|line| {
             let agent = floors.agent[line];
             let known = self.losses.binary_search_by_key(&agent, |(agent, _)| *agent).ok()?;
-            let (loss, before, level) = (floors.loss[line], self.losses[known].1, levels[line]);
+            let (loss, before) = (floors.loss[line], self.losses[known].1);
+            let (now, then) = (lacking.square(line, loss), lacking.square(line, before));
             let above = loss - floors.precision[line];
-            Some(Compared { agent, loss, before, level, above })
+            Some(Compared { agent, line, loss, before, now, then, above })
         });
         lines.collect()
     }
@@ -199,10 +212,18 @@ impl Best {
     }
 
     /// Lets the radius follow what came of the last step.
-    fn follow(&mut self, brought: f64, compared: &[Compared], promised: &[(AgentId, f64, f64)]) {
-        let known = compared.iter().filter_map(|agent| Some((agent, said(promised, agent.agent)?)));
-        let hoped: f64 =
-            known.map(|(agent, (_, after))| agent.then() - lacking(after, agent.level)).sum();
+    fn follow(
+        &mut self,
+        brought: f64,
+        compared: &[Compared],
+        lacking: &Lacking,
+        promised: &[(AgentId, f64, f64)],
+    ) {
+        let hope = |agent: &Compared| {
+            let (_, after) = said(promised, agent.agent)?;
+            Some(agent.then - lacking.square(agent.line, after))
+        };
+        let hoped: f64 = compared.iter().filter_map(hope).sum();
         let Some(radius) = self.radius.as_mut().filter(|_| hoped > 0.0) else { return };
         if brought < POOR * hoped {
             *radius *= 0.5;
@@ -216,7 +237,7 @@ impl Best {
         for ((step, best), here) in step.iter_mut().zip(&self.weights).zip(round.weights) {
             *step = best - here;
         }
-        let way = linalg::norm(Vector::F64(step));
+        let way = linalg::norm(Vector::F64(step)).min(f64::MAX);
         let last = if round.last_step > 0.0 { way.min(round.last_step) } else { way };
         self.radius = Some(TOO_LONG * self.radius.map_or(last, |radius| radius.min(last)));
         (self.back, self.behind) = (true, false);
@@ -257,12 +278,6 @@ pub(super) fn shorten(step: &mut [f64], radius: f64) {
     }
 }
 
-/// What is lacking after a step, as far as the cuts tell.
-pub(super) fn lacking_after(floors: &Floors<'_>, levels: &[f64], step: &[f64]) -> f64 {
-    let lines = floors.loss.iter().zip(floors.bundle.along(step)).zip(levels);
-    lines.map(|((loss, along), level)| lacking(loss + along, *level)).sum()
-}
-
 /// What was promised to an agent: its loss before the last step, and after.
 fn said(promised: &[(AgentId, f64, f64)], agent: AgentId) -> Option<(f64, f64)> {
     let known = promised.binary_search_by_key(&agent, |(agent, ..)| *agent).ok()?;
@@ -271,7 +286,7 @@ fn said(promised: &[(AgentId, f64, f64)], agent: AgentId) -> Option<(f64, f64)> 
 
 /// The one agent whose loss rose against its own promise, if the others have come nearer without it.
 fn alone(compared: &[Compared], promised: &[(AgentId, f64, f64)]) -> Option<AgentId> {
-    let rise = |agent: &Compared| agent.now() - agent.then();
+    let rise = |agent: &Compared| agent.now - agent.then;
     let most = compared.iter().max_by(|a, b| rise(a).total_cmp(&rise(b)))?;
     let others: f64 = compared.iter().filter(|agent| agent.agent != most.agent).map(rise).sum();
     let (before, after) = said(promised, most.agent)?;

@@ -129,7 +129,7 @@ impl Doubt {
     pub(super) fn cap(&mut self, floors: &mut Floors<'_>) -> Vec<AgentId> {
         let heard = heard(floors);
         for line in 0..heard {
-            let above = floors.loss[line] - floors.precision[line];
+            let above = (floors.loss[line] - floors.precision[line]).clamp(f64::MIN, f64::MAX);
             self.gaps.entry(floors.agent[line]).or_insert(above);
         }
         let farthest = self.most();
@@ -142,6 +142,11 @@ impl Doubt {
             }
         }
         capped
+    }
+
+    /// Whether a line is as far from its target as anybody counts.
+    pub(super) fn is_capped(&self, floors: &Floors<'_>, line: usize) -> bool {
+        floors.loss[line] >= floors.precision[line] + self.most()
     }
 
     /// The farthest that anybody was from its target at first, as far as that is believed.

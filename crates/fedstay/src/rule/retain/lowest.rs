@@ -1,13 +1,14 @@
 //! The step within a radius that lowers most what everybody lacks to its level, as far as the cuts tell.
 //!
 //! ```text
-//! minimise Σ (F_m + ⟨g_m, s⟩ − level_m)²  over the lines above their level, subject to  ‖s‖ ≤ ρ
+//! minimise Σ h_m² (F_m + ⟨g_m, s⟩ − level_m)²  over the lines above their level, subject to  ‖s‖ ≤ ρ
 //! ```
 //!
 //! By conjugate gradients, ended at the radius (T. Steihaug, *SIAM J. Numer. Anal.* 20, 1983): two products with all
 //! gradients for each of a few turns. The projection onto all levels shortened to the radius is no such step: where
 //! gradients nearly cancel it points somewhere else.
 
+use super::best::Lacking;
 use crate::rule::floors::Floors;
 use crate::{Vector, linalg};
 
@@ -17,20 +18,28 @@ const TURNS: usize = 12;
 const NOTHING: f64 = 1e-9;
 
 /// Fills `step`; says whether there is such a step.
-pub(super) fn within(floors: &Floors<'_>, levels: &[f64], radius: f64, step: &mut [f64]) -> bool {
+pub(super) fn within(
+    floors: &Floors<'_>,
+    lacking: &Lacking,
+    radius: f64,
+    step: &mut [f64],
+) -> bool {
     step.fill(0.0);
-    let lacking: Vec<f64> =
-        floors.loss.iter().zip(levels).map(|(loss, level)| (loss - level).max(0.0)).collect();
+    let lacks: Vec<f64> =
+        floors.loss.iter().enumerate().map(|(line, loss)| lacking.at(line, *loss)).collect();
+    // By how much a line pulls that is to change by so much.
+    let pull = |(by, heed): (&f64, &f64)| -by * heed * heed;
     let mut down = vec![0.0; step.len()];
-    floors.bundle.push(&mut down, &lacking.iter().map(|lacks| -lacks).collect::<Vec<f64>>());
+    floors.bundle.push(&mut down, &lacks.iter().zip(&lacking.heed).map(pull).collect::<Vec<f64>>());
     let square = |v: &[f64]| linalg::dot(Vector::F64(v), Vector::F64(v));
     let (mut way, mut steep) = (down.clone(), square(&down));
     let first = steep;
     for _ in 0..TURNS {
         let mut along = floors.bundle.along(&way);
-        let lines = along.iter_mut().zip(&lacking).filter(|(_, lacks)| **lacks == 0.0);
-        lines.for_each(|(along, _)| *along = 0.0);
-        let bend: f64 = along.iter().map(|along| along * along).sum();
+        let free = along.iter_mut().zip(&lacks).filter(|(_, lacks)| **lacks == 0.0);
+        free.for_each(|(along, _)| *along = 0.0);
+        let bends = along.iter().zip(&lacking.heed).map(|(along, heed)| (along * heed).powi(2));
+        let bend: f64 = bends.sum();
         let share = steep / bend;
         if !(share.is_finite() && share > 0.0) {
             break;
@@ -40,7 +49,9 @@ pub(super) fn within(floors: &Floors<'_>, levels: &[f64], radius: f64, step: &mu
         if share >= to_edge {
             break;
         }
-        floors.bundle.push(&mut down, &along.iter().map(|a| -share * a).collect::<Vec<f64>>());
+        along.iter_mut().for_each(|along| *along *= share);
+        let pulls: Vec<f64> = along.iter().zip(&lacking.heed).map(pull).collect();
+        floors.bundle.push(&mut down, &pulls);
         let next = square(&down);
         if next <= NOTHING * NOTHING * first {
             break;

@@ -82,7 +82,7 @@ use super::{
 use crate::message::is_default;
 use crate::numerics::slabs::Room;
 use crate::{Error, Loss, Vector, linalg};
-use best::{Best, Judged};
+use best::{Best, Judged, Lacking};
 use bound::Bound;
 use common_level::Unrealizable;
 use cuts::Cuts;
@@ -224,6 +224,21 @@ impl Retain {
         floors.epsilon.iter().map(|epsilon| epsilon + above).collect()
     }
 
+    /// What every line lacks to its level, and what that counts.
+    fn lacking(&self, floors: &Floors<'_>, trusting: bool) -> Lacking {
+        let doubt = &self.memory.doubt;
+        // Of an honest agent that stands against the others, less heed would be less than its due.
+        let heed = |line: usize| match !trusting && doubt.is_capped(floors, line) {
+            true => doubt.heed(floors.agent[line]),
+            false => 1.0,
+        };
+        Lacking {
+            levels: self.levels(floors),
+            heed: (0..floors.loss.len()).map(heed).collect(),
+            most: doubt.highest(),
+        }
+    }
+
     /// What every line should come down to: its level, or part of the way there.
     fn aims(&self, floors: &Floors<'_>, trusting: bool) -> Vec<f64> {
         let levels = self.levels(floors);
@@ -308,16 +323,16 @@ impl Retain {
         &mut self,
         floors: &Floors<'_>,
         round: &Round<'_>,
+        trusting: bool,
         step: &mut [f64],
         decision: &mut Decision,
     ) -> bool {
-        let levels = self.levels(floors);
-        let highest = self.memory.doubt.highest();
+        let lacking = self.lacking(floors, trusting);
         if self.memory.doubt.takes_back() {
             self.memory.best.insist();
         }
         let promised = self.memory.region.predicted();
-        let judged = self.memory.best.judge(round, floors, &levels, promised, highest, self.delta);
+        let judged = self.memory.best.judge(round, floors, &lacking, promised, self.delta);
         if judged == Judged::On {
             return false;
         }
@@ -366,7 +381,7 @@ impl Retain {
             least: self.memory.least,
             ..Decision::new(everybody, round.step_size)
         };
-        if self.returns(floors, round, step, &mut decision) {
+        if self.returns(floors, round, trusting, step, &mut decision) {
             return Ok(decision);
         }
         // Whether everybody who is still in was heard, now or earlier; and at these weights.
@@ -442,7 +457,7 @@ impl Retain {
             (true, Base::Level) => self.memory.region.shorten(step, usual, self.base),
             (true, Base::Descent) => self.memory.region.bound(step),
         }
-        let aimed = self.brake(floors, aimed, step);
+        let aimed = self.brake(floors, trusting, aimed, step);
         // Measured once, for the check, the predictions and the record.
         let mut along = floors.bundle.along(step);
         let mut measured = Some(measure(&along[..reports.len()], step));
@@ -470,12 +485,18 @@ impl Retain {
 
     /// Once a step has failed: the step that brings everybody nearest within the radius, be it the usual one or
     /// another.
-    fn brake(&self, floors: &mut Floors<'_>, aimed: Aimed, step: &mut [f64]) -> Aimed {
+    fn brake(
+        &self,
+        floors: &mut Floors<'_>,
+        trusting: bool,
+        aimed: Aimed,
+        step: &mut [f64],
+    ) -> Aimed {
         let Some(radius) = self.memory.best.radius() else { return aimed };
-        let levels = self.levels(floors);
+        let lacking = self.lacking(floors, trusting);
         best::shorten(step, radius);
         let mut other = vec![0.0; step.len()];
-        if !lowest::within(floors, &levels, radius, &mut other) {
+        if !lowest::within(floors, &lacking, radius, &mut other) {
             return aimed;
         }
         let held = match self.floors {
@@ -483,8 +504,7 @@ impl Retain {
             false => Aimed::nothing(floors.loss.len()),
         };
         best::shorten(&mut other, radius);
-        let hoped = |step: &[f64]| best::lacking_after(floors, &levels, step);
-        if hoped(&other) < hoped(step) {
+        if lacking.after(floors, &other) < lacking.after(floors, step) {
             step.copy_from_slice(&other);
             return held;
         }
