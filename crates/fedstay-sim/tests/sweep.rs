@@ -246,7 +246,7 @@ fn the_results_number_goes_with_what_is_computed() {
         outcomes.extend(["observation-3", "huber"].map(|problem| outcome(rule, problem)));
     }
     let expected = [
-        "results 8",
+        "results 9",
         "fedavg on observation-3: 2 left, 48 rounds, 0.550000",
         "fedavg on huber: 0 left, 200 rounds, 0.332663",
         "ada-gd on observation-3: 0 left, 50 rounds, 0.275000",

@@ -62,7 +62,7 @@ pub use error::Error;
 pub use memory::{Memory, packed};
 pub use numerics::{Seed, fingerprint, linalg, projection};
 pub use rule::rules::*;
-pub use rule::{Aggregator, Facts, Losses, Round, Rule};
+pub use rule::{Aggregator, Facts, Losses, Round, Rule, SLACK};
 pub use run::{
     Abilities, About, AgentAssessment, Assessment, Book, Call, Engine, Gathered, Moment,
     RoundRecord, Session, SessionState, fairness, record, verdict,

@@ -55,7 +55,7 @@ pub(crate) use translation::Translation;
 use super::Wrap;
 use crate::list::Origin;
 use crate::memory::inside::is_default;
-use crate::rule::{Decision, Facts, Round};
+use crate::rule::{Decision, Facts, Round, SLACK};
 use crate::server::Personal;
 use crate::{AgentId, Error, Report, Reports};
 use known::{PreviewMemory, Slope};
@@ -130,7 +130,7 @@ pub enum Until {
 impl Default for Preview {
     fn default() -> Self {
         Self {
-            delta: 0.01,
+            delta: SLACK,
             margin: 0.0,
             by: By::Auto,
             pace: 0.1,
