@@ -15,7 +15,7 @@ pub use format::{count, duration, list, percent, sentence, whole_percent};
 pub use name::title;
 pub use progress::RunProgress;
 pub use state::State;
-pub use story::{better_than_alone, harm, story};
+pub use story::{harm, story};
 pub use summary::{
     absences, content, foreseen, guarantee, leavers, moments, privacy, spread, verdict_sentence,
 };

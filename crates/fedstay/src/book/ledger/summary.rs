@@ -123,6 +123,7 @@ impl Ledger {
             loss: Spread::of(losses()).unwrap_or(nothing),
             accuracy: Spread::of(measured.iter().filter_map(|agent| agent.accuracy)),
             fairness: Fairness::of_measured(&measured),
+            better_than_alone: None,
             population: assessment.population,
             landed: self.landed,
             guarantee: self.kept.filter(|_| server.sees_to_keeping()).map(|kept| {
