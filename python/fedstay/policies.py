@@ -57,7 +57,7 @@ class Guard(Policy):
     """
 
     kind: ClassVar[str] = "guard"
-    delta: float = 0.01
+    delta: float = 0.02
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +85,7 @@ class Preview(Policy):
     """
 
     kind: ClassVar[str] = "preview"
-    delta: float = 0.01
+    delta: float = 0.02
     margin: float = 0.0
     by: Literal["auto", "cut", "rewind", "stale", "noise"] = "auto"
     pace: float = 0.1

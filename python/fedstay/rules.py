@@ -165,7 +165,7 @@ class AdaGd(Rule):
     """
 
     kind: ClassVar[str] = "ada-gd"
-    delta: float = 0.05
+    delta: float = 0.02
     on_settled: Literal["stop", "halve"] = "stop"
     projection: bool = True
     margin: float = 0.0
@@ -197,7 +197,7 @@ class Retain(Rule):
     """
 
     kind: ClassVar[str] = "retain"
-    delta: float = 0.05
+    delta: float = 0.02
     base: Literal["level", "descent"] = "level"
     floors: bool = True
     trust: Literal["auto", "region", "proof"] = "auto"

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import threading
 import time
+import tomllib
 from pathlib import Path
 
 import fedstay
@@ -47,6 +48,18 @@ def test_a_class_has_its_rules_parameters_and_defaults(kind):
         assert f"{name}:" in made.__doc__, f"{kind}.{name} is not documented"
     with pytest.raises(TypeError):
         rules.classes()[kind](1.0)
+
+
+def test_a_slack_and_the_rule_that_nobody_names_are_the_same_in_python_and_in_a_file(tmp_path):
+    def filled_in(name, **said):
+        fedstay.run({"data.kind": "digits", "rounds": 1, **said}, out=tmp_path / name)
+        return tomllib.loads((tmp_path / name / "config.toml").read_text())
+
+    assert filled_in("none")["rule"]["kind"] == "retain"
+    for made in [fedstay.AdaGd(), fedstay.Retain(), fedstay.Level()]:
+        assert filled_in(made.kind, **{"rule.kind": made.kind})["rule"]["delta"] == made.delta
+    for made in [fedstay.Guard(), fedstay.Preview()]:
+        assert filled_in(made.kind, **{"policy.kind": made.kind})["policy"]["delta"] == made.delta
 
 
 # These reports have no counts of groups, without which fairfed has nothing to weigh by.

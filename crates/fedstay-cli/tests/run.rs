@@ -45,14 +45,14 @@ fn the_summary_has_every_key() {
 
 #[test]
 fn the_default_experiment_ends_well_and_is_the_one_that_is_compared() {
-    let default = summary(&[]);
+    let default = summary(&["compare_alone=true"]);
     assert_eq!((&default["verdict"], &default["rule"]), (&"retained".into(), &"retain".into()));
     assert_eq!((&default["content"], &default["everybody_content"]), (&10.into(), &true.into()));
     let folder = tempfile::tempdir().unwrap();
     let rules = ["compare", "--rules", "retain,fedavg", "--json"];
     let compared: Vec<Value> = serde_json::from_str(&ok(folder.path(), &rules)).unwrap();
     assert_eq!(compared[0], default);
-    assert_eq!(compared[1], summary(&["rule.kind=fedavg"]));
+    assert_eq!(compared[1], summary(&["rule.kind=fedavg", "compare_alone=true"]));
 }
 
 /// Of two agents, the one that stays alone reaches its own target, and that is worse for nobody else.
@@ -189,6 +189,36 @@ fn a_comparison_for_programs_has_one_summary_per_rule() {
     let folder = tempfile::tempdir().unwrap();
     let json = ok(folder.path(), &["compare", "--set", "rounds=3", "--rules", "fedavg", "--json"]);
     assert_eq!(serde_json::from_str::<Value>(&json).unwrap().as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_comparison_counts_who_is_better_off_than_alone_as_the_story_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let small = "partition.q=0.7 data.per_agent=40 rounds=60 epsilon=0.4 step_size=0.4";
+    let set: Vec<&str> = small.split(' ').flat_map(|pair| ["--set", pair]).collect();
+    let compare = [&["compare", "--rules", "fedavg,retain"][..], &set].concat();
+    let told = ok(folder.path(), &compare);
+    assert!(told.lines().any(|line| line.ends_with("  better than alone")), "{told}");
+    assert!(told.contains("60 rounds of the same work without the others"), "{told}");
+    let json = ok(folder.path(), &[&compare[..], &["--json"]].concat());
+    let compared: Vec<Value> = serde_json::from_str(&json).unwrap();
+    let alone = |run: &Value| -> Vec<Value> {
+        run["agents"].as_array().unwrap().iter().map(|agent| agent["alone"].clone()).collect()
+    };
+    // What agents make alone is the same under every rule, however early it stops.
+    assert_eq!(alone(&compared[0]), alone(&compared[1]));
+    let rounds = |run: &Value| run["rounds"].as_u64().unwrap();
+    assert!(rounds(&compared[1]) < 60, "{}", rounds(&compared[1]));
+    for (rule, run) in ["fedavg", "retain"].into_iter().zip(&compared) {
+        let better = run["better_than_alone"].as_u64().unwrap();
+        let row = told.lines().find(|line| line.starts_with(&format!("{rule} "))).unwrap();
+        assert!(row.ends_with(&format!("  {better} of 10")), "{row}");
+        let kind = format!("rule.kind={rule}");
+        let run = [&["run", "--out", rule, "--set", kind.as_str()][..], &set].concat();
+        ok(folder.path(), &run);
+        let story = ok(folder.path(), &["story", rule]);
+        assert!(story.contains(&format!("\n  {better} of 10 end with a better model")), "{story}");
+    }
 }
 
 #[test]

@@ -266,6 +266,20 @@ fn a_run_that_cannot_be_set_up_is_an_error_and_never_a_result() {
 }
 
 #[test]
+fn only_runs_that_ask_have_the_column_better_than_alone() {
+    for asked in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let plan = plan(&small(&format!("agents = 3\ncompare_alone = {asked}"), "seed = [0, 1]"));
+        let (_, store) = swept(&plan, &folder.path().join("a.db"), &options(1, true));
+        let columns = Frame::of_plan(&plan, &store).unwrap().columns(&plan);
+        let column = columns.iter().find(|column| column.name == "better_than_alone");
+        assert_eq!(column.is_some(), asked);
+        let cells = column.map(|column| (column.values.cell(0), column.values.cell(1)));
+        assert!(cells.is_none_or(|(a, b)| a.parse::<u32>().is_ok() && b.parse::<u32>().is_ok()));
+    }
+}
+
+#[test]
 fn a_store_with_any_bit_flipped_gives_the_same_results_or_none() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.db");
@@ -317,6 +331,8 @@ fn what_agents_make_alone_is_shared_and_changes_no_bit() {
     for run in &runs {
         let summary = run.summary().unwrap();
         assert!(summary.agents.iter().all(|a| a.ends_with.is_some() && a.alone.is_some()));
+        let better = summary.agents.iter().filter(|a| a.is_better_than_alone() == Some(true));
+        assert_eq!(summary.better_than_alone, Some(better.count() as u32));
         idle += summary.agents.iter().map(|agent| agent.idle).sum::<u32>();
         // One that stays ends with what is delivered.
         for agent in summary.agents.iter().filter(|agent| agent.entry.left.is_none()) {

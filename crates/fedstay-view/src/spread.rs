@@ -3,7 +3,6 @@
 
 use fedstay::fairness::Fairness;
 use fedstay::record::{Extra, Population, Summary};
-use fedstay_draw::words::better_than_alone;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -35,12 +34,8 @@ struct Told {
 pub(crate) fn told(summary: &Value) -> Option<Spread> {
     // Older summaries, and those of other engines, lack fields: one that cannot be read costs no other.
     let whole = asks_more(summary).then(|| read::<Summary>(summary)).flatten();
-    let judged = whole.iter().flat_map(|whole| whole.agents.iter().filter_map(better_than_alone));
-    let judged: Vec<bool> = judged.collect();
-    let alone = (!judged.is_empty()).then(|| Alone {
-        better: judged.iter().filter(|better| **better).count(),
-        of: judged.len(),
-    });
+    let alone = whole.as_ref().and_then(Summary::against_alone);
+    let alone = alone.map(|(better, of)| Alone { better, of });
     let extra = whole.and_then(|whole| whole.extra_work());
     let found = Spread {
         fairness: read(&summary["fairness"]),

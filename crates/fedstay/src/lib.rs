@@ -70,7 +70,7 @@ pub use message::{
 };
 pub use numerics::{Seed, Vector, fingerprint, linalg, packed, projection};
 pub use rule::rules::*;
-pub use rule::{Aggregator, Facts, Losses, Round, Rule};
+pub use rule::{Aggregator, Facts, Losses, Round, Rule, SLACK};
 pub use run::{
     Abilities, About, AgentAssessment, Assessment, Book, Call, Engine, Gathered, Moment,
     RoundRecord, Session, SessionState, fairness, ledger, record, step_with, verdict,

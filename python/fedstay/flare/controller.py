@@ -109,7 +109,7 @@ class FedStay(ModelController):  # type: ignore[misc]
     # FLARE makes a job's configuration from the attributes that are named like the parameters.
     def __init__(
         self,
-        rule: RuleLike = "ada-gd",
+        rule: RuleLike = "retain",
         *,
         step_size: float,
         rounds: int,

@@ -10,6 +10,7 @@ use fedstay_draw::picture::{self, Compared};
 use fedstay_draw::words::{count, harm, leavers, moments, percent};
 use fedstay_sim::experiment::{DEFAULT, Experiment, read_table, under};
 use fedstay_sim::run::{Recorded, Trial};
+use fedstay_sim::sweep::AloneScores;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -17,6 +18,10 @@ use std::path::PathBuf;
 /// project adds: retain, and averaging under preview.
 const DEFAULT_RULES: &str = "fedavg+never,fedavg,fedavg+early-stop,fedavg+keep-best,\
                              ada-gd+no-projection,ada-gd,ada-gd+halve,retain,fedavg+preview";
+
+/// Every agent trains alone once for all rules. With more agents than this, that would take longer than
+/// most comparisons, so it has to be asked for, with `compare_alone`.
+const MOST_ALONE: usize = 1_000;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -66,13 +71,18 @@ impl Compare {
             let table = read_table(&text).map_err(|error| source.locate(error))?;
             let table = under(table, label.trim())?;
             let text = toml::to_string(&table)?;
-            let experiment =
+            let mut experiment =
                 Experiment::parse(&text, &set).map_err(|error| source.locate(error))?;
+            let agents = experiment.training().map_or(0, |training| training.agents);
+            experiment.compare_alone |= agents <= MOST_ALONE;
             experiments.push((label.trim().to_owned(), experiment));
         }
+        let alone = AloneScores::default();
+        let rounds = experiments.first().map_or(0, |(_, experiment)| experiment.rounds);
         let mut compared = Vec::new();
         for (label, experiment) in experiments {
             let mut trial = Trial::new(experiment.clone())?;
+            alone.tell(&mut trial)?;
             let mut progress = Progress::named(&trial, &label, screen);
             let mut rounds: Vec<RoundLine> = Vec::new();
             let summary = trial.run(&mut [&mut progress, &mut rounds])?;
@@ -85,10 +95,10 @@ impl Compare {
             let recorded = Recorded { header, rounds, unreadable: Vec::new() };
             compared.push(Compared { rule: label.clone(), label, recorded, summary });
         }
-        self.print(&compared, screen)
+        self.print(&compared, rounds, screen)
     }
 
-    fn print(&self, compared: &[Compared], screen: &Screen) -> Result<()> {
+    fn print(&self, compared: &[Compared], rounds: u32, screen: &Screen) -> Result<()> {
         if self.json {
             let summaries: Vec<&Summary> = compared.iter().map(|run| &run.summary).collect();
             return screen.print(&format!("{}\n", serde_json::to_string_pretty(&summaries)?));
@@ -102,6 +112,9 @@ impl Compare {
             summary.notes.iter().try_for_each(|note| screen.say(&format!("{note}\n")))?;
         }
         screen.print(&screen.table(&comparison(compared)))?;
+        if let Some(meaning) = alone(compared, rounds) {
+            screen.say(&format!("\n{meaning}"))?;
+        }
         let mut told = BTreeSet::new();
         for Compared { label, summary, .. } in compared {
             for warning in summary.warnings.iter().filter(|warning| told.insert(warning.as_str())) {
@@ -122,9 +135,25 @@ impl Compare {
     }
 }
 
+/// What the column "better than alone" counts, if it is there.
+fn alone(compared: &[Compared], rounds: u32) -> Option<String> {
+    let mut judged = compared.iter().flat_map(|run| &run.summary.agents);
+    let alone = judged.find_map(|agent| agent.alone)?;
+    let on = match alone.unseen {
+        Some(_) => "accuracy on unseen rows of their own mix of classes",
+        None => "the loss on their own data",
+    };
+    let rounds = count(rounds, "round");
+    Some(format!(
+        "Better than alone: members whose model in the end (the one they left with, if they left) beats \
+         the one that {rounds} of the same work without the others would have made, by {on}."
+    ))
+}
+
 fn comparison(compared: &[Compared]) -> Table {
     let accuracy = compared.iter().any(|run| run.summary.accuracy.is_some());
     let population = compared.iter().any(|run| run.summary.population.is_some());
+    let alone = compared.iter().any(|run| run.summary.better_than_alone.is_some());
     let mut columns = vec![
         Column::kept("rule"),
         Column::kept("left"),
@@ -132,7 +161,7 @@ fn comparison(compared: &[Compared]) -> Table {
         Column::dispensable("who left when", 8),
         Column::dispensable("content", 3),
         Column::dispensable("stopped", 6),
-        Column::dispensable("rounds", 1),
+        Column::dispensable("rounds", 2),
         // Beside accuracies, losses are what can be spared.
         Column::dispensable("mean loss", if accuracy { 5 } else { 1 }),
         Column::dispensable("worst loss", if accuracy { 7 } else { 1 }),
@@ -142,6 +171,9 @@ fn comparison(compared: &[Compared]) -> Table {
     }
     if population {
         columns.push(Column::dispensable("population", 4));
+    }
+    if alone {
+        columns.push(Column::kept("better than alone"));
     }
     let mut table = Table::new(columns);
     for Compared { label, summary, .. } in compared {
@@ -163,6 +195,10 @@ fn comparison(compared: &[Compared]) -> Table {
         }
         if population {
             row.push(percent(summary.population.and_then(|score| score.accuracy)).into());
+        }
+        if alone {
+            let told = |(better, of)| format!("{better} of {of}");
+            row.push(summary.against_alone().map_or(String::new(), told).into());
         }
         table.row(row);
     }

@@ -115,7 +115,7 @@ impl Run {
             summary.without = without(trial.experiment(), who, &summary, screen)?;
         }
         if asked.story {
-            trial.compare_with_alone(&mut summary, &parting, None)?;
+            trial.compare_with_alone(&mut summary, &parting)?;
         }
         let mut pictures = Vec::new();
         if let Some(folder) = &mut folder {

@@ -48,7 +48,7 @@ impl Story {
         let mut parting = Parting::default();
         let mut summary = trial.run(&mut [&mut progress, &mut parting])?.context(INTERRUPTED)?;
         progress.finish();
-        trial.compare_with_alone(&mut summary, &parting, None)?;
+        trial.compare_with_alone(&mut summary, &parting)?;
         summary.counterfactual = Some(super::run::counterfactual(experiment, screen)?);
         if self.json {
             return screen.print(&format!("{}\n", serde_json::to_string_pretty(&summary)?));

@@ -24,7 +24,7 @@ pub use progress::RunProgress;
 pub use rows::rows;
 pub use standing::{Files, Next, Standing, Traces, mean_loss};
 pub use state::State;
-pub use story::{better_than_alone, harm, story};
+pub use story::{harm, story};
 pub use summary::{
     absences, at_start, content, foreseen, guarantee, leavers, moments, privacy, spread,
     unrealizable, verdict_sentence,

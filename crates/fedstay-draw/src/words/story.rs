@@ -9,13 +9,9 @@ pub fn story(summary: &Summary) -> String {
     for agent in &summary.agents {
         text.push_str(&format!("  {}\n", of(agent, summary)));
     }
-    let judged = summary.agents.iter().filter_map(better_than_alone);
-    let judged: Vec<bool> = judged.collect();
-    if !judged.is_empty() {
-        let better = judged.iter().filter(|better| **better).count();
+    if let Some((better, of)) = summary.against_alone() {
         text.push_str(&format!(
-            "\n  {better} of {} end with a better model than they would have made alone{}.\n",
-            judged.len(),
+            "\n  {better} of {of} end with a better model than they would have made alone{}.\n",
             if summary.left.is_empty() {
                 ""
             } else {
@@ -24,11 +20,6 @@ pub fn story(summary: &Summary) -> String {
         ));
     }
     text
-}
-
-/// Whether what an agent ends with is better than what it would have made alone.
-pub fn better_than_alone(agent: &AgentSummary) -> Option<bool> {
-    Some(agent.ends_with?.beats(&agent.alone?))
 }
 
 fn of(agent: &AgentSummary, summary: &Summary) -> String {

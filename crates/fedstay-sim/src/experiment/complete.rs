@@ -12,7 +12,10 @@ pub(super) fn complete(table: &mut Table) -> Result<(), SpecError> {
     name_kinds(table);
     match table.get("problem").cloned() {
         Some(problem) => complete_problem(table, problem),
-        None => complete_training(table),
+        None => {
+            complete_training(table);
+            Ok(())
+        }
     }
 }
 
@@ -29,44 +32,39 @@ fn complete_problem(table: &mut Table, problem: Value) -> Result<(), SpecError> 
     default(table, "step_size", instance.step_size);
     default(table, "epsilon", instance.epsilon);
     if let Some(Value::Table(rule)) = table.get_mut("rule") {
-        complete_rule(rule, instance.delta, instance.smoothness, problem.is_convex());
+        complete_rule(rule, &instance, problem.is_convex());
     }
-    complete_policy(table, instance.delta, instance.smoothness);
+    complete_policy(table, &instance);
     Ok(())
 }
 
-fn complete_training(table: &mut Table) -> Result<(), SpecError> {
+fn complete_training(table: &mut Table) {
     default(table, "seed", 0);
     default(table, "rounds", 300);
     default(table, "step_size", 0.1);
     default(table, "epsilon", 0.2);
-    if let Some(Value::Table(rule)) = table.get_mut("rule") {
-        complete_rule(rule, 0.02, None, false);
-    }
-    complete_policy(table, 0.02, None);
-    Ok(())
 }
 
 /// Gives a preview what it takes from the problem unless the file says otherwise.
-fn complete_policy(table: &mut Table, delta: f64, smoothness: Option<f64>) {
+fn complete_policy(table: &mut Table, instance: &Instance) {
     let Some(Value::Table(policy)) = table.get_mut("policy") else { return };
     if policy.get("kind").and_then(Value::as_str) != Some("preview") {
         return;
     }
-    default(policy, "delta", delta);
-    if let Some(smoothness) = smoothness {
+    default(policy, "delta", instance.delta);
+    if let Some(smoothness) = instance.smoothness {
         default(policy, "smoothness", smoothness);
     }
 }
 
 /// Gives the rule what it takes from the problem unless the file says otherwise.
-fn complete_rule(rule: &mut Table, delta: f64, smoothness: Option<f64>, convex: bool) {
+fn complete_rule(rule: &mut Table, instance: &Instance, convex: bool) {
     let kind = rule.get("kind").and_then(Value::as_str);
     let Some(facts) = kind.and_then(Rule::named).map(|rule| rule.facts()) else { return };
     if facts.slack.is_some() {
-        default(rule, "delta", delta);
+        default(rule, "delta", instance.delta);
     }
-    if let Some(smoothness) = smoothness.filter(|_| facts.takes_smoothness) {
+    if let Some(smoothness) = instance.smoothness.filter(|_| facts.takes_smoothness) {
         default(rule, "smoothness", smoothness);
     }
     if convex && facts.takes_convexity {

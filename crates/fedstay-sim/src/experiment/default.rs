@@ -77,6 +77,30 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_names_no_rule_has_the_rule_of_fedstay_run() {
+        let named_none = Experiment::parse("seed = 1", &[]).unwrap();
+        assert_eq!(named_none.rule, with(&[]).rule);
+        let problem = Experiment::parse("[problem]\nkind = \"huber\"", &[]).unwrap();
+        assert_eq!(problem.rule.name(), "retain");
+    }
+
+    #[test]
+    fn a_slack_that_a_file_leaves_out_is_the_cores() {
+        let of = |text: &str| Experiment::parse(text, &[]).unwrap();
+        for rule in ["ada-gd", "retain", "level"] {
+            let experiment = of(&format!("rule.kind = \"{rule}\""));
+            assert_eq!(experiment.rule, Rule::named(rule).unwrap(), "{rule}");
+        }
+        for policy in ["guard", "preview"] {
+            let text = of(&format!("policy.kind = \"{policy}\"")).to_toml().unwrap();
+            let table: toml::Table = toml::from_str(&text).unwrap();
+            let said = table["policy"]["delta"].as_float();
+            assert_eq!(said, Some(fedstay::SLACK), "{policy}");
+        }
+        assert_eq!(with(&[]).rule.slack(), Some(fedstay::SLACK), "the default experiment");
+    }
+
+    #[test]
     fn differences_are_told_by_key_with_both_values() {
         let set = [("rounds", "250"), ("model.hidden", "[16]"), ("rule.kind", "fedavg")];
         let told = differences(&with(&set), &with(&[])).unwrap();

@@ -177,11 +177,7 @@ impl Trial {
         let Some(mut summary) = self.session.run(&mut all)? else { return Ok(None) };
         let round = summary.rounds;
         let failed = |error: SpecError| error.in_round(round);
-        let alone = match self.alone.clone() {
-            Some(alone) => alone,
-            None => self.scores_alone(self.experiment.rounds).map_err(failed)?.into(),
-        };
-        self.compare_with_alone(&mut summary, &parting, Some(&alone)).map_err(failed)?;
+        self.compare_with_alone(&mut summary, &parting).map_err(failed)?;
         let idle = match self.session.engine() {
             Agents::Problem(federation) => federation.idle_rounds(),
             Agents::Data(simulator) => simulator.idle_rounds(),
@@ -204,9 +200,10 @@ impl Trial {
         Ok(())
     }
 
-    /// How good a model every agent makes alone in so many rounds.
-    fn scores_alone(&self, rounds: u32) -> Result<Vec<Score>, SpecError> {
-        let step_size = self.experiment.step_size;
+    /// How good a model every agent makes alone, with the same work, in as many rounds as the
+    /// experiment allows: more than a run that stops early had, and so no rule makes it weaker.
+    fn scores_alone(&self) -> Result<Vec<Score>, SpecError> {
+        let Experiment { step_size, rounds, .. } = self.experiment;
         match (self.session.engine(), self.experiment.problem()) {
             (Agents::Problem(federation), Some(problem)) => {
                 let start = problem.build(Seed(self.experiment.seed))?.start;
@@ -336,9 +333,9 @@ impl Trial {
         Ok(trial)
     }
 
-    /// Adds to every agent's summary what it ends with and what it would have reached alone: as `alone`
-    /// says, or else in as many rounds as the run had. `left_with` has the weights of the rounds in
-    /// which somebody left; a resumed run lacks those of earlier rounds, and they are computed again.
+    /// Adds to every agent's summary what it ends with and what it would have reached alone in as
+    /// many rounds as the experiment allows. `left_with` has the weights of the rounds in which
+    /// somebody left; a resumed run lacks those of earlier rounds, and they are computed again.
     ///
     /// # Errors
     /// When training alone leaves the floating-point range.
@@ -346,7 +343,6 @@ impl Trial {
         &mut self,
         summary: &mut Summary,
         left_with: &Parting,
-        alone: Option<&[Score]>,
     ) -> Result<(), SpecError> {
         let delivered = self.server().delivered().to_vec();
         let unknown = |round: &u32| left_with.weights(*round).is_none();
@@ -370,15 +366,16 @@ impl Trial {
                 federation.scores(&ends)
             }
         };
-        let own = match alone {
+        let own = match &self.alone {
             Some(alone) => alone.to_vec(),
-            None => self.scores_alone(summary.rounds)?,
+            None => self.scores_alone()?,
         };
         for (agent, ends) in summary.agents.iter_mut().zip(scores) {
             let own = own.get(agent.id.0 as usize).copied();
             (agent.ends_with, agent.alone) = (Some(ends), own);
         }
         summary.fairness = Fairness::of(&summary.agents);
+        summary.better_than_alone = summary.against_alone().map(|(better, _)| better as u32);
         Ok(())
     }
 }

@@ -24,6 +24,7 @@ mod results;
 
 pub use compute::estimate::{Estimate, estimate};
 pub use compute::package::{Package, PackageError, run_family};
+pub use compute::shared::AloneScores;
 pub use compute::single::run_cell;
 pub use compute::{Options, SweepError, SweepWatch, Tally, missing, run};
 pub use plan::family::{Family, families};

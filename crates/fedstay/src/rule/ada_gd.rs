@@ -26,8 +26,8 @@
 //! Defections in Federated Learning and How to Prevent Them*, arXiv 2311.16459, Algorithm 2.
 
 use super::{
-    Aggregator, Change, Decision, Facts, Losses, Measured, NOTHING_LEFT, Origin, Round, Split,
-    StopReason, safety,
+    Aggregator, Change, Decision, Facts, Losses, Measured, NOTHING_LEFT, Origin, Round, SLACK,
+    Split, StopReason, safety,
 };
 use crate::projection::{Projected, Task};
 use crate::tau;
@@ -86,7 +86,7 @@ pub enum OnSettled {
 impl Default for AdaGd {
     fn default() -> Self {
         Self {
-            delta: 0.05,
+            delta: SLACK,
             on_settled: OnSettled::Stop,
             projection: true,
             margin: 0.0,
@@ -232,7 +232,7 @@ mod tests {
     fn a_margin_puts_agents_in_d_earlier() {
         let reports = two([0.5, 3.0], &[0.5, 0.0], &[0.0, 1.0]);
         let in_d = |margin, horizon| {
-            let rule = AdaGd { margin, horizon, ..AdaGd::default() };
+            let rule = AdaGd { delta: 0.05, margin, horizon, ..AdaGd::default() };
             server(rule, 0.1).step(&reports).unwrap().split.d.len()
         };
         // 0.5 − 0.1·0.5 = 0.45 against 0.15 and 0.3 more, or 1.2 · 0.25 more.

@@ -26,6 +26,15 @@ fn the_list_and_the_enum_are_the_same() {
     assert!(serde_json::from_value::<Rule>(serde_json::json!({ "kind": "custom" })).is_err());
 }
 
+#[test]
+fn what_keeps_agents_by_a_slack_begins_with_the_same_one() {
+    let slacks: Vec<f64> = every_rule().iter().filter_map(Rule::slack).collect();
+    assert_eq!(slacks, [SLACK; 2], "ada-gd and retain");
+    assert_eq!(Level::default().delta, SLACK, "level aims by it");
+    let policies = [crate::policy::Guard::default().delta, crate::policy::Preview::default().delta];
+    assert_eq!(policies, [SLACK; 2], "the guard and previews");
+}
+
 /// How well an agent's groups are served, for rules that ask.
 pub(crate) fn some_rates(agent: u64) -> Option<crate::Rates> {
     let right = [agent % 4, (agent * agent) % 5];

@@ -20,7 +20,7 @@
 //! Reference: projection onto level sets, Polyak, *USSR Comput. Math.* 9, 1969.
 
 use super::floors::Floors;
-use super::{Aggregator, Decision, Facts, Origin, Round, StopReason};
+use super::{Aggregator, Decision, Facts, Origin, Round, SLACK, StopReason};
 use crate::Error;
 use crate::message::is_default;
 use serde::{Deserialize, Serialize};
@@ -51,7 +51,7 @@ struct LevelMemory {
 
 impl Default for Level {
     fn default() -> Self {
-        Self { delta: 0.02, memory: LevelMemory::default() }
+        Self { delta: SLACK, memory: LevelMemory::default() }
     }
 }
 

@@ -69,6 +69,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fmt;
 
+/// The slack δ of every rule and policy that keeps agents by one, unless something else is said: in
+/// Rust, in Python and in an experiment's file. A named problem has its own.
+pub const SLACK: f64 = 0.02;
+
 rules! {
     /// Federated averaging: the mean of the agents' own displacements.
     FedAvg(Mean) = "fedavg", mean::FEDAVG;

@@ -12,7 +12,6 @@
 use crate::spreadsheet::cell;
 use anyhow::Result;
 use fedstay::record::{AgentSummary, Summary};
-use fedstay_draw::words::better_than_alone;
 use fedstay_sim::sweep::{self, Record};
 use serde::Serialize;
 
@@ -83,7 +82,7 @@ impl Outcome {
     fn with(self, summary: &Summary) -> Self {
         let agents = summary.agents.len().max(1) as f64;
         let welfare: f64 = summary.agents.iter().map(value).sum();
-        let better = summary.agents.iter().filter(|agent| better_than_alone(agent) == Some(true));
+        let better = summary.against_alone().map_or(0, |(better, _)| better);
         Self {
             left: summary.leavers(),
             returns: summary.returned.len(),
@@ -95,7 +94,7 @@ impl Outcome {
             accuracy_population: summary.population.and_then(|p| p.accuracy).unwrap_or(0.0),
             welfare,
             welfare_all: welfare + server_value(summary),
-            better_than_alone: better.count() as f64 / agents,
+            better_than_alone: better as f64 / agents,
             flagged: summary.flagged.len(),
             ..self
         }

@@ -34,7 +34,8 @@ pub(super) static SECTION: Section = Section {
             Allowed::NUMBER,
             "how far above its target loss every agent is kept",
         )
-        .of(&["guard", "preview"]),
+        .of(&["guard", "preview"])
+        .otherwise("for preview the problem's own on a problem"),
         Key::new(
             "policy.by",
             "\"auto\"",

@@ -8,7 +8,7 @@ pub(super) static SECTION: Section = Section {
     name: "rule",
     about: "How the server aggregates",
     on: On::Anything,
-    kinds: Some(Kinds { default: "ada-gd", names: || super::names(Rule::LIST), alias }),
+    kinds: Some(Kinds { default: "retain", names: || super::names(Rule::LIST), alias }),
     keys: &[
         Key::new(
             "rule.kind",

@@ -4,7 +4,7 @@ mod branch;
 pub(super) mod claim;
 pub(super) mod estimate;
 pub(super) mod package;
-mod shared;
+pub(super) mod shared;
 pub(super) mod single;
 mod workers;
 

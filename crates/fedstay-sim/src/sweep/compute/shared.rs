@@ -1,12 +1,13 @@
 //! What workers use: pools of threads, data that are dealt out, and what agents make alone.
 
 use crate::experiment::{Experiment, SpecError};
+use crate::run::Trial;
 use crate::simulator::Simulator;
 use crate::simulator::population::Population;
 use crate::sweep::SweepError;
 use crate::sweep::compute::workers::lock;
-use fedstay::Rule;
 use fedstay::record::Score;
+use fedstay::{Error, Rule};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
@@ -74,7 +75,7 @@ impl Populations {
 
 /// What agents make alone, shared by cells that differ in other things: rule, policy, behaviour, ε.
 #[derive(Default)]
-pub(in crate::sweep) struct AloneScores(Mutex<VecDeque<(String, ScoresOnce)>>);
+pub struct AloneScores(Mutex<VecDeque<(String, ScoresOnce)>>);
 
 /// Held while it is computed, so that two workers do not compute the same at once.
 type ScoresOnce = Arc<Mutex<Option<Arc<[Score]>>>>;
@@ -100,7 +101,20 @@ fn alone_key(experiment: &Experiment) -> String {
 }
 
 impl AloneScores {
-    pub(in crate::sweep) fn of(
+    /// Tells a trial what its agents make alone, where it is going to compare them with that.
+    ///
+    /// # Errors
+    /// When training alone leaves the floating-point range.
+    pub fn tell(&self, trial: &mut Trial) -> Result<(), Error> {
+        if let (true, Some(simulator)) = (trial.experiment().compare_alone, trial.simulator()) {
+            let scores = self.of(trial.experiment(), simulator);
+            let scores = scores.map_err(|error| error.in_round(trial.experiment().rounds))?;
+            trial.set_alone(scores);
+        }
+        Ok(())
+    }
+
+    fn of(
         &self,
         experiment: &Experiment,
         simulator: &Simulator,

@@ -37,23 +37,13 @@ pub(in crate::sweep) fn alone(
     }
     let recorder = Recorder::new(&experiment, trial.header().count());
     let mut keep = Keep { recorder, watch };
-    let ended = compared(&mut trial, scores).and_then(|()| trial.run(&mut [&mut keep]));
+    let ended = scores.tell(&mut trial).and_then(|()| trial.run(&mut [&mut keep]));
     let outcome = match ended {
         Ok(Some(summary)) => Outcome::Finished(Box::new(summary)),
         Ok(None) => return Err(SweepError::Stopped),
         Err(error) => failed(&experiment, &error)?,
     };
     Ok(Finished::new(&experiment, outcome, keep.recorder.finish())?)
-}
-
-/// Tells a trial what its agents make alone, where it is going to compare them with that.
-fn compared(trial: &mut Trial, scores: &AloneScores) -> Result<(), Error> {
-    if let (true, Some(simulator)) = (trial.experiment().compare_alone, trial.simulator()) {
-        let scores = scores.of(trial.experiment(), simulator);
-        let scores = scores.map_err(|error| error.in_round(trial.experiment().rounds))?;
-        trial.set_alone(scores);
-    }
-    Ok(())
 }
 
 /// What an error makes of a run: the end of one that diverges is a result, anything else is not.

@@ -24,6 +24,8 @@ use sha2::{Digest, Sha256};
 /// say what became of the rows of the data set, and warn where many are not used. And agents that take
 /// several steps or sample their rows report their gradient too where the rule or the guard predicts losses from it
 /// (`local.exact_gradient = "auto"`); a summary says within which distance no model satisfies everybody.
+/// One slack, 0.02, for whatever keeps agents by one (the guard had 0.01), and one default rule, `retain`;
+/// with `compare_alone`, summaries count who is better off than alone.
 pub const RESULTS: u32 = 9;
 
 /// Which build this is: the version, and the commit where it is known when building.

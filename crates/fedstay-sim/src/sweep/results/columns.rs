@@ -77,11 +77,17 @@ fn settings(plan: &Plan) -> Vec<String> {
     keys
 }
 
-const RESULTS: [&str; 12] = [
+/// Only runs with `compare_alone` have it, so only their tables have the column.
+const BETTER_THAN_ALONE: &str = "better_than_alone";
+
+const WHOLE: [&str; 5] = ["rounds", "left", "first_departure", "content", BETTER_THAN_ALONE];
+
+const RESULTS: [&str; 13] = [
     "rounds",
     "left",
     "first_departure",
     "content",
+    BETTER_THAN_ALONE,
     "accuracy.mean",
     "accuracy.min",
     "accuracy.max",
@@ -113,12 +119,15 @@ impl Frame {
             .push(column("stop", each(&|record| summary(record, |summary| summary.stop.name()))));
         columns.push(column("verdict", each(&|record| summary(record, |s| s.verdict.name()))));
         for name in RESULTS {
-            let whole = matches!(name, "rounds" | "left" | "first_departure" | "content");
+            let whole = WHOLE.contains(&name);
             let value = |record: &Record| {
                 let value = record.result(name)?;
                 Some(if whole { Value::from(value as i64) } else { Value::from(value) })
             };
-            columns.push(column(name, each(&value)));
+            let values = each(&value);
+            if name != BETTER_THAN_ALONE || values.iter().any(Option::is_some) {
+                columns.push(column(name, values));
+            }
         }
         columns
     }

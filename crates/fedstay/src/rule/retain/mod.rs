@@ -76,7 +76,7 @@ pub use options::{Base, OnUnrealizable, Trust};
 
 use super::floors::{Aimed, Floors, Source};
 use super::{
-    Aggregator, Change, Decision, Doubted, Facts, Landing, Measured, Origin, Round, Split,
+    Aggregator, Change, Decision, Doubted, Facts, Landing, Measured, Origin, Round, SLACK, Split,
     StopReason, Why, safety,
 };
 use crate::message::is_default;
@@ -176,7 +176,7 @@ struct RetainMemory {
 impl Default for Retain {
     fn default() -> Self {
         Self {
-            delta: 0.05,
+            delta: SLACK,
             base: Base::default(),
             floors: true,
             trust: Trust::Auto,

@@ -106,6 +106,7 @@ impl Ledger {
             loss: loss.unwrap_or(nothing),
             accuracy,
             fairness: Fairness::of_measured(&measured),
+            better_than_alone: None,
             population: assessment.population,
             constant: assessment.constant,
             landed: self.landed,

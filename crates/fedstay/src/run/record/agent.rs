@@ -36,8 +36,8 @@ pub struct AgentSummary {
     /// one it took away, of which `loss` and `accuracy` say nothing. Given if that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ends_with: Option<Score>,
-    /// How good a model it would have made alone, where that was asked for: in as many rounds as the
-    /// run had, or, with the key `compare_alone`, in as many as it might have had.
+    /// How good a model it would have made alone, where that was asked for: with the same work, in as
+    /// many rounds as the experiment allows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alone: Option<Score>,
     /// What it gave and got, in runs that ask.
@@ -73,6 +73,11 @@ impl AgentSummary {
     /// Whether the delivered weights are known to satisfy it.
     pub fn is_content(&self) -> bool {
         self.loss_of_round.is_none() && self.loss <= self.epsilon
+    }
+
+    /// Whether what it ends with is better than what it would have made alone, where both are known.
+    pub fn is_better_than_alone(&self) -> Option<bool> {
+        Some(self.ends_with?.beats(&self.alone?))
     }
 }
 

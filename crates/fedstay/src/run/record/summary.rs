@@ -74,6 +74,10 @@ pub struct Summary {
     /// How the delivered weights' accuracy, or else their loss, is spread over the agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fairness: Option<Fairness>,
+    /// How many agents end with a better model than they would have made alone, if that was asked for;
+    /// [`against_alone`](Self::against_alone) also says of how many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub better_than_alone: Option<u32>,
     /// Loss and accuracy on the population, where there is one.
     pub population: Option<Population>,
     /// How good the best constant prediction is for the agents, where the engine can say.
@@ -140,6 +144,14 @@ impl Summary {
         let who: std::collections::BTreeSet<AgentId> =
             self.left.iter().map(|left| left.agent).collect();
         who.len()
+    }
+
+    /// How many agents end with a better model than they would have made alone, and of how many both are
+    /// known; `None` if that was not asked for.
+    pub fn against_alone(&self) -> Option<(usize, usize)> {
+        let judged = || self.agents.iter().filter_map(AgentSummary::is_better_than_alone);
+        let of = judged().count();
+        (of > 0).then(|| (judged().filter(|better| *better).count(), of))
     }
 
     /// What departures cost those who stayed, if it is known what would have been without any.

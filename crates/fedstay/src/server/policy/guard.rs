@@ -4,7 +4,7 @@ use super::Wrap;
 use crate::Error;
 use crate::list::Origin;
 use crate::rule::floors::Floors;
-use crate::rule::{Decision, Round, Split, StopReason, safety};
+use crate::rule::{Decision, Round, SLACK, Split, StopReason, safety};
 use serde::{Deserialize, Serialize};
 
 pub(super) const ORIGIN: Origin = Origin {
@@ -23,7 +23,7 @@ pub struct Guard {
 
 impl Default for Guard {
     fn default() -> Self {
-        Self { delta: 0.01 }
+        Self { delta: SLACK }
     }
 }
 

@@ -56,7 +56,7 @@ use super::Wrap;
 use crate::Personal;
 use crate::list::Origin;
 use crate::message::is_default;
-use crate::rule::{Decision, Facts, Round};
+use crate::rule::{Decision, Facts, Round, SLACK};
 use crate::{AgentId, Error, Report, Reports};
 use known::{PreviewMemory, Slope};
 use rewind::Rewind;
@@ -130,7 +130,7 @@ pub enum Until {
 impl Default for Preview {
     fn default() -> Self {
         Self {
-            delta: 0.01,
+            delta: SLACK,
             margin: 0.0,
             by: By::Auto,
             pace: 0.1,
