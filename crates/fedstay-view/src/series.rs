@@ -170,6 +170,7 @@ mod tests {
             sketch: false,
             own: false,
             previews: false,
+            rows: None,
         };
         let mut history = History::new(header, false);
         for round in 1..=rounds {

@@ -1,6 +1,6 @@
 //! Why training rows go to nobody.
 
-use super::{ByClass, Deal, Partition};
+use super::{ByClass, Deal, Partition, Sizing};
 use crate::text::quoted;
 use fedstay::record::UnusedRows;
 
@@ -43,7 +43,7 @@ impl Partition {
                 tell(rest, format!("{} equal shards each leave them over", shards.k), false);
             }
             (None, Self::Dirichlet(_) | Self::Iid(_)) => {
-                tell(rest, "what is left when all get equally many".into(), false);
+                tell(rest, "too few for one more each".into(), false);
             }
         }
         unused
@@ -82,7 +82,11 @@ impl ByClass {
         let classes = (0..left.len()).filter(|class| takers[*class] > 0);
         let short = classes.min_by(|a, b| spare(a).total_cmp(&spare(b)));
         let name = named(short.iter().map(|class| deal.classes[*class].as_str()));
-        format!("{name} has no more rows, and all get equally many")
+        let how = match self.sizes == Sizing::Equal || self.skew == 0.0 {
+            true => "all get equally many",
+            false => "shares are as partition.sizes says",
+        };
+        format!("{name} has no more rows, and {how}")
     }
 }
 

@@ -127,7 +127,7 @@ pub struct Start<'a> {
     /// What a resumed run must do too.
     pub asked: Asked,
     /// The instructions that agents' work is computed with, where results depend on them.
-    pub instructions: Option<String>,
+    pub instructions: Option<&'a str>,
 }
 
 /// A run that was cut off.
@@ -206,7 +206,7 @@ impl Folder {
             rounds: Journal::create(&path.join("rounds.jsonl"), start.header)?,
             gram,
             asked: start.asked,
-            instructions: start.instructions.iter().cloned().collect(),
+            instructions: start.instructions.map(str::to_owned).into_iter().collect(),
             between_checkpoints: BETWEEN_CHECKPOINTS,
             last_checkpoint: None,
             last_took: Duration::ZERO,

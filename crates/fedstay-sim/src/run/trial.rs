@@ -235,12 +235,13 @@ impl Trial {
     /// # Errors
     /// When there is a run in it already, another process is making one, or it cannot be written to.
     pub fn keep_in(&self, path: &Path, asked: Asked) -> Result<Folder, FolderError> {
+        let instructions = self.simulator().map(|_| instructions());
         let start = Start {
             config: &config_text(&self.experiment)?,
             header: self.header(),
             gram: self.experiment.record_gram,
             asked,
-            instructions: self.simulator().map(|_| instructions()),
+            instructions: instructions.as_deref(),
         };
         Folder::create(path, &start, Driver::Command)
     }
