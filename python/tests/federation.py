@@ -50,8 +50,9 @@ class Federation:
         app: Path = APP,
         installs: bool = False,
     ) -> None:
-        """With `installs`, Flower installs what apps depend on, as it does by default."""
-        self.folder, self.secure, self.app, self.installs = folder, secure, app, installs
+        """With `installs`, the SuperLink installs what apps depend on, as it does by default. SuperNodes
+        do not."""
+        self.folder, self.secure, self.app = folder, secure, app
         self.home = folder / "flwr"
         self.home.mkdir(parents=True)
         self.environment = {
@@ -146,8 +147,6 @@ class Federation:
         config = f'agent="{name}"' if config is None else config
         options = ["--superlink", self.address, "--host", "127.0.0.1",
                    "--port", str(self.node_ports[number]), "--node-config", config]  # fmt: skip
-        if self.installs:
-            options += ["--allow-runtime-dependency-installation"]
         if self.secure:
             options += ["--root-certificates", "ca.crt"]
             if key is not None:
