@@ -27,11 +27,7 @@ pub(crate) struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         // Some systems give a process 256 descriptors, and the runs' files need a few of them.
-        Self {
-            connections: 200,
-            headers: Duration::from_secs(10),
-            unread: Duration::from_secs(30),
-        }
+        Self { connections: 200, headers: Duration::from_secs(10), unread: Duration::from_secs(30) }
     }
 }
 
@@ -54,7 +50,8 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, limits: Limits)
         // for 40 ms. Where that cannot be set the answer is only later.
         let _ = stream.set_nodelay(true);
         let service = TowerToHyperService::new(router.clone());
-        let connection = protocol.serve_connection(TokioIo::new(Patient::new(stream, limits.unread)), service);
+        let connection =
+            protocol.serve_connection(TokioIo::new(Patient::new(stream, limits.unread)), service);
         tokio::spawn(async move {
             // A connection that breaks off or is too slow concerns nobody else.
             let _ = connection.await;

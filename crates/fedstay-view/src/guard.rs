@@ -58,7 +58,8 @@ impl Access {
         }
         let Some(token) = &self.token else {
             // A request may name the host before its path too, and then that one counts.
-            let named = request.uri().authority().is_none_or(|authority| is_own(authority.as_str()));
+            let named =
+                request.uri().authority().is_none_or(|authority| is_own(authority.as_str()));
             return match named && own_name(request.headers()) {
                 true => Ok(None),
                 false => {

@@ -119,7 +119,13 @@ impl Library {
         };
         let roots = given.iter().map(folder).collect::<Result<_, _>>()?;
         let (events, _) = broadcast::channel(256);
-        let library = Self { roots, given: given.to_vec(), found: Mutex::default(), events, streams: Arc::default() };
+        let library = Self {
+            roots,
+            given: given.to_vec(),
+            found: Mutex::default(),
+            events,
+            streams: Arc::default(),
+        };
         library.scan();
         Ok(library)
     }
@@ -232,7 +238,10 @@ impl Library {
             losses: head.first_loss.zip(last.as_ref().and_then(mean_loss)),
             ..Traces::default()
         };
-        let status = standing(place, place.stamp("summary.json").is_some(), traces);
+        let summary = place.read("summary.json", 64 << 20).ok().flatten();
+        let summary = summary.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
+        let summary = summary.filter(|summary| !summary.is_null());
+        let status = standing(place, summary.is_some(), traces);
         let mut listing = Listing {
             id: id.to_owned(),
             name: self.name(place),
@@ -268,8 +277,6 @@ impl Library {
             }
             None => {}
         }
-        let summary = place.read("summary.json", 64 << 20).ok().flatten();
-        let summary = summary.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
         if let Some(summary) = summary {
             listing.brief = words::brief(Some(&summary), listing.status);
             listing.delivered = Some(Delivered::of(&summary));
@@ -314,9 +321,8 @@ impl Library {
     /// shown.
     fn first(&self) -> Option<String> {
         let found = lock(&self.found);
-        let order = |found: &&Found| {
-            (standing_order(found.listing.status), natural(&found.listing.name))
-        };
+        let order =
+            |found: &&Found| (standing_order(found.listing.status), natural(&found.listing.name));
         found.values().min_by_key(order).map(|found| found.listing.id.clone())
     }
 

@@ -190,7 +190,8 @@ fn every_state_of_a_folder_has_its_own_word_tone_and_next_command() {
     std::fs::write(root.join("garbage/config.toml"), config).unwrap();
     std::fs::write(root.join("stopped/checkpoint"), "x").unwrap();
     for name in ["stopped", "diverged"] {
-        let rounds = std::fs::File::options().append(true).open(root.join(name).join("rounds.jsonl"));
+        let rounds =
+            std::fs::File::options().append(true).open(root.join(name).join("rounds.jsonl"));
         let old = std::time::SystemTime::now() - Duration::from_secs(90);
         rounds.unwrap().set_modified(old).unwrap();
     }
@@ -228,7 +229,8 @@ fn a_margin_is_that_of_the_last_exact_loss_and_not_of_a_lower_bound() {
     ];
     let place = folder.path().join("a");
     run(&place, &[]);
-    std::fs::write(place.join("rounds.jsonl"), format!("{header}\n{}\n", lines.join("\n"))).unwrap();
+    std::fs::write(place.join("rounds.jsonl"), format!("{header}\n{}\n", lines.join("\n")))
+        .unwrap();
     let (address, _) = serve(vec![folder.path().into()], "127.0.0.1");
     let agents = get(address, &format!("/api/runs/{}", id(address, "a"))).json()["agents"].clone();
     assert_eq!((&agents[0]["loss"], &agents[0]["loss_round"]), (&0.57.into(), &345.into()));
@@ -343,6 +345,10 @@ fn what_cannot_be_read_is_named_and_the_rest_is_shown() {
     assert_eq!(run["listing"]["rule"], "<script>alert(1)</script>");
     let broken = get(address, &format!("/api/runs/{}", id(address, "b")));
     assert_eq!(broken.status, 200);
+    // With a damaged summary it is not over, in the list as on the page.
+    let runs = get(address, "/api/runs").json();
+    let listed = runs["runs"].as_array().unwrap().iter().find(|one| one["name"] == "a").unwrap();
+    assert_eq!((&listed["status"], &run["status"]), (&"running".into(), &"running".into()));
     assert_eq!(broken.json()["rounds"], 0);
 }
 

@@ -63,7 +63,9 @@ fn the_median_of_predicted_over_true_wait_is_near_one_in_every_recorded_run() {
         let told = ratios.len() as f64;
         let (said, within) = (told / f64::from(asked), within as f64 / told);
         let middle = median(&mut ratios);
-        println!("{name}: said in {said:.2} of {asked} cases, median {middle:.2}, {within:.2} within");
+        println!(
+            "{name}: said in {said:.2} of {asked} cases, median {middle:.2}, {within:.2} within"
+        );
         assert!((0.5..=1.5).contains(&middle), "{name}: median {middle}");
         assert!(said >= 0.4, "{name}: said in {said} of the cases");
         assert!(within >= 0.5, "{name}: {within} of the departures within the range");

@@ -222,10 +222,7 @@ impl Unfinished {
         let rounds = &recorded.rounds;
         let losses = rounds.first().and_then(mean_loss).zip(rounds.last().and_then(mean_loss));
         let traces = Traces { header: Some(true), rounds: !rounds.is_empty(), losses, quiet };
-        let standing = match damaged {
-            Some(_) => Standing::Unreadable,
-            None => Standing::of(&traces),
-        };
+        let standing = Standing::of(&traces);
         let mut ledger = Ledger::default();
         rounds.iter().for_each(|line| ledger.add(line));
         let gone: BTreeSet<AgentId> = ledger.left().iter().map(|left| left.agent).collect();

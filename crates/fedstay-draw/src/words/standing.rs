@@ -98,8 +98,12 @@ impl Standing {
         match self {
             Self::Waiting => "It has begun, and no round is over yet.",
             Self::Running => "Rounds are being written.",
-            Self::Stopped => "It was stopped before it was over: nothing has been written for a while.",
-            Self::Diverged => "Its losses grew without bounds, and it stopped: its steps are too long.",
+            Self::Stopped => {
+                "It was stopped before it was over: nothing has been written for a while."
+            }
+            Self::Diverged => {
+                "Its losses grew without bounds, and it stopped: its steps are too long."
+            }
             Self::Unreadable => "It cannot be shown: its folder is damaged, or not that of a run.",
             Self::Finished => "It is over.",
         }
@@ -121,9 +125,7 @@ impl Standing {
                 ("To continue it", Some("resume=True, in the program that began it".to_owned()))
             }
             Self::Stopped | Self::Unreadable => ("To compute it again", again("")),
-            Self::Diverged => {
-                ("To try it with shorter steps", again(" --set step_size=SMALLER"))
-            }
+            Self::Diverged => ("To try it with shorter steps", again(" --set step_size=SMALLER")),
             Self::Waiting | Self::Running | Self::Finished => return None,
         };
         Some(Next { say, command: command? })

@@ -149,9 +149,10 @@ export class RunView {
   }
 
   // A run of which nothing can be read has no charts: axes without a line would look like results.
-  hideEmpty({ status }) {
-    const none = status === "unreadable";
-    for (const part of [this.tileRow, this.zoom, ...this.charts.map((chart) => chart.section), this.table.section, this.theory.closest("section")]) part.hidden = none;
+  hideEmpty({ status, rounds }) {
+    const none = status === "unreadable" || (status === "finished" && !rounds);
+    this.tileRow.hidden = status === "unreadable";
+    for (const part of [this.zoom, ...this.charts.map((chart) => chart.section), this.table.section, this.theory.closest("section")]) part.hidden = none;
   }
 
   updateSettings({ settings, theory, listing }) {

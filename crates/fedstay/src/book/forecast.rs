@@ -105,9 +105,8 @@ impl Trail {
     fn wait(&self, epsilon: f64, power: f64, errors: f64) -> Option<f64> {
         let straight =
             |loss: f64| if power == 0.0 { loss.ln() } else { -loss.powf(-power) / power };
-        let points = || {
-            self.recent.iter().map(|(round, loss)| (f64::from(*round), straight(*loss)))
-        };
+        let points =
+            || self.recent.iter().map(|(round, loss)| (f64::from(*round), straight(*loss)));
         let n = self.recent.len() as f64;
         let (sum_x, sum_y) = points().fold((0.0, 0.0), |(x, y), (a, b)| (x + a, y + b));
         let (mean_x, mean_y) = (sum_x / n, sum_y / n);
@@ -160,12 +159,20 @@ mod tests {
         assert!(falling(6).forecast(0.1).is_some());
         assert_eq!(falling(5).forecast(0.1), None, "too few");
         assert_eq!(trail([0.6; 12].into_iter()).forecast(0.5), None, "it stands still");
-        assert_eq!(trail((0..12).map(|t| 0.6 + 0.01 * f64::from(t))).forecast(0.5), None, "it rises");
+        assert_eq!(
+            trail((0..12).map(|t| 0.6 + 0.01 * f64::from(t))).forecast(0.5),
+            None,
+            "it rises"
+        );
         let shaken = (0..12).map(|t| 1.0 - 0.01 * f64::from(t) + 0.3 * f64::from(t % 2));
         assert_eq!(trail(shaken).forecast(0.5), None, "noise");
         assert_eq!(trail((0..12).map(|t| 5.0 - f64::from(t))).forecast(1.0), None, "it is there");
         assert_eq!(falling(12).forecast(-1.0), None, "no logarithm");
-        assert_eq!(trail((0..12).map(|t| 1.0 - 1e-9 * f64::from(t))).forecast(0.1), None, "too far");
+        assert_eq!(
+            trail((0..12).map(|t| 1.0 - 1e-9 * f64::from(t))).forecast(0.1),
+            None,
+            "too far"
+        );
         assert_eq!(falling(12).forecast(f64::NAN), None);
         assert_eq!(trail([f64::INFINITY; 12].into_iter()).forecast(0.1), None);
     }
