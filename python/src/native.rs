@@ -113,7 +113,7 @@ fn run(
             summary.counterfactual = without.map_err(|why| why.to_string())?;
         }
         if folder.asked().story {
-            let told = trial.compare_with_alone(&mut summary, &Parting::default(), None);
+            let told = trial.compare_with_alone(&mut summary, &Parting::default());
             told.map_err(|why| why.to_string())?;
         }
         let subject = Subject::ending(folder.path(), recorded, summary.clone());

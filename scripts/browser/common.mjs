@@ -12,7 +12,7 @@ const { chromium } = require("playwright-core");
 // Every folder, profile and server is removed or stopped at the end.
 process.setMaxListeners(100);
 export const FEDSTAY = process.env.FEDSTAY;
-const COMPARE = new URL("../../experiments/default.toml", import.meta.url).pathname;
+const experiment = (name) => new URL(`../../experiments/${name}.toml`, import.meta.url).pathname;
 
 const servers = new Set();
 
@@ -33,8 +33,17 @@ export function fedstay(...words) {
   return done.stdout;
 }
 
+// The extreme case, in which rules differ most.
 export function digits(out, ...sets) {
-  return ["run", COMPARE, "--out", out, ...sets.flatMap((set) => ["--set", set])];
+  return on("extreme", out, ...sets);
+}
+
+export function usual(out, ...sets) {
+  return on("default", out, ...sets);
+}
+
+function on(name, out, ...sets) {
+  return ["run", experiment(name), "--out", out, ...sets.flatMap((set) => ["--set", set])];
 }
 
 export function view(...words) {

@@ -3,16 +3,16 @@
 
 import { spawn } from "node:child_process";
 import { join } from "node:path";
-import { FEDSTAY, browser, digits, fedstay, folder, open, until, view } from "./common.mjs";
+import { FEDSTAY, browser, fedstay, folder, open, until, usual, view } from "./common.mjs";
 
 const out = process.argv[2];
 const runs = folder();
-for (const rule of ["fedavg", "retain"]) fedstay(...digits(join(runs, rule), `rule.kind=${rule}`));
-fedstay(...digits(join(runs, "ada-gd+halve"), "rule.kind=ada-gd", "rule.on_settled=halve"));
+for (const rule of ["fedavg", "retain"]) fedstay(...usual(join(runs, rule), `rule.kind=${rule}`));
+fedstay(...usual(join(runs, "ada-gd+halve"), "rule.kind=ada-gd", "rule.on_settled=halve"));
 fedstay("run", "--set", "problem.kind=observation-3", "--set", "rule.kind=ada-gd", "--set", "record_gram=true", "--out", join(runs, "observation-3"));
 const worth = new URL("../../experiments/worth-unequal.toml", import.meta.url).pathname;
 fedstay("run", worth, "--out", join(runs, "worth"));
-const live = spawn(FEDSTAY, digits(join(runs, "live"), "rule.kind=fedavg", "model.hidden=400", "step_size=0.05", "rounds=600", "eval_every=2"), { stdio: "ignore" });
+const live = spawn(FEDSTAY, usual(join(runs, "live"), "rule.kind=fedavg", "model.hidden=400", "step_size=0.05", "rounds=600", "eval_every=2"), { stdio: "ignore" });
 const server = await view(runs);
 const chrome = await browser();
 

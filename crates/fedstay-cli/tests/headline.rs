@@ -90,7 +90,7 @@ fn the_readmes_table_is_the_best_of_every_rules_step_sizes() {
 }
 
 fn run(label: &str, step: f64, seed: u64) -> Summary {
-    let table = read_table(&read("experiments/default.toml")).unwrap();
+    let table = read_table(&read("experiments/extreme.toml")).unwrap();
     let text = toml::to_string(&under(table, label).unwrap()).unwrap();
     let set = [("step_size", step.to_string()), ("seed", seed.to_string())];
     let set: Vec<_> = set.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();

@@ -161,9 +161,26 @@ fn the_number_of_threads_changes_nothing() {
 
 /// The README's first claim, on the default experiment.
 #[test]
-fn by_default_retain_loses_nobody_and_the_worst_agent_is_best_off() {
+fn by_default_averaging_loses_all_retain_nobody_and_most_members_gain() {
     let folder = tempfile::tempdir().unwrap();
-    let said = ok(folder.path(), &["compare", "--json"]);
+    let said = ok(folder.path(), &["compare", "--rules", "fedavg,retain", "--json"]);
+    let runs: Vec<Value> = serde_json::from_str(&said).unwrap();
+    let [averaging, retain] = &runs[..] else { panic!("{} runs", runs.len()) };
+    assert_eq!(averaging["left"].as_array().unwrap().len(), 10);
+    assert_eq!((&retain["left"], &retain["stop"]), (&serde_json::json!([]), &"landed".into()));
+    let worst = |run: &Value| run["accuracy"]["min"].as_f64().unwrap();
+    assert!(worst(retain) > worst(averaging) + 0.1, "{} {}", worst(retain), worst(averaging));
+    let unseen = |run: &Value| run["population"]["accuracy"].as_f64().unwrap();
+    assert!(unseen(retain) > unseen(averaging) + 0.02, "{} {}", unseen(retain), unseen(averaging));
+    assert!(retain["better_than_alone"].as_u64().unwrap() > 5, "{}", retain["better_than_alone"]);
+}
+
+/// With one digit per agent departures cost most, and nobody gains by taking part.
+#[test]
+fn in_the_extreme_case_retain_loses_nobody_and_the_worst_agent_is_best_off() {
+    let folder = tempfile::tempdir().unwrap();
+    let extreme = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments/extreme.toml");
+    let said = ok(folder.path(), &["compare", extreme, "--json"]);
     let runs: Vec<Value> = serde_json::from_str(&said).unwrap();
     let worst = |run: &Value| run["accuracy"]["min"].as_f64().unwrap();
     let name = |run: &Value| format!("{} {} {}", run["rule"], run["policy"], run["behaviour"]);
@@ -182,6 +199,7 @@ fn by_default_retain_loses_nobody_and_the_worst_agent_is_best_off() {
     }
     let averaging = runs.iter().find(|run| run["verdict"] == "harmful").unwrap();
     assert!(worst(averaging) < 0.5, "{}: {}", name(averaging), worst(averaging));
+    assert!(retain["better_than_alone"].as_u64().unwrap() < 5, "{}", retain["better_than_alone"]);
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn written(set: &[(&str, &str)]) -> BTreeSet<String> {
     let mut trial = Trial::new(Experiment::parse("", &set).unwrap()).unwrap();
     let (mut lines, mut parting): (Vec<RoundLine>, Parting) = Default::default();
     let mut summary = trial.run(&mut [&mut lines, &mut parting]).unwrap().unwrap();
-    trial.compare_with_alone(&mut summary, &parting, None).unwrap();
+    trial.compare_with_alone(&mut summary, &parting).unwrap();
     let mut found = BTreeSet::new();
     keys(&serde_json::to_value(trial.header()).unwrap(), &mut found);
     lines.iter().for_each(|line| keys(&serde_json::to_value(line).unwrap(), &mut found));

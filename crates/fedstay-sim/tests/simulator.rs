@@ -526,8 +526,9 @@ fn what_an_agent_ends_with_is_compared_with_what_it_makes_alone() {
     let mut parting = fedstay_sim::run::Parting::default();
     let mut trial = trial(&sets);
     let mut summary = trial.run(&mut [&mut parting]).unwrap().unwrap();
-    trial.compare_with_alone(&mut summary, &parting, None).unwrap();
-    let alone = trial.simulator().unwrap().alone(0.2, summary.rounds).unwrap();
+    trial.compare_with_alone(&mut summary, &parting).unwrap();
+    // All rounds, also where the run ended before.
+    let alone = trial.simulator().unwrap().alone(0.2, 120).unwrap();
     for (agent, alone) in summary.agents.iter().zip(alone) {
         let (ends, own) = (agent.ends_with.unwrap(), agent.alone.unwrap());
         assert_eq!(own.loss, alone);
@@ -553,6 +554,7 @@ fn the_key_compares_with_as_many_rounds_alone_as_the_run_might_have_had() {
     for agent in &mut compared.agents {
         (agent.ends_with, agent.alone, agent.idle) = (None, None, 0);
     }
+    assert!(compared.better_than_alone.take().is_some());
     let with_alone = compared.fairness.as_mut().and_then(|fairness| fairness.with_alone.take());
     assert!(with_alone.is_some());
     assert_eq!(compared, plain);

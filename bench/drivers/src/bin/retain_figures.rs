@@ -59,7 +59,7 @@ fn main() {
     for seed in 0..seeds {
         let mut sets = sets.clone();
         sets.push(("seed".to_owned(), seed.to_string()));
-        let mut text = include_str!("../../../../experiments/default.toml").to_owned();
+        let mut text = include_str!("../../../../experiments/extreme.toml").to_owned();
         if sets.iter().any(|(key, _)| key == "partition.kind") {
             // The other partitions have no q.
             text = text.replace("q = 1.0\n", "");

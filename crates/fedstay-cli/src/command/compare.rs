@@ -163,7 +163,7 @@ fn comparison(compared: &[Compared]) -> Table {
         Column::dispensable("stopped", 6),
         Column::dispensable("rounds", 2),
         // Beside accuracies, losses are what can be spared.
-        Column::dispensable("mean loss", if accuracy { 5 } else { 1 }),
+        Column::dispensable("mean loss", if accuracy { 5 } else { 3 }),
         Column::dispensable("worst loss", if accuracy { 7 } else { 1 }),
     ];
     if accuracy {

@@ -139,7 +139,7 @@ pub struct Usage(pub String);
 /// Which experiment: a file, and keys set on top of it.
 #[derive(Debug, Clone, Default, clap::Args)]
 struct Source {
-    /// The experiment, a TOML file; by default, ten agents with the images of one digit each
+    /// The experiment, a TOML file; by default, ten agents, each with mostly one digit
     file: Option<PathBuf>,
     /// Set a key, as in the file: `--set rule.kind=ada-gd --set epsilon=0.1`
     #[arg(short, long = "set", value_name = "KEY=VALUE")]

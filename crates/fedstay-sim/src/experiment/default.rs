@@ -11,8 +11,9 @@ pub const DEFAULT: &str = include_str!("../../../../experiments/default.toml");
 /// file.
 ///
 /// Keys may choose another kind of something: `partition.kind=iid`. What the default says about its
-/// own kind (`partition.q`) does not belong to that one and is left out. A named problem brings
-/// everything it needs, so nothing remains.
+/// own kind (`partition.q`) does not belong to that one and is left out. How many images each of its ten
+/// agents has does not belong to another number of agents, who have as many as can be dealt. A named
+/// problem brings everything it needs, so nothing remains.
 ///
 /// # Errors
 /// When `default` is not TOML.
@@ -21,6 +22,10 @@ pub fn default_under(default: &str, set: &[(String, String)]) -> Result<String, 
     for (key, value) in set {
         match key.split_once('.').unwrap_or((key, "")) {
             ("problem", _) => return Ok(String::new()),
+            ("agents", "") => {
+                let data = table.get_mut("data").and_then(Value::as_table_mut);
+                data.map(|data| data.remove("per_agent"));
+            }
             ("local", "epochs") => {
                 let local = table.get_mut("local").and_then(Value::as_table_mut);
                 local.map(|local| local.remove("steps"));
@@ -111,6 +116,15 @@ mod tests {
         ];
         assert!(expected.iter().all(|one| told.iter().any(|told| told == one)), "{told:?}");
         assert!(differences(&with(&[]), &with(&[])).unwrap().is_empty());
+    }
+
+    #[test]
+    fn another_number_of_agents_is_dealt_all_the_images() {
+        let each = |pairs: &[(&str, &str)]| with(pairs).training().unwrap().data.per_agent;
+        assert_eq!(each(&[]), Some(40));
+        assert_eq!(each(&[("agents", "50")]), None);
+        assert_eq!(each(&[("agents", "20"), ("data.per_agent", "60")]), Some(60));
+        assert_eq!(each(&[("data.kind", "cifar10")]), None, "of other data, all there are");
     }
 
     #[test]
