@@ -134,7 +134,7 @@ def test_one_cannot_count_itself_to_be_everybody():
         return reply
 
     strategy = FedStay()
-    ran(strategy, nodes(mods=[boast, agent_mod(look, epsilon=NOBODY)]), rounds=1)
+    ran(strategy, nodes(mods=[boast, agent_mod(look, epsilon=NOBODY, private=False)]), rounds=1)
     assert [(who, "counts 1e+15 samples" in why) for _, who, why in strategy.result.faults] == [
         ("a", True)
     ]
@@ -336,7 +336,7 @@ def test_a_round_without_a_step_is_not_aggregated():
             raise RuntimeError("the lights are out")
         return call_next(message, context)
 
-    grid.app = app_for_fedavg([dark, agent_mod(look, epsilon=NOBODY)])
+    grid.app = app_for_fedavg([dark, agent_mod(look, epsilon=NOBODY, private=False)])
     strategy = Watching(wait=0.001, tries=1)
     ran(strategy, grid, timeout=0.1)
     assert strategy.result.stop == "too-few" and sorted(strategy.seen) == [1, 2]

@@ -1,6 +1,8 @@
 """While a policy hides the server's own model, nothing that is sent to an agent is that model: not to be
 evaluated, not to agents that join, and not to those that come back."""
 
+import contextlib
+
 import fedstay
 import numpy as np
 import pytest
@@ -164,6 +166,25 @@ def test_a_resumed_run_shows_newcomers_the_first_model(tmp_path):
     assert again.result.left == []
     came = grid.to(104)
     assert np.array_equal(came[min(came)], START) and min(came) > 1
+
+
+def test_a_run_that_ends_with_too_few_and_may_go_on_delivers_nothing(tmp_path):
+    """Once it is given up for want of answers, the next start continues it: nothing is over yet."""
+    grid = Watched("abc", bowl_app())
+
+    def falls_silent(info):
+        if info.round == 5:
+            grid.dead.add(103)
+
+    settings = {"out": tmp_path / "run", "min_agents": 3, "tries": 1, "wait": 0.0, "max_silent": 99}
+    with contextlib.suppress(fedstay.Error):
+        start(strategy(callbacks=[falls_silent], **settings), grid, rounds=8)
+    for kind in ("train", "evaluate"):
+        assert all(loss_of("b", weights) > 2.2 for weights in grid.to(102, kind).values())
+    grid.dead.clear()
+    result = start(strategy(**settings), grid, rounds=8)
+    assert result.left == [] and result.stop == "round-limit"
+    assert loss_of("b", grid.to(102, "evaluate")[9]) < 2.2
 
 
 def test_in_a_loop_of_ones_own_nobody_is_sent_the_hidden_model():

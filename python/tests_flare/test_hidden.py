@@ -89,3 +89,15 @@ def test_sites_that_left_are_not_shown_what_is_hidden():
     held = [line["round"] for line in result.lines if line.get("shown")]
     asked = [round for round, _ in sent(courier, gone, "evaluate")]
     assert held and not set(asked) & set(held[:-1])
+
+
+def test_a_run_that_ends_with_too_few_and_may_go_on_delivers_nothing():
+    def falls_silent(name, received, answer):
+        late = received.meta["fedstay"]["round"] > 5
+        return None if late and name == "site-3" else answer
+
+    courier = Inside(people(), falls_silent)
+    result = run(controller(min_agents=3, tries=1, max_silent=9), courier)
+    assert result.stop == "too-few" and result.left == []
+    for kind in ("train", "evaluate"):
+        assert all(loss_of(HELD, weights) > 6.0 for _, weights in sent(courier, HELD, kind))

@@ -219,7 +219,8 @@ class Engine(RemoteEngine[Member]):
         """How good the delivered model is, where agents can be asked; else what they last reported."""
         # The run is over: this is the delivery.
         delivered = Showing.the_same(weights)
-        return self.assessed_at_the_end(self._evaluate(delivered) if self.evaluation.at_end else {})
+        asks = self.evaluation.at_end and self.delivers()
+        return self.assessed_at_the_end(self._evaluate(delivered) if asks else {})
 
     def restore(self, saved: str) -> None:
         """Takes up what `save` gave."""

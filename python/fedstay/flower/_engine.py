@@ -421,7 +421,7 @@ class Engine(RemoteEngine[Member]):
         self._tell_the_step(weights)
         arrays = strategy._layout.pack(weights)
         told: dict[int, tuple[float, float | None]] = {}
-        if strategy.evaluate_at_end:
+        if strategy.evaluate_at_end and self.delivers():
             # The run is over: this is the delivery.
             told = self._evaluate(self.round + 1, arrays, Showing.the_same(weights))
         if self.evaluate_fn is not None:

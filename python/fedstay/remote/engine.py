@@ -116,6 +116,11 @@ class RemoteEngine(Generic[M]):
         # A round that moves nothing; `ends` stops the run after it.
         return Gathered([], goodbyes, faults=faults, absent=len(roll.still_in()))
 
+    def delivers(self) -> bool:
+        """Whether the end of the run is the delivery: one that was given up for want of answers may go on,
+        and then still hides what it hides."""
+        return self.given_up is None or not self.hides
+
     def ends(self) -> Literal["too-few"] | None:
         """What `closed` says of a round after which the run ends because patience was over."""
         return "too-few" if self.given_up is not None else None
