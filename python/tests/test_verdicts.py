@@ -109,7 +109,9 @@ def test_agents_that_nobody_asked_are_unknown_and_not_content(asked, caplog):
 
 def test_a_federation_in_which_nobody_trained_is_empty_and_names_who_never_took_part():
     """All are content with the start, so there is no round of training and nothing to praise."""
-    made = start(FedStay("fedavg", step_size=STEP_SIZE), Nodes("abc", bowl_app(epsilon=1e3)), rounds=3)
+    made = start(
+        FedStay("fedavg", step_size=STEP_SIZE), Nodes("abc", bowl_app(epsilon=1e3)), rounds=3
+    )
     assert (made.verdict, made.summary["empty"]) == ("empty", "nobody-trained")
     assert made.summary["content_at_start"] == [0, 1, 2] and not made.is_good
     assert "3 of 3 left (a, b, c)" in repr(made)
