@@ -4,6 +4,7 @@
 use super::draw::Draw;
 use super::exact::Sum;
 use fedstay::StopReason;
+use fedstay::rule::Why;
 use fedstay_cli::command::step::{Output, answer};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -11,9 +12,11 @@ use std::time::{Duration, Instant};
 /// A step that takes longer than this counts as hanging.
 pub const SLOWEST: Duration = Duration::from_secs(5);
 
-const RULES: [&str; 15] = [
+/// All rules that need nothing but reports of losses and directions.
+pub const RULES: [&str; 16] = [
     "ada-gd",
     "retain",
+    "level",
     "fedavg",
     "minibatch-sgd",
     "mw-fed",
@@ -85,6 +88,7 @@ pub fn play(draw: &mut Draw<'_>) -> Played {
     let dimension = if draw.chance(0.05) { 40 } else { 1 + draw.below(8) };
     let agents = if draw.chance(0.05) { 30 } else { 1 + draw.below(8) };
     let mut state: Option<String> = None;
+    let mut benched = Vec::new();
     for _ in 0..1 + draw.below(3) {
         let reports = reports(draw, agents, dimension, wild);
         let mut input = json!({ "rule": rule, "step_size": step_size, "reports": reports });
@@ -107,8 +111,17 @@ pub fn play(draw: &mut Draw<'_>) -> Played {
                 played.accepted += 1;
                 // A landing crosses on purpose: it brings everybody under their target at once.
                 let lands = output.stop == Some(StopReason::Landed);
-                let lost = match !lands && promises(&rule, policy.as_ref()) {
-                    true => judge(&reports, &output.step, &mut played),
+                // So does the way back to weights where all were above their targets, by what they then said.
+                let told = output.doubted.iter();
+                benched.extend(told.clone().filter(|d| d.why == Why::Benched).map(|d| d.agent.0));
+                let doubted: Vec<u64> = told.map(|doubted| doubted.agent.0).collect();
+                let believed = |report: &&Value| {
+                    let agent = report["agent"].as_u64().unwrap_or(u64::MAX);
+                    !benched.contains(&agent) && !doubted.contains(&agent)
+                };
+                let believed: Vec<&Value> = reports.iter().filter(believed).collect();
+                let lost = match !lands && !output.reverted && promises(&rule, policy.as_ref()) {
+                    true => judge(&believed, &output.step, &mut played),
                     false => None,
                 };
                 let infinite = not_finite(&output).and_then(|why| fault(Kind::NotFinite, why));
@@ -137,7 +150,7 @@ pub fn play(draw: &mut Draw<'_>) -> Played {
 }
 
 /// Judges the step for everybody and says whom it loses.
-fn judge(reports: &[Value], step: &[f64], played: &mut Played) -> Option<String> {
+fn judge(reports: &[&Value], step: &[f64], played: &mut Played) -> Option<String> {
     let mut lost = None;
     for judged in reports.iter().filter_map(|report| crossed(report, step)) {
         played.judged += 1;
@@ -165,7 +178,8 @@ fn not_finite(output: &Output) -> Option<String> {
 /// Whether the rule or the policy promises to keep everybody, as far as gradients tell.
 fn promises(rule: &Value, policy: Option<&Value>) -> bool {
     let guard = policy.is_some_and(|policy| policy["kind"] == "guard");
-    guard || rule["kind"] == "ada-gd" && rule["projection"] != false
+    let ada_gd = rule["kind"] == "ada-gd" && rule["projection"] != false;
+    guard || ada_gd || rule["kind"] == "retain" && rule["floors"] != false
 }
 
 /// How an agent's prediction `F + ⟨g, s⟩` compares with its target.

@@ -311,3 +311,24 @@ def test_a_rules_precision_reaches_the_simulators():
         for ordered in (given, dict(reversed(given.items()))):
             native = fedstay.run(set=ordered)
             assert {agent["epsilon"] for agent in native.header["agents"]} == {expected}
+
+
+def test_a_decision_says_whose_report_was_not_taken_at_its_word():
+    server = fedstay.Server(np.zeros(4), fedstay.Retain(delta=0.02), 0.5)
+
+    def step(*told):
+        return server.step(
+            [
+                fedstay.Report(agent, np.eye(4)[agent], loss=loss, epsilon=epsilon)
+                for agent, (loss, epsilon) in enumerate(told)
+            ]
+        )
+
+    usual = (1.0, 0.05)
+    first = step(usual, usual, usual, (1e6, 0.05))
+    assert (first.doubted, first.reverted) == ([(3, "capped")], False)
+    second = step((1.0, 0.9), usual, usual, usual)
+    assert (0, "moved") in second.doubted
+    worse = step(*[(1000.0, 0.05)] * 4)
+    assert worse.reverted
+    np.testing.assert_allclose(server.weights, 0.0, atol=1e-12)

@@ -60,6 +60,12 @@ pub struct Output {
     pub case: Option<u8>,
     /// Why the run ends here, if it does.
     pub stop: Option<fedstay::StopReason>,
+    /// Whose reports were not taken at their word, and what was done about it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub doubted: Vec<fedstay::rule::Doubted>,
+    /// Whether the step leads back to the best weights so far.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub reverted: bool,
     /// What to add to the weights.
     pub step: Vec<f64>,
     /// What to pass back with the next round's reports.
@@ -113,6 +119,8 @@ fn decide(text: &[u8]) -> Result<Output, Usage> {
         split: decision.split,
         case: decision.case,
         stop: decision.stop,
+        doubted: decision.doubted,
+        reverted: decision.reverted,
         step: server.displacement().to_vec(),
         state,
     })

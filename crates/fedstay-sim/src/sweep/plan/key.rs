@@ -26,6 +26,8 @@ use sha2::{Digest, Sha256};
 /// (`local.exact_gradient = "auto"`); a summary says within which distance no model satisfies everybody.
 /// One slack, 0.02, for whatever keeps agents by one (the guard had 0.01), and one default rule, `retain`;
 /// with `compare_alone`, summaries count who is better off than alone.
+/// `retain` returns to its best weights where what it tried came to far less,
+/// and caps distances from targets, not losses.
 pub const RESULTS: u32 = 9;
 
 /// Which build this is: the version, and the commit where it is known when building.

@@ -1,18 +1,22 @@
-//! A bounded answer to one agent that lies.
+//! What is done about an agent that lies.
 //!
-//! * **A cap.** For aims and floors a loss counts as at most ten times the median of everybody's
-//!   first loss, whatever its own first loss was. A smaller loss still is a valid cut, so nothing that
-//!   is proved is lost; an honest agent with a larger loss is only asked for less at a time.
+//! * **A cap.** For aims and floors an agent is at most ten times as far from its target loss as the median agent was at
+//!   first, whatever loss and target it tells. A smaller loss still is a valid cut, so nothing that
+//!   is proved is lost; an honest agent that is farther away is only asked for less at a time.
+//! * **The first target.** An agent has one target loss. If it tells another one later, the first one counts, unless
+//!   most agents do so together.
 //! * **Heed.** An agent whose loss does not fall, though the last step promised it, is asked for half
 //!   as much of its way the next time, and for twice as much when it does. (Where there is a trust
 //!   region, that does the same for all.)
 //! * **A bench.** Where aims and floors cannot be met together, and for some rounds the median agent
 //!   has not come nearer to its target, each agent of the contradiction is left out in turn. If the
-//!   others can then be served, the one without which the step is shortest is benched: it is no
-//!   longer aimed for, held or landed, and may therefore leave. At most one agent is, once, and the
-//!   record says which.
+//!   others can then be served by a step of usual length, the one without which the step is shortest is benched: it is
+//!   no longer aimed for, held or landed, and may therefore leave. So is an agent that alone, again and again, rises against its
+//!   own gradient (`best.rs`). At most one agent is, once, and the record says which. If its first
+//!   distance was believed, it is taken back as soon as it has been driven farther from its target than anybody was at first.
 //!
-//! Against several liars who agree, or one whose lies contradict nobody, this does nothing.
+//! Several liars who agree, or one whose reports could be an honest agent's, are not found out. They can hold
+//! everybody up; how far they can drive anybody is bounded by `best.rs`.
 
 use crate::memory::inside::pairs;
 use crate::message::is_default;

@@ -51,7 +51,11 @@
 //! **Unrealizable.** With `convex = true`, cuts that contradict each other prove that no model within
 //! a radius satisfies everybody; the radius is said (`common_level.rs`).
 //!
-//! **One liar** is answered within bounds, see `doubt.rs`.
+//! **Never worse than before.** Where its levels cannot be reached, because targets exclude each other, the model is too
+//! small or somebody lies, what the cuts promise is worth nothing. The rule remembers the best weights so far, returns to
+//! them when it has gone wrong, and keeps to a radius from there on (`best.rs`). What it then delivers is its best.
+//!
+//! **One liar** is capped, paid less heed, or benched, see `doubt.rs`.
 //!
 //! The server must know: every agent's loss, target loss, direction and gradient. It stops
 //! `landed`; or `settled` when everybody is within 2δ and no landing was found (or none was asked
