@@ -150,9 +150,9 @@ impl Ledger {
             (missed, _) => format!("{missed} of them were not"),
         };
         Some(format!(
-            "{left} of {} left and {how_many} predicted: predictions rest on gradients, and what agents \
-             send after batches or several local steps is none; set local.exact_gradient = true, leave out \
-             local.batch, or lower step_size",
+            "{left} of {} left and {how_many} predicted: predictions rest on gradients; where agents train \
+             on batches or in several local steps, set local.exact_gradient = true or leave out \
+             local.batch, else lower step_size",
             ended.agents
         ))
     }

@@ -125,13 +125,15 @@ pub struct Constant {
 impl Constant {
     /// A gain over the constant prediction of at most this share is rounding.
     const NONE: f64 = 1e-9;
+    /// A gain over it of less than this share may be chance.
+    const SLIGHT: f64 = 0.02;
     /// A gain over it of less than this share is hardly one.
     const HARDLY: f64 = 0.1;
 
     /// Whether a model with this mean loss and accuracy is no better: in one of the two it gains
-    /// nothing at all, and in the other hardly anything. One alone would not do, for rows of which
-    /// nearly all are of one class leave the accuracy no room, and a model that is too sure of itself
-    /// may be right often at a large loss.
+    /// nothing at all and in the other hardly anything, or it gains next to nothing in both. One
+    /// measure alone would not do, for rows of which nearly all are of one class leave the accuracy no
+    /// room, and a model that is too sure of itself may be right often at a large loss.
     pub fn is_as_good_as(&self, loss: f64, accuracy: Option<f64>) -> bool {
         let gain = |share: f64| if share.is_nan() { 0.0 } else { share };
         let by_loss = gain(1.0 - loss / self.loss);
@@ -139,7 +141,8 @@ impl Constant {
             (Some(own), Some(constant)) => gain((own - constant) / (1.0 - constant)),
             _ => by_loss,
         };
-        by_loss.min(by_accuracy) <= Self::NONE && by_loss.max(by_accuracy) < Self::HARDLY
+        let (less, more) = (by_loss.min(by_accuracy), by_loss.max(by_accuracy));
+        less <= Self::NONE && more < Self::HARDLY || more < Self::SLIGHT
     }
 }
 
@@ -157,6 +160,7 @@ mod tests {
         assert!(!digits.is_as_good_as(2.25, Some(0.3)), "on its way");
         let rare = Constant { loss: 0.408, accuracy: Some(0.858) };
         assert!(rare.is_as_good_as(0.4, Some(0.858)), "it never names the rare class");
+        assert!(rare.is_as_good_as(0.404, Some(0.859)), "a row or two by chance");
         assert!(!rare.is_as_good_as(0.33, Some(0.858)), "it ranks well");
         assert!(!rare.is_as_good_as(0.39, Some(0.87)), "a weak signal is one");
         let one_class = Constant { loss: 0.0, accuracy: Some(1.0) };
