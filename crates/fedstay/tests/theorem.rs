@@ -6,6 +6,7 @@ mod common;
 use common::{Setting, play};
 use fedstay::problem::{Huber, Instance, Problem, SmoothedHinge};
 use fedstay::record::Guarantee;
+use fedstay::rule::Landing;
 use fedstay::verdict::Verdict;
 use fedstay::{AdaGd, Base, Behaviour, Mean, OnSettled, Policy, Retain, Rule, Seed, StopReason};
 
@@ -233,6 +234,47 @@ fn retain_lands_certified_on_random_convex_problems() {
     assert!(landed >= 190, "landed certified on {landed} of 200");
     // Where one model satisfies everybody, hardly anything is ever taken back.
     assert!(reverted <= 4, "went back on {reverted} of 200");
+}
+
+/// How many of 48 problems of both families `retain` lands, certified, in these shapes (agents, weights), and
+/// how many of the others stall.
+fn lands_in(shapes: [(usize, usize); 4]) -> (usize, usize) {
+    let (mut landed, mut stalled) = (0, 0);
+    for (shape, seed) in (0..4).flat_map(|shape| (200..206).map(move |seed| (shape, seed))) {
+        let (agents, dim) = shapes[shape];
+        for problem in [
+            Problem::Huber(Huber { agents, dim, samples: 4, start: None }),
+            Problem::SmoothedHinge(SmoothedHinge { agents, dim, samples: 4, start: None }),
+        ] {
+            let instance = problem.build(Seed(seed)).unwrap();
+            let mut rule = Retain::new(0.02);
+            // Nobody may be left out for the others' sake.
+            (rule.smoothness, rule.bench) = (instance.smoothness, false);
+            let step_size = 1.0 / instance.smoothness.unwrap();
+            let (summary, _) = play(&instance, setting(rule, step_size, 500));
+            assert!(summary.verdict.kept_everybody(), "{problem:?}, seed {seed}");
+            let certified = summary.landed == Some(Landing::Certified);
+            landed += usize::from(certified);
+            stalled += usize::from(summary.stop == StopReason::Stalled);
+            // A run with more agents than weights that did not land says why, and no other run does.
+            let says =
+                summary.warnings.iter().any(|warning| warning.contains("than it has weights"));
+            assert_eq!(says, agents > dim && !certified, "{problem:?}: {:?}", summary.warnings);
+        }
+    }
+    (landed, stalled)
+}
+
+#[test]
+fn retain_lands_with_more_weights_than_agents_and_not_with_more_agents_than_weights() {
+    let room = lands_in([(4, 6), (5, 8), (8, 12), (3, 10)]);
+    let crowd = lands_in([(6, 4), (10, 3), (20, 5), (50, 5)]);
+    println!(
+        "certified (stalled) of 48: {} ({}) with more weights than agents, {} ({}) with more agents than \
+         weights",
+        room.0, room.1, crowd.0, crowd.1
+    );
+    assert!(room.0 >= 45 && crowd.0 <= 3, "{room:?}, {crowd:?}");
 }
 
 #[test]

@@ -127,7 +127,7 @@ mod tests {
             }
             assert!(step(&experiment).starts_with("η = "));
         }
-        let small = experiment("5b").map(|text| Experiment::parse(text, &[]).unwrap()).unwrap();
+        let small = experiment("8b").map(|text| Experiment::parse(text, &[]).unwrap()).unwrap();
         assert_eq!(step(&small), "η = 2e-4, δ = 0");
     }
 }

@@ -71,6 +71,7 @@ pub(super) fn what_departures_cost(averaging: &Done) -> String {
         (lost, all) if lost == all && fell == all => {
             "Departures cost averaging accuracy".to_owned()
         }
+        _ if fell == 0 => "Agents leave averaging, and it loses no accuracy by it".to_owned(),
         (lost, all) => format!(
             "Averaging loses agents on {lost} of {all} seeds, and accuracy with them on {fell}"
         ),
@@ -145,6 +146,8 @@ mod tests {
         assert_eq!(cost(vec![stayed.clone()]), "Nobody leaves averaging");
         let mut better = lost.clone();
         better.end.agents.mean = 0.95;
+        let unharmed = cost(vec![better.clone(), stayed.clone()]);
+        assert_eq!(unharmed, "Agents leave averaging, and it loses no accuracy by it");
         assert_eq!(
             cost(vec![lost, stayed, better]),
             "Averaging loses agents on 2 of 3 seeds, and accuracy with them on 1"

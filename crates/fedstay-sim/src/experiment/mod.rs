@@ -415,11 +415,16 @@ mod tests {
             ("privacy.noise", "0.5"),
         ] {
             let mut pairs = vec![("model.kind", "softmax-regression"), doubtful];
+            pairs.push(("local.exact_gradient", "false"));
             if doubtful.0.starts_with("privacy") {
                 pairs.extend([("privacy.clip", "1.0"), ("privacy.loss_clip", "2.0")]);
             }
             assert!(!convex(&pairs), "{doubtful:?}");
         }
+        // A rule that reads gradients is sent them; averaging is not.
+        let steps = [("model.kind", "softmax-regression"), ("local.steps", "5")];
+        assert!(convex(&[&steps[..], &[("rule.kind", "ada-gd")]].concat()));
+        assert!(!convex(&[&steps[..], &[("rule.kind", "fedavg")]].concat()));
     }
 
     #[test]

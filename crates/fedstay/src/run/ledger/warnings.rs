@@ -2,7 +2,7 @@
 
 use super::{Ended, Ledger};
 use crate::run::record::{Constant, called_together, decimals};
-use crate::{About, AgentAssessment, AgentId};
+use crate::{About, AgentAssessment, AgentId, Aggregator, Policy, StopReason};
 
 /// A run that covers less than this share of the distance from the first mean loss to the mean ε has
 /// hardly moved; one whose losses rose by more than this share of the first has diverged.
@@ -35,6 +35,22 @@ pub(super) struct Found<'a> {
     pub at_start: &'a [AgentId],
     /// Mean loss and accuracy of the delivered weights, if they are no better than a constant prediction.
     pub no_better: Option<(f64, Option<f64>)>,
+}
+
+/// A warning if a rule that keeps everybody with one model did not end well, and there are more agents than
+/// weights: floors then leave that model hardly any way to go.
+fn crowded(ended: &Ended<'_>, measured: &[&AgentAssessment]) -> Option<String> {
+    let Ended { server, agents, stop, .. } = *ended;
+    let weights = server.weights().len();
+    let one_model = server.rule().facts().keeps && matches!(server.policy(), Policy::None);
+    let all_content = measured.iter().all(|agent| agent.loss <= agent.epsilon);
+    let stuck = matches!(stop, StopReason::Stalled | StopReason::RoundLimit) && !all_content;
+    (one_model && stuck && agents > weights).then(|| {
+        format!(
+            "{agents} agents and {weights} weights: one model that keeps more agents than it has weights \
+             seldom gets near their target losses; try rule.kind = \"level\" with policy.kind = \"preview\""
+        )
+    })
 }
 
 impl Ledger {
@@ -89,6 +105,7 @@ impl Ledger {
                 names(&capped)
             ));
         }
+        warnings.extend(crowded(ended, measured));
         warnings.extend(about.warnings.iter().cloned());
         warnings
     }
