@@ -1,5 +1,5 @@
-//! A model that is too small to satisfy everybody: `retain` ends no worse than it began. Before it knew a way back, the worst
-//! loss on these seeds ended at 600 to 3,000.
+//! A model that is too small to satisfy everybody: `retain` ends no worse than it began for whoever stays. Before it knew
+//! a way back, four to seven of ten left on these seeds, and mean losses ended at 190 to 840.
 
 use fedstay_sim::experiment::Experiment;
 use fedstay_sim::run::Trial;
@@ -16,17 +16,14 @@ fn a_model_too_small_for_everybody_ends_no_worse_than_it_began() {
         let mut trial = Trial::new(Experiment::parse(SMALL, &set).unwrap()).unwrap();
         let mut lines = Vec::new();
         let summary = trial.run(&mut [&mut lines]).unwrap().unwrap();
-        let worst = |loss: &[Option<f64>]| loss.iter().flatten().copied().fold(0.0, f64::max);
-        let first = worst(&lines[0].loss);
-        let back = lines.iter().filter(|line| line.reverted).count();
-        println!(
-            "seed {seed}: worst {first:.3} to {:.3}, mean {:.3}, left {:?}, went back {back} times, {}",
-            summary.loss.max,
-            summary.loss.mean,
-            summary.left.len(),
-            summary.stop.name(),
-        );
-        assert!(summary.loss.max <= first, "seed {seed}: {first} to {}", summary.loss.max);
-        assert!(back > 0, "seed {seed}");
+        let worst = |losses: Vec<f64>| losses.into_iter().fold(0.0, f64::max);
+        let first = worst(lines[0].loss.iter().flatten().copied().collect());
+        let stayed = summary.agents.iter().filter(|agent| agent.left.is_none());
+        let last = worst(stayed.map(|agent| agent.loss).collect());
+        let (left, back) = (summary.left.len(), lines.iter().filter(|l| l.reverted).count());
+        println!("seed {seed}: worst {first:.3} to {last:.3}, {left} left, went back {back} times");
+        assert!(last <= first, "seed {seed}: {first} to {last}");
+        // A step on a net is a prediction: the one that failed may carry somebody off.
+        assert!(left <= 1 && back > 0, "seed {seed}: {left} left, went back {back} times");
     }
 }
