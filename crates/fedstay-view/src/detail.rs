@@ -82,6 +82,17 @@ fn told_of(summary: &Value) -> Value {
     read.iter().map(|key| ((*key).to_owned(), summary[*key].clone())).collect()
 }
 
+/// How many agents left, of how many: by the summary or, before there is one, by the rounds.
+fn left_of(summary: Option<&Value>, run: &Run) -> (usize, usize) {
+    let counts = summary.map(|summary| Delivered::of(summary).counts);
+    let seen = |history: &History| {
+        let left = history.agents.iter().filter(|agent| agent.state == State::Left).count();
+        (left, history.everybody())
+    };
+    let told = counts.map(|counts| (counts.left, counts.agents));
+    told.or_else(|| run.history.as_ref().map(seen)).unwrap_or_default()
+}
+
 /// Everything about a run except its series.
 pub(crate) fn detail(listing: &Listing, run: &Run) -> Value {
     let (summary, last) =
@@ -96,7 +107,7 @@ pub(crate) fn detail(listing: &Listing, run: &Run) -> Value {
         "spread": summary.and_then(spread::told),
         "words": summary.map_or_else(|| words::of_standing(run.status()), words::of_summary),
         "counters": words::counters(summary.is_some()),
-        "keeping": words::keeping(summary, last.and_then(|line| line.kept)),
+        "keeping": words::keeping(summary, last.and_then(|line| line.kept), left_of(summary, run)),
         "config": run.config,
         "settings": run.config.as_deref().map(settings::read),
         "harm": summary.and_then(words::harm),

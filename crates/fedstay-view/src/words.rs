@@ -48,10 +48,20 @@ pub(crate) fn landing(summary: Option<&Value>, last: Option<Landing>) -> Option<
     landed.map(words::landing)
 }
 
-/// How sure it is that everybody is kept, by the summary or, before there is one, by the last round.
-pub(crate) fn keeping(summary: Option<&Value>, last: Option<bool>) -> &'static str {
+/// How sure it is that everybody is kept, by the summary or, before there is one, by the last round. Of a run that
+/// somebody has left it cannot be said any more.
+pub(crate) fn keeping(
+    summary: Option<&Value>,
+    last: Option<bool>,
+    (left, all): (usize, usize),
+) -> String {
     let sure = summary.and_then(|summary| named::<Guarantee>(&summary["guarantee"]));
-    sure.map_or_else(|| words::keeping(last), words::sureness)
+    let told = sure.map_or_else(|| words::keeping(last), words::sureness);
+    match (left, summary) {
+        (0, _) => told.to_owned(),
+        (left, Some(_)) => format!("no: {left} of {all} left"),
+        (left, None) => format!("{left} of {all} left before; of the others: {told}"),
+    }
 }
 
 /// What the departures cost, where the same run with nobody leaving was computed too.
@@ -245,11 +255,18 @@ mod tests {
     #[test]
     fn a_summary_says_how_sure_it_is_and_before_it_the_last_round_does() {
         let over = json!({ "guarantee": "estimated" });
-        let said = keeping(Some(&over), Some(true));
+        let said = keeping(Some(&over), Some(true), (0, 3));
         assert_eq!(said, words::sureness(Guarantee::Estimated));
         for unknown in [None, Some(&json!({ "guarantee": "sworn" }))] {
-            assert_eq!(keeping(unknown, Some(false)), words::keeping(Some(false)));
+            assert_eq!(keeping(unknown, Some(false), (0, 3)), words::keeping(Some(false)));
         }
+    }
+
+    #[test]
+    fn nobody_is_told_that_everybody_is_kept_of_a_run_that_somebody_left() {
+        let over = json!({ "guarantee": "estimated" });
+        assert_eq!(keeping(Some(&over), Some(true), (2, 3)), "no: 2 of 3 left");
+        assert!(keeping(None, Some(true), (2, 3)).starts_with("2 of 3 left before"));
     }
 
     #[test]

@@ -53,7 +53,7 @@ function unknown(ids) {
   return [
     el("h1", { tabindex: "-1" }, "No such run"),
     el("p", { class: "words" }, ids.length > 1 ? "None of the runs of this link is in these folders." : "The run of this link is not in these folders."),
-    el("p", { class: "next" }, "It may have been moved or removed, or the link is of a page about other folders. If so, start that page: ", el("code", {}, "fedstay view DIR"), " with the folder of that run; or choose one of the runs in the list."),
+    el("p", { class: "next" }, "It may have been moved or removed, or the link is of a page about other folders. To see those: ", el("code", {}, "fedstay view DIR"), " with the folder of that run; or choose one of the runs in the list."),
   ];
 }
 
@@ -67,7 +67,7 @@ function show(again) {
   if (kind === "none" || kind === "unknown") {
     view = null;
     document.title = "fedstay";
-    byId("view").replaceChildren(...(kind === "none" ? nothing() : unknown(asked)));
+    byId("view").replaceChildren(el("div", { class: "told" }, ...(kind === "none" ? nothing() : unknown(asked))));
     list.draw();
     return;
   }
