@@ -163,16 +163,19 @@ fn the_number_of_threads_changes_nothing() {
 #[test]
 fn by_default_averaging_loses_all_retain_nobody_and_most_members_gain() {
     let folder = tempfile::tempdir().unwrap();
-    let said = ok(folder.path(), &["compare", "--rules", "fedavg,retain", "--json"]);
+    let said = ok(folder.path(), &["compare", "--rules", "fedavg,ada-gd+halve,retain", "--json"]);
     let runs: Vec<Value> = serde_json::from_str(&said).unwrap();
-    let [averaging, retain] = &runs[..] else { panic!("{} runs", runs.len()) };
+    let [averaging, ada_gd, retain] = &runs[..] else { panic!("{} runs", runs.len()) };
     assert_eq!(averaging["left"].as_array().unwrap().len(), 10);
     assert_eq!((&retain["left"], &retain["stop"]), (&serde_json::json!([]), &"landed".into()));
     let worst = |run: &Value| run["accuracy"]["min"].as_f64().unwrap();
     assert!(worst(retain) > worst(averaging) + 0.1, "{} {}", worst(retain), worst(averaging));
     let unseen = |run: &Value| run["population"]["accuracy"].as_f64().unwrap();
     assert!(unseen(retain) > unseen(averaging) + 0.02, "{} {}", unseen(retain), unseen(averaging));
-    assert!(retain["better_than_alone"].as_u64().unwrap() > 5, "{}", retain["better_than_alone"]);
+    for run in [averaging, ada_gd, retain] {
+        let better = &run["better_than_alone"];
+        assert!(better.as_u64().unwrap() > 5, "{}: {better}", run["rule"]);
+    }
 }
 
 /// With one digit per agent departures cost most, and nobody gains by taking part.

@@ -6,6 +6,7 @@ use super::palette::{Colour, Dash, Fill, Marker, Pattern, Style};
 use super::scale::short;
 use super::svg::{Anchor, Label, Svg, path_data};
 use super::table::{Bars, Cells};
+use super::text;
 
 /// The radius of markers on a line of some width; those of a wide one would hide its neighbours otherwise.
 pub(super) fn on_line(width: f64) -> f64 {
@@ -227,9 +228,11 @@ pub(super) fn bars(svg: &mut Svg, frame: &Frame, layer: &Bars) {
             }
             if layer.show_values && !layer.stacked {
                 let text = short(value);
+                // Over narrow bars smaller, or neighbours would run into each other.
+                let size = 12.5_f64.min(12.0 * (x1 - x0) / text::width(&text, 12.5, false));
                 svg.text(&Label {
                     anchor: Anchor::Middle,
-                    ..Label::new(middle, top - 5.0, &text, 12.5)
+                    ..Label::new(middle, top - 5.0, &text, size)
                 });
             }
             if layer.stacked {

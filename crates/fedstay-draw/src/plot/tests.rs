@@ -173,3 +173,24 @@ fn no_text_is_cut_off_and_none_covers_another() {
         }
     }
 }
+
+#[test]
+fn values_over_narrow_bars_do_not_run_into_each_other() {
+    let series = |value| BarSeries::new("accuracy", vec![value; 9], Colour::BLUE);
+    let names = (0..9).map(|rule| format!("r{rule}")).collect();
+    let bars = Bars { show_values: true, ..Bars::new(vec![series(100.0), series(99.0)]) };
+    let panels = [
+        Panel::new("", "", ""),
+        Panel { x_categories: names, ..Panel::new("", "", "") }.with(bars),
+    ];
+    let figure = panels.into_iter().fold(Figure { columns: 2, ..Figure::new("") }, Figure::with);
+    let (_, boxes) = text_boxes(&figure.to_svg());
+    let values: Vec<_> = boxes.iter().filter(|(text, _)| text == "100" || text == "99").collect();
+    assert!(values.len() >= 18, "{boxes:?}");
+    for (index, (_, a)) in values.iter().enumerate() {
+        for (_, b) in &values[index + 1..] {
+            let beside = a.right() <= b.left() || b.right() <= a.left();
+            assert!(beside || a.bottom() <= b.top() || b.bottom() <= a.top(), "{a:?} {b:?}");
+        }
+    }
+}

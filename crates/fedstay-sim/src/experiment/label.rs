@@ -133,7 +133,7 @@ mod tests {
         }
         // A rule without one runs without one, whatever the last label said.
         let plain = crate::experiment::Experiment::parse("", &[]).unwrap();
-        assert_eq!(plain.rule_label(), "ada-gd");
+        assert_eq!(plain.rule_label(), "retain");
     }
 
     #[test]
