@@ -32,7 +32,7 @@ fn every_state_of_a_run_has_its_own_word_its_rule_and_its_next_command() {
     let header = HEADER.to_owned();
     let round = || line(1, [1.0, 2.0], "[]");
     write(folder.path(), "running", &[header.clone(), round()], 0);
-    write(folder.path(), "waiting", &[header.clone()], 0);
+    write(folder.path(), "waiting", std::slice::from_ref(&header), 0);
     let left = line(2, [0.4, 1.9], "[0]");
     write(folder.path(), "stopped", &[header.clone(), round(), left], 90);
     std::fs::write(folder.path().join("runs/stopped/checkpoint"), "x").unwrap();
