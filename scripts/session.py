@@ -1,20 +1,25 @@
 """Records docs/session.md and docs/data/session.cast: what a newcomer sees in a terminal of 80 columns.
 
     cargo build --workspace --bin fedstay && python3 scripts/session.py
+    python3 scripts/session.py --check      writes nothing: does the document show what the commands print?
 
 The cast (asciicast, version 2) can be played by `asciinema play docs/data/session.cast`.
 """
 
 import fcntl
+import itertools
 import json
 import os
 import pty
 import re
 import struct
 import subprocess
+import sys
 import tempfile
 import termios
 from pathlib import Path
+
+import printed
 
 COLUMNS, LINES = 80, 40
 COMMANDS = [
@@ -55,9 +60,18 @@ def plain(text: str) -> str:
     return "\n".join(line.rsplit("\r", 1)[-1].rstrip() for line in lines)
 
 
+def check(written: str, recorded: str) -> None:
+    """Ends with an error at the first line that is not what was recorded, up to last digits."""
+    mine, theirs = ([line for line in text.split("\n") if line.strip()] for text in (written, recorded))
+    for line, now in itertools.zip_longest(mine, theirs, fillvalue=""):
+        if not printed.same(line, now):
+            raise SystemExit(f"docs/session.md shows what its commands do not:\n    {line}\nthey print:\n    {now}")
+
+
 def main() -> None:
     root = Path(__file__).parent.parent
-    os.environ["PATH"] = f"{(root / 'target/debug').resolve()}:{os.environ['PATH']}"
+    if "FEDSTAY_ON_PATH" not in os.environ:
+        os.environ["PATH"] = f"{(root / 'target/debug').resolve()}:{os.environ['PATH']}"
     cast = [{"version": 2, "width": COLUMNS, "height": LINES, "title": "fedstay"}]
     page = [
         "# A session in the terminal\n",
@@ -75,6 +89,9 @@ def main() -> None:
             clock += 0.5
             cast.append([round(clock, 2), "o", text])
             clock += 3.0
+    if sys.argv[1:] == ["--check"]:
+        check((root / "docs/session.md").read_text(encoding="utf-8"), "\n".join(page))
+        return
     (root / "docs/session.md").write_text("\n".join(page))
     lines = "\n".join(json.dumps(event, ensure_ascii=False) for event in cast)
     (root / "docs/data/session.cast").write_text(lines + "\n")

@@ -140,6 +140,49 @@ fn the_readme_has_the_paired_differences_on_unseen_data() {
     }
 }
 
+/// The sentences above the table have its numbers, and the picture's caption those of the seed that is drawn.
+#[test]
+fn the_readmes_sentences_and_the_pictures_caption_have_the_tables_numbers() {
+    let all = runs();
+    let readme = read("README.md").split_whitespace().collect::<Vec<_>>().join(" ");
+    let of = |label: &str, of: fn(&Run) -> f64| mean(usual(&all[label]), of);
+    let worst = |label: &str| format!("{:.1}%", 100.0 * of(label, |run| run.worst));
+    let unseen = |label: &str| format!("{:.1}%", 100.0 * of(label, |run| run.unseen));
+    let (averaging, never, retain) = ("fedavg", "fedavg+never", "retain");
+    for told in [
+        format!(
+            "{} for the worst agent and {} on unseen images, where nobody leaving gives {} and {}",
+            worst(averaging),
+            unseen(averaging),
+            worst(never),
+            unseen(never)
+        ),
+        format!(
+            "in one last step, after {:.0} rounds: {} for the worst agent and {} on unseen images",
+            of(retain, |run| run.rounds),
+            worst(retain),
+            unseen(retain)
+        ),
+    ] {
+        assert!(readme.contains(&told), "the README lacks: {told}");
+    }
+    let drawn = |label: &str| usual(&all[label]).iter().find(|run| run.seed == 0).unwrap();
+    let percent = |label: &str| format!("{}%", (1000.0 * drawn(label).worst).round() / 10.0);
+    let kept = ["ada-gd+halve", retain, "fedavg+preview"];
+    for label in kept {
+        assert_eq!((drawn(label).left, percent(label)), (0.0, percent(retain)), "{label}");
+    }
+    assert_eq!(drawn(averaging).left, 10.0);
+    let caption = format!(
+        "under averaging all leave and the worst agent ends at {} accuracy; under ADA-GD with halving, retain and \
+         preview nobody leaves and it ends at {}, under retain after {} rounds",
+        percent(averaging),
+        percent(retain),
+        drawn(retain).rounds
+    );
+    assert!(readme.contains(&caption), "the README lacks: {caption}");
+}
+
 fn run(label: &str, seed: u64) -> Summary {
     let table = read_table(&read("experiments/default.toml")).unwrap();
     let text = toml::to_string(&under(table, label).unwrap()).unwrap();

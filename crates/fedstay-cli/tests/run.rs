@@ -260,6 +260,25 @@ fn check_reads_a_recorded_run_as_it_reads_the_problem() {
     assert!(findings["smallest_angle"].as_f64().unwrap() > 0.0);
 }
 
+/// One of the two is content with the start and never reports.
+#[test]
+fn check_counts_agents_that_never_report() {
+    let folder = tempfile::tempdir().unwrap();
+    let problem = ["--set", "problem.kind=observation-2", "--set", "record_gram=true"];
+    ok(folder.path(), &[&["run", "--out", "kept"], &problem[..]].concat());
+    for checked in [&[&["check"], &problem[..]].concat()[..], &["check", "kept"]] {
+        let said = ok(folder.path(), checked);
+        assert!(said.starts_with("2 agents, "), "{said}");
+        assert!(said.contains("no two agents reported in one round"), "{said}");
+        assert!(said.contains("content with the start   agent 1"), "{said}");
+        // The rule has no such key.
+        assert!(!said.contains("rule.on_settled"), "{said}");
+    }
+    ok(folder.path(), &["report", "kept", "-o", "report.html"]);
+    let report = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
+    assert!(!report.contains("rule.on_settled"));
+}
+
 #[test]
 fn lists_are_complete_and_machine_readable() {
     let folder = tempfile::tempdir().unwrap();

@@ -504,3 +504,56 @@ fn every_rule_of_the_tournament_resumes_with_the_same_bytes() {
         assert_resumes(&set);
     }
 }
+
+/// What `docs/members.md` says of the newcomers that each way loses is what its command gives.
+#[test]
+fn the_table_of_newcomers_says_whom_each_way_loses() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let text = std::fs::read_to_string(format!("{root}/experiments/arrivals.toml")).unwrap();
+    let told = std::fs::read_to_string(format!("{root}/docs/members.md")).unwrap();
+    let (_, told) = told.split_once("## Agents that come later").unwrap();
+    let row = |way: &str| {
+        let head = format!("| {way} | ");
+        let row = told.lines().find_map(|line| line.strip_prefix(&head));
+        row.unwrap_or_else(|| panic!("there is no row for {way}")).to_owned()
+    };
+    let lost = |set: &[(&str, &str)], seed: &str| {
+        let set: Vec<(String, String)> = set
+            .iter()
+            .chain(&[("seed", seed)])
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect();
+        let experiment = Experiment::parse(&text, &set).unwrap();
+        let summary = Trial::new(experiment).unwrap().run(&mut []).unwrap().unwrap();
+        let late: Vec<_> = summary.left.iter().filter(|left| left.agent.0 >= 10).collect();
+        // A newcomer that preview loses goes in the round after it was first heard.
+        for left in late.iter().filter(|_| set[0].1 == "preview") {
+            let arrival = summary.agents[left.agent.0 as usize].entry.arrival.unwrap();
+            assert_eq!(left.round, arrival.round + 1, "seed {seed}, agent {}", left.agent);
+        }
+        (summary.left.len() - late.len(), late.len())
+    };
+    let preview = [("policy.kind", "preview")];
+    let late: Vec<String> = ["0", "1", "2"]
+        .map(|seed| {
+            let (first, late) = lost(&preview, seed);
+            assert_eq!(first, 0, "seed {seed}");
+            late.to_string()
+        })
+        .to_vec();
+    let expected = format!("nobody | **{}** (seeds 0, 1, 2) |", late.join(", "));
+    let row_of_preview = row("averaging with `preview`");
+    assert!(row_of_preview.starts_with(&expected), "{row_of_preview}; the runs: {expected}");
+    assert_eq!(lost(&[("policy.kind", "none")], "0"), (10, 10));
+    assert!(row("averaging").starts_with("all ten, on every seed | all ten, on every seed |"));
+    let retain = [("rule.kind", "retain"), ("policy.kind", "none")];
+    let late = ["0", "1", "2"].map(|seed| lost(&retain, seed)).map(|(first, late)| {
+        assert_eq!(first, 0);
+        late.to_string()
+    });
+    let row_of_retain = row("`retain`");
+    assert!(
+        row_of_retain.starts_with(&format!("nobody | {} |", late.join(", "))),
+        "{row_of_retain}; {late:?}"
+    );
+}

@@ -24,6 +24,8 @@ pub(crate) struct Theory {
     /// The time after which the next matrix may be looked at.
     rest: Option<Instant>,
     known: Known,
+    /// How many agents take part, as the header says.
+    agents: usize,
     own: bool,
     instance: Option<Problem>,
 }
@@ -59,6 +61,7 @@ pub(crate) struct Told {
 impl Theory {
     pub(crate) fn restart(&mut self) {
         (self.diagnosis, self.looked, self.passed) = (Diagnosis::default(), 0, 0);
+        self.diagnosis.take_part(self.agents);
     }
 
     /// Looks at a Gram matrix, unless the last ones took so long that others would have to wait.
@@ -73,6 +76,12 @@ impl Theory {
         self.rest = Some(Instant::now() + since.elapsed() * SHARE);
     }
 
+    /// Takes note of how many agents take part: those that never report are agents too.
+    pub(crate) fn take_part(&mut self, agents: usize) {
+        self.agents = agents;
+        self.diagnosis.take_part(agents);
+    }
+
     /// Takes note of who left before the first step.
     pub(crate) fn content_at_start(&mut self, agents: &[AgentId]) {
         self.diagnosis.content_at_start(agents);
@@ -85,11 +94,13 @@ impl Theory {
         self.instance =
             config.and_then(|text| build(text, &table)).map(|instance| Problem { instance });
         let instance = self.problem();
+        let rule = table.get("rule").and_then(|rule| Rule::deserialize(rule.clone()).ok());
         self.known = Known {
             lipschitz: instance.and_then(|instance| instance.lipschitz),
             smoothness: instance.and_then(|instance| instance.smoothness),
             step_size: number(table.get("step_size")).unwrap_or(f64::NAN),
-            delta: table.get("rule").and_then(slack),
+            delta: rule.as_ref().and_then(slack),
+            halves: rule.is_some_and(|rule| rule.halves()),
         };
         self.own = table.get("decides_on").and_then(Value::as_str) == Some("own");
     }
@@ -120,8 +131,8 @@ impl Theory {
 }
 
 /// The slack of a configured rule, if it keeps agents by one.
-fn slack(rule: &Value) -> Option<f64> {
-    Rule::deserialize(rule.clone()).ok()?.slack().filter(|delta| delta.is_finite())
+fn slack(rule: &Rule) -> Option<f64> {
+    rule.slack().filter(|delta| delta.is_finite())
 }
 
 fn build(text: &str, table: &Table) -> Option<Instance> {
@@ -149,6 +160,17 @@ mod tests {
             r#"{"round":1,"agents":[0],"loss":[1.0],"gram":[1.0],"slope":[0.0],"step_norm":0.1}"#;
         theory.add(serde_json::from_str(gram).unwrap());
         theory.told()
+    }
+
+    #[test]
+    fn agents_that_never_report_count_also_when_the_matrices_are_read_again() {
+        let mut theory = Theory::default();
+        theory.take_part(2);
+        theory.restart();
+        let gram =
+            r#"{"round":1,"agents":[0],"loss":[1.0],"gram":[1.0],"slope":[0.0],"step_norm":0.1}"#;
+        theory.add(serde_json::from_str(gram).unwrap());
+        assert_eq!(theory.told().findings.unwrap().agents, 2);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! cargo run --release -p fedstay-bench --bin retain_figures -- SEEDS KEY=VALUE …
 //! ```
 //!
-//! `SEEDS` is a number of seeds, from 0. The default experiment is that of `fedstay run`. Beside what
+//! `SEEDS` is a number of seeds, from 0. What is not set is as in `experiments/extreme.toml`. Beside what
 //! a summary says, a line has the first round at whose weights everybody was within ε + δ, for the
 //! slack δ = 0.02 of that experiment, and what a round takes: on the clock, over the whole run, and from the
 //! second to the ninth round on the clock and in processor time.

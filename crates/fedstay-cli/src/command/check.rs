@@ -75,6 +75,7 @@ fn known(experiment: &Experiment) -> Known {
         smoothness: instance.as_ref().and_then(|instance| instance.smoothness),
         step_size: experiment.step_size,
         delta: experiment.rule.slack(),
+        halves: experiment.rule.halves(),
     }
 }
 

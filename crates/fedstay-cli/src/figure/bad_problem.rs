@@ -9,8 +9,8 @@
 use super::Drawing;
 use super::landscape::{DrawnRun, paths, set_name, stops};
 use super::trace::{Setting, Trace, named, trace};
-use fedstay::Seed;
 use fedstay::problem::{Instance, Observation4, Problem};
+use fedstay::{AgentId, Seed, StopReason};
 use fedstay_draw::picture::landscape::{Landscape, subscript};
 use fedstay_draw::plot::{
     Colour, Contours, Dash, Figure, Fill, Layer, Marker, Note, Point, Points, Region, Style,
@@ -131,7 +131,7 @@ pub(super) fn make() -> anyhow::Result<Drawing> {
             instance.step_size,
             averaging.loss(0)
         ),
-        ..Figure::new("An example of a bad problem")
+        ..Figure::new(title(&averaging, &ada_gd))
     }
     .with(panel);
     let notes = vec![
@@ -167,10 +167,22 @@ pub(super) fn make() -> anyhow::Result<Drawing> {
     Ok(Drawing { name: "figure-7".into(), figure, notes, numbers })
 }
 
+/// What became of agent 1 under averaging, and how ADA-GD ended.
+fn title(averaging: &Trace, ada_gd: &Trace) -> String {
+    let spoilt = averaging.left.iter().any(|left| left.agent == AgentId(0))
+        && averaging.loss(0) > averaging.summary.agents[0].epsilon;
+    let first = if spoilt { "loses agent 1 for good" } else { "does agent 1 no harm" };
+    let last = match (ada_gd.left.is_empty(), ada_gd.stop) {
+        (false, _) => "loses somebody too",
+        (true, StopReason::Stalled) => "stalls",
+        (true, _) => "loses nobody",
+    };
+    format!("Small steps on a bad problem: averaging {first}, ADA-GD {last}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fedstay::StopReason;
     use fedstay::verdict::Verdict;
 
     #[test]

@@ -168,6 +168,22 @@ fn combined(devices: &[Device; 2], runs: &Runs) -> Panel {
     panel
 }
 
+/// What red's departure did, where together they have a separator that is right.
+fn title(on_red: f64, together: f64) -> String {
+    match (on_red > together, together == 0.0) {
+        (false, _) => "Red leaves, and is served no worse".to_owned(),
+        (true, true) => format!(
+            "Together all is right; once red has left, {} of its points are wrong",
+            whole_percent(on_red)
+        ),
+        (true, false) => format!(
+            "Together {} is wrong; once red has left, {} of its points are",
+            whole_percent(together),
+            whole_percent(on_red)
+        ),
+    }
+}
+
 /// Makes the figure.
 pub(super) fn make() -> anyhow::Result<Drawing> {
     let devices = RedBlue::devices();
@@ -189,7 +205,7 @@ pub(super) fn make() -> anyhow::Result<Drawing> {
              red's ringed points end on the wrong side.",
             red_leaves.round
         ),
-        ..Figure::new("Two devices that need each other's data")
+        ..Figure::new(title(on_red, errors(&runs.together).1))
     }
     .with(alone(0, "(a) red", RED))
     .with(alone(1, "(b) blue", BLUE))
@@ -234,6 +250,13 @@ pub(super) fn make() -> anyhow::Result<Drawing> {
 mod tests {
     use super::*;
     use fedstay::verdict::Verdict;
+
+    #[test]
+    fn the_title_says_what_reds_departure_did() {
+        assert_eq!(title(0.1, 0.1), "Red leaves, and is served no worse");
+        let partly = title(0.2, 0.1);
+        assert_eq!(partly, "Together 10% is wrong; once red has left, 20% of its points are");
+    }
 
     #[test]
     fn the_numbers_are_the_papers() {

@@ -28,6 +28,7 @@ const DIGITS: (&str, &str) =
 
 const Q: &str = "partition.q";
 const K: &str = "local.steps";
+const SPREAD: &str = "accuracy.spread";
 const HEIGHT: f64 = 250.0;
 
 /// The result of a run that is drawn.
@@ -68,7 +69,7 @@ pub(super) fn make(asked: &Asked) -> Result<Drawing> {
     let mut figure = Figure {
         subtitle: format!("Averaging, q = {q} as described; (c): K = {steps}."),
         caption: caption(&swept, asked),
-        ..Figure::new(Falls::of(&swept).title())
+        ..Figure::new(Falls::of(&swept.frame, Part::Average.result()).title())
     };
     let (mut numbers, mut top) = (Vec::new(), 0.0);
     for (title, part) in panels {
@@ -83,17 +84,17 @@ pub(super) fn make(asked: &Asked) -> Result<Drawing> {
 
 /// Average accuracy for every q.
 pub(super) fn average(asked: &Asked) -> Result<Drawing> {
-    full(asked, "figure-10", "Average accuracy for every heterogeneity", Part::Average)
+    full(asked, "figure-10", Part::Average)
 }
 
 /// Population accuracy for every q.
 pub(super) fn population(asked: &Asked) -> Result<Drawing> {
-    full(asked, "figure-11", "Population accuracy for every heterogeneity", Part::Population)
+    full(asked, "figure-11", Part::Population)
 }
 
 /// The spread over the agents for every q.
 pub(super) fn spread(asked: &Asked) -> Result<Drawing> {
-    full(asked, "figure-12", "The worst, the mean and the best agent", Part::Spread)
+    full(asked, "figure-12", Part::Spread)
 }
 
 fn open(asked: &Asked) -> Result<Swept> {
@@ -141,16 +142,45 @@ fn smallness(asked: &Asked) -> String {
     )
 }
 
+/// What the appendix's version shows.
+fn full_title(swept: &Swept, part: Part) -> String {
+    let falls = match part {
+        // Only the largest K is drawn.
+        Part::Spread => Falls::of(&swept.frame.with(&setting(K, &largest(swept, K))), SPREAD),
+        _ => Falls::of(&swept.frame, part.result()),
+    };
+    let (Some((small, large)), all @ 1..) = (&falls.ends, falls.cells.len()) else {
+        return format!("Averaging for every q: {}", part.label());
+    };
+    let ends = format!("from ε = {small} to {large}");
+    match part {
+        Part::Average => {
+            format!("Average accuracy falls in {} of {all} cells {ends}", falls.fell())
+        }
+        Part::Population => {
+            format!("Population accuracy falls in {} of {all} cells {ends}", falls.fell())
+        }
+        Part::Spread => {
+            let apart = falls.cells.iter().filter(|(change, _)| *change > 0.0).count();
+            format!("The worst and the best agent move apart in {apart} of {all} cells {ends}")
+        }
+    }
+}
+
 /// The appendix's version: one panel for each q, all on one scale.
-fn full(asked: &Asked, name: &str, title: &str, part: Part) -> Result<Drawing> {
+fn full(asked: &Asked, name: &str, part: Part) -> Result<Drawing> {
     let swept = open(asked)?;
     let steps = largest(&swept, K);
     let subtitle = match part {
         Part::Spread => format!("Averaging with K = {steps} local steps, one panel for each q."),
         _ => "Averaging, one panel for each q, one curve for each K.".to_owned(),
     };
-    let mut figure =
-        Figure { subtitle, caption: caption(&swept, asked), columns: 2, ..Figure::new(title) };
+    let mut figure = Figure {
+        subtitle,
+        caption: caption(&swept, asked),
+        columns: 2,
+        ..Figure::new(full_title(&swept, part))
+    };
     let mut numbers = Vec::new();
     let mut top = 0.0;
     for q in swept.values(Q) {
@@ -276,7 +306,7 @@ fn drawing(
     })
 }
 
-/// The change of the average accuracy from the smallest to the largest ε, paired by seed.
+/// The change of a result, such as the average accuracy, from the smallest to the largest ε, paired by seed.
 struct Falls {
     /// Those two, if there are any.
     ends: Option<(Value, Value)>,
@@ -285,8 +315,7 @@ struct Falls {
 }
 
 impl Falls {
-    fn of(swept: &Swept) -> Self {
-        let frame = &swept.frame;
+    fn of(frame: &Frame, result: &str) -> Self {
         let epsilon = frame.values("epsilon");
         let Some((small, large)) = epsilon.first().zip(epsilon.last()) else {
             return Self { ends: None, cells: Vec::new() };
@@ -294,7 +323,7 @@ impl Falls {
         let mut cells: Vec<(f64, String)> = Vec::new();
         for (cell, part) in frame.by(&[Q.to_owned(), K.to_owned()]) {
             let at = |value: &Value| part.with(&setting("epsilon", value));
-            let Some(difference) = at(large).difference(&at(small), "accuracy.mean") else {
+            let Some(difference) = at(large).difference(&at(small), result) else {
                 continue;
             };
             let (low, high) = difference.mean.interval();
@@ -337,7 +366,7 @@ impl Falls {
 /// agents.
 fn notes(swept: &Swept) -> Vec<String> {
     let frame = &swept.frame;
-    let falls = Falls::of(swept);
+    let falls = Falls::of(frame, Part::Average.result());
     let Some((small, large)) = &falls.ends else { return Vec::new() };
     let (fell, all) = (falls.fell(), falls.cells.len());
     let ends = match (falls.cells.first(), falls.cells.last()) {
@@ -350,7 +379,7 @@ fn notes(swept: &Swept) -> Vec<String> {
     let steps = largest(swept, K);
     let spread = |q: &Value| {
         let cell = frame.with(&setting(Q, q)).with(&setting(K, &steps));
-        let mean = cell.with(&setting("epsilon", large)).mean("accuracy.spread")?.mean;
+        let mean = cell.with(&setting("epsilon", large)).mean(SPREAD)?.mean;
         Some(format!("{} at q = {q}", percent(mean)))
     };
     let spreads: Vec<String> = frame.values(Q).iter().filter_map(spread).collect();

@@ -119,7 +119,9 @@ fn observation_3(pair: &Pair, alpha: f64) -> anyhow::Result<Panel> {
     let (instance, epsilon) = (&pair.instance, pair.instance.epsilon);
     let land = Landscape { instance, x: (-1.4, 2.25), y: (-0.65, 1.55), samples: 300 };
     let bad = land.grid(|x, y| bad_3(epsilon, alpha, losses(instance, x, y), (x, y)));
-    let mut panel = land.panel(&format!("(b) Observation 3, α = {alpha}: ADA-GD turns in time"));
+    let stayed = pair.ada_gd.left.is_empty();
+    let turns = if stayed { ": ADA-GD turns in time" } else { "" };
+    let mut panel = land.panel(&format!("(b) Observation 3, α = {alpha}{turns}"));
     panel.layers = land.content(&[0.5, 1.0, 1.5, 2.0, 2.5]);
     panel = panel.with(Region::dotted("bad region", bad, 0.0, Colour(0x55, 0x55, 0x55)));
     panel.layers.extend(paths(&land, &pair.runs([(0.0, 4.5), (0.0, -4.5)])));
@@ -156,6 +158,15 @@ fn observation_3(pair: &Pair, alpha: f64) -> anyhow::Result<Panel> {
         )))
 }
 
+/// Whom both rules lost, on all problems together.
+fn title(pairs: [&Pair; 2]) -> String {
+    let agents: usize = pairs.iter().map(|pair| pair.instance.oracles.len()).sum();
+    let lost =
+        |of: fn(&Pair) -> &Trace| -> usize { pairs.iter().map(|pair| of(pair).left.len()).sum() };
+    let (averaging, ada_gd) = (lost(|pair| &pair.averaging), lost(|pair| &pair.ada_gd));
+    format!("Of {agents} agents averaging loses {averaging}, ADA-GD {ada_gd}")
+}
+
 /// Makes the figure.
 pub(super) fn make() -> anyhow::Result<Drawing> {
     let shifted = Observation3 { alpha: 1.0, start: None };
@@ -172,7 +183,7 @@ pub(super) fn make() -> anyhow::Result<Drawing> {
              are drawn side by side.",
             third.instance.epsilon, third.step_size
         ),
-        ..Figure::new("Where agents leave, and what is left to reach")
+        ..Figure::new(title([&second, &third]))
     }
     .with(observation_2(&second)?)
     .with(observation_3(&third, alpha)?);

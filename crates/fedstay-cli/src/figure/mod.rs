@@ -219,6 +219,19 @@ mod tests {
         assert_eq!(points.as_array().unwrap().len(), 3);
         assert_eq!(points[0][3], 2, "two seeds a point");
         assert!(drawing.notes[0].contains("of 4 cells"), "{:?}", drawing.notes);
+        // The titles count what these runs did.
+        let title = |name: &str| make(name, &asked).unwrap().unwrap().figure.title;
+        for (name, part, cells) in [
+            ("10", "Average accuracy falls in ", 4),
+            ("11", "Population accuracy falls in ", 4),
+            ("12", "apart in ", 2),
+        ] {
+            let title = title(name);
+            let told = title.split_once(part).and_then(|(_, rest)| rest.split_once(" of "));
+            let (fell, rest) = told.unwrap_or_else(|| panic!("{title}"));
+            assert!(rest.starts_with(&format!("{cells} cells from ε = ")), "{title}");
+            assert!(fell.parse::<usize>().is_ok_and(|fell| fell <= cells), "{title}");
+        }
         let more = Asked { seeds: Some(vec![0, 1, 2]), ..asked };
         let drawing = make("3", &more).unwrap().unwrap();
         assert!(
@@ -301,6 +314,16 @@ mod tests {
         let title = |name: &str| make(name, &digits(vec![3])).unwrap().unwrap().figure.title;
         assert_eq!(title("8a"), "Neither averaging nor ADA-GD loses anybody");
         assert_eq!(title("2"), "Agents leave averaging, and it loses no accuracy by it");
+        let exact = |name: &str| make(name, &Asked::default()).unwrap().unwrap().figure.title;
+        assert_eq!(
+            exact("1"),
+            "Together all is right; once red has left, 20% of its points are wrong"
+        );
+        assert_eq!(exact("6"), "Of 4 agents averaging loses 4, ADA-GD 1");
+        assert_eq!(
+            exact("7"),
+            "Small steps on a bad problem: averaging loses agent 1 for good, ADA-GD stalls"
+        );
         let mut two = digits(vec![3]);
         two.set.push(("agents".into(), "2".into()));
         let title = make("13", &two).unwrap().unwrap().figure.title;

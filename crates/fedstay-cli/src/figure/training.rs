@@ -4,15 +4,12 @@ use super::measured::MeasuredRun;
 use crate::progress::Progress;
 use anyhow::{Context, Result};
 use fedstay::record::RoundLine;
-use fedstay::{Book, Error, RoundRecord};
+use fedstay::{Book, Error, RoundRecord, SLACK};
 use fedstay_sim::experiment::{Experiment, read_table, under};
 use fedstay_sim::run::Trial;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-
-/// The slack that `retain` has in an experiment that does not say one.
-const RETAIN_SLACK: f64 = 0.02;
 
 /// What the caller of a figure asks for.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -73,8 +70,8 @@ impl Arm {
             Self::control("early stop", "fedavg+early-stop"),
             Self::control("keep best", "fedavg+keep-best"),
             Self::control("preview", "fedavg+preview"),
-            // With its own slack: where an experiment says one, it is ADA-GD's.
-            Self::control("retain", "retain").with("rule.delta", RETAIN_SLACK),
+            // With its usual slack: where an experiment says one, it is ADA-GD's.
+            Self::control("retain", "retain").with("rule.delta", SLACK),
         ]
     }
 
@@ -202,11 +199,11 @@ mod tests {
     #[test]
     fn retain_has_the_slack_of_an_experiment_that_says_none() {
         let plain = Experiment::parse("[rule]\nkind = \"retain\"\n", &[]).unwrap();
-        assert_eq!(plain.rule.slack(), Some(RETAIN_SLACK));
+        assert_eq!(plain.rule.slack(), Some(SLACK));
         let text = "[rule]\nkind = \"ada-gd\"\ndelta = 0.0\n";
         let arms = Arm::controls();
         let arm = arms.iter().find(|arm| arm.label == "retain").unwrap();
         let experiment = arm.experiment(text, &Asked::default(), 0).unwrap();
-        assert_eq!(experiment.rule.slack(), Some(RETAIN_SLACK));
+        assert_eq!(experiment.rule.slack(), Some(SLACK));
     }
 }

@@ -259,6 +259,11 @@ impl Rule {
         self.facts().slack
     }
 
+    /// Whether the rule may halve its step size where it would stop: `on_settled = "halve"`.
+    pub fn halves(&self) -> bool {
+        self.facts().changes.iter().any(|change| change.name == "halve")
+    }
+
     /// Whether the rule writes every number of its step, so that the step need not be zeros first.
     pub(crate) fn fills_step(&self) -> bool {
         matches!(self, Self::FedAvg(_) | Self::MinibatchSgd(_) | Self::AdaGd(_))

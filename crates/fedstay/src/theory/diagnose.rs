@@ -75,6 +75,9 @@ pub struct Known {
     /// The slack in use; `None` for a rule that does not keep agents by a slack, of which the
     /// theorem says nothing. See [`Rule::slack`](crate::Rule::slack).
     pub delta: Option<f64>,
+    /// Whether the rule is one whose end the theorem's step size decides, ADA-GD, and so can halve its own
+    /// (`on_settled`). See [`Rule::halves`](crate::Rule::halves).
+    pub halves: bool,
 }
 
 /// The findings, as data and in words.
@@ -165,7 +168,7 @@ impl Diagnosis {
             content_at_start: self.content_at_start.clone(),
             advice: Vec::new(),
         };
-        findings.advice = advice(&findings, known.delta);
+        findings.advice = advice(&findings, known);
         findings
     }
 }
@@ -203,7 +206,8 @@ fn curvature(before: &GramLine, after: &GramLine) -> f64 {
     strongest
 }
 
-fn advice(findings: &Findings, delta: Option<f64>) -> Vec<String> {
+fn advice(findings: &Findings, known: Known) -> Vec<String> {
+    let Known { delta, halves, .. } = known;
     let mut advice = Vec::new();
     if !findings.content_at_start.is_empty() {
         let who: Vec<String> = findings.content_at_start.iter().map(ToString::to_string).collect();
@@ -223,9 +227,11 @@ fn advice(findings: &Findings, delta: Option<f64>) -> Vec<String> {
             "rule.delta is zero, so the theorem does not apply: set it above zero, at most epsilon."
                 .to_owned(),
         ),
+        // How far the other rules step, and where they end, does not follow from the step size.
+        _ if !halves => {}
         Some(bound) if findings.step_size > bound => advice.push(format!(
             "step_size {} is above the theorem's {bound:.2e}. For convex losses nobody leaves all the \
-             same; but agents may end farther from their precision than 2δ. Lower step_size, or \
+             same; but agents may end farther from their target loss than 2δ. Lower step_size, or \
              keep it and set rule.on_settled = \"halve\".",
             findings.step_size
         )),
@@ -300,6 +306,23 @@ mod tests {
         let averaging = advice(crate::Mean::default().into());
         assert!(!averaging.contains("delta") && averaging.contains("lets them go"), "{averaging}");
         assert!(!averaging.contains("Nothing to change"), "{averaging}");
+    }
+
+    #[test]
+    fn only_the_rule_that_can_halve_its_step_size_is_told_about_it() {
+        let advice = |rule: crate::Rule, step_size: f64| {
+            let (delta, halves) = (rule.slack(), rule.halves());
+            let known =
+                Known { step_size, delta, halves, lipschitz: Some(1.0), ..Known::default() };
+            Diagnosis::default().findings(known).advice.join(" ")
+        };
+        let of = |rule: crate::Rule| (advice(rule.clone(), 10.0), advice(rule, 1e-9));
+        let (above, below) = of(crate::AdaGd::default().into());
+        assert!(above.contains("on_settled") && above.contains("target loss"), "{above}");
+        assert!(below.contains("may be raised"), "{below}");
+        // It has no such key, and lands at any step size.
+        let (above, below) = of(crate::Retain::default().into());
+        assert!(!(above + &below).contains("step_size"));
     }
 
     #[test]

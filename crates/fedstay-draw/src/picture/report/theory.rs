@@ -61,7 +61,9 @@ fn findings(subject: &Subject) -> Option<Findings> {
     let config = subject.config_table()?;
     let number = |value: Option<&toml::Value>| value.and_then(toml::Value::as_float);
     let instance = map::instance(subject.config.as_deref()?);
+    let rule = rule(config.get("rule")?);
     let mut diagnosis = Diagnosis::default();
+    diagnosis.take_part(subject.recorded.header.count());
     lines.iter().for_each(|line| diagnosis.add(line.clone()));
     if let Some(first) = subject.recorded.rounds.first() {
         diagnosis.content_at_start(&first.left);
@@ -70,13 +72,14 @@ fn findings(subject: &Subject) -> Option<Findings> {
         lipschitz: instance.as_ref().and_then(|instance| instance.lipschitz),
         smoothness: instance.as_ref().and_then(|instance| instance.smoothness),
         step_size: number(config.get("step_size"))?,
-        delta: slack(config.get("rule")?),
+        delta: rule.as_ref().and_then(Rule::slack),
+        halves: rule.is_some_and(|rule| rule.halves()),
     }))
 }
 
-/// The slack of a configured rule, if it keeps agents by one.
-fn slack(rule: &toml::Value) -> Option<f64> {
-    Rule::deserialize(rule.clone()).ok()?.slack()
+/// A rule as a configuration has it.
+fn rule(configured: &toml::Value) -> Option<Rule> {
+    Rule::deserialize(configured.clone()).ok()
 }
 
 /// The name a value has in JSON.

@@ -156,6 +156,23 @@ fn tables_name_only_kinds_and_sections_that_there_are() {
     }
 }
 
+/// Those lists are written by hand: whatever a file may name has to be in them.
+#[test]
+fn no_kind_of_data_partition_or_model_is_missing_from_its_list() {
+    fn agree<T: serde::de::DeserializeOwned>(name: &str) {
+        let Err(error) = toml::from_str::<T>("kind = \"none of them\"") else { panic!("{name}") };
+        let error = error.to_string();
+        let (_, read) = error.split_once("expected one of ").unwrap_or_else(|| panic!("{error}"));
+        let read: BTreeSet<&str> = read.split('`').skip(1).step_by(2).collect();
+        let section = SECTIONS.iter().find(|section| section.name == name).unwrap();
+        let listed = section.kinds.as_ref().map(|kinds| (kinds.names)()).unwrap();
+        assert_eq!(read, BTreeSet::from_iter(listed), "[{name}]");
+    }
+    agree::<crate::data::Data>("data");
+    agree::<crate::partition::Partition>("partition");
+    agree::<crate::model::Model>("model");
+}
+
 #[test]
 fn the_default_kinds_are_those_of_an_experiment_that_names_none() {
     for section in SECTIONS {

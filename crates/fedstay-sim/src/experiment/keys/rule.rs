@@ -94,7 +94,7 @@ pub(super) static SECTION: Section = Section {
             "rule.convex",
             "true",
             Allowed::Switch,
-            "whether every loss is convex, so that contradicting reports prove that no model satisfies all",
+            "whether every loss is convex, so that contradicting reports prove that no model within a radius satisfies all",
         )
         .of(&["retain"])
         .otherwise("the problem's own on a problem, unknown elsewhere"),
