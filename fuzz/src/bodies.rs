@@ -19,7 +19,9 @@ pub fn step(bytes: &[u8]) {
     match answer(bytes) {
         Err(error) => one_line(&error.to_string()),
         Ok(output) => {
-            assert!(output.step.iter().all(|value| value.is_finite()), "{:?}", output.step);
+            let offsets = output.shown.iter().flat_map(|shown| &shown.offset);
+            let mut told = output.step.iter().chain(offsets).chain(output.deliver.iter().flatten());
+            assert!(told.all(|value| value.is_finite()), "{output:?}");
             // What goes out must be accepted when it comes back.
             let state = serde_json::from_str::<serde_json::Value>(&output.state);
             assert!(state.is_ok_and(|state| state["step_size"].is_f64()));

@@ -7,6 +7,7 @@ use fedstay::StopReason;
 use fedstay::rule::Why;
 use fedstay_cli::command::step::{Output, answer};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// A step that takes longer than this counts as hanging.
@@ -56,8 +57,8 @@ pub enum Kind {
     BadError,
     /// The state it returned was refused.
     OwnState,
-    /// A rule that promises to keep everybody takes a step that is predicted to lose somebody whom
-    /// standing still would keep.
+    /// A rule or a policy that promises to keep everybody takes a step, or shows an agent a model, that is
+    /// predicted to lose somebody whom standing still would keep.
     Crossing,
 }
 
@@ -70,6 +71,8 @@ pub struct Played {
     pub refused: usize,
     /// How many agents' predictions were judged, because the rule or the policy promises something.
     pub judged: usize,
+    /// How many of these are about what an agent is shown next, under previews.
+    pub shown: usize,
     /// How many predictions are at or below the target within what rounding allows, see
     /// [`crossed`].
     pub within_rounding: usize,
@@ -89,6 +92,7 @@ pub fn play(draw: &mut Draw<'_>) -> Played {
     let agents = if draw.chance(0.05) { 30 } else { 1 + draw.below(8) };
     let mut state: Option<String> = None;
     let mut benched = Vec::new();
+    let mut shown = Previews::default();
     for _ in 0..1 + draw.below(3) {
         let reports = reports(draw, agents, dimension, wild);
         let mut input = json!({ "rule": rule, "step_size": step_size, "reports": reports });
@@ -114,15 +118,22 @@ pub fn play(draw: &mut Draw<'_>) -> Played {
                 // So does the way back to weights where all were above their targets, by what they then said.
                 let told = output.doubted.iter();
                 benched.extend(told.clone().filter(|d| d.why == Why::Benched).map(|d| d.agent.0));
-                let doubted: Vec<u64> = told.map(|doubted| doubted.agent.0).collect();
+                // What is capped is farther away than it counts as, so the promise holds for it too; a target
+                // that moved is not the one that is kept.
+                let moved: Vec<u64> =
+                    told.filter(|d| d.why == Why::Moved).map(|d| d.agent.0).collect();
                 let believed = |report: &&Value| {
-                    let agent = report["agent"].as_u64().unwrap_or(u64::MAX);
-                    !benched.contains(&agent) && !doubted.contains(&agent)
+                    let agent = agent_of(report);
+                    !benched.contains(&agent) && !moved.contains(&agent)
                 };
                 let believed: Vec<&Value> = reports.iter().filter(believed).collect();
-                let lost = match !lands && !output.reverted && promises(&rule, policy.as_ref()) {
-                    true => judge(&believed, &output.step, &mut played),
-                    false => None,
+                let lost = match policy.as_ref().filter(|policy| policy["kind"] == "preview") {
+                    Some(policy) => shown.judge(policy, &reports, &output, &mut played),
+                    None if lands || output.reverted => None,
+                    None if promises(&rule, policy.as_ref()) => {
+                        judge(&believed, &output.step, &mut played)
+                    }
+                    None => None,
                 };
                 let infinite = not_finite(&output).and_then(|why| fault(Kind::NotFinite, why));
                 let lost = lost.and_then(|why| fault(Kind::Crossing, why));
@@ -151,21 +162,85 @@ pub fn play(draw: &mut Draw<'_>) -> Played {
 
 /// Judges the step for everybody and says whom it loses.
 fn judge(reports: &[&Value], step: &[f64], played: &mut Played) -> Option<String> {
-    let mut lost = None;
-    for judged in reports.iter().filter_map(|report| crossed(report, step)) {
-        played.judged += 1;
+    let judged = reports.iter().filter_map(|report| crossed(report, step));
+    judged.fold(None, |lost, judged| played.count(judged).or(lost))
+}
+
+impl Played {
+    /// Counts a prediction, and says whom it loses.
+    fn count(&mut self, judged: Judged) -> Option<String> {
+        self.judged += 1;
         match judged {
-            Judged::Above => {}
-            Judged::WithinRounding => played.within_rounding += 1,
-            Judged::Crossed(why) => lost = Some(why),
+            Judged::Above => None,
+            Judged::WithinRounding => {
+                self.within_rounding += 1;
+                None
+            }
+            Judged::Crossed(why) => Some(why),
         }
     }
-    lost
+}
+
+/// What agents were shown under previews.
+#[derive(Default)]
+struct Previews {
+    /// Where the weights are, from where they began.
+    here: Vec<f64>,
+    /// What was added to them for an agent.
+    offsets: BTreeMap<u64, Vec<f64>>,
+}
+
+impl Previews {
+    /// Judges what everybody is shown next, where it is made from the gradient that the agent sent.
+    fn judge(
+        &mut self,
+        policy: &Value,
+        reports: &[Value],
+        output: &Output,
+        played: &mut Played,
+    ) -> Option<String> {
+        let dimension = output.step.len();
+        let none = vec![0.0; dimension];
+        self.here.resize(dimension, 0.0);
+        let next: BTreeMap<u64, Vec<f64>> =
+            output.shown.iter().map(|shown| (shown.agent.0, shown.offset.clone())).collect();
+        let by = policy["by"].as_str().unwrap_or("auto");
+        let mut lost = None;
+        for report in reports {
+            let agent = agent_of(report);
+            let by_cut = by == "cut" || (by == "auto" && report.get("gradient").is_some());
+            // At the end everybody is given the weights themselves.
+            if !by_cut || output.stop.is_some() {
+                continue;
+            }
+            let [before, after] =
+                [&self.offsets, &next].map(|offsets| offsets.get(&agent).unwrap_or(&none));
+            let way = Way {
+                parts: [(1.0, &output.step), (1.0, after), (-1.0, before)],
+                from: &self.here,
+            };
+            if let Some(judged) = way.crossed(report) {
+                played.shown += 1;
+                lost = played.count(judged).or(lost);
+            }
+        }
+        self.here.iter_mut().zip(&output.step).for_each(|(here, step)| *here += step);
+        self.offsets = next;
+        lost
+    }
+}
+
+fn agent_of(report: &Value) -> u64 {
+    report["agent"].as_u64().unwrap_or(u64::MAX)
 }
 
 fn not_finite(output: &Output) -> Option<String> {
-    if let Some(index) = output.step.iter().position(|value| !value.is_finite()) {
-        return Some(format!("step[{index}] is {}", output.step[index]));
+    let offsets = output.shown.iter().map(|shown| ("an offset", &shown.offset));
+    let deliver = output.deliver.iter().map(|deliver| ("deliver", deliver));
+    for (what, vector) in [("step", &output.step)].into_iter().chain(offsets).chain(deliver) {
+        if let Some(index) = vector.iter().position(|value| !value.is_finite()) {
+            return Some(format!("{what}[{index}] is {}", vector[index]));
+        }
     }
     let state: Value = serde_json::from_str(&output.state).ok()?;
     // JSON has no infinities: one would be written as null.
@@ -199,31 +274,49 @@ pub enum Judged {
 /// A dot product of n terms in `f64` may be off by n·u of the sum of the terms' sizes, with
 /// u = 2⁻⁵³. Up to four times that, with both ends of the inequality counted as terms, is rounding.
 pub fn crossed(report: &Value, step: &[f64]) -> Option<Judged> {
-    let number = |key: &str| report.get(key).and_then(Value::as_f64);
-    let (loss, epsilon) = (number("loss")?, number("epsilon")?);
-    if loss <= epsilon {
-        return None;
+    Way { parts: [(1.0, step), (0.0, &[]), (0.0, &[])], from: &[] }.crossed(report)
+}
+
+/// The way from what an agent received to what it receives next, as a sum of vectors.
+struct Way<'a> {
+    /// How often each of them counts.
+    parts: [(f64, &'a [f64]); 3],
+    /// The weights it begins at, to whose digits what is shown is rounded.
+    from: &'a [f64],
+}
+
+impl Way<'_> {
+    fn crossed(&self, report: &Value) -> Option<Judged> {
+        let number = |key: &str| report.get(key).and_then(Value::as_f64);
+        let (loss, epsilon) = (number("loss")?, number("epsilon")?);
+        if loss <= epsilon {
+            return None;
+        }
+        let slope = report.get("gradient").or_else(|| report.get("direction"))?.as_array()?;
+        let (mut room, mut size) = (Sum::default(), loss.abs() + epsilon.abs());
+        room.add(loss);
+        room.add(-epsilon);
+        for (index, slope) in slope.iter().enumerate() {
+            let slope = slope.as_f64()?;
+            for (times, part) in self.parts {
+                let part = times * part.get(index).copied().unwrap_or(0.0);
+                room.add_product(slope, part);
+                size += (slope * part).abs();
+            }
+            size += (slope * self.from.get(index).copied().unwrap_or(0.0)).abs();
+        }
+        let room = room.value();
+        let rounding = 4.0 * (slope.len() + 2) as f64 * (f64::EPSILON / 2.0) * size;
+        Some(match room {
+            _ if room > 0.0 => Judged::Above,
+            _ if room >= -rounding => Judged::WithinRounding,
+            _ => Judged::Crossed(format!(
+                "agent {}: F − ε = {:e} becomes {room:e} (rounding {rounding:e})",
+                report["agent"],
+                loss - epsilon
+            )),
+        })
     }
-    let slope = report.get("gradient").or_else(|| report.get("direction"))?.as_array()?;
-    let (mut room, mut size) = (Sum::default(), loss.abs() + epsilon.abs());
-    room.add(loss);
-    room.add(-epsilon);
-    for (slope, step) in slope.iter().zip(step) {
-        let slope = slope.as_f64()?;
-        room.add_product(slope, *step);
-        size += (slope * step).abs();
-    }
-    let room = room.value();
-    let rounding = 4.0 * (slope.len() + 2) as f64 * (f64::EPSILON / 2.0) * size;
-    Some(match room {
-        _ if room > 0.0 => Judged::Above,
-        _ if room >= -rounding => Judged::WithinRounding,
-        _ => Judged::Crossed(format!(
-            "agent {}: F − ε = {:e} becomes {room:e} (rounding {rounding:e})",
-            report["agent"],
-            loss - epsilon
-        )),
-    })
 }
 
 fn small(draw: &mut Draw<'_>) -> f64 {
@@ -282,11 +375,21 @@ fn rule(draw: &mut Draw<'_>) -> Value {
 }
 
 fn policy(draw: &mut Draw<'_>) -> Option<Value> {
-    let kind = draw.of(&["", "", "guard", "guard", "early-stop", "keep-best"]);
+    let kind =
+        draw.of(&["", "", "guard", "guard", "early-stop", "keep-best", "preview", "preview"]);
     let mut policy = json!({ "kind": kind });
     match kind {
         "" => return None,
         "guard" if draw.chance(0.7) => policy["delta"] = small(draw).into(),
+        "preview" => {
+            for key in ["delta", "margin", "pace", "cap"] {
+                if draw.chance(0.4) {
+                    policy[key] = small(draw).into();
+                }
+            }
+            policy["by"] = draw.of(&["auto", "cut", "cut", "rewind", "stale", "noise"]).into();
+            policy["until"] = draw.of(&["rounds", "content"]).into();
+        }
         "early-stop" if draw.chance(0.5) => policy["margin"] = small(draw).into(),
         _ => {}
     }

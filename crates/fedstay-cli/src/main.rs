@@ -6,6 +6,10 @@ use fedstay_cli::terminal::{Colour, Screen, complain, help_columns};
 use fedstay_sim::experiment::SpecError;
 use fedstay_sim::text::one_line;
 use std::process::ExitCode;
+use std::thread;
+
+/// The stack of the thread that does the work, in bytes: what the system allows the first one may be far less.
+const STACK: usize = 8 << 20;
 
 /// An error with its causes, except for those that its message already contains.
 fn told(error: &anyhow::Error) -> String {
@@ -19,6 +23,15 @@ fn told(error: &anyhow::Error) -> String {
 }
 
 fn main() -> ExitCode {
+    // Where no thread can be had, the first one has to do.
+    match thread::Builder::new().name("fedstay".to_owned()).stack_size(STACK).spawn(work) {
+        // A panic has been told already.
+        Ok(worker) => worker.join().unwrap_or(ExitCode::from(101)),
+        Err(_) => work(),
+    }
+}
+
+fn work() -> ExitCode {
     let color = Colour::asked();
     let command = Cli::command().color(color.for_clap()).term_width(help_columns());
     let matches = command.get_matches();

@@ -130,7 +130,7 @@ fn forgotten(who: &Forgotten, called: &str) -> String {
         Some(rounds) => format!("the others were back after {rounds}"),
         None => "the others are not back where they were".to_owned(),
     };
-    let loss = who.loss.map_or(String::new(), |loss| format!("its loss now {loss:.4}, "));
+    let loss = who.loss.map_or(String::new(), |loss| format!("its loss now {}, ", decimals(loss)));
     let shows = who.membership.map_or(String::new(), |area| format!("membership {area:.2}, "));
     format!("{called} in round {round} ({how}): {loss}{shows}{back}")
 }
@@ -156,7 +156,10 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
     }
     if let Some(population) = &summary.population {
         let accuracy = percent(population.accuracy);
-        lines.push(("population", format!("loss {:.4}  accuracy {accuracy}", population.loss)));
+        lines.push((
+            "population",
+            format!("loss {}  accuracy {accuracy}", decimals(population.loss)),
+        ));
     }
     lines.extend(fedstay_draw::words::spread(summary).map(|told| ("spread", told)));
     let gone = summary.forgotten.iter();

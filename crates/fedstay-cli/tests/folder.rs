@@ -349,3 +349,23 @@ fn a_name_with_a_line_end_stays_on_its_line() {
     assert!(said.contains("written to n\\nx\n"), "{said}");
     assert!(said.lines().all(|line| line != "x" && !line.starts_with("x/")), "{said}");
 }
+
+/// As where the disk is full: what cannot be written here is a picture whose name a folder has.
+#[test]
+fn a_picture_that_cannot_be_written_says_how_to_end_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    std::fs::create_dir_all(folder.join("a/run.svg")).unwrap();
+    let set = ["--set", "problem.kind=observation-3", "--set", "rule.kind=fedavg"];
+    let output = fedstay(folder, &run_into("a", &set));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("`fedstay run --resume a` ends the run") && said.contains("run.svg"),
+        "{said}"
+    );
+    std::fs::remove_dir(folder.join("a/run.svg")).unwrap();
+    ok(folder, &["run", "--resume", "a"]);
+    ok(folder, &run_into("b", &set));
+    same_files(folder, "a", "b");
+}

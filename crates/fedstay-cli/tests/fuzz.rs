@@ -144,6 +144,7 @@ fn structured_steps_never_crash_hang_or_lose_whom_standing_still_would_keep() {
         total.accepted += played.accepted;
         total.refused += played.refused;
         total.judged += played.judged;
+        total.shown += played.shown;
         total.within_rounding += played.within_rounding;
         total.slowest = total.slowest.max(played.slowest);
         if let Some(fault) = played.fault {
@@ -157,17 +158,18 @@ fn structured_steps_never_crash_hang_or_lose_whom_standing_still_would_keep() {
     }
     println!(
         "{cases} cases in {:.0?}: {} steps answered (slowest {:?}), {} refused, {} predictions judged, \
-         {} of them at the target within rounding",
+         {} of them about what is shown, {} at the target within rounding",
         begun.elapsed(),
         total.accepted,
         total.slowest,
         total.refused,
         total.judged,
+        total.shown,
         total.within_rounding
     );
     for (kind, (count, shortest)) in &faults {
         println!("{kind:?}: {count} cases, the shortest {shortest:?}");
     }
-    assert!(total.accepted > total.refused && total.judged > 0);
+    assert!(total.accepted > total.refused && total.judged > total.shown && total.shown > 0);
     assert!(faults.is_empty(), "{:?}", faults.keys().collect::<Vec<_>>());
 }

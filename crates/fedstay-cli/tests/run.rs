@@ -461,3 +461,19 @@ fn a_run_with_no_room_for_open_files_ends_without_a_panic() {
         assert!(most < 8 || output.status.success(), "{most}: {said}");
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn a_small_stack_is_enough() {
+    let folder = tempfile::tempdir().unwrap();
+    // In kB; eight thousand are usual.
+    for most in [64, 128] {
+        let command =
+            format!("ulimit -s {most} && exec \"$0\" run --story --set rounds=5 --out small{most}");
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", &command, env!("CARGO_BIN_EXE_fedstay")]).current_dir(folder.path());
+        let output = shell.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{most}: {:?} {said}", output.status);
+    }
+}

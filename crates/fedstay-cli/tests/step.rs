@@ -171,3 +171,89 @@ fn ten_thousand_malformed_inputs_are_refused_in_one_line() {
         .unwrap();
     assert!(refused.into_inner() > 9_500);
 }
+
+fn numbers(value: &Value) -> Vec<f64> {
+    value.as_array().unwrap().iter().map(|value| value.as_f64().unwrap()).collect()
+}
+
+/// `retain` remembers the best weights: the way back begins where the weights are now, not where they began.
+#[test]
+fn a_step_that_went_wrong_is_taken_back_whoever_keeps_the_weights() {
+    let told = |loss: f64| {
+        let axis = |agent: usize| (0..4).map(|at| f64::from(u8::from(at == agent))).collect();
+        let report = |agent: usize| -> Value {
+            let direction: Vec<f64> = axis(agent);
+            json!({ "agent": agent, "loss": loss, "epsilon": 0.05, "direction": direction })
+        };
+        json!({ "rule": { "kind": "retain" }, "step_size": 0.1,
+            "reports": (0..4).map(report).collect::<Vec<_>>() })
+    };
+    let first = answer(&told(1.0));
+    assert!(numbers(&first["step"]).iter().all(|step| *step < -0.5), "{first}");
+    assert_eq!(first["deliver"], Value::Null);
+    let mut second = told(1000.0);
+    second["state"] = first["state"].clone();
+    let second = answer(&second);
+    assert_eq!(second["reverted"], true);
+    let back: Vec<f64> = numbers(&first["step"]).iter().map(|step| -step).collect();
+    assert_eq!(numbers(&second["step"]), back);
+    // From here on the best is what is handed out, whatever is tried.
+    let mut third = told(1.0);
+    third["state"] = second["state"].clone();
+    let third = answer(&third);
+    let tried = numbers(&third["step"]);
+    assert!(tried.iter().all(|step| *step < 0.0), "{third}");
+    assert_eq!(numbers(&third["deliver"]), tried.iter().map(|step| -step).collect::<Vec<_>>());
+
+    let mut narrow = example();
+    narrow["state"] = first["state"].clone();
+    let refused = step(narrow.to_string().as_bytes());
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(said.contains("`state` is of 4 weights, the directions have 2"), "{said}");
+}
+
+/// Two bowls around points that averaging comes to one after the other, with the model of its own that each is shown.
+#[test]
+fn under_previews_the_answer_says_what_each_agent_is_shown() {
+    const CENTRES: [[f64; 2]; 2] = [[1.0, 0.0], [0.8, 0.3]];
+    const EPSILON: f64 = 0.1;
+    // Who leaves, and everybody's loss at the end.
+    let run = |shows: bool| {
+        let (mut weights, mut state) = ([0.0; 2], Value::Null);
+        let mut offsets = [[0.0; 2]; 2];
+        let mut left = 0;
+        for _ in 0..60 {
+            let mut reports = Vec::new();
+            for (agent, centre) in CENTRES.iter().enumerate() {
+                let gap: Vec<f64> =
+                    (0..2).map(|at| weights[at] + offsets[agent][at] - centre[at]).collect();
+                let loss = 0.5 * gap.iter().map(|gap| gap * gap).sum::<f64>();
+                left += u32::from(loss <= EPSILON);
+                reports.push(json!({ "agent": agent, "loss": loss, "epsilon": EPSILON,
+                    "direction": gap, "gradient": gap }));
+            }
+            let mut input = json!({ "rule": { "kind": "fedavg" }, "step_size": 0.2,
+                "policy": { "kind": "preview", "pace": 0.0 }, "reports": reports });
+            if !state.is_null() {
+                input["state"] = state.clone();
+            }
+            let output = answer(&input);
+            state = output["state"].clone();
+            let step = numbers(&output["step"]);
+            (0..2).for_each(|at| weights[at] += step[at]);
+            offsets = [[0.0; 2]; 2];
+            for shown in output["shown"].as_array().into_iter().flatten().filter(|_| shows) {
+                let offset = numbers(&shown["offset"]);
+                offsets[shown["agent"].as_u64().unwrap() as usize] = [offset[0], offset[1]];
+            }
+        }
+        let at_end = CENTRES
+            .map(|centre| 0.5 * (0..2).map(|at| (weights[at] - centre[at]).powi(2)).sum::<f64>());
+        (left, at_end)
+    };
+    let (left, at_end) = run(true);
+    assert_eq!(left, 0);
+    assert!(at_end.iter().all(|loss| *loss < EPSILON), "{at_end:?}");
+    assert!(run(false).0 > 0, "the test needs agents that would leave");
+}

@@ -86,7 +86,7 @@ impl Run {
             screen.say(&line)?;
         }
         let mixed = folder.as_ref().and_then(Folder::warning);
-        if let Some(told) = mixed.as_ref().filter(|_| !self.json) {
+        if let Some(told) = mixed.filter(|_| !self.json) {
             screen.say(&format!("WARNING  {told}"))?;
         }
         screen.detail(&trial.experiment().to_toml()?);
@@ -104,7 +104,6 @@ impl Run {
             &mut [&mut folder, &mut progress, &mut parting, &mut board, &mut interrupt];
         let mut summary = trial.run(books)?.context(INTERRUPTED)?;
         progress.finish();
-        summary.warnings.extend(mixed);
         let (took, rounds) = (begun.elapsed().as_secs_f64(), words::count(summary.rounds, "round"));
         screen.detail(&format!("{rounds} in {}", words::duration(took)));
         let asked = folder.as_ref().map_or(self.asked(), Folder::asked);
@@ -222,8 +221,15 @@ fn resolved(trial: &Trial) -> Result<String> {
 pub(super) fn draw(folder: &Path, summary: &Summary) -> Result<Vec<PathBuf>> {
     let recorded = read_rounds(&folder.join("rounds.jsonl")).map_err(anyhow::Error::msg)?;
     let subject = Subject::ending(folder, recorded, summary.clone());
-    let mut files = picture::run::write(&subject).context("the run is kept; its picture failed")?;
-    let page = picture::report::write(&subject).context("the run is kept; its report failed")?;
+    // It has no summary yet.
+    let kept = |what: &str| {
+        format!(
+            "the rounds are kept, `fedstay run --resume {}` ends the run; its {what} failed",
+            quoted(folder)
+        )
+    };
+    let mut files = picture::run::write(&subject).with_context(|| kept("picture"))?;
+    let page = picture::report::write(&subject).with_context(|| kept("report"))?;
     files.push(page);
     Ok(files)
 }

@@ -18,7 +18,7 @@ const EXAMPLES: &str = r#"Example:
     {"agent": 1, "loss": 3.0, "epsilon": 0.1, "direction": [1, 1]}]}' |
   fedstay step
 
-Reads {rule, policy?, step_size, reports: [{agent, loss, direction, epsilon, reach?, samples?, gradient?, standard_error?}], state?} and writes {split: {d, nd}, case, stop, step, state}. `step` is what to add to the weights; pass `state` back with the next round's reports. `policy` is what the server does around the rule, as in {"kind": "guard"}. An agent in privacy mode sends `tau` instead of `loss` and `epsilon`. Bad input: exit code 2 and one line."#;
+Reads {rule, policy?, step_size, reports: [{agent, loss, direction, epsilon, reach?, samples?, gradient?, standard_error?}], state?} and writes {split: {d, nd}, case, stop, doubted?, reverted?, step, shown?, deliver?, state}. `step` is what to add to the weights; pass `state` back with the next round's reports. `policy` is what the server does around the rule, as in {"kind": "guard"}; under {"kind": "preview"} each agent in `shown` receives the new weights plus its `offset`, the others the weights themselves. Where `deliver` is there, the model to hand out if the run ends here is the new weights plus that. An agent in privacy mode sends `tau` instead of `loss` and `epsilon`. Bad input: exit code 2 and one line."#;
 
 /// One server step.
 #[derive(Debug, clap::Args)]
@@ -51,6 +51,26 @@ struct InputReport {
     samples: Option<u64>,
 }
 
+/// What to pass back with the next round's reports.
+#[derive(Serialize, Deserialize)]
+struct State {
+    #[serde(flatten)]
+    progress: Progress,
+    /// How far the weights have moved since the first step: what rules and policies remember of weights is
+    /// measured from where they were then.
+    #[serde(default, with = "fedstay::packed")]
+    moved: Vec<f64>,
+}
+
+/// What an agent receives instead of the weights.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Shown {
+    /// Who.
+    pub agent: AgentId,
+    /// What to add to the new weights for it.
+    pub offset: Vec<f64>,
+}
+
 /// The result of a step.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Output {
@@ -68,6 +88,13 @@ pub struct Output {
     pub reverted: bool,
     /// What to add to the weights.
     pub step: Vec<f64>,
+    /// Who receives something else than the new weights.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shown: Vec<Shown>,
+    /// What to add to the new weights to get the model that is handed out if the run ends here, where that is
+    /// another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deliver: Option<Vec<f64>>,
     /// What to pass back with the next round's reports.
     pub state: String,
 }
@@ -96,17 +123,27 @@ fn decide(text: &[u8]) -> Result<Output, Usage> {
     let input: Input = serde_json::from_slice(text)
         .map_err(|error| Usage(format!("standard input is not a valid step: {error}")))?;
     let refused = |error: fedstay::Error| Usage(error.to_string());
-    let dimension = input.reports.first().map_or(0, |report| report.direction.len());
+    let state: Option<State> = match &input.state {
+        Some(text) => Some(serde_json::from_str(text).map_err(|error| {
+            Usage(format!("`state` is not what an earlier step returned: {error}"))
+        })?),
+        None => None,
+    };
+    let told = input.reports.first().map(|report| report.direction.len());
+    let (progress, moved) = state.map_or((None, Vec::new()), |s| (Some(s.progress), s.moved));
+    let dimension = told.unwrap_or(moved.len());
+    if !moved.is_empty() && moved.len() != dimension {
+        let of = moved.len();
+        return Err(Usage(format!("`state` is of {of} weights, the directions have {dimension}")));
+    }
+    let here = if moved.is_empty() { vec![0.0; dimension] } else { moved };
     let rule: Rule = section("rule", "ada-gd", input.rule)?;
     let policy: Option<Policy> =
         input.policy.map(|policy| section("policy", "guard", policy)).transpose()?;
-    let mut server = Server::new(vec![0.0; dimension], rule, input.step_size)
+    let mut server = Server::new(here, rule, input.step_size)
         .and_then(|server| server.with_policy(policy.unwrap_or_default()))
         .map_err(refused)?;
-    if let Some(state) = &input.state {
-        let progress: Progress = serde_json::from_str(state).map_err(|error| {
-            Usage(format!("`state` is not what an earlier step returned: {error}"))
-        })?;
+    if let Some(progress) = progress {
         server.resume(progress).map_err(refused)?;
     }
     let reports: Result<Vec<Report<'_>>, Usage> =
@@ -114,7 +151,18 @@ fn decide(text: &[u8]) -> Result<Output, Usage> {
     let reports = Reports::new(dimension, reports?).map_err(refused)?;
     let decision = server.step(&reports).map_err(refused)?;
     let progress = server.progress().map_err(refused)?;
-    let state = serde_json::to_string(&progress).map_err(|error| Usage(error.to_string()))?;
+    let broadcast = server.broadcast();
+    let weights = server.weights();
+    let offset = |to: &[f64]| to.iter().zip(weights).map(|(to, here)| to - here).collect();
+    let heard = input.reports.iter().map(|report| report.agent);
+    let shown = heard.filter_map(|agent| {
+        let own = broadcast.personal(agent)?;
+        Some(Shown { agent, offset: offset(&own) })
+    });
+    let shown: Vec<Shown> = shown.collect();
+    let deliver = (server.delivered() != weights).then(|| offset(server.delivered()));
+    let state = State { progress, moved: weights.to_vec() };
+    let state = serde_json::to_string(&state).map_err(|error| Usage(error.to_string()))?;
     Ok(Output {
         split: decision.split,
         case: decision.case,
@@ -122,6 +170,8 @@ fn decide(text: &[u8]) -> Result<Output, Usage> {
         doubted: decision.doubted,
         reverted: decision.reverted,
         step: server.displacement().to_vec(),
+        shown,
+        deliver,
         state,
     })
 }

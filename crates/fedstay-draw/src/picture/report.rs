@@ -221,11 +221,11 @@ fn troubles(subject: &Subject) -> String {
 
 fn result(summary: &Summary) -> String {
     let mut told = vec![format!(
-        "{}. {} Loss of the delivered model over the agents: mean {:.4}, worst {:.4}.",
+        "{}. {} Loss of the delivered model over the agents: mean {}, worst {}.",
         count(summary.rounds, "round"),
         sentence(words::stop(summary.stop)),
-        summary.loss.mean,
-        summary.loss.max
+        decimals(summary.loss.mean),
+        decimals(summary.loss.max)
     )];
     if let Some(accuracy) = &summary.accuracy {
         let (mean, worst) = (percent(accuracy.mean), percent(accuracy.min));

@@ -5,7 +5,7 @@ use super::{count, percent};
 use fedstay::AgentId;
 use fedstay::fairness::{Fairness, Measure};
 use fedstay::privacy::Budget;
-use fedstay::record::{AgentSummary, Guarantee, Prediction, Summary, told_apart};
+use fedstay::record::{AgentSummary, Guarantee, Prediction, Summary, decimals, told_apart};
 use fedstay::verdict::Verdict;
 
 /// How many left, as `3 of 10`.
@@ -55,7 +55,7 @@ pub fn spread(summary: &Summary) -> Option<String> {
     let Fairness { of, median, worst_decile, jain, gini, with_alone } = summary.fairness?;
     let shown = |value: f64| match of {
         Measure::Accuracy => percent(value),
-        Measure::Loss => format!("loss {value:.4}"),
+        Measure::Loss => format!("loss {}", decimals(value)),
     };
     let alone = with_alone.map(|r| format!(", correlation with what each makes alone {r:.2}"));
     Some(format!(
@@ -156,8 +156,9 @@ fn impossible(least: f64, within: Option<f64>) -> String {
         ),
     };
     format!(
-        "certified: no model {reach} brings everybody to their target loss, somebody stays {least:.4} \
-         above{beyond}"
+        "certified: no model {reach} brings everybody to their target loss, somebody stays {} \
+         above{beyond}",
+        decimals(least)
     )
 }
 
@@ -185,6 +186,7 @@ mod tests {
         assert!(near.starts_with("certified: no model within 1.8e7 of"), "{near}");
         assert!(near.ends_with("0.8500 above; what lies beyond is not known"), "{near}");
         let everywhere = impossible(0.4, None);
+        assert!(impossible(1e-9, None).contains("stays 1.0e-9 above"), "a little is not nothing");
         assert!(everywhere.contains("no model anywhere") && !everywhere.contains("beyond"));
     }
 }

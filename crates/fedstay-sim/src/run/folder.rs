@@ -543,12 +543,40 @@ mod tests {
         }
     }
 
+    /// The first checkpoint is as likely to find the disk full as any other.
+    #[test]
+    fn a_disk_that_is_full_at_a_checkpoint_says_to_make_room_and_how_to_continue() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run");
+        /// The file that the next checkpoint is written to is one that is always full.
+        struct Full(Folder);
+        impl Book for Full {
+            fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
+                let name = format!("checkpoint.{}.tmp", std::process::id());
+                let _ = std::os::unix::fs::symlink("/dev/full", self.0.path().join(name));
+                self.0.round(record)
+            }
+            fn between(&mut self, moment: &Moment<'_>) -> Result<(), Error> {
+                self.0.between(moment)
+            }
+        }
+        let mut first = trial();
+        let kept = first.keep_in(&path, Asked::default()).unwrap();
+        let error = first.run(&mut [&mut Full(kept)]).unwrap_err().to_string();
+        let wanted = ["checkpoint", "make room, then continue it with `fedstay run --resume "];
+        assert!(wanted.iter().all(|wanted| error.contains(wanted)), "{error}");
+        let (mut resumed, mut trial) = Trial::resume_in(&path).unwrap();
+        let summary = trial.run(&mut [&mut resumed]).unwrap().unwrap();
+        trial.close(&mut resumed, &summary).unwrap();
+    }
+
     #[test]
     fn a_folder_that_cannot_be_made_is_named() {
         let error = trial().keep_in(Path::new("/proc/nowhere"), Asked::default());
         let error = error.unwrap_err().to_string();
         assert!(error.contains("/proc/nowhere"), "{error}");
     }
+
     #[test]
     fn a_run_that_continues_with_other_instructions_says_that_its_bytes_are_neither_machines() {
         let set = |rounds: &str| {
@@ -587,6 +615,8 @@ mod tests {
             let warning = folder.warning();
             let summary = trial.run(&mut [&mut folder]).unwrap().unwrap();
             trial.close(&mut folder, &summary).unwrap();
+            let told = summary.warnings.iter().filter(|told| warning.as_ref() == Some(*told));
+            assert_eq!(told.count(), usize::from(warning.is_some()), "the summary says so too");
             (warning, Checkpoint::<SessionState>::read(&path).unwrap().instructions)
         };
         let (warning, kept) = continued("elsewhere", &["abacus"]);

@@ -261,6 +261,8 @@ impl Trial {
         if trial.simulator().is_some() {
             folder.continues_with(instructions());
         }
+        // In the summary, whoever continues it.
+        trial.session.warn(folder.warning());
         Ok((folder, trial))
     }
 

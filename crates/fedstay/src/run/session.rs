@@ -110,6 +110,11 @@ impl<E: Engine> Session<E> {
         &self.about
     }
 
+    /// Adds to what a reader should know before believing the run.
+    pub fn warn(&mut self, warnings: impl IntoIterator<Item = String>) {
+        self.about.warnings.extend(warnings);
+    }
+
     /// The engine, which reaches the agents.
     pub fn engine(&self) -> &E {
         &self.engine
