@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -46,9 +47,24 @@ def write_tensors(path: Path, tensors: Mapping[str, NDArray[Any]]) -> None:
     text += b" " * (-len(text) % 8)
     whole = len(text).to_bytes(8, "little") + text
     whole += b"".join(np.ascontiguousarray(tensor).tobytes() for tensor in tensors.values())
+    _replace(path, whole)
+    _note_hash(path, whole)
+
+
+def _replace(path: Path, content: bytes) -> None:
     partial = path.with_suffix(".tmp")
-    partial.write_bytes(whole)
+    partial.write_bytes(content)
     os.replace(partial, path)
+
+
+def _note_hash(path: Path, content: bytes) -> None:
+    """Puts the hash of a run's file into SHA256SUMS: written again by the run itself, it is not damaged."""
+    sums, end = path.with_name("SHA256SUMS"), f"  {path.name}"
+    if sums.exists():
+        own = hashlib.sha256(content).hexdigest() + end
+        lines = sums.read_text().splitlines()
+        told = "".join(f"{own if line.endswith(end) else line}\n" for line in lines)
+        _replace(sums, told.encode())
 
 
 def read_tensors(path: Path) -> dict[str, NDArray[Any]]:

@@ -1,5 +1,7 @@
 """Parameters and buffers behind Flower, without PyTorch: who says which is which, and what becomes of them."""
 
+import hashlib
+
 import fedstay
 import numpy as np
 import pytest
@@ -101,6 +103,16 @@ def test_a_run_that_is_resumed_has_the_same_buffers(tmp_path):
         there, wanted = tmp_path / "cut" / name, tmp_path / "whole" / name
         assert there.read_bytes() == wanted.read_bytes(), name
     assert fedstay.read(tmp_path / "cut").state_dict().keys() == set(arrays())
+
+
+def test_a_model_with_buffers_is_what_the_run_wrote(tmp_path):
+    begin(app(), out=tmp_path / "run")
+    sums = (tmp_path / "run" / "SHA256SUMS").read_text().splitlines()
+    assert any(line.endswith("  model.safetensors") for line in sums), sums
+    for line in sums:
+        noted, name = line.split("  ")
+        content = (tmp_path / "run" / name).read_bytes()
+        assert hashlib.sha256(content).hexdigest() == noted, name
 
 
 def test_a_run_in_a_folder_that_is_over_is_kept_beside_it(tmp_path):

@@ -63,6 +63,29 @@ test("an unknown run, a broken one, a stopped one, a diverged one and an empty f
   empty.stop();
 });
 
+test("a run that is removed while it is shown is not replaced by another, and comes back", async () => {
+  const runs = folder();
+  writeRun(join(runs, "a"), header(2, 50), [line(1, [1, 2])]);
+  writeRun(join(runs, "b"), header(2, 50), [line(1, [1, 2])]);
+  const server = await view(runs);
+  const { page, trouble } = await open(chrome.context, server.url);
+  await page.locator(".progress", { hasText: /^a · round 1/ }).waitFor();
+  rmSync(join(runs, "a"), { recursive: true });
+  await page.getByRole("heading", { name: "No such run" }).waitFor();
+  assert.match(await page.locator(".told .words").textContent(), /not in these folders any more/);
+  // Also when the list has other news.
+  writeRun(join(runs, "c"), header(2, 50), [line(1, [1, 2])]);
+  await item(page, "c").waitFor();
+  assert.equal(await page.locator("article").count(), 0);
+  writeRun(join(runs, "a"), header(2, 50), [line(1, [1, 2]), line(2, [1, 2])]);
+  await page.locator(".progress", { hasText: /^a · round 2/ }).waitFor();
+  await item(page, "c").locator("a").click();
+  await page.locator(".progress", { hasText: /^c · round 1/ }).waitFor();
+  assert.deepEqual(trouble, []);
+  await page.close();
+  server.stop();
+});
+
 test("a margin is that of the last exact loss, in the table and at the cursor", async () => {
   const runs = folder();
   const agents = [0, 1].map((id) => ({ id, epsilon: 0.1 }));

@@ -8,7 +8,9 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 /// Two seconds of rounds on a fast machine: several checkpoints.
-const LONG: [&str; 12] = [
+const LONG: [&str; 14] = [
+    "--set",
+    "rule.kind=ada-gd",
     "--set",
     "problem.kind=huber",
     "--set",

@@ -121,7 +121,7 @@ fn an_agents_name_stands_in_story_report_and_picture() {
     });
     let story = ok(here, &["story", "a"]);
     assert!(names.iter().all(|name| story.contains(&format!("  {name} (threshold"))), "{story}");
-    ok(here, &["report", "a"]);
+    ok(here, &["report", "a", "-o", "a/report.html"]);
     let report = std::fs::read_to_string(here.join("a/report.html")).unwrap();
     for name in names {
         assert!(report.contains(&format!("<td>{name}</td>")), "in the table: {report}");

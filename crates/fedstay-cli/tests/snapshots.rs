@@ -15,7 +15,8 @@ fn a_run_in_the_terminal() {
     let folder = tempfile::tempdir().unwrap();
     let fedavg = [&OBSERVATION[..], &["--set", "rule.kind=fedavg", "--counterfactual"]].concat();
     insta::assert_snapshot!("run-fedavg", said(folder.path(), &fedavg));
-    insta::assert_snapshot!("run-ada-gd", said(folder.path(), &OBSERVATION));
+    let ada_gd = [&OBSERVATION[..], &["--set", "rule.kind=ada-gd"]].concat();
+    insta::assert_snapshot!("run-ada-gd", said(folder.path(), &ada_gd));
     insta::assert_snapshot!("ls", said(folder.path(), &["ls"]));
     let svg = folder.path().join("runs/observation-3-fedavg-s0/run.svg");
     insta::assert_snapshot!("run-svg", drawn(&std::fs::read_to_string(svg).unwrap()));
@@ -187,7 +188,10 @@ fn folders_are_named_by_what_differs() {
             &["--set", "rule.kind=fedavg", "--set", "epsilon=0.3"],
             "observation-3-fedavg-epsilon0.3-s0",
         ),
-        (&["--set", "seed=4", "--guard"], "observation-3-ada-gd+guard-s4"),
+        (
+            &["--set", "rule.kind=ada-gd", "--set", "seed=4", "--guard"],
+            "observation-3-ada-gd+guard-s4",
+        ),
         (&["--set", "rule.kind=fedavg"], "observation-3-fedavg-s0-2"),
     ];
     for (more, name) in runs {

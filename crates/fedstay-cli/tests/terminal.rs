@@ -55,7 +55,7 @@ const TYPED: &[&[&str]] = &[
     &["list", "problems"],
     &["list", "keys"],
     &["list", "figures"],
-    &["figure", "4"],
+    &["figure", "6"],
     &["data", "show"],
     &["data", "show", "--set", "partition.q=0.5", "--set", "agents=30"],
     &["sweep", "new", "study.toml"],

@@ -76,10 +76,17 @@ impl<'a> AgentRow<'a> {
     }
 }
 
-/// What the page reads in a summary itself. The rest of it, a matrix of all agents for instance, may be long.
-fn told_of(summary: &Value) -> Value {
+/// What the page reads in a summary itself. The rest of it, a matrix of all agents for instance, may be long. That
+/// files changed since comes before its own warnings.
+fn told_of(summary: &Value, changed: &[&str]) -> Value {
     let read = ["rounds", "warnings", "misses", "weights"];
-    read.iter().map(|key| ((*key).to_owned(), summary[*key].clone())).collect()
+    let mut told: Value =
+        read.iter().map(|key| ((*key).to_owned(), summary[*key].clone())).collect();
+    if let Some(changed) = fedstay_draw::words::changed(changed) {
+        let own = summary["warnings"].as_array().into_iter().flatten().cloned();
+        told["warnings"] = std::iter::once(json!(changed)).chain(own).collect();
+    }
+    told
 }
 
 /// How many agents left, of how many: by the summary or, before there is one, by the rounds.
@@ -102,7 +109,7 @@ pub(crate) fn detail(listing: &Listing, run: &Run) -> Value {
         "version": run.version,
         "revision": run.revision,
         "status": run.status(),
-        "summary": summary.map(told_of),
+        "summary": summary.map(|summary| told_of(summary, &run.changed)),
         "delivered": summary.map(Delivered::of),
         "spread": summary.and_then(spread::told),
         "words": summary.map_or_else(|| words::of_standing(run.status()), words::of_summary),

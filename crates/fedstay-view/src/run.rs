@@ -9,6 +9,7 @@ use crate::theory::Theory;
 use crate::times::Times;
 use fedstay::record::{GramLine, Header, RoundLine};
 use fedstay_draw::words::{Files, Next, Standing, Traces, mean_loss};
+use fedstay_sim::run::{SUMS, changed_among};
 use serde::Serialize;
 use serde_json::Value;
 use std::path::Path;
@@ -17,6 +18,8 @@ use std::time::{Duration, Instant};
 
 const MOST_SUMMARY: u64 = 64 << 20;
 const MOST_CONFIG: u64 = 1 << 20;
+/// The files whose content is shown, and that with their hashes.
+const HASHED: [&str; 5] = ["config.toml", "rounds.jsonl", "gram.jsonl", "summary.json", SUMS];
 /// The longest that one reading may take, so that every run gets its turn.
 const TURN: Duration = Duration::from_millis(300);
 
@@ -57,6 +60,9 @@ pub(crate) struct Run {
     pub(crate) behind: bool,
     /// The stamps of the configuration and of the summary, as they were read.
     stamps: [Option<Stamp>; 2],
+    /// Once it is over: its files that are no longer what the run wrote, and the stamps of all when that was found.
+    pub(crate) changed: Vec<&'static str>,
+    hashed: Option<[Option<Stamp>; HASHED.len()]>,
 }
 
 impl Run {
@@ -80,6 +86,8 @@ impl Run {
             first_loss: None,
             behind: true,
             stamps: [None, None],
+            changed: Vec::new(),
+            hashed: None,
         }
     }
 
@@ -133,6 +141,7 @@ impl Run {
             }
         };
         self.read_summary();
+        self.compare_hashes();
         self.status = standing(&self.place, self.summary.is_some(), self.traces());
         let new = before != (self.version, self.status, self.now.clone());
         if new && before.0 == self.version {
@@ -279,6 +288,23 @@ impl Run {
             self.version += 1;
             self.stamps[1] = stamp;
         }
+    }
+
+    /// Finds out which files of a run that is over have changed since. Only when all of it is read, and again when one
+    /// of them was written, since every byte of them is read for it.
+    fn compare_hashes(&mut self) {
+        let over = self.summary.is_some() && !self.behind;
+        let stamps = over.then(|| HASHED.map(|name| self.place.stamp(name)));
+        if self.behind || stamps == self.hashed {
+            return;
+        }
+        let place = &self.place;
+        let changed = match over {
+            true => changed_among(&HASHED, |name| place.open(name).ok().flatten()),
+            false => Vec::new(),
+        };
+        self.version += u64::from(changed != self.changed);
+        (self.changed, self.hashed) = (changed, stamps);
     }
 
     fn line(&mut self, file: &'static str, line: usize, why: String) {

@@ -2,7 +2,7 @@
 //! rounds have said so far.
 
 use fedstay::AgentId;
-use fedstay::record::RoundLine;
+use fedstay::record::{RoundLine, called};
 use fedstay::worth::{AgentWorth, Method, WorthSummary};
 use serde::Serialize;
 use serde_json::Value;
@@ -72,7 +72,7 @@ pub(crate) fn told(summary: Option<&Value>, balance: &Balance) -> Option<Told> {
         let worth = serde_json::from_value(agent["worth"].clone()).ok()?;
         Some(Member { id, worth })
     });
-    let core = whole.core.as_ref().map(core_words);
+    let core = whole.core.as_ref().map(|core| core_words(core, summary));
     let (agents, help) = match whole.methods.contains(&Method::Help) {
         true => largest(&whole),
         false => Default::default(),
@@ -104,12 +104,17 @@ fn largest(whole: &WorthSummary) -> (Vec<AgentId>, Vec<Vec<f64>>) {
     (places.iter().map(|place| whole.agents[*place]).collect(), help)
 }
 
-fn core_words(core: &fedstay::worth::Core) -> String {
-    let group: Vec<String> = core.group.iter().map(ToString::to_string).collect();
+fn core_words(core: &fedstay::worth::Core, summary: &Value) -> String {
+    let named = |id: &AgentId| {
+        let mut agents = summary["agents"].as_array().into_iter().flatten();
+        let own = agents.find(|agent| agent["id"].as_u64() == Some(id.0));
+        called(*id, own.and_then(|agent| agent["name"].as_str()))
+    };
+    let group: Vec<String> = core.group.iter().map(named).collect();
     match core.excess > 0.0 {
         true => format!(
             "However everything is divided, some group would do better by itself, by at least {:.3}; the one \
-             that complains most has the agents {}.",
+             that complains most has {}.",
             core.excess,
             fedstay_draw::words::list(&group)
         ),

@@ -4,6 +4,7 @@ use fedstay::AgentId;
 use fedstay::ledger::Ledger;
 use fedstay_view::View;
 use serde_json::Value;
+use sha2::Digest;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
@@ -390,7 +391,9 @@ fn a_finished_run_is_told_by_its_summary_and_in_words() {
     assert_eq!(told["agents"][1]["delivered"]["content"], true);
     let words = &told["words"];
     assert_eq!((&words["head"], &words["tone"]), (&Value::from("Harmful"), &Value::from("bad")));
-    assert_eq!(words["text"], "1 of 2 left, and the model fails 1 agent; 1 of 2 content.");
+    let wanted = "1 of 2 left, and the delivered model fails 1 agent, which left and keeps the model of its \
+                  round; 1 of 2 content.";
+    assert_eq!(words["text"], wanted);
     assert_eq!(words["stop"], "it ended because everyone had left");
     assert_eq!(told["listing"]["brief"]["text"], "harmful, 1 of 2 content");
     assert_eq!(told["summary"]["warnings"], summary["warnings"]);
@@ -399,6 +402,55 @@ fn a_finished_run_is_told_by_its_summary_and_in_words() {
     assert_eq!(other["words"]["head"], "Running");
     assert_eq!(other["words"]["text"], "Nobody is about to leave; all are still in.");
     assert!(other["delivered"].is_null() && other["agents"][0]["delivered"].is_null());
+}
+
+#[test]
+fn a_finished_run_whose_files_were_changed_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("a");
+    run(&place, &[&line(1), &line(2)]);
+    std::fs::write(place.join("config.toml"), "[rule]\nkind = \"fedavg\"\n").unwrap();
+    std::fs::write(place.join("summary.json"), SUMMARY).unwrap();
+    let files = ["config.toml", "rounds.jsonl", "summary.json"];
+    let sum = |name: &str| {
+        let hash = sha2::Sha256::digest(std::fs::read(place.join(name)).unwrap());
+        let hash: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("{hash}  {name}\n")
+    };
+    std::fs::write(place.join("SHA256SUMS"), files.map(sum).concat()).unwrap();
+    let (address, _) = serve(vec![folder.path().into()], "127.0.0.1");
+    let id = id(address, "a");
+    let warnings =
+        || get(address, &format!("/api/runs/{id}")).json()["summary"]["warnings"].clone();
+    let own = serde_json::from_str::<Value>(SUMMARY).unwrap()["warnings"].clone();
+    assert_eq!(warnings(), own, "nothing changed");
+    for (name, from, to) in [
+        ("summary.json", "0.375", "0.875"),
+        ("rounds.jsonl", "[1.0,2.0]", "[1.0,3.0]"),
+        ("config.toml", "fedavg", "retain"),
+    ] {
+        let path = place.join(name);
+        let whole = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, whole.replacen(from, to, 1)).unwrap();
+        let said = |wanted: Option<&str>| {
+            let since = Instant::now();
+            loop {
+                let now = warnings();
+                let first = now[0].as_str().unwrap();
+                let told = first.contains("changed since").then_some(first);
+                match wanted {
+                    Some(name) if told.is_some_and(|told| told.contains(name)) => break,
+                    None if told.is_none() => break,
+                    _ => assert!(since.elapsed() < Duration::from_secs(10), "{name}: {now}"),
+                }
+                std::thread::sleep(Duration::from_millis(50));
+            }
+        };
+        said(Some(name));
+        assert_eq!(warnings()[1], own[0], "its own warnings are still there");
+        std::fs::write(&path, whole).unwrap();
+        said(None);
+    }
 }
 
 #[test]
@@ -458,6 +510,7 @@ fn what_agents_gave_and_got_is_the_summarys_and_before_it_the_sum_of_the_rounds(
         "help": [[1.0, -0.5], [0.25, 2.0]], "steps": [1, 1], "core": { "excess": 0.5, "group": [1] } });
     summary["agents"][0]["worth"] = serde_json::json!({ "given": 0.25, "got": -0.5 });
     summary["agents"][1]["worth"] = serde_json::json!({ "given": -0.5, "got": 0.25 });
+    summary["agents"][1]["name"] = "NSW".into();
     std::fs::write(folder.path().join("over/summary.json"), summary.to_string()).unwrap();
     let (address, _) = serve(vec![folder.path().into()], "127.0.0.1");
     let told = |name: &str| get(address, &format!("/api/runs/{}", id(address, name))).json();
@@ -467,7 +520,8 @@ fn what_agents_gave_and_got_is_the_summarys_and_before_it_the_sum_of_the_rounds(
     let over = told("over");
     assert_eq!(over["worth"]["help"], summary["worth"]["help"]);
     assert_eq!(over["worth"]["each"][0]["given"], 0.25);
-    assert!(over["worth"]["core"].as_str().unwrap().contains("by at least 0.500"));
+    let core = over["worth"]["core"].as_str().unwrap();
+    assert!(core.contains("by at least 0.500") && core.ends_with("has NSW."), "{core}");
     assert!(over["summary"]["worth"].is_null(), "it is sent once");
     assert!(told("without")["worth"].is_null());
 }

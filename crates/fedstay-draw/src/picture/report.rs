@@ -38,7 +38,9 @@ impl Subject {
             None => {
                 let rounds = self.recorded.rounds.last().map_or(0, |line| line.round);
                 let rounds = count(rounds, "round");
-                let left: usize = self.recorded.rounds.iter().map(|line| line.left.len()).sum();
+                let left = self.recorded.rounds.iter().flat_map(|line| &line.left);
+                // Whoever came back and left again is one agent.
+                let left = left.collect::<HashSet<_>>().len();
                 let all = self.recorded.header.count();
                 (
                     "open",
@@ -361,6 +363,17 @@ mod tests {
             !page.contains("http:")
                 || page.matches("http:").all(|_| page.contains("http://www.w3.org/"))
         );
+    }
+
+    #[test]
+    fn an_agent_that_left_twice_is_one_that_left() {
+        let folder = folder(&[
+            r#"{"round":1,"agents":[1],"loss":[0.9],"left":[0],"step_size":0.1,"step_norm":0.1}"#,
+            r#"{"round":2,"agents":[0,1],"loss":[0.9,0.8],"returned":[0],"step_size":0.1,"step_norm":0.1}"#,
+            r#"{"round":3,"agents":[1],"loss":[0.6],"left":[0],"step_size":0.1,"step_norm":0.1}"#,
+        ]);
+        let page = page(&[Subject::read(folder.path()).unwrap()]);
+        assert!(page.contains("3 rounds so far, 1 of 2 agents left."), "{page}");
     }
 
     #[test]

@@ -44,6 +44,8 @@ fn comma() -> char {
 }
 
 const HINT: &str = "correct the file, or set data.label, data.header and data.delimiter to match";
+const EMPTY_COLUMN: &str =
+    "commas at the ends of lines make an empty column: remove them, or fill the column in";
 
 impl Csv {
     /// The table at `path` with every setting at its default.
@@ -219,10 +221,11 @@ fn number(
     text: &str,
 ) -> Result<f32, DataError> {
     text.parse().ok().filter(|value: &f32| value.is_finite()).ok_or_else(|| {
-        let line = line_of(record);
+        let (line, is_last) = (line_of(record), column + 1 == record.len());
         let column = names.get(column).map_or(column.to_string(), |name| format!("`{name}`"));
         let expected = format!("a number in line {line}, column {column}");
-        DataError::wrong(path, expected, format!("`{text}`"), HINT)
+        let hint = if text.is_empty() && is_last { EMPTY_COLUMN } else { HINT };
+        DataError::wrong(path, expected, format!("`{text}`"), hint)
     })
 }
 
@@ -358,6 +361,10 @@ mod tests {
         }
         let error = read("1,2,0,\n3,4,1,\n", |csv| csv.header = false).unwrap_err();
         assert!(error.contains("column 3") && error.contains("ends of lines"), "{error}");
+        // With the class named, the column that they make is one of numbers without a number.
+        let label = LabelColumn::Name("y".into());
+        let error = read("a,b,y,\n1,2,0,\n3,4,1,\n", |csv| csv.label = Some(label)).unwrap_err();
+        assert!(error.contains("a number in line 2") && error.contains("ends of lines"), "{error}");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 /// The file with the hashes.
-pub(super) const SUMS: &str = "SHA256SUMS";
+pub const SUMS: &str = "SHA256SUMS";
 /// The files of a run that a reader believes. Pictures and reports may be drawn again at any time.
 const SEALED: [&str; 5] =
     ["config.toml", "rounds.jsonl", "gram.jsonl", "model.safetensors", "summary.json"];
@@ -25,10 +25,13 @@ pub(super) fn hash_of_bytes(bytes: &[u8]) -> String {
 
 /// The hash of a file, read piece by piece.
 pub(super) fn hash_of_file(path: &Path) -> io::Result<String> {
-    let mut file = File::open(path).map_err(named(path))?;
+    File::open(path).and_then(hash_of_opened).map_err(named(path))
+}
+
+fn hash_of_opened(mut file: File) -> io::Result<String> {
     let (mut hash, mut buffer) = (Sha256::new(), vec![0; 1 << 16]);
     loop {
-        match file.read(&mut buffer).map_err(named(path))? {
+        match file.read(&mut buffer)? {
             0 => return Ok(hex(&hash.finalize())),
             read => hash.update(&buffer[..read]),
         }
@@ -44,28 +47,35 @@ pub(super) fn seal(folder: &Path, sums: &[(&str, String)]) -> io::Result<()> {
     write_whole(&folder.join(SUMS), lines.as_bytes())
 }
 
-/// The files of a run that are over and are no longer what the run wrote. None of a run that is not
-/// over, or was written without hashes; a file that was removed is not mistaken for anything.
+/// The files of a finished run that are no longer what the run wrote. None of a run that is not over, or
+/// was written without hashes; a file that was removed is not mistaken for anything.
 pub fn changed_since(folder: &Path) -> Vec<&'static str> {
     if !folder.join("summary.json").is_file() {
         return Vec::new();
     }
+    changed_among(&SEALED, |name| {
+        let path = folder.join(name);
+        path.is_file().then(|| File::open(path).ok()).flatten()
+    })
+}
+
+/// Those of some files of a finished run that are no longer what the run wrote, for a reader that opens
+/// files in its own way; `open` gives nothing for a file that is not there.
+pub fn changed_among<'a>(names: &[&'a str], open: impl Fn(&str) -> Option<File>) -> Vec<&'a str> {
     let mut text = String::new();
-    let sums = File::open(folder.join(SUMS));
-    let read = sums.and_then(|file| file.take(LONGEST).read_to_string(&mut text));
-    if read.is_err() {
+    let read = open(SUMS).map(|file| file.take(LONGEST).read_to_string(&mut text));
+    if !matches!(read, Some(Ok(_))) {
         return Vec::new();
     }
     let known = |name: &str| {
         let mut lines = text.lines().filter_map(|line| line.split_once("  "));
         lines.find(|(_, named)| *named == name).map(|(sum, _)| sum)
     };
-    let changed = |name: &&'static str| {
-        let path = folder.join(name);
-        let is_other = |sum: &str| hash_of_file(&path).is_ok_and(|now| now != sum);
-        path.is_file() && known(name).is_some_and(is_other)
+    let changed = |name: &&&'a str| {
+        let now = open(name).and_then(|file| hash_of_opened(file).ok());
+        known(name).zip(now).is_some_and(|(then, now)| then != now)
     };
-    SEALED.into_iter().filter(changed).collect()
+    names.iter().filter(changed).copied().collect()
 }
 
 /// Whether a file by this name in this folder belongs to a run and must not be written over.

@@ -13,6 +13,8 @@ import { el, several, verdict } from "./words.js";
 const byId = (id) => document.getElementById(id);
 let view = null;
 let shown = "";
+// The run that was shown, without a link to it, until it was removed.
+let gone = null;
 let runs = new Map();
 const said = { text: "", at: 0 };
 
@@ -34,8 +36,13 @@ function wanted() {
     const ids = asked.ids.filter((id) => list.listings.some((listing) => listing.id === id));
     return asked.kind === "all" || ids.length ? { ...asked, ids, missing: asked.ids.length - ids.length } : { kind: "unknown", ids: [], asked: asked.ids };
   }
-  // Whoever reads stays where they are; at first the server says which, and has read it already.
-  const now = list.listings.find(({ id }) => shown === `run=${id}`) || list.listings.find(({ id }) => id === list.first);
+  // Whoever reads stays where they are, also when what they read is removed; it is shown again if it comes back.
+  const here = (wanted) => list.listings.find(({ id }) => id === wanted);
+  const before = gone || (shown.startsWith("run=") ? shown.slice(4) : null);
+  gone = before && !here(before) ? before : null;
+  if (gone) return { kind: "unknown", ids: [], asked: [gone] };
+  // At first the server says which, and has read it already.
+  const now = here(before) || here(list.first);
   return now ? { kind: "run", ids: [now.id] } : { kind: "none", ids: [] };
 }
 
@@ -48,11 +55,13 @@ function nothing() {
   ];
 }
 
-// A link to a run that is not here.
+// A link to a run that is not here, or one that was shown and is not here any more.
 function unknown(ids) {
+  const why = gone ? "The run that was shown is not in these folders any more."
+    : ids.length > 1 ? "None of the runs of this link is in these folders." : "The run of this link is not in these folders.";
   return [
     el("h1", { tabindex: "-1" }, "No such run"),
-    el("p", { class: "words" }, ids.length > 1 ? "None of the runs of this link is in these folders." : "The run of this link is not in these folders."),
+    el("p", { class: "words" }, why),
     el("p", { class: "next" }, "It may have been moved or removed, or the link is of a page about other folders. To see those: ", el("code", {}, "fedstay view DIR"), " with the folder of that run; or choose one of the runs in the list."),
   ];
 }
@@ -190,6 +199,7 @@ byId("skip").addEventListener("click", (event) => {
 });
 window.addEventListener("hashchange", () => {
   if (!reread()) return;
+  gone = null;
   list.restore();
   show(true);
   list.draw();
