@@ -4,6 +4,7 @@
 pub mod data;
 pub mod experiment;
 pub mod kernel;
+pub mod measure;
 pub mod model;
 pub mod partition;
 pub mod run;

@@ -1,6 +1,6 @@
 //! The runs under the folders given: found, listed, and followed while somebody looks.
 
-use crate::delivered::Delivered;
+use crate::delivered::{Delivered, measures};
 use crate::detail::detail;
 use crate::inside::{Place, Stamp};
 use crate::look::Look;
@@ -12,6 +12,7 @@ use crate::status::standing;
 use crate::times;
 use crate::whole::Whole;
 use crate::words::{self, Brief};
+use fedstay::Measure;
 use fedstay::record::{Header, RoundLine};
 use fedstay_draw::words::{Standing, Traces, mean_loss};
 use serde::Serialize;
@@ -95,6 +96,8 @@ pub(crate) struct Listing {
     mark: u32,
     /// What it delivered, and the verdict on it, once it is over.
     delivered: Option<Delivered>,
+    /// What was measured besides the loss, the headline first.
+    measures: Vec<Measure>,
     verdict: Option<String>,
     /// The keys of its configuration.
     settings: Settings,
@@ -257,6 +260,7 @@ impl Library {
             began: times::began(place),
             mark: mark(place),
             delivered: None,
+            measures: Vec::new(),
             verdict: None,
             settings: Settings::new(),
             why: None,
@@ -280,6 +284,7 @@ impl Library {
         if let Some(summary) = summary {
             listing.brief = words::brief(Some(&summary), listing.status);
             listing.delivered = Some(Delivered::of(&summary));
+            listing.measures = measures(&summary);
             listing.verdict = summary["verdict"].as_str().map(ToOwned::to_owned);
         }
         listing

@@ -66,7 +66,12 @@ struct Head<'a> {
     received: usize,
     /// Whether mean and worst loss are over all agents; else over those that reported.
     measured: bool,
-    tracks: Vec<&'a str>,
+    tracks: Vec<&'a String>,
+}
+
+/// The name of a track that says something about a measure: `accuracy_mean`.
+pub(crate) fn track_of(measure: &str, part: &str) -> String {
+    format!("{measure}_{part}")
 }
 
 /// The rounds per bucket, for this many rounds and agents.
@@ -92,10 +97,11 @@ pub(crate) fn encode(history: &History, revision: u64, have: Have) -> Vec<u8> {
         true => (&tracks.measured_mean, &tracks.measured_worst),
         false => (&tracks.told_mean, &tracks.told_worst),
     };
-    let named: [(&str, &Track); 11] = [
-        ("accuracy_mean", &tracks.accuracy_mean),
-        ("accuracy_worst", &tracks.accuracy_worst),
-        ("accuracy_population", &tracks.accuracy_population),
+    let measured = tracks.measured.iter().flat_map(|of| {
+        let parts = [("mean", &of.mean), ("worst", &of.worst), ("population", &of.population)];
+        parts.map(|(part, track)| (track_of(&of.measure.name, part), track))
+    });
+    let rest: [(&str, &Track); 8] = [
         ("loss_mean", mean),
         ("loss_worst", worst),
         ("step_size", &tracks.step_size),
@@ -105,6 +111,8 @@ pub(crate) fn encode(history: &History, revision: u64, have: Have) -> Vec<u8> {
         ("in_d", &tracks.in_d),
         ("content", &tracks.content),
     ];
+    let rest = rest.into_iter().map(|(name, track)| (name.to_owned(), track));
+    let named: Vec<(String, &Track)> = measured.chain(rest).collect();
     let head = Head {
         revision,
         bucket,
@@ -119,7 +127,7 @@ pub(crate) fn encode(history: &History, revision: u64, have: Have) -> Vec<u8> {
         agents,
         received,
         measured: looked,
-        tracks: named.iter().map(|(name, _)| *name).collect(),
+        tracks: named.iter().map(|(name, _)| name).collect(),
     };
     let json = serde_json::to_vec(&head).unwrap_or_default();
     let mut bytes = (json.len() as u32).to_le_bytes().to_vec();
@@ -170,6 +178,7 @@ mod tests {
             sketch: false,
             own: false,
             previews: false,
+            measures: fedstay::Measure::usual(),
             rows: None,
         };
         let mut history = History::new(header, false);

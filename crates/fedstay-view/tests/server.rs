@@ -382,7 +382,7 @@ fn a_finished_run_is_told_by_its_summary_and_in_words() {
     for (agent, of) in summary["agents"].as_array().unwrap().iter().zip(0..) {
         let delivered = &told["agents"][of]["delivered"];
         assert_eq!(
-            (&delivered["loss"], &delivered["accuracy"]),
+            (&delivered["loss"], &delivered["measures"]["accuracy"]),
             (&agent["loss"], &agent["accuracy"])
         );
     }

@@ -65,8 +65,8 @@ pub use agent::{Answer, Participant, ParticipantState};
 pub use book::{consistency, forecast, worth};
 pub use memory::Memory;
 pub use message::{
-    AgentId, Broadcast, Decision, Error, Loss, Personal, Rates, Report, Reports, Split, Standing,
-    StopReason, tau,
+    AgentId, Better, Broadcast, Decision, Error, Loss, Measure, Measures, Name, Part, Personal,
+    Rates, Report, Reports, Score, Split, Standing, StopReason, Unit, tau,
 };
 pub use numerics::{Seed, Vector, fingerprint, linalg, packed, projection};
 pub use rule::rules::*;

@@ -177,10 +177,10 @@ fn mw_fed_is_averaging_where_the_content_leave_and_helps_the_others_where_they_s
         run(&instance, mean(), Behaviour::default(), 3000),
     );
     assert_eq!(left.left, left_mean.left);
-    assert!((left.loss.max - left_mean.loss.max).abs() < 1e-12);
+    assert!((left.score.loss.max - left_mean.score.loss.max).abs() < 1e-12);
     let never = || Behaviour::Never(Default::default());
     let (stay, stay_mean) =
         (run(&instance, weights(), never(), 150), run(&instance, mean(), never(), 150));
-    let (even, uneven) = (stay.loss, stay_mean.loss);
+    let (even, uneven) = (stay.score.loss, stay_mean.score.loss);
     assert!(even.max < uneven.max && even.min > 2.0 * uneven.min, "{even:?} {uneven:?}");
 }

@@ -93,13 +93,13 @@ fn honest_agents_whose_targets_exclude_each_other_end_no_worse_than_they_began()
             let instance = conflict(seed, far);
             let first = worst_at_first(&instance);
             for bench in [true, false] {
-                let ended = retain(&instance, bench, EPSILON).loss.max / first;
+                let ended = retain(&instance, bench, EPSILON).score.loss.max / first;
                 assert!(ended <= 1.0 + 1e-6, "far {far}, seed {seed}, bench {bench}: {ended}");
                 all.push(ended);
             }
             let policy = Policy::Preview(Default::default());
             let preview = play(&instance, setting(Mean::default(), policy, EPSILON)).0;
-            averaged.push(preview.loss.max / first);
+            averaged.push(preview.score.loss.max / first);
         }
         println!("far {far}: worst loss over the worst at first: {all:.3?}");
         println!("        averaging under preview: {averaged:.3?}");
@@ -115,7 +115,7 @@ fn targets_that_no_model_reaches_are_not_run_after() {
             let agents = Squares::some(seed, 8).0.into_iter();
             let oracles = agents.map(|agent| Arc::new(agent) as Arc<dyn Oracle>).collect();
             let instance = instance(oracles);
-            let ended = retain(&instance, true, epsilon).loss.max / worst_at_first(&instance);
+            let ended = retain(&instance, true, epsilon).score.loss.max / worst_at_first(&instance);
             assert!(ended <= 0.05, "epsilon {epsilon}, seed {seed}: {ended}");
         }
     }

@@ -161,7 +161,7 @@ fn session(
 /// Whether the server's weights satisfied everybody in that round.
 fn content(line: &RoundLine) -> bool {
     let assessment = line.assessment.as_ref();
-    assessment.is_some_and(|found| found.loss.iter().all(|loss| *loss <= EPSILON))
+    assessment.is_some_and(|found| found.score.loss.iter().all(|loss| *loss <= EPSILON))
 }
 
 /// Ends a run in the first round of a kind.
@@ -216,7 +216,7 @@ fn outcome(number: u64) -> Outcome {
     let certified =
         summary.stop == StopReason::Landed && summary.landed == Some(Landing::Certified);
     let ratios = certified.then(|| {
-        assert!(summary.everybody_content, "problem {number} landed: {:?}", summary.loss);
+        assert!(summary.everybody_content, "problem {number} landed: {:?}", summary.score.loss);
         let rounds = summary.rounds.max(100);
         let free = first_without(&instance, &never, rounds, content);
         let free = free.map_or(f64::INFINITY, f64::from);
@@ -231,7 +231,7 @@ fn outcome(number: u64) -> Outcome {
             instance.dimension(),
             summary.stop,
             summary.rounds,
-            summary.loss.max
+            summary.score.loss.max
         );
     }
     let crowded = instance.oracles.len() > instance.dimension();
@@ -298,7 +298,7 @@ fn paced(number: u64) -> (bool, bool, bool) {
     );
     assert_eq!(summary.guarantee, Some(Guarantee::Certified), "problem {number}");
     let certified = summary.landed == Some(Landing::Certified);
-    assert!(!certified || summary.everybody_content, "problem {number}: {:?}", summary.loss);
+    assert!(!certified || summary.everybody_content, "problem {number}: {:?}", summary.score.loss);
     (instance.oracles.len() > instance.dimension(), certified, summary.everybody_content)
 }
 

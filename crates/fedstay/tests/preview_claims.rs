@@ -471,7 +471,7 @@ fn the_problems_that_no_single_broadcast_solves_keep_everybody() {
             // its cuts bring nobody back, and nothing is certified about what is delivered.
             match &problem {
                 Problem::Observation3(_) => {
-                    assert!(kept.everybody_content, "{name}: {:?}", kept.loss)
+                    assert!(kept.everybody_content, "{name}: {:?}", kept.score.loss)
                 }
                 _ => assert_ne!(kept.landed, Some(Landing::Certified), "{name}"),
             }

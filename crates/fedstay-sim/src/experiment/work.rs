@@ -2,6 +2,7 @@
 
 use super::keys;
 use crate::data::Data;
+use crate::measure::Asked;
 use crate::model::Model;
 use crate::partition::Partition;
 use crate::simulator::local_work::Local;
@@ -37,9 +38,11 @@ pub struct Training {
     pub decides_on: DecidesOn,
     /// Whether the last remaining agent continues to train.
     pub last_stays: bool,
-    /// How many rounds lie between two measurements of the loss and accuracy of all agents and the
-    /// population.
+    /// How many rounds lie between two measurements of all agents and the population.
     pub eval_every: u32,
+    /// What is measured then, and at the end, besides the loss.
+    #[serde(skip_serializing_if = "is_default")]
+    pub measure: Asked,
     /// Whose rows are evaluated then, and at the end.
     #[serde(skip_serializing_if = "is_default")]
     pub eval_agents: EvalAgents,
@@ -85,6 +88,7 @@ impl Default for Training {
             decides_on: DecidesOn::Received,
             last_stays: false,
             eval_every: 10,
+            measure: Asked::default(),
             eval_agents: EvalAgents::All,
             data: Data::default(),
             partition: Partition::default(),

@@ -7,7 +7,7 @@
 //! `core/lib/hash/crc32c.h`, `core/util/event.proto`, `core/framework/summary.proto`.
 
 use fedstay::record::{RoundLine, Spread};
-use fedstay::{Book, Error, RoundRecord};
+use fedstay::{Book, Error, Measure, RoundRecord};
 use std::fs::File;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -24,6 +24,8 @@ pub struct TensorBoard {
     file: File,
     left: usize,
     agents: usize,
+    /// What the run measures, from its header.
+    measures: Vec<Measure>,
 }
 
 impl TensorBoard {
@@ -50,7 +52,7 @@ impl TensorBoard {
             break;
         }
         let file = file.ok_or_else(|| io::Error::other(format!("{}: full", folder.display())))?;
-        let mut board = Self { path, file, left: 0, agents };
+        let mut board = Self { path, file, left: 0, agents, measures: Vec::new() };
         let mut version = event(start, 0);
         bytes(&mut version, 3, b"brain.Event:2");
         board.write(&version)?;
@@ -93,13 +95,22 @@ impl TensorBoard {
         };
         add("step/case", line.case.map(f64::from));
         if let Some(assessment) = &line.assessment {
-            let (loss, accuracy) = (assessment.losses(), assessment.accuracies());
-            add("loss/mean", loss.map(|loss| loss.mean));
-            add("loss/worst", loss.map(|loss| loss.max));
-            add("accuracy/mean", accuracy.map(|accuracy| accuracy.mean));
-            add("accuracy/worst", accuracy.map(|accuracy| accuracy.min));
-            add("population/loss", assessment.population.map(|score| score.loss));
-            add("population/accuracy", assessment.population.and_then(|score| score.accuracy));
+            let spread = assessment.spread();
+            add("loss/mean", spread.as_ref().map(|score| score.loss.mean));
+            add("loss/worst", spread.as_ref().map(|score| score.loss.max));
+            for (measure, over) in spread.iter().flat_map(|score| score.measures.iter()) {
+                let worst = self.measures.iter().find(|known| known.name == measure);
+                add(&format!("{measure}/mean"), Some(over.mean));
+                add(
+                    &format!("{measure}/worst"),
+                    Some(worst.map_or(over.min, |known| known.worse(over.min, over.max))),
+                );
+            }
+            let population = assessment.population.as_ref();
+            add("population/loss", population.map(|score| score.loss));
+            for (measure, value) in population.iter().flat_map(|score| score.measures.iter()) {
+                add(&format!("population/{measure}"), Some(*value));
+            }
         } else if line.at_least.is_empty() {
             let told = Spread::of(line.loss.iter().flatten().copied());
             add("loss_of_those_in/mean", told.map(|loss| loss.mean));
@@ -118,6 +129,7 @@ impl TensorBoard {
 impl Book for TensorBoard {
     fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
         let line = &record.line;
+        self.measures.clone_from(&record.header.measures);
         let mut summary = Vec::new();
         for (tag, value) in self.scalars(line) {
             let mut scalar = Vec::new();

@@ -8,11 +8,11 @@ use crate::simulator::population::Population;
 use fedstay::consistency::Consistency;
 use fedstay::fairness::Fairness;
 use fedstay::problem::Federation;
-use fedstay::record::{AgentSummary, Counterfactual, Header, HeaderAgent, Score, Summary};
+use fedstay::record::{AgentSummary, Counterfactual, Header, HeaderAgent, Summary};
 use fedstay::worth::{Judge, Worth};
 use fedstay::{
-    Abilities, About, AgentId, Aggregator, Assessment, Book, Call, Engine, Error, Gathered, Memory,
-    Privacy, RoundRecord, Seed, Server, Session, SessionState,
+    Abilities, About, AgentId, Aggregator, Assessment, Book, Call, Engine, Error, Gathered, Measure,
+    Memory, Privacy, RoundRecord, Score, Seed, Server, Session, SessionState,
 };
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -302,7 +302,7 @@ impl Trial {
         books: &mut [&mut dyn Book],
     ) -> Result<Option<Counterfactual>, Error> {
         let Some(summary) = self.run(books)? else { return Ok(None) };
-        let Summary { rounds, stop, loss, accuracy, population, agents, .. } = summary;
+        let Summary { rounds, stop, score, population, agents, .. } = summary;
         let reports = agents.iter().map(|agent| agent.entry.reports).collect();
         // The weights down and the direction up; what corrects local steps is one more down.
         let vectors = 2 + u64::from(self.server().rule().facts().corrects);
@@ -310,8 +310,7 @@ impl Trial {
         Ok(Some(Counterfactual {
             rounds,
             stop,
-            loss,
-            accuracy,
+            score,
             population,
             reports,
             bytes_per_report,
@@ -374,10 +373,10 @@ impl Trial {
             None => self.scores_alone()?,
         };
         for (agent, ends) in summary.agents.iter_mut().zip(scores) {
-            let own = own.get(agent.id.0 as usize).copied();
+            let own = own.get(agent.id.0 as usize).cloned();
             (agent.ends_with, agent.alone) = (Some(ends), own);
         }
-        summary.fairness = Fairness::of(&summary.agents);
+        summary.fairness = Fairness::of(&summary.agents, &summary.measures);
         summary.better_than_alone = summary.against_alone().map(|(better, _)| better as u32);
         Ok(())
     }
@@ -440,6 +439,10 @@ impl Engine for Agents {
 
     fn assess(&mut self, weights: &[f64]) -> Result<Assessment, Error> {
         self.as_dyn_mut().assess(weights)
+    }
+
+    fn measures(&self) -> Vec<Measure> {
+        self.as_dyn().measures()
     }
 
     fn save(&self) -> Result<Memory, Error> {

@@ -38,7 +38,7 @@ use desk::Desk;
 use fedstay::record::{Arrival, HeaderAgent, MOST_LISTED};
 use fedstay::{
     Abilities, AgentId, Aggregator, Answer, Assessment, Call, Decide, Engine, Error, Gathered,
-    Losses, Memory, Privacy, Reports, Rule, Schedule, Seed,
+    Losses, Measure, Memory, Privacy, Reports, Rule, Schedule, Seed,
 };
 use groups::Groups;
 use library::Library;
@@ -331,6 +331,10 @@ impl Engine for Simulator {
 
     fn count(&self) -> usize {
         self.roster.len()
+    }
+
+    fn measures(&self) -> Vec<Measure> {
+        self.training.measure.measures()
     }
 
     fn gather(&mut self, call: &Call<'_>) -> Result<Gathered<'_>, Error> {

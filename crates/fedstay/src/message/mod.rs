@@ -6,6 +6,7 @@ mod decision;
 mod error;
 mod id;
 mod report;
+pub(crate) mod score;
 
 pub(crate) use broadcast::Correct;
 pub use broadcast::{Broadcast, Personal};
@@ -16,6 +17,7 @@ pub(crate) use decision::{forecast, forecast_asks, forecast_by, kept, measure};
 pub use error::Error;
 pub use id::AgentId;
 pub use report::{Loss, Rates, Report, Reports, Standing, tau};
+pub use score::{Better, Measure, Measures, Name, Part, Score, Unit};
 
 /// Whether a field still has its default, so that it can be left out of a file.
 pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {

@@ -147,7 +147,7 @@ impl Ledger {
         self.note_agents(line);
         self.note_forgotten(line);
         if let (1, Some(assessment)) = (line.round, &line.assessment) {
-            self.start = assessment.losses().map(|loss| loss.mean);
+            self.start = assessment.spread().map(|score| score.loss.mean);
         }
         self.stop = line.stop;
         self.landed = line.landed;

@@ -88,7 +88,8 @@ impl<E: Engine> Session<E> {
         server.expect(rounds);
         let agents = engine.agents();
         let unlisted = engine.count().saturating_sub(agents.len());
-        let header = Header { previews, unlisted, ..Header::new(&about, rounds, agents) };
+        let measures = engine.measures();
+        let header = Header { previews, unlisted, measures, ..Header::new(&about, rounds, agents) };
         let (ledger, books) = (Ledger::default(), Vec::new());
         Ok(Self { server, engine, rounds, about, header, ledger, books })
     }
@@ -242,6 +243,7 @@ impl<E: Engine> Session<E> {
         let ended = Ended {
             server: &self.server,
             assessment: &assessment,
+            measures: self.engine.measures(),
             roll: &self.header.agents,
             agents: self.engine.count(),
             stop,

@@ -11,6 +11,7 @@
 
 use crate::spreadsheet::cell;
 use anyhow::Result;
+use fedstay::Measure;
 use fedstay::record::{AgentSummary, Summary};
 use fedstay_sim::sweep::{self, Record};
 use serde::Serialize;
@@ -82,6 +83,9 @@ impl Outcome {
     fn with(self, summary: &Summary) -> Self {
         let agents = summary.agents.len().max(1) as f64;
         let welfare: f64 = summary.agents.iter().map(value).sum();
+        let name = &Measure::ACCURACY.name;
+        let accuracy = summary.score.measures.get(name);
+        let population = summary.population.as_ref().and_then(|score| score.of(name));
         let better = summary.against_alone().map_or(0, |(better, _)| better);
         Self {
             left: summary.leavers(),
@@ -89,9 +93,9 @@ impl Outcome {
             verdict: summary.verdict.name().into(),
             stop: summary.stop.name().into(),
             rounds: summary.rounds,
-            accuracy_mean: summary.accuracy.map_or(0.0, |accuracy| accuracy.mean),
-            accuracy_worst: summary.accuracy.map_or(0.0, |accuracy| accuracy.min),
-            accuracy_population: summary.population.and_then(|p| p.accuracy).unwrap_or(0.0),
+            accuracy_mean: accuracy.map_or(0.0, |accuracy| accuracy.mean),
+            accuracy_worst: accuracy.map_or(0.0, |accuracy| accuracy.min),
+            accuracy_population: population.unwrap_or(0.0),
             welfare,
             welfare_all: welfare + server_value(summary),
             better_than_alone: better as f64 / agents,

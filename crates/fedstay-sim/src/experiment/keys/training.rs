@@ -2,6 +2,7 @@
 
 use super::allowed::COUNT;
 use super::{Allowed, Key, On, Section};
+use crate::measure::NAMES;
 
 pub(super) static SECTION: Section = Section {
     name: "",
@@ -44,7 +45,14 @@ pub(super) static SECTION: Section = Section {
             "eval_every",
             "10",
             Allowed::Count(1, COUNT),
-            "every how many rounds accuracy is measured for everybody",
+            "every how many rounds everybody is measured",
+        )
+        .shares(),
+        Key::new(
+            "measure",
+            "[\"accuracy\", \"balanced\"]",
+            Allowed::List(&Allowed::Word(&NAMES, &[])),
+            "what is measured then besides the loss; headlines tell the first",
         )
         .shares(),
         Key::new(

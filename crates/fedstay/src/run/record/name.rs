@@ -2,6 +2,7 @@
 //! pictures and Python.
 
 use crate::AgentId;
+use crate::message::score::decimals;
 
 /// The longest name that is shown, in characters: agents choose their names.
 const LONGEST: usize = 40;
@@ -30,14 +31,6 @@ fn cut(name: &str) -> String {
     match name.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", &name[..end]),
         None => name.to_owned(),
-    }
-}
-
-/// A number with four decimals, or with two significant digits where these would all be zeros.
-pub fn decimals(value: f64) -> String {
-    match value != 0.0 && value.abs() < 0.000_05 {
-        true => format!("{value:.1e}"),
-        false => format!("{value:.4}"),
     }
 }
 
