@@ -3,7 +3,7 @@
 use crate::cast::Cast;
 use crate::delivered::{Delivered, DeliveredTo, to_agents};
 use crate::history::{Agent, History, Source};
-use crate::library::Listing;
+use crate::listing::Listing;
 use crate::run::Run;
 use crate::settings;
 use crate::spread;
