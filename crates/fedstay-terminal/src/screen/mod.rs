@@ -8,7 +8,7 @@ mod table;
 mod wrap;
 
 pub use options::{Colour, ScreenOptions};
-pub(crate) use table::{Cell, Column, Table};
+pub use table::{Cell, Column, Table};
 
 use anyhow::Result;
 use fedstay_draw::words::Tone;
@@ -73,23 +73,29 @@ impl Screen {
         }
     }
 
+    /// A screen of this width, or of none, without colours, whatever the environment says.
+    pub fn plain(columns: impl Into<Option<usize>>) -> Self {
+        let columns = columns.into();
+        Self { columns, wide: false, colours: false, volume: Volume::Usual }
+    }
+
     /// Prints text as it is: what was made for this screen, or for a program.
-    pub(crate) fn print(&self, text: &str) -> Result<()> {
+    pub fn print(&self, text: &str) -> Result<()> {
         Ok(std::io::stdout().lock().write_all(text.as_bytes())?)
     }
 
     /// Prints paragraphs, wrapped.
-    pub(crate) fn say(&self, text: &str) -> Result<()> {
+    pub fn say(&self, text: &str) -> Result<()> {
         self.print(&format!("{}\n", self.prose(text)))
     }
 
     /// Prints what a person may like to know and did not ask for, unless it should be quiet.
-    pub(crate) fn mention(&self, text: &str) -> Result<()> {
+    pub fn mention(&self, text: &str) -> Result<()> {
         if self.volume == Volume::Quiet { Ok(()) } else { self.say(text) }
     }
 
     /// Says where something was written: the one way to say it. A path is never broken.
-    pub(crate) fn written(&self, path: &Path) -> Result<()> {
+    pub fn written(&self, path: &Path) -> Result<()> {
         if self.volume == Volume::Quiet {
             return Ok(());
         }
@@ -97,41 +103,41 @@ impl Screen {
     }
 
     /// Says on standard error what only `--verbose` wants to know.
-    pub(crate) fn detail(&self, text: &str) {
+    pub fn detail(&self, text: &str) {
         if self.volume == Volume::Verbose {
             eprintln!("{}", printable(text));
         }
     }
 
     /// Whether progress is shown.
-    pub(crate) fn shows_progress(&self) -> bool {
+    pub fn shows_progress(&self) -> bool {
         self.volume > Volume::Quiet
     }
 
     /// Lines, wrapped; further lines are indented like the first.
-    pub(crate) fn prose(&self, text: &str) -> String {
+    pub fn prose(&self, text: &str) -> String {
         let text = printable(text);
         let lines = text.split('\n').map(|line| wrap::indented(line, self.columns));
         lines.collect::<Vec<_>>().join("\n")
     }
 
     /// A line that begins with a label, wrapped beside it.
-    pub(crate) fn labelled(&self, label: &str, text: &str) -> String {
+    pub fn labelled(&self, label: &str, text: &str) -> String {
         wrap::hanging(&printable(label), &printable(text), self.columns)
     }
 
     /// A table, without the columns for which there is no room.
-    pub(crate) fn table(&self, table: &Table) -> String {
+    pub fn table(&self, table: &Table) -> String {
         table.render(self.columns, self.wide, self)
     }
 
     /// Whether a table fits without leaving anything out.
-    pub(crate) fn fits(&self, table: &Table) -> bool {
+    pub fn fits(&self, table: &Table) -> bool {
         self.wide || self.columns.is_none_or(|columns| table.width() <= columns)
     }
 
     /// Text in a tone's colour, where there are colours.
-    pub(crate) fn toned(&self, tone: Tone, text: &str) -> String {
+    pub fn toned(&self, tone: Tone, text: &str) -> String {
         let code = match tone {
             Tone::Good => "32",
             Tone::Fair => "36",
@@ -143,7 +149,7 @@ impl Screen {
     }
 
     /// A heading.
-    pub(crate) fn bold(&self, text: &str) -> String {
+    pub fn bold(&self, text: &str) -> String {
         self.styled("1", text)
     }
 
@@ -171,18 +177,12 @@ pub fn complain(color: Colour, message: &str, excerpt: Option<&str>) {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
-
-    /// A screen of this width, or of none.
-    pub(crate) fn screen(columns: impl Into<Option<usize>>) -> Screen {
-        let columns = columns.into();
-        Screen { columns, wide: false, colours: false, volume: Volume::Usual }
-    }
 
     #[test]
     fn verdicts_have_colours_only_where_they_are_wanted() {
-        let plain = screen(80);
+        let plain = Screen::plain(80);
         assert_eq!(plain.toned(Tone::Bad, "harmful"), "harmful");
         let coloured = Screen { colours: true, ..plain };
         assert_eq!(coloured.toned(Tone::Bad, "harmful"), "\u{1b}[31mharmful\u{1b}[0m");
@@ -190,7 +190,7 @@ pub(crate) mod tests {
 
     #[test]
     fn what_comes_from_outside_cannot_colour_anything() {
-        assert_eq!(screen(None).prose("a\u{1b}[31mb"), "a\\u{1b}[31mb");
-        assert_eq!(screen(40).labelled("x", "\u{7}"), "x\\u{7}");
+        assert_eq!(Screen::plain(None).prose("a\u{1b}[31mb"), "a\\u{1b}[31mb");
+        assert_eq!(Screen::plain(40).labelled("x", "\u{7}"), "x\\u{7}");
     }
 }

@@ -2,13 +2,12 @@
 
 use super::table;
 use super::training::Asked;
-use crate::command::sweep::Study;
 use anyhow::{Context, Result};
 use fedstay_draw::plot::{Band, Line, Marker, Panel, Point, Points, Style};
 use fedstay_draw::words::list;
 use fedstay_sim::experiment::Experiment;
 use fedstay_sim::sweep::stats::Mean;
-use fedstay_sim::sweep::{Frame, Plan, Store};
+use fedstay_sim::sweep::{Frame, Plan, Store, usual_store};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -116,7 +115,7 @@ fn several(seeds: &[String]) -> String {
 
 /// The finished runs of a plan from its store.
 fn stored(plan: &Plan, file: &Path, store: Option<PathBuf>) -> Result<Frame> {
-    let path = Study::of(file, Vec::new(), store).store_path()?;
+    let path = store.unwrap_or_else(|| usual_store(file));
     let next = || format!("compute it first: `fedstay sweep {}`", file.display());
     let store = Store::read(&path).with_context(next)?;
     let frame = Frame::of_plan(plan, &store)?;

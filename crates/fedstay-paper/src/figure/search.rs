@@ -6,11 +6,11 @@
 //! so the result is a safe step size with an unsafe one just above it, not a proof about all others.
 
 use super::training::{Arm, Asked};
-use crate::progress::Progress;
 use anyhow::Result;
 use fedstay::{Book, Error, RoundRecord};
 use fedstay_sim::experiment::Experiment;
 use fedstay_sim::run::Trial;
+use fedstay_terminal::Progress;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 

@@ -10,7 +10,7 @@
 use super::search::{Found, largest_safe_step};
 use super::training::{Arm, Asked, Done, numbers, study};
 use super::{Drawing, page, words};
-use crate::command::Usage;
+use fedstay_terminal::Usage;
 use serde_json::json;
 
 /// The experiment.

@@ -8,6 +8,7 @@
 
 mod appendix;
 mod bad_problem;
+mod command;
 mod drawing;
 mod figure1;
 mod figure2;
@@ -29,6 +30,7 @@ mod training;
 mod tuning;
 mod words;
 
+pub use command::Figure;
 pub use drawing::Drawing;
 pub use names::{Named, named};
 pub use training::Asked;

@@ -17,13 +17,13 @@ const NEEDED: usize = 12;
 ///
 /// What is on disk needs no farewell: a run's folder and a sweep's store can be continued after any
 /// end, even one without warning.
-pub(crate) struct Interrupt {
+pub struct Interrupt {
     round: Arc<AtomicU32>,
 }
 
 impl Interrupt {
     /// From now on Ctrl-C says `hint`, after the round it came in if a run is watched.
-    pub(crate) fn watch(hint: String) -> Self {
+    pub fn watch(hint: String) -> Self {
         let round = Arc::new(AtomicU32::new(0));
         let reached = Arc::clone(&round);
         // Where no signal can be waited for, Ctrl-C ends the program as it always does.

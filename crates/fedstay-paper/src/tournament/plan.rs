@@ -1,14 +1,14 @@
 //! A tournament as a sweep: the grid of rules, behaviours and seeds over an experiment.
 
-use crate::command::Usage;
 use anyhow::Result;
 use fedstay_sim::experiment::{SpecError, read_table};
 use fedstay_sim::sweep::Plan;
+use fedstay_terminal::Usage;
 use std::path::Path;
 use toml::{Table, Value};
 
 /// The sweep that is meant when no file is named. A file without a grid gets this one.
-pub(super) const TOURNAMENT: &str = include_str!("../../../../../experiments/tournament.toml");
+pub(super) const TOURNAMENT: &str = include_str!("../../../../experiments/tournament.toml");
 
 /// What a tournament's table tells apart, and averages over.
 const AXES: [&str; 4] = ["behaviour.kind", "label", "schedule.kind", "seed"];

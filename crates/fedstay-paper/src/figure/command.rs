@@ -1,10 +1,9 @@
 //! `fedstay figure`: the paper's figures, from runs made on the spot.
 
-use super::{Threads, Usage, sweep};
-use crate::figure::{self, Asked, Named};
-use crate::terminal::Screen;
+use super::{Asked, LIST, Named, experiment, is_swept, make, named, quick};
 use anyhow::Result;
 use fedstay_sim::sweep::Options;
+use fedstay_terminal::{Screen, Threads, Usage, compute};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -104,20 +103,24 @@ fn seeds(text: &str) -> Result<Seeds, String> {
 }
 
 impl Figure {
-    pub(super) fn run(self, screen: &Screen) -> Result<()> {
+    /// Runs the subcommand.
+    ///
+    /// # Errors
+    /// With a message for the person at the terminal.
+    pub fn run(self, screen: &Screen) -> Result<()> {
         let (name, told) = self.named()?;
         let mut asked = self.asked(name)?;
         asked.quiet = !screen.shows_progress();
         if asked.quick {
-            let (plan, usual) = figure::quick(&asked)?;
+            let (plan, usual) = quick(&asked)?;
             let store = asked.store.get_or_insert(usual);
             let threads = self.threads.count()?;
             let options = Options { threads, share: true, full_losses: false };
-            sweep::compute(&plan, store, &options, screen)?;
+            compute(&plan, store, &options, screen)?;
         } else {
             self.threads.start()?;
         }
-        let Some(drawing) = figure::make(name, &asked) else { return Err(self.unknown().into()) };
+        let Some(drawing) = make(name, &asked) else { return Err(self.unknown().into()) };
         let drawing = drawing?;
         let files = drawing.write(&self.out)?;
         told.iter().try_for_each(|note| screen.say(note))?;
@@ -127,7 +130,7 @@ impl Figure {
 
     /// The figure's name in the list, and what to say about it if it was called by an old one.
     fn named(&self) -> Result<(&'static str, Option<String>), Usage> {
-        match figure::named(&self.name) {
+        match named(&self.name) {
             Named::Figure(name, told) => Ok((name, told)),
             Named::NotDrawn(why) => Err(Usage(why)),
             Named::Unknown => Err(self.unknown()),
@@ -135,7 +138,7 @@ impl Figure {
     }
 
     fn unknown(&self) -> Usage {
-        let names: Vec<&str> = figure::LIST.iter().map(|entry| entry.name).collect();
+        let names: Vec<&str> = LIST.iter().map(|entry| entry.name).collect();
         Usage(format!("there is no figure `{}`; there are {}", self.name, names.join(", ")))
     }
 
@@ -163,7 +166,7 @@ impl Figure {
             quick: self.quick,
             quiet: false,
         };
-        let swept = figure::is_swept(name);
+        let swept = is_swept(name);
         if !swept && self.quick {
             return Err(Usage(format!(
                 "figure {} has no small version; --quick is for 3, 10, 11 and 12",
@@ -178,7 +181,7 @@ impl Figure {
             );
             return Err(Usage(why));
         }
-        let trains = figure::experiment(name).is_some() || swept;
+        let trains = experiment(name).is_some() || swept;
         if !trains && asked != Asked::default() {
             return Err(Usage(format!(
                 "figure {} trains nothing: --seeds, --rounds, --set and --full do not apply",

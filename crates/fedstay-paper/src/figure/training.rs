@@ -1,12 +1,12 @@
 //! Training runs behind a figure: one experiment under several rules, step sizes and seeds.
 
 use super::measured::MeasuredRun;
-use crate::progress::Progress;
 use anyhow::{Context, Result};
 use fedstay::record::RoundLine;
 use fedstay::{Book, Error, RoundRecord, SLACK};
 use fedstay_sim::experiment::{Experiment, read_table, under};
 use fedstay_sim::run::Trial;
+use fedstay_terminal::Progress;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::path::PathBuf;

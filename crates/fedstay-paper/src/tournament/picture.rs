@@ -1,8 +1,8 @@
 //! A tournament as one picture: one row per rule, one column per behaviour.
 
-use super::{PictureError, write_figure};
-use crate::plot::{Category, Cells, Colour, Figure, Fill, Panel};
-use crate::words::whole_percent;
+use fedstay_draw::picture::{PictureError, write_figure};
+use fedstay_draw::plot::{Category, Cells, Colour, Figure, Fill, Panel};
+use fedstay_draw::words::whole_percent;
 use std::path::{Path, PathBuf};
 
 /// The smallest worst-agent accuracy of each shade.
@@ -19,28 +19,24 @@ const MOST_COLUMNS: usize = 12;
 
 /// What came of a rule against a behaviour, as means over the seeds.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Bout {
+pub(super) struct Bout {
     /// The rule.
-    pub rule: String,
+    pub(super) rule: String,
     /// The behaviour.
-    pub behaviour: String,
+    pub(super) behaviour: String,
     /// The worst agent's accuracy under the delivered model, and how many agents left; none where
     /// every run failed.
-    pub result: Option<(f64, f64)>,
+    pub(super) result: Option<(f64, f64)>,
     /// The worst agent's accuracy in the seed with the least and in that with the most.
-    pub range: (f64, f64),
+    pub(super) range: (f64, f64),
 }
 
 /// Draws `tournament.svg` and `tournament.png`.
-///
-/// # Errors
-/// When the folder cannot be written to.
-pub fn write(bouts: &[Bout], folder: &Path) -> Result<Vec<PathBuf>, PictureError> {
+pub(super) fn write(bouts: &[Bout], folder: &Path) -> Result<Vec<PathBuf>, PictureError> {
     write_figure(&figure(bouts), folder, "tournament")
 }
 
-/// The picture.
-pub fn figure(bouts: &[Bout]) -> Figure {
+fn figure(bouts: &[Bout]) -> Figure {
     let distinct = |of: fn(&Bout) -> &String| {
         let mut names: Vec<String> = Vec::new();
         for bout in bouts {

@@ -7,14 +7,14 @@ use unicode_width::UnicodeWidthStr;
 
 /// Rows under headings; the first column is aligned left, the others right.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Table {
+pub struct Table {
     columns: Vec<Column>,
     rows: Vec<Vec<Cell>>,
 }
 
 /// A column's heading, and how soon it is left out where there is no room.
 #[derive(Debug, Clone)]
-pub(crate) struct Column {
+pub struct Column {
     heading: String,
     /// What is left out first has the highest number; 0 is never left out.
     dispensable: u8,
@@ -22,7 +22,7 @@ pub(crate) struct Column {
 
 /// A cell: its text, and the colour it is said in.
 #[derive(Debug, Clone)]
-pub(crate) struct Cell {
+pub struct Cell {
     text: String,
     tone: Option<Tone>,
 }
@@ -34,19 +34,19 @@ const LEAST: usize = 6;
 
 impl Column {
     /// A column that is always shown.
-    pub(crate) fn kept(heading: impl Into<String>) -> Self {
+    pub fn kept(heading: impl Into<String>) -> Self {
         Self { heading: one_line(&heading.into()), dispensable: 0 }
     }
 
     /// A column that is left out before those with a lower number.
-    pub(crate) fn dispensable(heading: impl Into<String>, dispensable: u8) -> Self {
+    pub fn dispensable(heading: impl Into<String>, dispensable: u8) -> Self {
         Self { dispensable, ..Self::kept(heading) }
     }
 }
 
 impl Cell {
     /// A cell in a colour.
-    pub(crate) fn toned(text: impl Into<String>, tone: Tone) -> Self {
+    pub fn toned(text: impl Into<String>, tone: Tone) -> Self {
         Self { text: one_line(&text.into()), tone: Some(tone) }
     }
 }
@@ -59,12 +59,12 @@ impl<T: Into<String>> From<T> for Cell {
 
 impl Table {
     /// An empty table.
-    pub(crate) fn new(columns: impl IntoIterator<Item = Column>) -> Self {
+    pub fn new(columns: impl IntoIterator<Item = Column>) -> Self {
         Self { columns: columns.into_iter().collect(), rows: Vec::new() }
     }
 
     /// Adds a row, with one cell per column.
-    pub(crate) fn row<C: Into<Cell>>(&mut self, cells: impl IntoIterator<Item = C>) {
+    pub fn row<C: Into<Cell>>(&mut self, cells: impl IntoIterator<Item = C>) {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }
 
@@ -175,7 +175,6 @@ fn cut(text: &str, width: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::screen;
     use super::*;
 
     fn table() -> Table {
@@ -193,32 +192,32 @@ mod tests {
     #[test]
     fn columns_go_in_the_order_in_which_they_can_be_spared() {
         let whole = "rule               stopped      left   loss\n";
-        let shown = screen(None).table(&table());
+        let shown = Screen::plain(None).table(&table());
         assert!(shown.starts_with(whole), "{shown}");
-        assert!(screen(44).table(&table()).starts_with(whole));
+        assert!(Screen::plain(44).table(&table()).starts_with(whole));
         let some = "rule             left   loss\n-----------  --------  -----\n\
                     fedavg       10 of 10  0.200\na\\u{1b}[31m    nobody    0.1\n\
                     --wide also shows: stopped\n";
-        assert_eq!(screen(30).table(&table()), some);
-        let least = screen(20).table(&table());
+        assert_eq!(Screen::plain(30).table(&table()), some);
+        let least = Screen::plain(20).table(&table());
         assert!(least.ends_with("--wide also shows:\nstopped, loss\n"), "{least}");
     }
 
     #[test]
     fn no_line_is_wider_than_the_screen() {
         for columns in 20..60 {
-            let text = screen(columns).table(&table());
+            let text = Screen::plain(columns).table(&table());
             let widest = text.lines().map(UnicodeWidthStr::width).max();
             assert!(widest <= Some(columns), "{columns}: {text}");
         }
         let mut one = Table::new([Column::kept("name")]);
         one.row(["x".repeat(50)]);
-        assert!(screen(20).table(&one).contains(&format!("{}…", "x".repeat(19))));
+        assert!(Screen::plain(20).table(&one).contains(&format!("{}…", "x".repeat(19))));
     }
 
     #[test]
     fn a_wide_table_is_shown_whole_where_that_is_asked_for() {
-        let wide = Screen { wide: true, ..screen(20) };
-        assert_eq!(wide.table(&table()), screen(None).table(&table()));
+        let wide = Screen { wide: true, ..Screen::plain(20) };
+        assert_eq!(wide.table(&table()), Screen::plain(None).table(&table()));
     }
 }

@@ -1,10 +1,10 @@
 //! A tournament's table: every rule against every behaviour, as means over the seeds.
 
 use super::outcome::Outcome;
-use crate::terminal::{Column, Table};
-use fedstay_draw::picture::tournament as picture;
+use super::picture;
 use fedstay_draw::words::{percent, whole_percent};
 use fedstay_sim::sweep::stats::Mean;
+use fedstay_terminal::{Column, Table};
 use std::collections::BTreeMap;
 
 /// A rule against a behaviour, over the seeds.

@@ -1,18 +1,16 @@
 //! `fedstay tournament`: every rule against every behaviour. A sweep, with a table and a picture.
 
 mod outcome;
+mod picture;
 mod plan;
 mod standings;
 
-use super::sweep::compute;
-use super::{Guarded, Threads, Usage};
-use crate::terminal::Screen;
 use anyhow::{Context, Result};
-use fedstay_draw::picture;
 use fedstay_draw::words::count;
 use fedstay_sim::experiment::{DEFAULT, Experiment, SpecError, differences};
 use fedstay_sim::run::write_whole;
 use fedstay_sim::sweep::{Frame, Options, Plan, Store};
+use fedstay_terminal::{Guarded, Screen, Threads, Usage, compute};
 use outcome::{HEADER, Outcome};
 use std::path::{Path, PathBuf};
 use toml::Value;
@@ -71,7 +69,11 @@ pub struct Tournament {
 }
 
 impl Tournament {
-    pub(super) fn run(self, screen: &Screen) -> Result<()> {
+    /// Runs the subcommand.
+    ///
+    /// # Errors
+    /// With a message for the person at the terminal.
+    pub fn run(self, screen: &Screen) -> Result<()> {
         let options = Options { threads: self.threads.count()?, share: true, full_losses: false };
         let plan = self.plan(&self.asked()?)?;
         std::fs::create_dir_all(&self.out)
@@ -170,7 +172,7 @@ impl Tournament {
         screen.mention("")?;
         screen.written(table)?;
         screen.written(&markdown)?;
-        let pictures = picture::tournament::write(&standings::drawn(&lines), &self.out)?;
+        let pictures = picture::write(&standings::drawn(&lines), &self.out)?;
         pictures.iter().try_for_each(|file| screen.written(file))
     }
 }

@@ -7,7 +7,7 @@ const FORMULA: [char; 7] = ['=', '+', '-', '@', '\t', '\r', '\n'];
 
 /// A cell that no spreadsheet computes: a text that begins like a formula gets an apostrophe in
 /// front, the usual protection. Numbers stay numbers.
-pub(crate) fn cell(text: &str) -> Cow<'_, str> {
+pub fn cell(text: &str) -> Cow<'_, str> {
     match text.starts_with(FORMULA) && text.parse::<f64>().is_err() {
         true => Cow::Owned(format!("'{text}")),
         false => Cow::Borrowed(text),

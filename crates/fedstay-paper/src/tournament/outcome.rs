@@ -9,10 +9,10 @@
 //! trained on, worth 1 at or under the agents' mean target loss and 0 from twice that on, as often as
 //! there are agents. `welfare_all` is the agents' welfare and the server's.
 
-use crate::spreadsheet::cell;
 use anyhow::Result;
 use fedstay::record::{AgentSummary, Summary};
 use fedstay_sim::sweep::{self, Record};
+use fedstay_terminal::cell;
 use serde::Serialize;
 
 /// What a round of work costs an agent.
