@@ -212,7 +212,7 @@ fn ends(compared: &[Compared]) -> Panel {
 /// What the comparison shows, in words.
 pub fn sentences(compared: &[Compared]) -> Vec<String> {
     let worst = |run: &Compared| match run.summary.accuracy {
-        Some(accuracy) => format!("{:.1}% accuracy on its own rows", 100.0 * accuracy.min),
+        Some(accuracy) => format!("{:.1}% on its own rows", 100.0 * accuracy.min),
         None => format!("a loss of {}", briefly(run.summary.loss.max)),
     };
     // Of equals the one that satisfies more, then the one that takes fewer rounds.
@@ -235,7 +235,7 @@ pub fn sentences(compared: &[Compared]) -> Vec<String> {
     if let Some(run) = harmed.first() {
         let (left, all) = (run.summary.leavers(), run.summary.count());
         sentences.push(format!(
-            "{}: {left} of {all} agents left, and the worst agent ends with {}.",
+            "{}: {left} of {all} left, and the worst agent ends at {}.",
             run.label,
             worst(run)
         ));
@@ -243,7 +243,7 @@ pub fn sentences(compared: &[Compared]) -> Vec<String> {
     if let Some(run) = kept.into_iter().max_by(by_score) {
         let worst = worst(run);
         sentences
-            .push(format!("{}: all stayed, and the worst agent ends with {worst}.", run.label));
+            .push(format!("{}: all stayed, and the worst agent ends at {worst}.", run.label));
     }
     for run in compared {
         if run.summary.verdict == Verdict::Empty {
@@ -290,6 +290,6 @@ mod tests {
             play("late", 2, 280),
             play("none", 0, 5),
         ]);
-        assert!(told[0].starts_with("soon: all stayed, and the worst agent ends with"), "{told:?}");
+        assert!(told[0].starts_with("soon: all stayed, and the worst agent ends at"), "{told:?}");
     }
 }
