@@ -20,7 +20,9 @@ pub use agent::{AgentSummary, Arrival, Departure, Forgotten, Return, Score};
 pub use assessment::{AssessmentLine, Constant, Population, Spread};
 pub use gram::GramLine;
 pub use header::{Header, HeaderAgent};
-pub use name::{called, called_briefly, called_together, decimals, told_apart};
+pub use name::{
+    as_written, briefly, called, called_briefly, called_together, decimals, told_apart,
+};
 pub use otherwise::{Change, Counterfactual, Extra, Without};
 pub use round::RoundLine;
 pub use rows::{DataRows, UnusedRows};
