@@ -15,7 +15,7 @@ from nvflare.app_common.app_constant import AppConstants
 from .._core import Error
 from ..engine import Assessed, Gathered
 from ..remote.answers import Answers
-from ..remote.door import reason
+from ..remote.door import NONCE, reason
 from ..remote.engine import RemoteEngine
 from ..remote.judge import judged
 from ..remote.patience import Deadline, Patience
@@ -154,7 +154,7 @@ class Engine(RemoteEngine[Member]):
         if self.reader.epsilon is not None:
             said["epsilon"] = self.reader.epsilon
         if task == "train":
-            said |= self.reader.asks.words()
+            said |= {**self.reader.asks.words(), NONCE: self.reader.nonces.of(self.round)}
         if by is not None:
             # Beside the model and not in it: `params` stays what a module can load.
             said[CORRECTION] = self.layout.pack_floats(by)

@@ -8,7 +8,7 @@ one short printable line.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from nvflare.app_common.abstract.fl_model import FLModel, ParamsType
 from .._core import Error, Report
 from ..remote.answers import Answers, target_loss
 from ..remote.asks import Asks
-from ..remote.door import LARGEST, number, reach, reason, share, shown
+from ..remote.door import LARGEST, Nonces, number, reach, reason, share, shown
 from ._layout import GRADIENT, KEY, Layout
 from ._roll import Member
 
@@ -45,6 +45,7 @@ class Reader:
     max_reach: float
     max_ratio: float
     asks: Asks = Asks()
+    nonces: Nonces = field(default_factory=Nonces)
 
     def hear(
         self,
@@ -57,6 +58,7 @@ class Reader:
         """Takes one answer of an agent that was sent the weights `sent`."""
         try:
             said = _said(answer)
+            self.nonces.refuse_old(said, round)
             if said.get("leaves") is True:
                 # The layout of a goodbye: that it leaves, its target loss, and nothing else.
                 epsilon = target_loss(said, member, self.epsilon)

@@ -21,7 +21,7 @@ from .._core import Error, Report
 from ..remote import answers as shared
 from ..remote.answers import target_loss
 from ..remote.asks import Asks
-from ..remote.door import LARGEST, number, reach, reason, share, shown
+from ..remote.door import LARGEST, Nonces, number, reach, reason, share, shown
 from ..remote.roll import M
 from ..remote.roll import Member as AnyMember
 from ..remote.roll import Roll as AnyRoll
@@ -139,6 +139,7 @@ class Reader:
     weighted_by: str = WEIGHT
     #: Whether whole replies are kept, for `train_metrics_aggr_fn`.
     keeps_replies: bool = False
+    nonces: Nonces = field(default_factory=Nonces)
 
     def read(
         self,
@@ -195,6 +196,7 @@ class Reader:
         believed = self.roll.believes_goodbye(member)
         member.answers += 1
         try:
+            self.nonces.refuse_old(said, round)
             if said.get("leaves") is True:
                 epsilon = target_loss(said, member, self.epsilon)
                 if not believed:

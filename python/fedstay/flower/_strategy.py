@@ -25,6 +25,7 @@ from .._core import Error, RuleError
 from ..callbacks import Callback
 from ..policies import PolicyLike, Preview
 from ..remote.asks import Asks
+from ..remote.door import NONCE
 from ..remote.folder import reopened
 from ..remote.patience import Patience, refuse_wrong_seconds
 from ..remote.showing import Showing
@@ -470,6 +471,7 @@ class FedStay(Strategy):
         if self.epsilon is not None:
             config["epsilon"] = float(self.epsilon)
         if kind == MessageType.TRAIN:
+            config[NONCE] = self.reader.nonces.of(round)
             for name, asks in self.reader.asks.words().items():
                 config[name] = asks
         weights_key, settings = self.arrayrecord_key, self.configrecord_key
