@@ -441,6 +441,30 @@ def test_overrides_that_change_what_is_promised_are_refused_by_name():
     assert "other replies" in refused({"aggregate_train": fewer})
 
 
+def test_a_method_that_one_strategy_was_given_is_an_override_too():
+    """Without a class of its own: what it does is called, and held to the same."""
+    strategy, seen = FedStay(), []
+    usual = strategy.aggregate_train
+
+    def watching(server_round, replies):
+        seen.append(server_round)
+        return usual(server_round, replies)
+
+    strategy.aggregate_train = watching
+    ran(strategy, nodes(), rounds=2)
+    assert seen == [1, 2]
+
+    def shows_the_model(server_round, arrays, config, grid):
+        for message in FedStay.configure_train(strategy, server_round, arrays, config, grid):
+            message.content["arrays"] = ArrayRecord({"w": Array(START * 2)})
+            yield message
+
+    strategy = FedStay()
+    strategy.configure_train = shows_the_model
+    with pytest.raises(fedstay.Error, match="other `arrays`"):
+        ran(strategy, nodes(), rounds=1)
+
+
 def test_an_override_may_leave_somebody_out():
     class Fewer(FedStay):
         def configure_train(self, server_round, arrays, config, grid):
