@@ -422,6 +422,13 @@ def test_overrides_that_change_what_is_promised_are_refused_by_name():
 
     assert "`step-size` = 7.0" in refused({"configure_train": other_numbers})
 
+    def other_nonce(self, server_round, arrays, config, grid):
+        for message in FedStay.configure_train(self, server_round, arrays, config, grid):
+            message.content["config"]["nonce"] = "mine"
+            yield message
+
+    assert "`nonce` = mine" in refused({"configure_train": other_nonce})
+
     def changed(self, server_round, replies):
         arrays, metrics = FedStay.aggregate_train(self, server_round, replies)
         return ArrayRecord({"w": Array(arrays["w"].numpy() * 0.5)}), metrics
