@@ -175,7 +175,10 @@ TRAIN = {
     "a nonce that is a number": (say(nonce=7), "another round's message"),
     "a nonce that is a list": (say(nonce=["0"]), "another round's message"),
     "no nonce, as clients of fedstay 0.1 answer": (say(nonce=None), None),
-    "a goodbye with another round's nonce": (say(leaves=True, nonce="0"), "another round's message"),
+    "a goodbye with another round's nonce": (
+        say(leaves=True, nonce="0"),
+        "another round's message",
+    ),
     "kind a number": (say(kind=5), None),
     "weights that are a gradient": (say(kind="weights"), None),
     "NaN everywhere": (send(filled(NAN)), "direction[0] is NaN"),

@@ -246,7 +246,7 @@ HOSTILE = {
     "the nonce of another round": (change(nonce="0"), "another round's message"),
     "a goodbye of another round": (words(leaves=True, nonce="0"), "another round's message"),
     "another kind": (change(kind="rumour\n\x1b[2J"), "of kind 'rumour\\n"),
-    "a missing array": (arrays(b=None), "did not send the array `b`"),
+    "a missing array": (arrays(b=None), "lacks the array `b`"),
     "one array more": (arrays(c=np.ones(1)), "arrays that the model does not have"),
     "another shape": (arrays(b=np.ones(2)), "has shape (2,)"),
     "integers": (arrays(b=np.ones(1, dtype=int)), "not of floats"),

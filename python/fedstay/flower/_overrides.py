@@ -43,7 +43,7 @@ INSTEAD = {
 
 @dataclass
 class Asking:
-    """One exchange of a round, as the strategy's own loop makes it."""
+    """Who is asked in one exchange, and what for."""
 
     nodes: list[int]
     #: What everybody is shown, and what some add to every local step.
