@@ -3,6 +3,7 @@
 use super::{Forgetting, Optimiser, Policy, Server};
 use crate::Error;
 use crate::memory::inside;
+use crate::message::called;
 use crate::packed;
 use crate::rule::{Aggregator, Rule};
 use serde::{Deserialize, Serialize, Serializer, ser::Error as _};
@@ -189,7 +190,7 @@ impl Server {
 /// Rejects a policy that remembers vectors of another length than the weights have.
 fn fits(policy: &Policy, dimension: usize) -> Result<(), Error> {
     let named =
-        policy.personal().iter().map(|(agent, personal)| (format!("agent {agent}"), personal));
+        policy.personal().iter().map(|(agent, personal)| (called(*agent, None), personal));
     let newcomers = policy.newcomers().map(|first| ("a newcomer".to_owned(), first));
     for (who, personal) in named.chain(newcomers) {
         if let Some(got) = personal.len().filter(|length| *length != dimension) {
