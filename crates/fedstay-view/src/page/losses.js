@@ -6,7 +6,7 @@ import { drawDelivered, lastKnown, reaches } from "./delivered.js";
 import { isOn, write } from "./state.js";
 import { newPath } from "./svg.js";
 import { agentLook, colours, onPage } from "./theme.js";
-import { agentName, el, number, several, short } from "./words.js";
+import { el, number, several, short } from "./words.js";
 
 // Up to here every agent has a colour of its own; with more, colour says what they are doing.
 const COLOURED = 12;
@@ -128,7 +128,7 @@ export class Losses {
     }
     this.above = whole !== null && whole[1] > this.plot.range[1];
     if (this.few()) {
-      keys(this.legend, this.plot, [...this.agents.map((agent, index) => ["dash", agentName(agent), agentLook(index)]), ["ring", "enters D"], ["cross", "leaves"], ...this.endKeys()]);
+      keys(this.legend, this.plot, [...this.agents.map((agent, index) => ["dash", agent.called, agentLook(index)]), ["ring", "enters D"], ["cross", "leaves"], ...this.endKeys()]);
     } else {
       keys(this.legend, this.plot, [["line-free", detail.states[1].text], ["line-near", detail.states[2].text], ["line-left", "before it came, after it left"], ["ring", "first enters D"], ["cross", "leaves"], ...this.endKeys()]);
     }
@@ -377,7 +377,7 @@ export class Losses {
     context.textAlign = "right";
     context.textBaseline = "top";
     context.font = "600 12px system-ui, sans-serif";
-    context.fillText(agentName(this.agents[shown]), right - 6, top + 4);
+    context.fillText(this.agents[shown].called, right - 6, top + 4);
   }
 
   // The losses of all agents at a place of the series; where one is not known exactly, its last
@@ -389,13 +389,13 @@ export class Losses {
       const last = lastKnown(column, index + 1);
       const value = last >= 0 ? column.low[last] : NaN;
       const old = () => (last >= 0 && last < index ? ` (${this.plot.rounds(last)})` : "");
-      return { name: agentName(this.agents[agent]), value, get shown() { return number(value) + old(); }, look: this.few() ? agentLook(agent) : null, near: agent === highlighted };
+      return { name: this.agents[agent].called, value, get shown() { return number(value) + old(); }, look: this.few() ? agentLook(agent) : null, near: agent === highlighted };
     });
   }
 
   lines() {
     const { first, bucket } = this.run.drawn;
-    const line = (suffix, delivered) => (column, agent) => ({ name: agentName(this.agents[agent]) + suffix, column, first, bucket, delivered: delivered ? this.delivered[agent] : NaN });
+    const line = (suffix, delivered) => (column, agent) => ({ name: this.agents[agent].called + suffix, column, first, bucket, delivered: delivered ? this.delivered[agent] : NaN });
     return [...this.columns.map(line("", true)), ...this.received.map(line(", model it received", false))];
   }
 
@@ -407,7 +407,7 @@ export class Losses {
     if (shown !== null && series.losses[shown]) {
       const loss = series.losses[shown].low[index];
       const what = this.margin ? "margin" : "loss";
-      parts.push(`${agentName(this.agents[shown])}: ${loss === loss ? `${what} ${number(loss - this.base(shown))}` : `${what} not known in this round`}, ${this.run.detail.states[series.states[shown][index]].text}`);
+      parts.push(`${this.agents[shown].called}: ${loss === loss ? `${what} ${number(loss - this.base(shown))}` : `${what} not known in this round`}, ${this.run.detail.states[series.states[shown][index]].text}`);
       const received = series.received[shown] && series.received[shown].low[index];
       if (Number.isFinite(received)) parts.push(`${number(received - this.base(shown))} at the model it received`);
     } else if (losses.length) {

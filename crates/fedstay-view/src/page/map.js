@@ -4,7 +4,7 @@ import { readMap } from "./data.js";
 import { drawDelivered } from "./delivered.js";
 import { lineSign } from "./sign.js";
 import { agentLook, colours, onTheme } from "./theme.js";
-import { agentName, el, number, several } from "./words.js";
+import { el, number, several } from "./words.js";
 
 const SECONDS = 8;
 
@@ -276,16 +276,16 @@ export class Map2 {
     const end = this.at === null ? this.last() : this.at;
     const [round, x, y] = this.map.path[end];
     const left = this.run.detail.agents.filter((agent) => agent.left !== null && agent.left <= round);
-    const who = left.length ? `left: ${left.slice(0, 6).map(agentName).join(", ")}` : "nobody has left";
+    const who = left.length ? `left: ${left.slice(0, 6).map(({ called }) => called).join(", ")}` : "nobody has left";
     const delivered = this.delivered(end);
     const after = delivered ? ` · delivered ◆ (${number(delivered[0], 3)}, ${number(delivered[1], 3)})` : "";
     const text = `round ${round} · w = (${number(x, 3)}, ${number(y, 3)})${after} · ${who}`;
     if (this.said.textContent !== text) this.said.textContent = text;
     const drawn = this.run.detail.agents.slice(0, this.map.losses.length);
-    const wanted = drawn.map((agent) => agentName(agent)).join();
+    const wanted = drawn.map((agent) => agent.called).join();
     if (this.legend.dataset.keys !== wanted) {
       this.legend.dataset.keys = wanted;
-      this.legend.replaceChildren(...drawn.map((agent, index) => el("span", { class: "key" }, lineSign(agentLook(index)), agentName(agent))));
+      this.legend.replaceChildren(...drawn.map((agent, index) => el("span", { class: "key" }, lineSign(agentLook(index)), agent.called)));
     }
     this.canvas.setAttribute("aria-label", `Contour map of the losses of ${several(drawn.length, "agent")} with the model’s trajectory. ${text}`);
   }

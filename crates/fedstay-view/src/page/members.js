@@ -2,7 +2,7 @@
 
 import { csvOf, download, fileName } from "./save.js";
 import { read, write } from "./state.js";
-import { NONE, agentName, el, short } from "./words.js";
+import { NONE, el, short } from "./words.js";
 
 // A matrix with more rows cannot be read; those that exchanged most are shown, and all are in the file.
 const MOST = 24;
@@ -66,10 +66,6 @@ export class Members {
     return [...HELP, ...SCORES].filter(there).map((column) => ({ value: (member) => member[column.key], ...column }));
   }
 
-  name(id) {
-    return agentName(this.run.detail.agents.find((agent) => agent.id === id) || { id });
-  }
-
   get order() {
     const by = read("members") || "";
     return { key: by.replace(/^-/, ""), down: by.startsWith("-") };
@@ -91,10 +87,10 @@ export class Members {
   }
 
   update() {
-    const { worth, agents } = this.run.detail;
+    const { worth } = this.run.detail;
     this.section.hidden = !worth;
     if (!worth) return;
-    const wanted = JSON.stringify([worth, read("members"), agents.map((agent) => agent.name)]);
+    const wanted = JSON.stringify([worth, read("members")]);
     if (this.wanted === wanted) return;
     this.wanted = wanted;
     const so = worth.live ? " So far, in rounds in which the agent reported; who helped whom is told once the run is over." : "";
@@ -123,7 +119,7 @@ export class Members {
     this.body.replaceChildren(...this.sorted().map((member) => {
       const row = columns.map((column, i) => el("td", {}, fixed(column.value(member), digits[i])));
       if (bars) row.unshift(el("td", { class: "text" }, this.bar(member, span)));
-      return el("tr", {}, el("th", { scope: "row", class: "text" }, this.name(member.id)), ...row);
+      return el("tr", {}, el("th", { scope: "row", class: "text" }, member.called), ...row);
     }));
     if (focus) [...this.head.querySelectorAll("button")].find((one) => one.dataset.focus === focus)?.focus();
   }
@@ -164,10 +160,10 @@ export class Members {
     const places = this.chosen();
     const fewer = places.length < this.run.detail.agents_all ? ` The ${places.length} agents that exchanged most, of ${this.run.detail.agents_all}.` : "";
     this.matrixNote.textContent = `By how much the directions of the agent at the head of a column lowered the loss of the agent at the head of a row. On the diagonal: what it did for itself.${fewer}`;
-    const names = places.map((place) => this.name(agents[place]));
+    const names = places.map((place) => agents[place].called);
     // A number stands for itself in a narrow column; a name is cut, and whole where one points at it.
-    const plain = places.map((place, i) => names[i] === `agent ${agents[place]}`);
-    const brief = places.map((place, i) => (plain[i] ? String(agents[place]) : names[i].slice(0, 8)));
+    const brief = places.map((place) => agents[place].brief.slice(0, 8));
+    const plain = places.map((place) => agents[place].brief !== agents[place].called);
     const others = places.flatMap((row) => places.filter((by) => by !== row).map((by) => help[row][by]));
     const most = Math.max(...others.map(Math.abs), 1e-300);
     const digits = decimals(others, 3);
@@ -185,10 +181,10 @@ export class Members {
   save() {
     const { worth, listing } = this.run.detail;
     const { columns } = this;
-    const rows = [["agent", ...columns.map(({ head }) => head), ...worth.agents.map((id) => `helped by ${this.name(id)}`)]];
+    const rows = [["agent", ...columns.map(({ head }) => head), ...worth.agents.map(({ called }) => `helped by ${called}`)]];
     for (const member of worth.each) {
-      const place = worth.agents.indexOf(member.id);
-      rows.push([this.name(member.id), ...columns.map((column) => column.value(member) ?? NaN), ...(place < 0 ? [] : worth.help[place])]);
+      const place = worth.agents.findIndex(({ id }) => id === member.id);
+      rows.push([member.called, ...columns.map((column) => column.value(member) ?? NaN), ...(place < 0 ? [] : worth.help[place])]);
     }
     download(fileName(`${listing.name}: given and got`, "csv"), new Blob([csvOf(rows)], { type: "text/csv" }));
   }

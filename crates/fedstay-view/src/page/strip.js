@@ -4,7 +4,6 @@ import { Plot } from "./axes.js";
 import { card, keys } from "./card.js";
 import { newPath } from "./svg.js";
 import { colours } from "./theme.js";
-import { agentName } from "./words.js";
 
 const STATE_COLOURS = [null, "free", "near", "fault", "left"];
 // The states by their numbers, in the order in which they are listed; the server has the words for them.
@@ -100,7 +99,7 @@ export class Strip {
     context.textAlign = "right";
     context.textBaseline = "middle";
     this.run.detail.agents.slice(0, this.rows).forEach((agent, row) => {
-      if (row % every === 0) context.fillText((agent.name || String(agent.id)).slice(0, 7), plot.area.left - 8, this.top(row) + height / 2);
+      if (row % every === 0) context.fillText(agent.brief.slice(0, 7), plot.area.left - 8, this.top(row) + height / 2);
     });
   }
 
@@ -122,7 +121,7 @@ export class Strip {
   // The states by their numbers in `states`: 0 is absent, 4 has left.
   lines() {
     const { first, bucket, states } = this.run.drawn;
-    return states.map((own, row) => ({ name: `state of ${agentName(this.run.detail.agents[row])}`, column: { low: own, high: own }, first, bucket, delivered: NaN }));
+    return states.map((own, row) => ({ name: `state of ${this.run.detail.agents[row].called}`, column: { low: own, high: own }, first, bucket, delivered: NaN }));
   }
 
   says(index) {
@@ -131,7 +130,7 @@ export class Strip {
     for (const own of series.states) counts[own[index]] += 1;
     const parts = [this.plot.rounds(index)];
     const shown = this.highlight.shown();
-    if (shown !== null && series.states[shown]) parts.push(`${agentName(this.run.detail.agents[shown])}: ${this.run.detail.states[series.states[shown][index]].text}`);
+    if (shown !== null && series.states[shown]) parts.push(`${this.run.detail.agents[shown].called}: ${this.run.detail.states[series.states[shown][index]].text}`);
     parts.push(LEGEND.filter((state) => counts[state]).map((state) => `${counts[state]} ${this.run.detail.states[state].text}`).join(", "));
     return parts.join(" · ");
   }

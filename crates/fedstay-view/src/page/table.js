@@ -2,7 +2,7 @@
 
 import { swatch } from "./sign.js";
 import { read, write } from "./state.js";
-import { NONE, agentName, el, number, percent } from "./words.js";
+import { NONE, el, number, percent } from "./words.js";
 
 function predicted(agent, { round }) {
   if (agent.left !== null) return [`left in ${agent.left}`, agent.left];
@@ -115,7 +115,7 @@ export class AgentTable {
   row(agent, place) {
     if (this.rows.has(place)) return this.rows.get(place);
     const cells = this.columns.map((column, index) => el(index === 0 ? "th" : "td", { scope: index === 0 ? "row" : null, class: column.text ? "text" : "" }));
-    const button = el("button", { type: "button", "aria-pressed": "false" }, agentName(agent));
+    const button = el("button", { type: "button", "aria-pressed": "false" }, agent.called);
     button.addEventListener("click", () => this.highlight.pin(place));
     cells[0].append(button);
     const element = el("tr", {}, ...cells);

@@ -61,10 +61,6 @@ export function several(count, one, many = `${one}s`) {
   return `${count} ${count === 1 ? one : many}`;
 }
 
-export function agentName(agent) {
-  return agent.name || `agent ${agent.id}`;
-}
-
 export function title(listing) {
   if (!listing.rule) return listing.name;
   return `${listing.rule} on ${listing.on}, seed ${listing.seed}`;
