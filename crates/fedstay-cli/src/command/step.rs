@@ -1,6 +1,5 @@
 //! `fedstay step`: the language-neutral interface, one JSON object in, one out.
 
-use super::Usage;
 use anyhow::Result;
 use fedstay::record::called;
 use fedstay::{
@@ -8,6 +7,7 @@ use fedstay::{
 };
 use fedstay_sim::experiment::check_section;
 use fedstay_sim::text::one_line;
+use fedstay_terminal::Usage;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
