@@ -277,7 +277,10 @@ fn losses_that_rose_after_departures_are_not_simply_called_a_divergence() {
     };
     let (kept, lost) = (said("[]"), said("[0]"));
     assert!(kept.contains("the losses ROSE, training diverged:"), "{kept}");
-    assert!(lost.contains("the losses ROSE") && !lost.contains("ROSE, training diverged"), "{lost}");
+    assert!(
+        lost.contains("the losses ROSE") && !lost.contains("ROSE, training diverged"),
+        "{lost}"
+    );
     assert!(lost.contains("a rule that keeps agents"), "{lost}");
 }
 

@@ -62,7 +62,7 @@ fn recorded(folder: &Path) -> Result<Findings> {
     })?;
     let recorded = read_rounds(&folder.join("rounds.jsonl")).map_err(Usage)?;
     let mut diagnosis = Diagnosis::default();
-    diagnosis.take_part(recorded.header.count());
+    diagnosis.take_part(&recorded.header);
     for line in lines {
         diagnosis.add(line);
     }
@@ -105,9 +105,10 @@ fn words(findings: &Findings, screen: &Screen) -> String {
         _ => "not known: no two agents reported in one round".to_owned(),
     };
     line("smallest gradient angle", angle);
-    let content: Vec<String> =
-        findings.content_at_start.iter().map(|agent| format!("agent {agent}")).collect();
-    let content = if content.is_empty() { "nobody".to_owned() } else { content.join(", ") };
+    let content = match findings.content_at_start_called.as_slice() {
+        [] => "nobody".to_owned(),
+        called => called.join(", "),
+    };
     line("content with the start", content);
     text.push_str(&format!("\n{}\n", screen.bold("What to change")));
     for advice in &findings.advice {

@@ -242,8 +242,7 @@ pub fn sentences(compared: &[Compared]) -> Vec<String> {
     }
     if let Some(run) = kept.into_iter().max_by(by_score) {
         let worst = worst(run);
-        sentences
-            .push(format!("{}: all stayed, and the worst agent ends at {worst}.", run.label));
+        sentences.push(format!("{}: all stayed, and the worst agent ends at {worst}.", run.label));
     }
     for run in compared {
         if run.summary.verdict == Verdict::Empty {

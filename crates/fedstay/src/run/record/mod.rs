@@ -9,20 +9,19 @@ mod assessment;
 pub(crate) mod flag;
 mod gram;
 mod header;
-mod name;
+mod number;
 mod otherwise;
 mod round;
 mod rows;
 mod summary;
 pub(crate) mod worth;
 
+pub use crate::message::{called, called_briefly, called_together};
 pub use agent::{AgentSummary, Arrival, Departure, Forgotten, Return, Score};
 pub use assessment::{AssessmentLine, Constant, Population, Spread};
 pub use gram::GramLine;
 pub use header::{Header, HeaderAgent};
-pub use name::{
-    as_written, briefly, called, called_briefly, called_together, decimals, told_apart,
-};
+pub use number::{as_written, briefly, decimals, told_apart};
 pub use otherwise::{Change, Counterfactual, Extra, Without};
 pub use round::RoundLine;
 pub use rows::{DataRows, UnusedRows};
