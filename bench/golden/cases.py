@@ -136,6 +136,9 @@ BEHAVIOURS = {
     },
 }
 
+#: Behaviours that only the simulator's agents can have.
+SIMULATED = ("opt-out", "contagious", "competitor", "free-riding", "amplifying", "withholding")
+
 #: Every schedule but the usual one and the one that reads a file.
 SCHEDULES = {
     "arrive": {"schedule.every": 4},

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import fedstay
 import numpy as np
-from cases import BEHAVIOURS, DIGITS, POLICIES, PROBLEM, RULES
+from cases import BEHAVIOURS, DIGITS, POLICIES, PROBLEM, RULES, SIMULATED
 from scratch import OF_A_RUN, folder_of
 
 TESTS = Path(__file__).parents[2] / "python" / "tests"
@@ -142,6 +142,8 @@ def listed_cases():
         case(f"simulate: {name}")(simulated(rule))
         case(f"Server: {name}")(stepped(rule))
     for name, more in BEHAVIOURS.items():
+        if name.startswith(SIMULATED):
+            continue
         behaviour = {"kind": name.split()[0], **parts(more, "behaviour.")}
         if name == "mixed":
             share = [{"kind": "lying", "agents": [1]}, {"kind": "returning", "share": 1.0}]
