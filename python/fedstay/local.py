@@ -27,7 +27,8 @@ class Agent(Protocol):
     """Whatever can compute its loss and its gradient at given weights.
 
     It may also have `epsilon` (the loss at which it leaves), `behaviour` (how it decides), `samples`,
-    `loss(weights)` and `accuracy(weights)`; and, if it trains in some way of its own,
+    `loss(weights)`, `accuracy(weights)` and `measures(weights)`, a dict of what else says how good
+    weights are (`{"f1": 0.8}`), which the result shows too; and, if it trains in some way of its own,
     `work(weights, seed=…)`, which returns where its local work leads from these weights. Its gradient is
     then used for what it is shown and for predictions, and its work for the step. Models that have
     more than weights have `buffers()` and `set_buffers(buffers)`: these are averaged outside the rule.
@@ -317,17 +318,29 @@ class LocalAgents:
             self._last[index] = (np.array(bare), np.array(slope))
             if reach is not None:
                 self._reach[index] = reach
-        return _core.Report(
-            index,
-            direction,
-            gradient=slope,
-            loss=participant.told(looked.loss),
-            at_least=looked.at_least,
-            epsilon=participant.epsilon,
-            samples=int(getattr(agent, "samples", 1)),
-            reach=reach,
-            rates=rates,
-        )
+        try:
+            return _core.Report(
+                index,
+                direction,
+                gradient=slope,
+                loss=participant.told(looked.loss),
+                at_least=looked.at_least,
+                epsilon=participant.epsilon,
+                samples=int(getattr(agent, "samples", 1)),
+                reach=reach,
+                rates=rates,
+            )
+        except _core.Error as error:
+            raise self._by_name(error, index) from None
+
+    def _by_name(self, error: _core.Error, index: int) -> _core.Error:
+        """What the core says about an agent's report, with the agent's name where it has one."""
+        name = self._names[index]
+        if name is None:
+            return error
+        named = _core.Error(str(error).replace(f"agent {index}", str(name), 1))
+        named.agent = index
+        return named
 
     def closed(self, line: str, promised: list[tuple[int, float]]) -> bool:
         """Tells the callbacks of a finished round; whether one of them ends the run."""
@@ -366,7 +379,9 @@ class LocalAgents:
             accuracy = getattr(agent, "accuracy", None)
             share = accuracy(sent) if accuracy else None
             right = float(share) if share is not None else None
-            assessed.append(Assessed(index, float(loss), right))
+            measures = getattr(agent, "measures", None)
+            more = {name: float(value) for name, value in measures(sent).items()} if measures else {}
+            assessed.append(Assessed(index, float(loss), right, measures=more))
         return assessed
 
     def save(self) -> str:

@@ -1,11 +1,12 @@
 //! A run's summary as text for a terminal.
 
-use crate::terminal::{Column, Screen, Table};
 use fedstay::Measure;
 use fedstay::record::{Change, Forgotten, Header, Summary, decimals};
 use fedstay_draw::words::{
-    Counts, Tone, absences, count, foreseen, guarantee, harm, privacy, title, unrealizable, verdict, verdict_sentence,
+    Counts, Tone, absences, count, foreseen, guarantee, harm, privacy, title, unrealizable,
+    verdict, verdict_sentence,
 };
+use fedstay_terminal::{Column, Screen, Table};
 
 /// The most agents that are listed.
 const MOST_AGENTS: usize = 30;
@@ -62,11 +63,8 @@ pub(crate) fn summary(header: &Header, summary: &Summary, screen: &Screen) -> St
 /// The agents, with how each behaves if they differ.
 fn agents(summary: &Summary, screen: &Screen) -> String {
     let mixed = summary.behaviour == "mixed";
-    let mut columns = vec![
-        Column::kept("agent"),
-        Column::dispensable("epsilon", 2),
-        Column::kept("loss"),
-    ];
+    let mut columns =
+        vec![Column::kept("agent"), Column::dispensable("epsilon", 2), Column::kept("loss")];
     let label = |measure: &Measure| Column::dispensable(measure.label.to_string(), 1);
     columns.extend(summary.measures.iter().map(label));
     columns.extend([Column::kept("left in round"), Column::dispensable("rounds in D", 3)]);
@@ -100,8 +98,7 @@ fn or_dash(measured: bool, loss: f64) -> String {
 /// The price of every single departure: the others without an agent, and by how much that differs.
 fn without(summary: &Summary, screen: &Screen) -> String {
     let (headline, _) = summary.headline();
-    let headline =
-        if *headline == Measure::LOSS { Measure::ACCURACY } else { headline.clone() };
+    let headline = if *headline == Measure::LOSS { Measure::ACCURACY } else { headline.clone() };
     let mut table = Table::new(vec![
         Column::kept("without"),
         Column::kept("mean loss"),
@@ -186,7 +183,6 @@ fn lines(summary: &Summary) -> Vec<(&str, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::terminal::tests::screen;
     use fedstay_sim::experiment::Experiment;
     use fedstay_sim::run::Trial;
 
@@ -195,7 +191,7 @@ mod tests {
         let text = "rounds = 60\n[rule]\nkind = \"fedavg\"\n[problem]\nkind = \"observation-3\"\n";
         let mut trial = Trial::new(Experiment::parse(text, &[]).unwrap()).unwrap();
         let mut told = trial.run(&mut []).unwrap().unwrap();
-        let shown = |told: &Summary| summary(trial.header(), told, &screen(None));
+        let shown = |told: &Summary| summary(trial.header(), told, &Screen::plain(None));
         assert!(shown(&told).contains("\n0 ") && !told.left.is_empty());
         told.agents[0].name = Some("St Mary".to_owned());
         assert!(shown(&told).contains("\nSt Mary "), "{}", shown(&told));

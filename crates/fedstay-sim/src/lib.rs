@@ -3,7 +3,6 @@
 
 pub mod data;
 pub mod experiment;
-pub mod kernel;
 pub mod measure;
 pub mod model;
 pub mod partition;
@@ -11,3 +10,4 @@ pub mod run;
 pub mod simulator;
 pub mod sweep;
 pub mod text;
+pub mod training;

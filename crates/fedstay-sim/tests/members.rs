@@ -354,7 +354,12 @@ fn scaffold_is_averaging_with_one_local_step_and_not_with_several() {
     let several = [("local.steps", "10"), ("step_size", "0.2")];
     let (own, mean) = (with("scaffold", &several), with("fedavg", &several));
     assert!(distance(&own.2, &mean.2) > 1e-2);
-    assert!(own.0.score.loss.mean < mean.0.score.loss.mean, "{:?} {:?}", own.0.score.loss, mean.0.score.loss);
+    assert!(
+        own.0.score.loss.mean < mean.0.score.loss.mean,
+        "{:?} {:?}",
+        own.0.score.loss,
+        mean.0.score.loss
+    );
     // What its agents send is not the gradient, which they send along where they have it.
     let booked = with("scaffold", &[("worth.methods", r#"["help"]"#)]);
     let worth = booked.0.agents[0].worth.unwrap();
@@ -419,7 +424,11 @@ fn agents_decide_on_the_rows_that_they_see() {
     assert!(!rises(&still, 16));
     // What the summary says is about the rows that are seen at the end.
     let last = drifting.last().unwrap().mean_loss().unwrap();
-    assert!((summary.score.loss.mean - last).abs() < 0.2 * last, "{} {last}", summary.score.loss.mean);
+    assert!(
+        (summary.score.loss.mean - last).abs() < 0.2 * last,
+        "{} {last}",
+        summary.score.loss.mean
+    );
 
     for stream in [&grow[..], &slide, &[("stream.kind", "slide"), ("stream.moves", "periodic")]] {
         assert_resumes(stream);
@@ -529,7 +538,7 @@ fn the_table_of_newcomers_says_whom_each_way_loses() {
         // A newcomer that preview loses goes in the round after it was first heard.
         for left in late.iter().filter(|_| set[0].1 == "preview") {
             let arrival = summary.agents[left.agent.0 as usize].entry.arrival.unwrap();
-            assert_eq!(left.round, arrival.round + 1, "seed {seed}, agent {}", left.agent);
+            assert_eq!(left.round, arrival.round + 1, "seed {seed}, agent {}", left.agent.0);
         }
         (summary.left.len() - late.len(), late.len())
     };

@@ -542,7 +542,10 @@ fn what_an_agent_ends_with_is_compared_with_what_it_makes_alone() {
         assert!(agent.entry.left.is_none() || ends.loss <= agent.epsilon);
     }
     assert!(
-        summary.agents.iter().any(|agent| agent.entry.left.is_some() && agent.score.loss > agent.epsilon)
+        summary
+            .agents
+            .iter()
+            .any(|agent| agent.entry.left.is_some() && agent.score.loss > agent.epsilon)
     );
 }
 
@@ -552,7 +555,9 @@ fn the_key_compares_with_as_many_rounds_alone_as_the_run_might_have_had() {
     let (plain, _) = play(&sets);
     let (mut compared, _) = play(&[&sets[..], &[("compare_alone", "true")]].concat());
     let alone = trial(&sets).simulator().unwrap().alone(0.2, 120).unwrap();
-    assert!(compared.agents.iter().zip(alone).all(|(a, alone)| a.alone.as_ref().unwrap().loss == alone));
+    assert!(
+        compared.agents.iter().zip(alone).all(|(a, alone)| a.alone.as_ref().unwrap().loss == alone)
+    );
     assert!(compared.agents.iter().any(|agent| agent.idle > 0));
     // It adds to the summary and changes nothing else.
     for agent in &mut compared.agents {

@@ -343,7 +343,8 @@ fn what_agents_make_alone_is_shared_and_changes_no_bit() {
     assert!(idle > 0, "nobody shirked");
     let alone = |key: &str, value: serde_json::Value| {
         let told = runs.iter().filter(|run| run.config[key]["kind"] == value);
-        let told = told.map(|run| run.summary().unwrap().agents.iter().map(|agent| agent.alone.clone()));
+        let told =
+            told.map(|run| run.summary().unwrap().agents.iter().map(|agent| agent.alone.clone()));
         told.map(Iterator::collect::<Vec<_>>).collect::<Vec<_>>()
     };
     // The same for every behaviour; not for a rule that stands still while it steps, nor for others'

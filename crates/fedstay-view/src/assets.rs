@@ -42,6 +42,7 @@ const FILES: &[(&str, &str, &str)] = files! {
     "looks.js": SCRIPT,
     "losses.js": SCRIPT,
     "map.js": SCRIPT,
+    "measures.js": SCRIPT,
     "members.js": SCRIPT,
     "query.js": SCRIPT,
     "results.js": SCRIPT,

@@ -4,7 +4,6 @@
 //! the past. So once there is a summary, everything that says how a run ended takes it from here.
 //! Summaries are read leniently: older ones lack fields, and other engines write them too.
 
-use crate::series::track_of;
 use fedstay::{Better, Measure};
 use fedstay_draw::words::Counts;
 use serde::Serialize;
@@ -48,6 +47,11 @@ impl Delivered {
             },
         }
     }
+}
+
+/// The name of a track that says something about a measure: `accuracy_mean`.
+pub(crate) fn track_of(measure: &str, part: &str) -> String {
+    format!("{measure}_{part}")
 }
 
 /// What was measured besides the loss, the headline first: what a summary names, or the usual.
@@ -155,7 +159,8 @@ mod tests {
 
     #[test]
     fn what_a_summary_measured_has_the_names_of_the_tracks() {
-        let brier = json!({ "name": "brier", "label": "Brier score", "better": "lower", "unit": "number" });
+        let brier =
+            json!({ "name": "brier", "label": "Brier score", "better": "lower", "unit": "number" });
         let spread = json!({ "min": 0.125, "mean": 0.25, "max": 0.5 });
         let summary = json!({ "measures": [brier], "brier": spread, "accuracy": null,
             "agents": [{ "id": 3, "loss": 1.0, "brier": 0.5 }], "population": { "brier": 0.75 } });

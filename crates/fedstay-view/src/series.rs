@@ -10,6 +10,7 @@
 //! largest; for as many agents as `received` says the same of the model it received; for every
 //! track the same; then one byte per agent and bucket for its state. NaN is "not known".
 
+use crate::delivered::track_of;
 use crate::history::{History, Track};
 use serde::Serialize;
 use std::ops::Range;
@@ -67,11 +68,6 @@ struct Head<'a> {
     /// Whether mean and worst loss are over all agents; else over those that reported.
     measured: bool,
     tracks: Vec<&'a String>,
-}
-
-/// The name of a track that says something about a measure: `accuracy_mean`.
-pub(crate) fn track_of(measure: &str, part: &str) -> String {
-    format!("{measure}_{part}")
 }
 
 /// The rounds per bucket, for this many rounds and agents.

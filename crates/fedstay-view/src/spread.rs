@@ -1,8 +1,8 @@
 //! How a result is spread over the agents and what departures cost those who stay, for the page: the figures of
 //! the summary, as the terminal and the report have them.
 
-use fedstay::fairness::Fairness;
 use crate::delivered::measures;
+use fedstay::fairness::Fairness;
 use fedstay::record::{Extra, Summary};
 use fedstay::{Measure, Score};
 use serde::Serialize;

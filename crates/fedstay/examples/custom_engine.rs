@@ -121,8 +121,9 @@ fn play(name: &str, server: Server) -> Result<(), Error> {
         summary.rounds
     );
     for agent in &summary.agents {
-        let content = if agent.score.loss <= agent.epsilon { "content" } else { "not content" };
-        println!("  agent {}: loss {:.2}, ε = {}, {content}", agent.id, agent.score.loss, agent.epsilon);
+        let loss = agent.score.loss;
+        let content = if loss <= agent.epsilon { "content" } else { "not content" };
+        println!("  {}: loss {loss:.2}, ε = {}, {content}", agent.called(), agent.epsilon);
     }
     Ok(())
 }

@@ -12,7 +12,7 @@
 //!
 //! | room | what |
 //! |---|---|
-//! | [`numerics`] | [`Vector`]s of any precision, small systems, projections, seeds |
+//! | [`numerics`] | [`Vector`]s of any precision, projections, seeds: what users need of `fedstay_kernels` |
 //! | `message` | [`Report`]s in, a [`Decision`] and a [`Broadcast`] out; [`Error`] |
 //! | `memory`, [`list`] | state on its way into a checkpoint and back; lists of everything that varies |
 //! | [`rule`] | [`Rule`], one file per rule, and the trait [`Aggregator`] for rules of your own |
@@ -65,8 +65,8 @@ pub use agent::{Answer, Participant, ParticipantState};
 pub use book::{consistency, forecast, worth};
 pub use memory::Memory;
 pub use message::{
-    AgentId, Better, Broadcast, Decision, Error, Loss, Measure, Measures, Name, Part, Personal,
-    Rates, Report, Reports, Score, Split, Standing, StopReason, Unit, tau,
+    AgentId, Better, Broadcast, Decision, Error, Loss, Measure, MeasureName, Measures, Personal,
+    Rates, Report, Reports, Score, ScorePart, Split, Standing, StopReason, Unit, tau,
 };
 pub use numerics::{Seed, Vector, fingerprint, linalg, packed, projection};
 pub use rule::rules::*;

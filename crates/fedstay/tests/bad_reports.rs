@@ -4,8 +4,8 @@
 use fedstay::record::HeaderAgent;
 use fedstay::{
     Abilities, About, AgentAssessment, AgentId, Assessment, Book, Call, Engine, Error, Gathered,
-    Loss, Mean, Memory, MwFed, Report, Reports, RoundRecord, Rule, Score, Server, Session, Standing,
-    StopReason, Vector,
+    Loss, Mean, Memory, MwFed, Report, Reports, RoundRecord, Rule, Score, Server, Session,
+    Standing, StopReason, Vector,
 };
 use std::ops::ControlFlow;
 

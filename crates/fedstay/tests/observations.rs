@@ -69,7 +69,11 @@ fn observation_2_no_rule_survives_a_start_in_the_bad_region() {
             for epsilon in [0.01, 0.12, 0.4] {
                 let setting = Setting { step_size, epsilon, ..setting(&instance, rule.clone()) };
                 let (summary, _) = play(&instance, setting);
-                assert!(summary.score.loss.mean >= 0.5 - 1e-12, "{rule:?}: {}", summary.score.loss.mean);
+                assert!(
+                    summary.score.loss.mean >= 0.5 - 1e-12,
+                    "{rule:?}: {}",
+                    summary.score.loss.mean
+                );
                 assert_eq!(summary.verdict, Verdict::Harmful);
                 assert!(
                     summary
@@ -109,7 +113,11 @@ fn observation_3_averaging_is_harmful_for_every_alpha_and_ada_gd_is_not() {
             // Agent 1 leaves at some s = w_1 − w_2 + α ≤ ε with w_2 = 1; agent 0 then goes down to
             // ε, and F_1 ends at s + 1 − w_2: the mean is (1 + s)/2.
             let s = summary_s(&averaged.weights.clone().unwrap(), alpha);
-            assert!((averaged.score.loss.mean - (1.0 + s) / 2.0).abs() < 1e-9, "{}", averaged.score.loss.mean);
+            assert!(
+                (averaged.score.loss.mean - (1.0 + s) / 2.0).abs() < 1e-9,
+                "{}",
+                averaged.score.loss.mean
+            );
             assert!(averaged.score.loss.mean > 0.4);
         }
         let step_size = instance.theorem_step(instance.delta).unwrap();
@@ -121,7 +129,8 @@ fn observation_3_averaging_is_harmful_for_every_alpha_and_ada_gd_is_not() {
             "α = {alpha}"
         );
         assert!(
-            kept.score.loss.max <= instance.epsilon + 2.0 * instance.delta + 1e-12 && moves.case_1 > 0
+            kept.score.loss.max <= instance.epsilon + 2.0 * instance.delta + 1e-12
+                && moves.case_1 > 0
         );
     }
 }
@@ -147,7 +156,10 @@ fn observation_3_early_stop_and_keep_best_fall_short() {
     let (best, _) =
         play(&instance, Setting { policy: best, ..setting(&instance, Mean::default()) });
     let (kept, _) = play(&instance, setting(&instance, ada(&instance)));
-    assert!(kept.score.loss.max < 0.5 * stopped.score.loss.max && kept.score.loss.max < 0.5 * best.score.loss.max);
+    assert!(
+        kept.score.loss.max < 0.5 * stopped.score.loss.max
+            && kept.score.loss.max < 0.5 * best.score.loss.max
+    );
 }
 
 #[test]
@@ -192,5 +204,8 @@ fn figure_1_without_red_the_classifier_fails_red() {
     );
     assert_eq!(ceiling.score.get("accuracy").unwrap().min, 1.0);
     let (kept, _) = play(&instance, setting(&instance, ada(&instance)));
-    assert_eq!((kept.verdict, kept.score.get("accuracy").unwrap().min), (Verdict::Unsatisfied, 1.0));
+    assert_eq!(
+        (kept.verdict, kept.score.get("accuracy").unwrap().min),
+        (Verdict::Unsatisfied, 1.0)
+    );
 }

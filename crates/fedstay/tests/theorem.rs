@@ -127,7 +127,11 @@ fn retain_keeps_everybody_in_far_fewer_rounds() {
         problems_seen += 1;
         if kept.stop == StopReason::Settled {
             settled += 1;
-            assert!(kept.score.loss.max <= EPSILON + 3.0 * delta, "seed {seed}: {:?}", kept.score.loss);
+            assert!(
+                kept.score.loss.max <= EPSILON + 3.0 * delta,
+                "seed {seed}: {:?}",
+                kept.score.loss
+            );
         }
         let ada = AdaGd { delta, ..AdaGd::default() };
         let step = instance.theorem_step(delta).unwrap();

@@ -66,13 +66,13 @@ fn forget(how: &str) -> Outcome {
         };
         for forgotten in &summary.forgotten {
             let rest = summary.agents.iter().filter(|agent| agent.id != forgotten.agent);
-            let losses: Vec<f64> = rest.map(|agent| agent.loss).collect();
+            let losses: Vec<f64> = rest.map(|agent| agent.score.loss).collect();
             let found = [
                 forgotten.loss.unwrap_or(f64::NAN),
                 forgotten.membership.unwrap_or(f64::NAN),
                 forgotten.recovered.map_or(f64::NAN, f64::from),
                 losses.iter().sum::<f64>() / losses.len() as f64,
-                summary.population.and_then(|p| p.accuracy).unwrap_or(f64::NAN),
+                summary.population.as_ref().and_then(|p| p.of("accuracy")).unwrap_or(f64::NAN),
             ];
             println!("{how} seed {seed}: {found:.4?}");
             count += 1.0;
@@ -99,9 +99,9 @@ fn drift(rule: &str, policy: &str, moves: &str) -> Outcome {
         };
         let found = [
             summary.leavers() as f64,
-            summary.accuracy.map_or(f64::NAN, |accuracy| accuracy.mean),
-            summary.accuracy.map_or(f64::NAN, |accuracy| accuracy.min),
-            summary.population.and_then(|p| p.accuracy).unwrap_or(f64::NAN),
+            summary.score.get("accuracy").map_or(f64::NAN, |accuracy| accuracy.mean),
+            summary.score.get("accuracy").map_or(f64::NAN, |accuracy| accuracy.min),
+            summary.population.as_ref().and_then(|p| p.of("accuracy")).unwrap_or(f64::NAN),
         ];
         sums.iter_mut().zip(found).for_each(|(sum, value)| *sum += value / 3.0);
     }
@@ -133,7 +133,7 @@ fn worth(name: &str, text: &str) -> Outcome {
             ];
             let known = |score: Option<f64>| score.map_or("-".to_owned(), |s| format!("{s:.4}"));
             let scores: Vec<String> = scores.into_iter().map(known).collect();
-            println!("{seed} {} {}", agent.id, scores.join(" "));
+            println!("{seed} {} {}", agent.id.0, scores.join(" "));
         }
     }
     Ok(())
@@ -159,7 +159,7 @@ fn arrivals(policy: &str) -> Outcome {
             let content = [found.last, best, found.mixture].map(|loss| loss <= agent.epsilon);
             println!(
                 "{seed} {} {} {:.4} {best:.4} {} {:.4} {} {content:?}",
-                agent.id,
+                agent.id.0,
                 found.round,
                 found.last,
                 found.of_round.unwrap_or(0),

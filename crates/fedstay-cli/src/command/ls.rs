@@ -1,18 +1,15 @@
 //! `fedstay ls`: the runs in a folder, one line each.
 
-use super::Usage;
 use crate::summary::tone;
-use crate::terminal::{Cell, Column, Screen, Table};
 use anyhow::Result;
 use fedstay::ledger::Ledger;
 use fedstay::record::{Header, Spread, Summary};
 use fedstay::{AgentId, Measure, Score};
-use fedstay_draw::words::{
-    self, Files, Next, Standing, Traces, count, leavers, mean_loss, percent,
-};
+use fedstay_draw::words::{self, Files, Next, Standing, Traces, count, leavers, mean_loss};
 use fedstay_sim::experiment::Experiment;
 use fedstay_sim::run::{changed_since, read_header, read_rounds};
 use fedstay_sim::text::one_line;
+use fedstay_terminal::{Cell, Column, Screen, Table, Usage};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -165,20 +162,23 @@ impl Found {
 
     fn json(&self) -> Value {
         match &self.state {
-            Ok((rule, summary)) => beside(&summary.score, json!({
-                "name": self.name,
-                "verdict": summary.verdict.name(),
-                "rule": rule,
-                "on": summary.on,
-                "seed": summary.seed,
-                "rounds": summary.rounds,
-                "stop": summary.stop.name(),
-                "agents": summary.count(),
-                "left": summary.leavers(),
-                "content": summary.satisfied(),
-                "population": summary.population,
-                "changed": self.changed,
-            })),
+            Ok((rule, summary)) => beside(
+                &summary.score,
+                json!({
+                    "name": self.name,
+                    "verdict": summary.verdict.name(),
+                    "rule": rule,
+                    "on": summary.on,
+                    "seed": summary.seed,
+                    "rounds": summary.rounds,
+                    "stop": summary.stop.name(),
+                    "agents": summary.count(),
+                    "left": summary.leavers(),
+                    "content": summary.satisfied(),
+                    "population": summary.population,
+                    "changed": self.changed,
+                }),
+            ),
             Err(Unfinished { standing, header, rounds, left, why, next }) => {
                 json!({
                     "name": self.name,

@@ -1,12 +1,13 @@
 //! `fedstay step`: the language-neutral interface, one JSON object in, one out.
 
-use super::Usage;
 use anyhow::Result;
+use fedstay::record::called;
 use fedstay::{
     AgentId, Loss, Policy, Progress, Report, Reports, Rule, Server, Split, Standing, Vector,
 };
 use fedstay_sim::experiment::check_section;
 use fedstay_sim::text::one_line;
+use fedstay_terminal::Usage;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -199,7 +200,8 @@ impl InputReport {
             (None, None, Some(tau)) => Standing::Private { tau },
             _ => {
                 return Err(Usage(format!(
-                    "agent {agent}: a report has either `loss` and `epsilon`, or `tau` alone"
+                    "{}: a report has either `loss` and `epsilon`, or `tau` alone",
+                    called(agent, None)
                 )));
             }
         };

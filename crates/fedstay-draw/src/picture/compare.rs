@@ -5,11 +5,12 @@ use super::bars::{PERCENT, delivered_bars};
 use super::delivered::with_end;
 use super::{PictureError, thinned, write_figure};
 use crate::plot::{Bars, Figure, Line, Marker, Panel, Point, Points, Style};
-use crate::words::{at_start, common, emptiness, worst};
+use crate::words::{at_start, clause, common, emptiness, worst};
 use fedstay::Measure;
-use fedstay::record::{RoundLine, Spread, Summary};
+use fedstay::record::{RoundLine, Spread, Summary, as_written, briefly};
 use fedstay::verdict::Verdict;
 use fedstay_sim::run::Recorded;
+use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 
 /// One of several runs.
@@ -65,7 +66,7 @@ fn caption(compared: &[Compared]) -> String {
     };
     let step = |run: &Compared| run.recorded.rounds.first().map(|line| line.step_size);
     let mut parts = vec![match same(&epsilon) {
-        Some(epsilon) => format!("ε = {epsilon}"),
+        Some(epsilon) => format!("ε = {}", as_written(epsilon)),
         None => "agents differ in ε".to_owned(),
     }];
     parts.extend(same(&step).map(|step| format!("η = {step}")));
@@ -146,7 +147,8 @@ fn curves(compared: &[Compared]) -> Panel {
     let (title, measure) = (curve.title(), curve.measure());
     let rules: Vec<&str> = compared.iter().map(|run| run.rule.as_str()).collect();
     let styles = Style::assign(&rules);
-    let mut panel = Panel { weight: 1.5, height: Some(360.0), ..Panel::new(title, "round", measure.axis()) };
+    let mut panel =
+        Panel { weight: 1.5, height: Some(360.0), ..Panel::new(title, "round", measure.axis()) };
     // The same scale as the bars beside it.
     panel.y_range = measure.is_share().then_some(PERCENT);
     // Policies share averaging's path until they depart from it. Averaging is drawn over them, and
@@ -213,22 +215,23 @@ fn ends(compared: &[Compared]) -> Panel {
 
 /// What the comparison shows, in words.
 pub fn sentences(compared: &[Compared]) -> Vec<String> {
-    let least = |run: &Compared| {
+    let worst = |run: &Compared| {
         let (measure, over) = run.summary.headline();
-        (measure.clone(), worst(measure, over))
-    };
-    let told = |run: &Compared| match least(run) {
-        (measure, value) if measure.is_share() => {
-            format!("{} {} for the worst agent", measure.shown(value), measure.label)
-        }
-        (measure, value) => {
-            let article = if measure == Measure::LOSS { "a " } else { "" };
-            format!("{article}{} of {value:.3} for the worst agent", measure.label)
+        let value = worst(measure, over);
+        match *measure == Measure::LOSS {
+            true => format!("a loss of {}", briefly(value)),
+            false => format!("{} on its own rows", clause(measure, value)),
         }
     };
-    let score = |run: &&Compared| {
-        let (measure, value) = least(run);
-        -measure.badness(value)
+    // Of equals the one that satisfies more, then the one that takes fewer rounds.
+    let score = |run: &Compared| {
+        let (measure, over) = run.summary.headline();
+        let good = -measure.badness(measure.worse(over.min, over.max));
+        (good, run.summary.content, Reverse(run.summary.rounds))
+    };
+    let by_score = |a: &&Compared, b: &&Compared| {
+        let (a, b) = (score(a), score(b));
+        a.0.total_cmp(&b.0).then((a.1, a.2).cmp(&(b.1, b.2)))
     };
     let harmed: Vec<&Compared> =
         compared.iter().filter(|run| run.summary.verdict == Verdict::Harmful).collect();
@@ -240,12 +243,15 @@ pub fn sentences(compared: &[Compared]) -> Vec<String> {
     let mut sentences = Vec::new();
     if let Some(run) = harmed.first() {
         let (left, all) = (run.summary.leavers(), run.summary.count());
-        let worst = told(run);
-        sentences
-            .push(format!("{}: {left} of {all} agents left, which ends in {worst}.", run.label));
+        sentences.push(format!(
+            "{}: {left} of {all} left, and the worst agent ends at {}.",
+            run.label,
+            worst(run)
+        ));
     }
-    if let Some(run) = kept.iter().max_by(|a, b| score(a).total_cmp(&score(b))) {
-        sentences.push(format!("{}: all stayed, and it ends in {}.", run.label, told(run)));
+    if let Some(run) = kept.into_iter().max_by(by_score) {
+        let worst = worst(run);
+        sentences.push(format!("{}: all stayed, and the worst agent ends at {worst}.", run.label));
     }
     for run in compared {
         if run.summary.verdict == Verdict::Empty {
@@ -271,10 +277,28 @@ mod tests {
         };
         let compared = [play("ada-gd"), play("fedavg")];
         assert_eq!(Curve::of(&compared), Curve::Measured(Measure::LOSS));
-        let mut delivered: Vec<f64> = compared.iter().map(|run| run.summary.score.loss.mean).collect();
+        let mut delivered: Vec<f64> =
+            compared.iter().map(|run| run.summary.score.loss.mean).collect();
         let mut drawn = ends(&curves(&compared));
         delivered.sort_by(f64::total_cmp);
         drawn.sort_by(f64::total_cmp);
         assert_eq!(drawn, delivered);
+    }
+
+    #[test]
+    fn of_rules_that_keep_everybody_equally_well_the_one_that_satisfies_more_and_sooner_is_named() {
+        let play = |label: &str, content: u32, rounds: u32| {
+            let text = "[rule]\nkind = \"ada-gd\"\n[problem]\nkind = \"observation-3\"\n";
+            let (recorded, mut summary) = played::play(text);
+            (summary.content, summary.rounds) = (content, rounds);
+            Compared { label: label.to_owned(), rule: "ada-gd".to_owned(), recorded, summary }
+        };
+        let told = sentences(&[
+            play("few", 0, 9),
+            play("soon", 2, 16),
+            play("late", 2, 280),
+            play("none", 0, 5),
+        ]);
+        assert!(told[0].starts_with("soon: all stayed, and the worst agent ends at"), "{told:?}");
     }
 }

@@ -9,7 +9,7 @@ use crate::plot::{
     Scale, Style,
 };
 use crate::words::{State, capital, sentence, title};
-use fedstay::record::{Spread, Summary};
+use fedstay::record::{Spread, Summary, as_written};
 use fedstay::{Measure, Score};
 use fedstay_sim::run::Recorded;
 use std::path::PathBuf;
@@ -114,7 +114,7 @@ fn losses(recorded: &Recorded, summary: Option<&Summary>, on: LossOf) -> Option<
     epsilons.sort_by(f64::total_cmp);
     epsilons.dedup();
     for epsilon in epsilons.iter().take(4) {
-        panel = panel.with(Guide::horizontal(*epsilon, format!("ε = {epsilon}")));
+        panel = panel.with(Guide::horizontal(*epsilon, format!("ε = {}", as_written(*epsilon))));
     }
     if !entries.is_empty() {
         let ring = Points::new("enters D", entries, Marker::Ring, Colour::INK);
@@ -150,7 +150,8 @@ fn way(recorded: &Recorded, index: usize, on: LossOf) -> Way {
             out = true;
         }
         out &= !line.returned.contains(&id);
-        let measured = line.assessment.as_ref().and_then(|all| all.of(index, id).map(|score| score.loss));
+        let measured =
+            line.assessment.as_ref().and_then(|all| all.of(index, id).map(|score| score.loss));
         let measured = measured.filter(|loss| loss.is_finite());
         let measured = match on {
             LossOf::Server => measured,

@@ -24,7 +24,7 @@ pub(super) fn first<'a>(score: &Score, measures: &'a [Measure]) -> Option<(&'a M
 }
 
 /// A value in a sentence: `46.1%`, as an accuracy needs no name, or `balanced accuracy 41.0%`.
-pub(super) fn clause(measure: &Measure, value: f64) -> String {
+pub(crate) fn clause(measure: &Measure, value: f64) -> String {
     match *measure == Measure::ACCURACY {
         true => measure.shown(value),
         false => format!("{} {}", measure.label, measure.shown(value)),

@@ -20,6 +20,7 @@ pub use changed::changed;
 pub use departure::departure;
 pub(crate) use format::capital;
 pub use format::{count, duration, list, percent, sentence, whole_percent};
+pub(crate) use measure::clause;
 pub use measure::{besides, common, worst};
 pub use name::title;
 pub use progress::RunProgress;

@@ -2,7 +2,7 @@
 
 use super::count;
 use super::measure::{clause, first, worst};
-use fedstay::record::{AgentSummary, Counterfactual, Extra, Spread, Summary};
+use fedstay::record::{AgentSummary, Counterfactual, Extra, Spread, Summary, as_written, briefly};
 use fedstay::{Measure, Score};
 use std::borrow::Cow;
 
@@ -27,7 +27,8 @@ pub fn story(summary: &Summary) -> String {
 
 fn of(agent: &AgentSummary, summary: &Summary) -> String {
     let behaviour = agent.behaviour.as_deref().unwrap_or(&summary.behaviour);
-    let mut text = format!("{} ({behaviour}, ε = {}): ", agent.called(), agent.epsilon);
+    let epsilon = as_written(agent.epsilon);
+    let mut text = format!("{} ({behaviour}, ε = {epsilon}): ", agent.called());
     if summary.content_at_start.contains(&agent.id) {
         text.push_str("content with the starting model, so it never took part");
         text.push_str(&ending(agent, &summary.measures));
@@ -44,7 +45,7 @@ fn of(agent: &AgentSummary, summary: &Summary) -> String {
     });
     if agent.entry.previewed > 0 {
         let shown = agent.entry.last_shown.map_or(String::new(), |shown| {
-            format!(" (at last shown {shown:.3}, real {:.3})", agent.score.loss)
+            format!(" (at last shown {}, real {})", briefly(shown), briefly(agent.score.loss))
         });
         let rounds = count(agent.entry.previewed, "round");
         text.push_str(&format!("shown previews in {rounds}{shown}, "));
@@ -97,8 +98,8 @@ fn delivered(agent: &AgentSummary, measures: &[Measure]) -> String {
     }
     let more = first(&agent.score, measures)
         .map(|(measure, value)| format!(" and {} on its own rows", clause(measure, value)));
-    let loss = agent.score.loss;
-    format!("; the delivered one has loss {loss:.3}{} for it", more.unwrap_or_default())
+    let loss = briefly(agent.score.loss);
+    format!("; the delivered one has loss {loss}{} for it", more.unwrap_or_default())
 }
 
 /// What a score is told by beside its loss: what it is on unseen rows, or else the first measure.
@@ -114,20 +115,19 @@ fn words(score: &Score, measures: &[Measure]) -> String {
         true => format!(" and {} on unseen rows", measure.shown(value)),
         false => format!(" and {}", clause(&measure, value)),
     });
-    format!("loss {:.3}{}", score.loss, more.unwrap_or_default())
+    format!("loss {}{}", briefly(score.loss), more.unwrap_or_default())
 }
 
 fn gain(ends: &Score, alone: &Score, measures: &[Measure]) -> String {
-    let told = telling(ends, measures).and_then(|(measure, value)| {
-        Some((alone.of(&measure.name)?, value)).map(|(alone, value)| (measure, alone, value))
-    });
-    let loss = || (Cow::Owned(Measure::LOSS), alone.loss, ends.loss);
-    let (measure, alone, ends) = told.unwrap_or_else(loss);
+    let told = telling(ends, measures)
+        .and_then(|(measure, ends)| Some((alone.of(&measure.name)?, measure, ends)));
+    let loss = || (alone.loss, Cow::Owned(Measure::LOSS), ends.loss);
+    let (alone, measure, ends) = told.unwrap_or_else(loss);
     let gained = measure.badness(alone) - measure.badness(ends);
     let word = if gained >= 0.0 { "gained" } else { "lost" };
     match measure.is_share() {
         true => format!("it {word} {:.1} points", (100.0 * gained).abs()),
-        false => format!("it {word} {:.3} of {}", gained.abs(), measure.label),
+        false => format!("it {word} {} of {}", briefly(gained.abs()), measure.label),
     }
 }
 
@@ -149,16 +149,15 @@ pub fn harm(summary: &Summary) -> Option<String> {
         parts.push(points("the average agent", now.mean, then.mean));
         parts.push(points("the worst agent", worst_now, worst_then));
     } else {
-        let label = &measure.label;
-        parts.push(format!("the average agent's {label} {:.3} → {:.3}", then.mean, now.mean));
-        parts.push(format!("the worst agent's {worst_then:.3} → {worst_now:.3}"));
+        let change = |then: f64, now: f64| format!("{} → {}", briefly(then), briefly(now));
+        let mean = change(then.mean, now.mean);
+        parts.push(format!("the average agent's {} {mean}", measure.label));
+        parts.push(format!("the worst agent's {}", change(worst_then, worst_now)));
     }
     let population = |score: &Option<Score>| score.as_ref()?.of(&headline.name);
-    if let (true, Some(now), Some(then)) = (
-        headline.is_share(),
-        population(&summary.population),
-        population(&without.population),
-    ) {
+    if let (true, Some(now), Some(then)) =
+        (headline.is_share(), population(&summary.population), population(&without.population))
+    {
         parts.push(points("the population", now, then));
     }
     parts.extend(summary.extra_work().filter(|extra| extra.rounds != 0).map(extra_words));

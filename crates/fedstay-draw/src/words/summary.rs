@@ -3,11 +3,10 @@
 use super::measure::clause;
 use super::verdict::{Counts, emptiness, sureness};
 use super::{count, percent};
-use fedstay::AgentId;
 use fedstay::Measure;
 use fedstay::fairness::Fairness;
 use fedstay::privacy::Budget;
-use fedstay::record::{AgentSummary, Guarantee, Prediction, Summary, decimals, told_apart};
+use fedstay::record::{Departure, Guarantee, Prediction, Summary, decimals, told_apart};
 use fedstay::verdict::Verdict;
 
 /// How many left, as `3 of 10`.
@@ -25,12 +24,9 @@ pub fn moments(summary: &Summary) -> String {
     if left.is_empty() {
         return "–".to_owned();
     }
-    let who = |id: AgentId| {
-        let agent = summary.agents.iter().find(|agent| agent.id == id);
-        agent.map_or_else(|| id.to_string(), AgentSummary::called_briefly)
-    };
-    let named: Vec<String> =
-        left.iter().take(3).map(|left| format!("{}@{}", who(left.agent), left.round)).collect();
+    let moment =
+        |left: &Departure| format!("{}@{}", summary.called_briefly(left.agent), left.round);
+    let named: Vec<String> = left.iter().take(3).map(moment).collect();
     let more = if left.len() > 3 { ", …" } else { "" };
     let back = match summary.returned.len() {
         0 => String::new(),
@@ -54,7 +50,8 @@ pub fn absences(summary: &Summary) -> Option<String> {
 /// How the result is spread over the agents, as `median agent 95.1%, worst tenth 90.0%; Jain 0.998, Gini
 /// 0.013`; `None` where it is not known for everybody who counts.
 pub fn spread(summary: &Summary) -> Option<String> {
-    let Fairness { of, median, worst_decile, jain, gini, with_alone } = summary.fairness.as_ref()?;
+    let Fairness { of, median, worst_decile, jain, gini, with_alone } =
+        summary.fairness.as_ref()?;
     let known = summary.measures.iter().find(|measure| measure.name == *of).cloned();
     let measure = known.unwrap_or(Measure::LOSS);
     let shown = |value: &f64| clause(&measure, *value);

@@ -2,11 +2,10 @@
 
 use super::keys;
 use crate::data::Data;
-use crate::measure::Asked;
+use crate::measure::Measuring;
 use crate::model::Model;
 use crate::partition::Partition;
-use crate::simulator::local_work::Local;
-use crate::simulator::{DecidesOn, EvalAgents, Shelf, Stream};
+use crate::training::{DecidesOn, EvalAgents, Local, Shelf, Stream};
 use fedstay::problem::Problem;
 use serde::de::Error as _;
 use serde::ser::SerializeMap;
@@ -42,7 +41,7 @@ pub struct Training {
     pub eval_every: u32,
     /// What is measured then, and at the end, besides the loss.
     #[serde(skip_serializing_if = "is_default")]
-    pub measure: Asked,
+    pub measure: Measuring,
     /// Whose rows are evaluated then, and at the end.
     #[serde(skip_serializing_if = "is_default")]
     pub eval_agents: EvalAgents,
@@ -88,7 +87,7 @@ impl Default for Training {
             decides_on: DecidesOn::Received,
             last_stays: false,
             eval_every: 10,
-            measure: Asked::default(),
+            measure: Measuring::default(),
             eval_agents: EvalAgents::All,
             data: Data::default(),
             partition: Partition::default(),

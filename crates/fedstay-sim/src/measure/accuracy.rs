@@ -1,7 +1,8 @@
 //! The share of the rows whose label gets the largest probability; of equals, the first counts. It is
 //! counted while losses are added up, so it costs nothing.
 
-use super::{Listed, Reads, Said};
+use super::Listed;
+use crate::model::{Reads, Said};
 use fedstay::Measure;
 
 pub(super) const ACCURACY: Listed = Listed {

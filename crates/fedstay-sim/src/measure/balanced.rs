@@ -5,7 +5,8 @@
 //! Reference: Brodersen, Ong, Stephan, Buhmann, *The balanced accuracy and its posterior distribution*,
 //! ICPR 2010.
 
-use super::{Listed, Reads, Said};
+use super::Listed;
+use crate::model::{Reads, Said};
 use fedstay::{Better, Measure, Unit};
 
 pub(super) const BALANCED: Listed = Listed {

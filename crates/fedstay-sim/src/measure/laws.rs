@@ -1,6 +1,7 @@
 //! What holds for every measure in the list.
 
-use super::{LIST, Reads, Said};
+use super::LIST;
+use crate::model::{Reads, Said};
 use fedstay::{Better, Measure, Score};
 use proptest::prelude::*;
 

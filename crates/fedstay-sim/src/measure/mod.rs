@@ -3,14 +3,13 @@
 //! one is its headline; everything that shows a measure takes its words, unit and direction from here.
 
 mod accuracy;
-mod asked;
 mod balanced;
-mod said;
+mod measuring;
 
-pub use asked::Asked;
-pub use said::{Reads, Said};
+pub use measuring::Measuring;
 
-use fedstay::{Measure, Name};
+use crate::model::{Reads, Said};
+use fedstay::{Measure, MeasureName};
 
 /// Every measure there is.
 pub const LIST: &[Listed] = &[accuracy::ACCURACY, balanced::BALANCED];
@@ -42,8 +41,8 @@ impl Listed {
     /// Its name.
     pub const fn name(&self) -> &'static str {
         match self.measure.name {
-            Name::Borrowed(name) => name,
-            Name::Owned(_) => panic!("a listed measure has a name of the program's"),
+            MeasureName::Borrowed(name) => name,
+            MeasureName::Owned(_) => panic!("a listed measure has a name of the program's"),
         }
     }
 

@@ -6,8 +6,8 @@
 //! with a `Summary` of named scalars inside. Sources: TensorFlow, `core/lib/io/record_writer.h`,
 //! `core/lib/hash/crc32c.h`, `core/util/event.proto`, `core/framework/summary.proto`.
 
-use fedstay::record::{RoundLine, Spread};
-use fedstay::{Book, Error, Measure, RoundRecord};
+use fedstay::record::{Header, RoundLine, Spread, called_briefly};
+use fedstay::{Book, Error, RoundRecord};
 use std::fs::File;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -24,8 +24,6 @@ pub struct TensorBoard {
     file: File,
     left: usize,
     agents: usize,
-    /// What the run measures, from its header.
-    measures: Vec<Measure>,
 }
 
 impl TensorBoard {
@@ -52,7 +50,7 @@ impl TensorBoard {
             break;
         }
         let file = file.ok_or_else(|| io::Error::other(format!("{}: full", folder.display())))?;
-        let mut board = Self { path, file, left: 0, agents, measures: Vec::new() };
+        let mut board = Self { path, file, left: 0, agents };
         let mut version = event(start, 0);
         bytes(&mut version, 3, b"brain.Event:2");
         board.write(&version)?;
@@ -77,7 +75,7 @@ impl TensorBoard {
         self.file.write_all(&framed)
     }
 
-    fn scalars(&mut self, line: &RoundLine) -> Vec<(String, f64)> {
+    fn scalars(&mut self, header: &Header, line: &RoundLine) -> Vec<(String, f64)> {
         self.left += line.left.len();
         let exact = |index: usize| match line.at_least.contains(&line.agents[index]) {
             true => None,
@@ -99,7 +97,7 @@ impl TensorBoard {
             add("loss/mean", spread.as_ref().map(|score| score.loss.mean));
             add("loss/worst", spread.as_ref().map(|score| score.loss.max));
             for (measure, over) in spread.iter().flat_map(|score| score.measures.iter()) {
-                let worst = self.measures.iter().find(|known| known.name == measure);
+                let worst = header.measures.iter().find(|known| known.name == measure);
                 add(&format!("{measure}/mean"), Some(over.mean));
                 add(
                     &format!("{measure}/worst"),
@@ -118,7 +116,8 @@ impl TensorBoard {
         }
         if self.agents <= AGENTS {
             for (index, agent) in line.agents.iter().enumerate() {
-                add(&format!("agent_loss/{agent}"), exact(index));
+                let called = called_briefly(*agent, header.name(*agent));
+                add(&format!("agent_loss/{called}"), exact(index));
             }
         }
         scalars.retain(|(_, value)| value.is_finite());
@@ -129,9 +128,8 @@ impl TensorBoard {
 impl Book for TensorBoard {
     fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
         let line = &record.line;
-        self.measures.clone_from(&record.header.measures);
         let mut summary = Vec::new();
-        for (tag, value) in self.scalars(line) {
+        for (tag, value) in self.scalars(record.header, line) {
             let mut scalar = Vec::new();
             bytes(&mut scalar, 1, tag.as_bytes());
             scalar.push(2 << 3 | 5);
@@ -191,6 +189,8 @@ fn crc32c(bytes: &[u8]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fedstay::record::HeaderAgent;
+    use fedstay::{About, AgentId};
 
     #[test]
     fn the_checksum_is_castagnolis() {
@@ -198,6 +198,26 @@ mod tests {
         assert_eq!(crc32c(&[0; 32]), 0x8a91_36aa);
         assert_eq!(crc32c(&[0xff; 32]), 0x62a8_ab43);
         assert_eq!(crc32c(b"123456789"), 0xe306_9283);
+    }
+
+    #[test]
+    fn an_agents_curve_has_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut board = TensorBoard::create(folder.path(), 2, 1).unwrap();
+        let agent = |(id, name): (u64, Option<&str>)| HeaderAgent {
+            id: AgentId(id),
+            epsilon: 0.1,
+            name: name.map(str::to_owned),
+        };
+        let agents = [(0, Some("NSW")), (1, None)].map(agent).to_vec();
+        let header = Header::new(&About::default(), 1, agents);
+        let line = r#"{"round":1,"agents":[0,1],"loss":[0.5,0.4],"d":[],"nd":[],"left":[],"step_norm":1,
+            "step_size":1,"case":null,"tau":[null,null]}"#;
+        let line: RoundLine = serde_json::from_str(line).unwrap();
+        let tags: Vec<String> =
+            board.scalars(&header, &line).into_iter().map(|(tag, _)| tag).collect();
+        assert!(tags.contains(&"agent_loss/NSW".to_owned()), "{tags:?}");
+        assert!(tags.contains(&"agent_loss/1".to_owned()), "{tags:?}");
     }
 
     #[test]

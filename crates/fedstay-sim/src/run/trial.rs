@@ -1,7 +1,6 @@
 //! One run of an experiment: a file becomes a session, and a session a summary.
 
 use crate::experiment::{Experiment, SpecError, Training};
-use crate::kernel::instructions;
 use crate::run::{Asked, Driver, Folder, FolderError, Start, Who};
 use crate::simulator::Simulator;
 use crate::simulator::population::Population;
@@ -11,9 +10,10 @@ use fedstay::problem::Federation;
 use fedstay::record::{AgentSummary, Counterfactual, Header, HeaderAgent, Summary};
 use fedstay::worth::{Judge, Worth};
 use fedstay::{
-    Abilities, About, AgentId, Aggregator, Assessment, Book, Call, Engine, Error, Gathered, Measure,
-    Memory, Privacy, RoundRecord, Score, Seed, Server, Session, SessionState,
+    Abilities, About, AgentId, Aggregator, Assessment, Book, Call, Engine, Error, Gathered,
+    Measure, Memory, Privacy, RoundRecord, Score, Seed, Server, Session, SessionState,
 };
+use fedstay_kernels::isa::instructions;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -307,14 +307,7 @@ impl Trial {
         // The weights down and the direction up; what corrects local steps is one more down.
         let vectors = 2 + u64::from(self.server().rule().facts().corrects);
         let bytes_per_report = 4 * vectors * self.server().weights().len() as u64;
-        Ok(Some(Counterfactual {
-            rounds,
-            stop,
-            score,
-            population,
-            reports,
-            bytes_per_report,
-        }))
+        Ok(Some(Counterfactual { rounds, stop, score, population, reports, bytes_per_report }))
     }
 
     /// The same experiment with an agent that never takes part.
@@ -326,7 +319,7 @@ impl Trial {
         let agents = trial.header().count();
         if !Who::Agent(agent.0).is_among(agents) {
             let must = format!("one of the {agents} agents, numbered from 0");
-            return Err(Error::bad_parameter("--without", agent, must).into());
+            return Err(Error::bad_parameter("--without", agent.0, must).into());
         }
         match trial.session.engine_mut() {
             Agents::Problem(federation) => federation.set_without(agent),

@@ -5,6 +5,8 @@ pub(crate) mod coefficients;
 mod decision;
 mod error;
 mod id;
+mod name;
+mod number;
 mod report;
 pub(crate) mod score;
 
@@ -16,8 +18,10 @@ pub use decision::{
 pub(crate) use decision::{forecast, forecast_asks, forecast_by, kept, measure};
 pub use error::Error;
 pub use id::AgentId;
+pub use name::{called, called_briefly, called_together};
+pub use number::{as_written, briefly, decimals, told_apart};
 pub use report::{Loss, Rates, Report, Reports, Standing, tau};
-pub use score::{Better, Measure, Measures, Name, Part, Score, Unit};
+pub use score::{Better, Measure, MeasureName, Measures, Score, ScorePart, Unit};
 
 /// Whether a field still has its default, so that it can be left out of a file.
 pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {

@@ -2,14 +2,14 @@
 
 use super::AgentAssessment;
 use super::record::AgentSummary;
-use crate::message::score::{Better, Measure, Name, Score};
+use crate::message::score::{Better, Measure, MeasureName, Score};
 use serde::{Deserialize, Serialize};
 
 /// How what headlines tell, a measure or the loss, is spread over the agents.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Fairness {
     /// What is spread: the name of a measure, or `loss`.
-    pub of: Name,
+    pub of: MeasureName,
     /// Of the agent in the middle; of two in the middle, between them.
     pub median: f64,
     /// The mean over the worst tenth of the agents, at least one.
@@ -44,10 +44,7 @@ impl Fairness {
     }
 
     /// The same without a comparison, for agents that were measured.
-    pub(crate) fn of_measured(
-        agents: &[&AgentAssessment],
-        measures: &[Measure],
-    ) -> Option<Self> {
+    pub(crate) fn of_measured(agents: &[&AgentAssessment], measures: &[Measure]) -> Option<Self> {
         if agents.is_empty() || agents.iter().any(|agent| agent.as_of.is_some()) {
             return None;
         }

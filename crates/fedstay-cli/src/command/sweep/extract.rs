@@ -4,13 +4,11 @@
 //! it is run again, and its summary must match the stored one.
 
 use super::{Study, wheres};
-use crate::command::Usage;
-use crate::progress::Progress;
-use crate::terminal::Screen;
 use anyhow::{Context, Result};
 use fedstay::record::Summary;
 use fedstay_sim::run::{Asked, Trial};
 use fedstay_sim::sweep::{Outcome, Plan, Planned, Store, same_value};
+use fedstay_terminal::{Progress, Screen, Usage};
 use std::path::{Path, PathBuf};
 
 /// Turn stored runs into run folders, with every round.
@@ -128,8 +126,9 @@ fn extract(run: &Planned, store: &Store, out: &Path, anyway: bool, screen: &Scre
 
 /// The warning in a run that was computed again and came out differently.
 fn other_than_stored(here: &Summary, stored: &Summary) -> String {
-    let told =
-        |summary: &Summary| format!("mean loss {}, {} left", summary.loss.mean, summary.leavers());
+    let told = |summary: &Summary| {
+        format!("mean loss {}, {} left", summary.score.loss.mean, summary.leavers())
+    };
     format!(
         "computed again, and not as it is stored in the sweep: {} here, {} there. Machines with other \
          instructions round differently; what figures and queries show is what is stored",

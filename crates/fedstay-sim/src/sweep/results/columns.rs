@@ -2,7 +2,7 @@
 
 use crate::sweep::{Frame, Outcome, Plan, Point, Record};
 use fedstay::record::Summary;
-use fedstay::{Measure, Name};
+use fedstay::{Measure, MeasureName};
 use serde_json::Value;
 
 /// One column of a table.
@@ -84,7 +84,7 @@ const BETTER_THAN_ALONE: &str = "better_than_alone";
 const WHOLE: [&str; 5] = ["rounds", "left", "first_departure", "content", BETTER_THAN_ALONE];
 
 /// The usual measures, the loss, then the others: so columns keep their places.
-fn measures(others: impl IntoIterator<Item = Name>) -> Vec<Name> {
+fn measures(others: impl IntoIterator<Item = MeasureName>) -> Vec<MeasureName> {
     let usual = [Measure::ACCURACY.name, Measure::LOSS.name];
     let others = others.into_iter().filter(|name| !usual.contains(name));
     let mut all = usual.to_vec();
@@ -155,8 +155,12 @@ impl Frame {
             columns.push(Column { name: name.to_owned(), values: Values::Whole(values) });
         }
         let others = self.records.iter().flat_map(|record| record.run.series.measures());
-        let mut known: Vec<Name> = Vec::new();
-        others.for_each(|name| if !known.contains(&name) { known.push(name) });
+        let mut known: Vec<MeasureName> = Vec::new();
+        others.for_each(|name| {
+            if !known.contains(&name) {
+                known.push(name)
+            }
+        });
         for measure in measures(known) {
             for (place, name) in results_of(&measure).into_iter().enumerate() {
                 let of = |point: &Point| Some(point.numbers(&measure)[place]);

@@ -5,7 +5,7 @@
 
 use crate::experiment::Experiment;
 use fedstay::record::{RoundLine, Spread};
-use fedstay::{Measure, Name, Score};
+use fedstay::{Measure, MeasureName, Score};
 use serde_json::Value;
 
 /// The points kept of a run on a named problem, on which everybody is measured in every round.
@@ -42,7 +42,7 @@ impl Point {
     }
 
     /// A point from what [`numbers`](Self::numbers) gave of some measures and, last, of the loss.
-    fn of(round: u32, present: u32, names: &[Name], numbers: &[[f64; NUMBERS]]) -> Self {
+    fn of(round: u32, present: u32, names: &[MeasureName], numbers: &[[f64; NUMBERS]]) -> Self {
         let known = |values: &[f64]| values.iter().any(|value| !value.is_nan());
         let (loss, measures) = numbers.split_last().unwrap_or((&[f64::NAN; NUMBERS], &[]));
         let spread = |[mean, min, max, _]: [f64; NUMBERS]| Spread { min, mean, max };
@@ -64,13 +64,12 @@ impl Point {
 
 impl Series {
     /// The measures that some point has: the usual ones, then others.
-    pub fn measures(&self) -> Vec<Name> {
-        let mut names: Vec<Name> = vec![Measure::ACCURACY.name];
+    pub fn measures(&self) -> Vec<MeasureName> {
+        let mut names: Vec<MeasureName> = vec![Measure::ACCURACY.name];
         for point in &self.0 {
             let over = point.over.iter().flat_map(|score| score.measures.named().map(|one| one.0));
             let population = point.population.iter();
-            let population =
-                population.flat_map(|score| score.measures.named().map(|one| one.0));
+            let population = population.flat_map(|score| score.measures.named().map(|one| one.0));
             for name in over.chain(population) {
                 if !names.contains(name) {
                     names.push(name.clone());
@@ -113,7 +112,7 @@ impl Series {
         let (names, points) = match whole(bytes, 0) {
             Some(0) => {
                 let (list, points) = bytes.get(8..)?.split_at_checked(whole(bytes, 4)? as usize)?;
-                (serde_json::from_slice::<Vec<Name>>(list).ok()?, points)
+                (serde_json::from_slice::<Vec<MeasureName>>(list).ok()?, points)
             }
             _ => (vec![Measure::ACCURACY.name], bytes),
         };
@@ -192,7 +191,8 @@ mod tests {
         assert_eq!(bytes, form.repeat(3));
         assert_eq!(Series::from_bytes(&bytes), Some(plain));
         let more = over.with("balanced", spread(0.25, 0.0, 0.5));
-        let other = Point { over: None, population: Some(Score::new(1.0).with("brier", 0.5)), ..point };
+        let other =
+            Point { over: None, population: Some(Score::new(1.0).with("brier", 0.5)), ..point };
         let series = Series(vec![Point { over: Some(more), ..other.clone() }, other]);
         let bytes = series.to_bytes();
         assert_eq!(Series::from_bytes(&bytes), Some(series));
@@ -216,7 +216,11 @@ mod tests {
         let points = recorder.finish().0;
         let present: Vec<u32> = points.iter().map(|point| point.present).collect();
         assert_eq!(present, [3, 1, 2]);
-        assert_eq!(points[2].over.as_ref().unwrap().loss.max, 0.9, "over everybody, not over those who reported");
+        assert_eq!(
+            points[2].over.as_ref().unwrap().loss.max,
+            0.9,
+            "over everybody, not over those who reported"
+        );
     }
 
     #[test]

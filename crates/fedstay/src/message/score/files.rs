@@ -1,7 +1,7 @@
 //! A score in a file: its parts side by side, under their names. Where a file has other fields beside
 //! them, what does not look like a part is passed over.
 
-use super::{Measure, Name, Score};
+use super::{Measure, MeasureName, Score};
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -10,7 +10,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 /// What a score may be made of: numbers, columns of them, or small tables.
-pub trait Part: Serialize + Sized {
+pub trait ScorePart: Serialize + Sized {
     /// Whether it is a column: one that is not there is then empty, else null.
     const COLUMN: bool = false;
 
@@ -37,7 +37,7 @@ pub trait Part: Serialize + Sized {
     }
 }
 
-impl Part for f64 {
+impl ScorePart for f64 {
     fn unknown() -> Self {
         Self::NAN
     }
@@ -48,7 +48,7 @@ impl Part for f64 {
 }
 
 /// A column in which an unknown number is null.
-impl Part for Vec<f64> {
+impl ScorePart for Vec<f64> {
     const COLUMN: bool = true;
 
     fn unknown() -> Self {
@@ -78,7 +78,7 @@ enum Found<T> {
 /// Reads whatever is there.
 struct Reader<T>(PhantomData<T>);
 
-impl<'de, T: Part> DeserializeSeed<'de> for Reader<T> {
+impl<'de, T: ScorePart> DeserializeSeed<'de> for Reader<T> {
     type Value = Found<T>;
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
@@ -86,7 +86,7 @@ impl<'de, T: Part> DeserializeSeed<'de> for Reader<T> {
     }
 }
 
-impl<'de, T: Part> Visitor<'de> for Reader<T> {
+impl<'de, T: ScorePart> Visitor<'de> for Reader<T> {
     type Value = Found<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -138,7 +138,7 @@ impl<'de, T: Part> Visitor<'de> for Reader<T> {
     }
 }
 
-impl<T: Part> Score<T> {
+impl<T: ScorePart> Score<T> {
     /// Takes up what a file has under a name, if that is a part of a score.
     pub(crate) fn read<'de, A: MapAccess<'de>>(
         &mut self,
@@ -151,7 +151,7 @@ impl<T: Part> Score<T> {
             (Found::Else, true) => return Err(A::Error::custom("its loss is not one")),
             (Found::Part(value), false) => {
                 let usual = Measure::ACCURACY.name;
-                let name = if name == usual { usual } else { Name::Owned(name) };
+                let name = if name == usual { usual } else { MeasureName::Owned(name) };
                 self.measures.set(name, value);
             }
             _ => {}
@@ -160,7 +160,7 @@ impl<T: Part> Score<T> {
     }
 }
 
-impl<T: Part> Serialize for Score<T> {
+impl<T: ScorePart> Serialize for Score<T> {
     /// The accuracy is always there, null or empty where it means nothing, as files have had it from
     /// the first version.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -179,11 +179,11 @@ impl<T: Part> Serialize for Score<T> {
     }
 }
 
-impl<'de, T: Part> Deserialize<'de> for Score<T> {
+impl<'de, T: ScorePart> Deserialize<'de> for Score<T> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         struct Parts<T>(PhantomData<T>);
 
-        impl<'de, T: Part> Visitor<'de> for Parts<T> {
+        impl<'de, T: ScorePart> Visitor<'de> for Parts<T> {
             type Value = Score<T>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn written<T: Part>(score: &Score<T>) -> Value {
+    fn written<T: ScorePart>(score: &Score<T>) -> Value {
         serde_json::to_value(score).unwrap()
     }
 
@@ -218,7 +218,10 @@ mod tests {
         let file = json!({ "loss": 0.5, "accuracy": 0.75, "balanced": 0.25 });
         assert_eq!(written(&score), file);
         let read: Score = serde_json::from_value(file).unwrap();
-        assert_eq!((read.loss, read.of("accuracy"), read.of("balanced")), (0.5, Some(0.75), Some(0.25)));
+        assert_eq!(
+            (read.loss, read.of("accuracy"), read.of("balanced")),
+            (0.5, Some(0.75), Some(0.25))
+        );
         let columns = Score::new(vec![0.5, f64::NAN]).with("balanced", vec![1.0]);
         let file = json!({ "loss": [0.5, null], "accuracy": [], "balanced": [1.0] });
         assert_eq!(written(&columns), file);
@@ -235,7 +238,8 @@ mod tests {
 
     #[test]
     fn what_is_no_part_is_passed_over_but_a_loss_must_be_one() {
-        let other = json!({ "loss": 2, "name": "x", "on": true, "list": [1, "a"], "table": { "a": [] } });
+        let other =
+            json!({ "loss": 2, "name": "x", "on": true, "list": [1, "a"], "table": { "a": [] } });
         let read: Score = serde_json::from_value(other).unwrap();
         assert_eq!(read, Score::new(2.0));
         let error = serde_json::from_value::<Score>(json!({ "loss": "low" })).unwrap_err();

@@ -1,11 +1,12 @@
 //! What a measure is: its name in files, its words, which direction is better, and how a value of it
 //! is shown. Whoever shows a measure asks this and need not know it.
 
+use crate::message::number::decimals;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
 /// The name of a measure in files.
-pub type Name = Cow<'static, str>;
+pub type MeasureName = Cow<'static, str>;
 
 /// The longest name of a measure.
 const LONGEST: usize = 40;
@@ -14,9 +15,9 @@ const LONGEST: usize = 40;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Measure {
     /// Its name in files, in keys and on the command line.
-    pub name: Name,
+    pub name: MeasureName,
     /// What it is called in words.
-    pub label: Name,
+    pub label: MeasureName,
     /// Which values are better.
     pub better: Better,
     /// What its values are.
@@ -53,18 +54,13 @@ impl Measure {
         Self::new("unseen", "accuracy on unseen rows", Better::Higher, Unit::Share);
 
     /// A measure that is known when the program is built.
-    pub const fn new(
-        name: &'static str,
-        label: &'static str,
-        better: Better,
-        unit: Unit,
-    ) -> Self {
+    pub const fn new(name: &'static str, label: &'static str, better: Better, unit: Unit) -> Self {
         Self { name: Cow::Borrowed(name), label: Cow::Borrowed(label), better, unit }
     }
 
     /// A measure of which nothing but its name is known: a number, of which more is better.
     pub fn named(name: &str) -> Self {
-        let name = Name::Owned(name.to_owned());
+        let name = MeasureName::Owned(name.to_owned());
         Self { label: name.clone(), name, better: Better::Higher, unit: Unit::Number }
     }
 
@@ -132,14 +128,6 @@ impl Measure {
     }
 }
 
-/// A number with four decimals, or with two significant digits where these would all be zeros.
-pub fn decimals(value: f64) -> String {
-    match value != 0.0 && value.abs() < 0.000_05 {
-        true => format!("{value:.1e}"),
-        false => format!("{value:.4}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -151,8 +139,9 @@ mod tests {
         assert_eq!((share.or_dash(None), number.or_dash(0.25)), ("–".into(), "0.2500".into()));
         assert_eq!((share.axis(), number.axis()), ("accuracy, %".into(), "loss".into()));
         assert_eq!((share.worse(0.1, 0.9), number.worse(0.1, 0.9)), (0.1, 0.9));
-        assert!(share.badness(0.9) < share.badness(0.1) && number.badness(0.9) > number.badness(0.1));
-        assert_eq!(decimals(-3e-7), "-3.0e-7");
+        assert!(
+            share.badness(0.9) < share.badness(0.1) && number.badness(0.9) > number.badness(0.1)
+        );
     }
 
     #[test]

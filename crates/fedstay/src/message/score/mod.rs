@@ -8,8 +8,8 @@
 mod files;
 mod measure;
 
-pub use files::Part;
-pub use measure::{Better, Measure, Name, Unit, decimals};
+pub use files::ScorePart;
+pub use measure::{Better, Measure, MeasureName, Unit};
 
 use smallvec::SmallVec;
 
@@ -25,7 +25,7 @@ pub struct Score<T = f64> {
 /// Values by the names of their measures, in the order in which they were added. One value needs no
 /// room of its own.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Measures<T = f64>(SmallVec<[(Name, T); 1]>);
+pub struct Measures<T = f64>(SmallVec<[(MeasureName, T); 1]>);
 
 impl<T> Default for Measures<T> {
     fn default() -> Self {
@@ -45,7 +45,7 @@ impl<T> Measures<T> {
     }
 
     /// All values with their names as they are kept.
-    pub fn named(&self) -> impl Iterator<Item = (&Name, &T)> {
+    pub fn named(&self) -> impl Iterator<Item = (&MeasureName, &T)> {
         self.0.iter().map(|(name, value)| (name, value))
     }
 
@@ -55,7 +55,7 @@ impl<T> Measures<T> {
     }
 
     /// Sets the value of a measure.
-    pub fn set(&mut self, name: impl Into<Name>, value: T) {
+    pub fn set(&mut self, name: impl Into<MeasureName>, value: T) {
         let name = name.into();
         match self.0.iter_mut().find(|(known, _)| *known == name) {
             Some((_, known)) => *known = value,
@@ -72,7 +72,7 @@ impl<T> Score<T> {
 
     /// The same with the value of a measure, if there is one.
     #[must_use]
-    pub fn with(mut self, name: impl Into<Name>, value: impl Into<Option<T>>) -> Self {
+    pub fn with(mut self, name: impl Into<MeasureName>, value: impl Into<Option<T>>) -> Self {
         if let Some(value) = value.into() {
             self.measures.set(name, value);
         }
@@ -122,7 +122,7 @@ impl Score<Vec<f64>> {
     /// The score in one place of the columns, if they are that long.
     pub fn at(&self, place: usize) -> Option<Score> {
         let loss = *self.loss.get(place)?;
-        let known = |(name, column): &(Name, Vec<f64>)| {
+        let known = |(name, column): &(MeasureName, Vec<f64>)| {
             let value = column.get(place).copied().filter(|value| !value.is_nan())?;
             Some((name.clone(), value))
         };
@@ -148,7 +148,8 @@ mod tests {
 
     #[test]
     fn columns_have_a_gap_where_a_score_lacks_a_measure() {
-        let scores = [Score::new(1.0), Score::new(2.0).with("a", 0.5), Score::new(3.0).with("b", 0.25)];
+        let scores =
+            [Score::new(1.0), Score::new(2.0).with("a", 0.5), Score::new(3.0).with("b", 0.25)];
         let columns = Score::columns(scores.iter());
         assert_eq!(columns.loss, [1.0, 2.0, 3.0]);
         let a = columns.get("a").unwrap();

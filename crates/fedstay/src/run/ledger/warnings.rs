@@ -2,9 +2,7 @@
 
 use super::{Ended, Ledger};
 use crate::run::record::{called_together, decimals};
-use crate::{
-    About, AgentAssessment, AgentId, Aggregator, Measure, Policy, Score, StopReason,
-};
+use crate::{About, AgentAssessment, AgentId, Aggregator, Measure, Policy, Score, StopReason};
 
 /// A run that covers less than this share of the distance from the first mean loss to the mean ε has
 /// hardly moved; one whose losses rose by more than this share of the first has diverged.
@@ -72,6 +70,7 @@ impl Ledger {
             warnings
                 .push("nobody took part, so the model is the one the run began with".to_owned());
         }
+        let course = self.course(measured);
         let constant = ended.assessment.constant.as_ref().zip(no_better.as_ref());
         warnings.extend(constant.map(|(constant, own)| {
             let common: Vec<&Measure> = ended
@@ -79,14 +78,19 @@ impl Ledger {
                 .iter()
                 .filter(|measure| constant.0.get(&measure.name).is_some())
                 .collect();
+            // Where the course says what to try, that is all there is to say.
+            let try_this = match course {
+                Some(_) => "",
+                None => "; try more rounds, another step_size or another model",
+            };
             format!(
                 "the model has {}; one that gives everybody the same answer, by how frequent the \
-                 classes are, has {}; try more rounds, another step_size or another model",
+                 classes are, has {}{try_this}",
                 told(own, &common),
                 told(&constant.0, &common)
             )
         }));
-        warnings.extend(self.course(measured));
+        warnings.extend(course);
         let unasked: Vec<AgentId> =
             measured.iter().filter(|agent| agent.as_of.is_some()).map(|agent| agent.id).collect();
         if !unasked.is_empty() {
@@ -143,6 +147,10 @@ impl Ledger {
             Course::HardlyMoved => {
                 ("hardly moved", "try more rounds, another step_size or another rule")
             }
+            Course::Rose if self.left.iter().any(|left| left.round > 1) => (
+                "ROSE, because training diverged or because the model no longer serves those who left",
+                "try a smaller step_size, or a rule that keeps agents",
+            ),
             Course::Rose => (
                 "ROSE, training diverged",
                 "try a smaller step_size, another rule, or an epsilon that the agents can reach",

@@ -163,7 +163,10 @@ mod tests {
         assert!(digits.is_as_good_as(&score(2.36, Some(0.116))), "untrained");
         assert!(digits.is_as_good_as(&score(f64::INFINITY, Some(0.101))), "diverged");
         assert!(digits.is_as_good_as(&score(f64::NAN, None)), "diverged");
-        assert!(!digits.is_as_good_as(&score(50.0, Some(0.6))), "too sure of itself, but often right");
+        assert!(
+            !digits.is_as_good_as(&score(50.0, Some(0.6))),
+            "too sure of itself, but often right"
+        );
         assert!(!digits.is_as_good_as(&score(2.25, Some(0.3))), "on its way");
         let rare = Constant(score(0.408, Some(0.858)));
         assert!(rare.is_as_good_as(&score(0.4, Some(0.858))), "it never names the rare class");
@@ -171,7 +174,10 @@ mod tests {
         assert!(!rare.is_as_good_as(&score(0.33, Some(0.858))), "it ranks well");
         assert!(!rare.is_as_good_as(&score(0.39, Some(0.87))), "a weak signal is one");
         let one_class = Constant(score(0.0, Some(1.0)));
-        assert!(one_class.is_as_good_as(&score(0.0, Some(1.0))) && one_class.is_as_good_as(&score(0.3, Some(1.0))));
+        assert!(
+            one_class.is_as_good_as(&score(0.0, Some(1.0)))
+                && one_class.is_as_good_as(&score(0.3, Some(1.0)))
+        );
     }
     #[test]
     fn a_line_survives_its_file_in_every_form() {
@@ -204,7 +210,10 @@ mod tests {
             assert_eq!(serde_json::to_string(&line).unwrap(), form);
             let read: AssessmentLine = serde_json::from_str(form).unwrap();
             assert_eq!(read.spread(), line.spread());
-            assert_eq!((read.agents, read.population, read.over), (line.agents, line.population, line.over));
+            assert_eq!(
+                (read.agents, read.population, read.over),
+                (line.agents, line.population, line.over)
+            );
         }
     }
 

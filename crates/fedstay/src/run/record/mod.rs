@@ -9,7 +9,6 @@ mod assessment;
 pub(crate) mod flag;
 mod gram;
 mod header;
-mod name;
 mod otherwise;
 mod round;
 mod rows;
@@ -17,12 +16,13 @@ mod spread;
 mod summary;
 pub(crate) mod worth;
 
-pub use crate::message::score::decimals;
+pub use crate::message::{
+    as_written, briefly, called, called_briefly, called_together, decimals, told_apart,
+};
 pub use agent::{AgentSummary, Arrival, Departure, Forgotten, Return};
 pub use assessment::{AssessmentLine, Constant};
 pub use gram::GramLine;
 pub use header::{Header, HeaderAgent};
-pub use name::{called, called_briefly, called_together, told_apart};
 pub use otherwise::{Change, Counterfactual, Extra, Without};
 pub use round::RoundLine;
 pub use rows::{DataRows, UnusedRows};
@@ -89,8 +89,23 @@ mod tests {
             assert!(is_free(free), "{free}");
         }
         let used = [
-            "loss", "id", "epsilon", "reports", "absent", "first_loss", "idle", "alone", "agents",
-            "population", "over", "verdict", "measures", "fairness", "seed", "landed", "weights",
+            "loss",
+            "id",
+            "epsilon",
+            "reports",
+            "absent",
+            "first_loss",
+            "idle",
+            "alone",
+            "agents",
+            "population",
+            "over",
+            "verdict",
+            "measures",
+            "fairness",
+            "seed",
+            "landed",
+            "weights",
         ];
         for used in used {
             assert!(!is_free(used), "{used}");

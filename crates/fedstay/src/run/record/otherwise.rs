@@ -1,7 +1,7 @@
 //! What would have been otherwise: with nobody leaving, or without one of the agents.
 
 use super::{AgentSummary, Spread, Summary};
-use crate::message::score::{Part, Score};
+use crate::message::score::{Score, ScorePart};
 use crate::{AgentId, StopReason};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -64,7 +64,7 @@ pub struct Change {
     pub without: f64,
 }
 
-impl Part for Change {
+impl ScorePart for Change {
     fn unknown() -> Self {
         Self { with: f64::NAN, without: f64::NAN }
     }
@@ -94,8 +94,8 @@ impl Without {
             let scores: Vec<&Score> = measured.map(|agent| &agent.score).collect();
             // A measure that somebody lacks cannot be compared.
             let common = |name: &str| scores.iter().all(|score| score.get(name).is_some());
-            let spread = Score::over(scores.iter().copied())
-                .unwrap_or_else(|| Score::new(Spread::UNKNOWN));
+            let spread =
+                Score::over(scores.iter().copied()).unwrap_or_else(|| Score::new(Spread::UNKNOWN));
             let names = spread.measures.iter().map(|(name, _)| name);
             let gaps: Vec<String> = names.filter(|name| !common(name)).map(str::to_owned).collect();
             (spread, gaps)

@@ -1,7 +1,7 @@
 //! The smallest, the mean and the largest of what was measured over the agents.
 
 use super::or_unknown;
-use crate::message::score::{Part, Score};
+use crate::message::score::{Score, ScorePart};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -34,7 +34,7 @@ impl Spread {
     }
 }
 
-impl Part for Spread {
+impl ScorePart for Spread {
     fn unknown() -> Self {
         Self::UNKNOWN
     }

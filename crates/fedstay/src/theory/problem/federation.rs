@@ -1,7 +1,7 @@
 //! The engine for named problems: agents with exact oracles, in this process, one after the other.
 
 use super::{Instance, Oracle};
-use crate::record::HeaderAgent;
+use crate::record::{HeaderAgent, called};
 use crate::schedule::When;
 use crate::worth::Judge;
 use crate::{
@@ -180,7 +180,11 @@ impl Federation {
 
     /// How good weights are for every agent: one vector of weights per agent.
     pub fn scores(&self, weights: &[&[f64]]) -> Vec<Score> {
-        self.members.iter().zip(weights).map(|(member, weights)| member.score(weights, None)).collect()
+        self.members
+            .iter()
+            .zip(weights)
+            .map(|(member, weights)| member.score(weights, None))
+            .collect()
     }
 
     /// In how many rounds each agent reported without having worked.
@@ -300,7 +304,8 @@ impl Member {
             self.gradient = state.gradient;
         }
         if !state.seen.fits(self.gradient.len()) {
-            let why = format!("agent {}: it saw models of another size", self.participant.id);
+            let why =
+                format!("{}: it saw models of another size", called(self.participant.id, None));
             return Err(Error::BadState { why });
         }
         (self.told, self.seen) = (state.told, state.seen);
