@@ -534,7 +534,8 @@ fn what_an_agent_ends_with_is_compared_with_what_it_makes_alone() {
     // All rounds, also where the run ended before.
     let alone = trial.simulator().unwrap().alone(0.2, 120).unwrap();
     for (agent, alone) in summary.agents.iter().zip(alone) {
-        let (ends, own) = (agent.ends_with.unwrap(), agent.alone.unwrap());
+        let ends = agent.ends_with.as_ref().unwrap();
+        let own = agent.alone.as_ref().unwrap();
         assert_eq!(own.loss, alone);
         assert!(ends.of("unseen").is_some() && own.of("unseen").is_some());
         // An agent that left was content with what it left with, whatever became of the model

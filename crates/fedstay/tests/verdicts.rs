@@ -268,8 +268,7 @@ fn losses_that_rose_after_departures_are_not_simply_called_a_divergence() {
             id: AgentId(id),
             epsilon: 0.75,
             behaviour: None,
-            loss,
-            accuracy: None,
+            score: Score::new(loss),
             as_of: None,
         };
         let agents = vec![agent(0, 3.0), agent(1, 0.5)];
