@@ -21,13 +21,25 @@ const CORE: &[&[&str]] = &[
 const KERNELS: &[&[&str]] = &[&["isa"], &["numerics", "layer"]];
 
 /// The crates that each crate may use.
-const CRATES: [(&str, &[&str]); 6] = [
+const CRATES: [(&str, &[&str]); 8] = [
     ("fedstay-kernels", &[]),
     ("fedstay", &["fedstay-kernels"]),
     ("fedstay-sim", &["fedstay", "fedstay-kernels"]),
     ("fedstay-draw", &["fedstay", "fedstay-sim"]),
     ("fedstay-view", &["fedstay", "fedstay-sim", "fedstay-draw"]),
-    ("fedstay-cli", &["fedstay", "fedstay-sim", "fedstay-draw", "fedstay-view"]),
+    ("fedstay-terminal", &["fedstay", "fedstay-sim", "fedstay-draw"]),
+    ("fedstay-paper", &["fedstay", "fedstay-sim", "fedstay-draw", "fedstay-terminal"]),
+    (
+        "fedstay-cli",
+        &[
+            "fedstay",
+            "fedstay-sim",
+            "fedstay-draw",
+            "fedstay-view",
+            "fedstay-terminal",
+            "fedstay-paper",
+        ],
+    ),
 ];
 
 fn floor(floors: &[&[&str]], room: &str) -> usize {
