@@ -1,9 +1,8 @@
 //! What can be wrong between an experiment's file and its first round.
 
 use super::keys::Allowed;
-use super::locate;
+use super::{PlanError, locate};
 use crate::data::DataError;
-use crate::sweep::PlanError;
 use crate::text::one_line;
 use std::path::{Path, PathBuf};
 
@@ -262,7 +261,7 @@ impl SpecError {
     pub(crate) fn in_round(self, round: u32) -> fedstay::Error {
         match self {
             Self::Core(error) => error,
-            Self::Model(error) => crate::simulator::failed(round)(error),
+            Self::Model(error) => error.in_round(round),
             error => fedstay::Error::Engine { round, why: error.to_string() },
         }
     }
