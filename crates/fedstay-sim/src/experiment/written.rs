@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn toml_by_way_of_json_is_toml() {
-        for text in ["", "problem.kind = \"random\"", "rule.kind = \"ada-gd\"\nseed = 7"] {
+        for text in ["", "problem.kind = \"red-blue\"", "rule.kind = \"ada-gd\"\nseed = 7"] {
             let experiment = Experiment::parse(text, &[]).unwrap();
             assert_eq!(to_text(&experiment).unwrap(), toml::to_string(&experiment).unwrap());
             let table = Table::try_from(&experiment).unwrap();
