@@ -3,6 +3,7 @@
 use crate::bfloat16;
 use crate::error::{blame, error};
 use fedstay::numerics::Bf16;
+use fedstay::record::called;
 use fedstay::{AgentId, Vector};
 use fedstay_sim::experiment::check_section;
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, ToPyArray};
@@ -119,7 +120,7 @@ impl Numbers {
             ("f" | "i" | "u" | "b", _) => "float64",
             _ => {
                 let got: String = array.getattr("dtype")?.str()?.extract()?;
-                let who = agent.map_or(String::new(), |agent| format!("agent {agent}: "));
+                let who = agent.map_or(String::new(), |agent| format!("{}: ", called(agent, None)));
                 let message = format!("{who}{what} must be numbers, but its dtype is {got}");
                 return Err(blame(message, agent));
             }

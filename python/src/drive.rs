@@ -84,7 +84,7 @@ pub(crate) fn drive(
         folder = Some(opened.with_pause(pause));
     }
     let ended = session.run(&mut [&mut lines, &mut folder, &mut listener]);
-    let mut summary = match ended.map_err(|why| raised.behind(why))? {
+    let mut summary = match ended.map_err(|why| raised.behind_run(why, session.header()))? {
         Some(summary) => summary,
         None => match listener.stopped {
             Some(reason) => session.conclude(reason).map_err(|why| raised.behind(why))?,

@@ -177,7 +177,7 @@ impl Run {
             Event::Line(1, line) => match header(&line) {
                 Ok(header) => {
                     self.readable = Some(true);
-                    self.theory.take_part(header.count());
+                    self.theory.take_part(&header);
                     self.history = Some({
                         let own = self.theory.decides_on_own() || header.previews;
                         History::new(header, own)

@@ -20,8 +20,19 @@ fn line(round: u32) -> String {
 }
 
 fn run(folder: &Path, lines: &[&str]) {
+    run_of(HEADER, folder, lines);
+}
+
+/// A run whose agents have names.
+fn named_run(folder: &Path, lines: &[&str]) {
+    let named = HEADER.replace(r#"{"id":0,"#, r#"{"id":0,"name":"St Mary","#);
+    let named = named.replace(r#"{"id":1,"#, r#"{"id":1,"name":"NSW","#);
+    run_of(&named, folder, lines);
+}
+
+fn run_of(header: &str, folder: &Path, lines: &[&str]) {
     std::fs::create_dir_all(folder).unwrap();
-    let mut text = format!("{HEADER}\n");
+    let mut text = format!("{header}\n");
     lines.iter().for_each(|line| text.push_str(&format!("{line}\n")));
     std::fs::write(folder.join("rounds.jsonl"), text).unwrap();
 }
@@ -509,27 +520,61 @@ fn what_agents_gave_and_got_is_the_summarys_and_before_it_the_sum_of_the_rounds(
     let lines = [worth(1, "[0.25,0.0]"), worth(2, "[0.5,-2.0]")];
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
     for name in ["live", "over", "without"] {
-        run(&folder.path().join(name), if name == "without" { &[] } else { &lines });
+        named_run(&folder.path().join(name), if name == "without" { &[] } else { &lines });
     }
     let mut summary: Value = serde_json::from_str(SUMMARY).unwrap();
     summary["worth"] = serde_json::json!({ "methods": ["help", "core"], "agents": [0, 1],
         "help": [[1.0, -0.5], [0.25, 2.0]], "steps": [1, 1], "core": { "excess": 0.5, "group": [1] } });
     summary["agents"][0]["worth"] = serde_json::json!({ "given": 0.25, "got": -0.5 });
     summary["agents"][1]["worth"] = serde_json::json!({ "given": -0.5, "got": 0.25 });
-    summary["agents"][1]["name"] = "NSW".into();
     std::fs::write(folder.path().join("over/summary.json"), summary.to_string()).unwrap();
     let (address, _) = serve(vec![folder.path().into()], "127.0.0.1");
     let told = |name: &str| detail(address, &id(address, name));
     let live = &told("live")["worth"];
     assert_eq!((&live["live"], &live["help"]), (&Value::from(true), &Value::Array(vec![])));
-    assert_eq!(live["each"][1], serde_json::json!({ "id": 1, "given": -2.0, "got": -2.0 }));
+    let nsw =
+        serde_json::json!({ "id": 1, "called": "NSW", "brief": "NSW", "given": -2.0, "got": -2.0 });
+    assert_eq!(live["each"][1], nsw);
     let over = told("over");
     assert_eq!(over["worth"]["help"], summary["worth"]["help"]);
     assert_eq!(over["worth"]["each"][0]["given"], 0.25);
+    assert_eq!(over["worth"]["agents"][0]["called"], "St Mary");
     let core = over["worth"]["core"].as_str().unwrap();
     assert!(core.contains("by at least 0.500") && core.ends_with("has NSW."), "{core}");
     assert!(over["summary"]["worth"].is_null(), "it is sent once");
     assert!(told("without")["worth"].is_null());
+}
+
+#[test]
+fn no_word_of_the_page_says_the_number_of_an_agent_with_a_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = [
+        r#"{"round":1,"agents":[0],"loss":[1.0],"d":[0],"left":[1],"case":1,"step_size":0.1,"step_norm":0.1}"#,
+        r#"{"round":2,"agents":[],"loss":[],"d":[],"case":1,"faults":[[0,"no answer"]],"step_size":0.1,"step_norm":0.1}"#,
+    ];
+    let gram =
+        r#"{"round":1,"agents":[0],"loss":[1.0],"gram":[1.0],"slope":[0.0],"step_norm":0.1}"#;
+    let places = [folder.path().join("named"), folder.path().join("plain")];
+    named_run(&places[0], &lines);
+    run(&places[1], &lines);
+    let config =
+        "step_size = 0.1\n[problem]\nkind = \"observation-3\"\n[rule]\nkind = \"ada-gd\"\n";
+    for place in &places {
+        std::fs::write(place.join("config.toml"), config).unwrap();
+        std::fs::write(place.join("gram.jsonl"), format!("{gram}\n")).unwrap();
+    }
+    let (address, _) = serve(vec![folder.path().into()], "127.0.0.1");
+    let told = |name: &str| get(address, &format!("/api/runs/{}", id(address, name))).json();
+    let (named, plain) = (told("named"), told("plain"));
+    let says = |told: &Value| format!("{told}").to_lowercase().contains("agent 1");
+    assert!(says(&plain) && !says(&named), "{named:#}");
+    let called = |told: &Value, place: usize| {
+        (told["agents"][place]["called"].clone(), told["agents"][place]["brief"].clone())
+    };
+    assert_eq!(called(&named, 1), ("NSW".into(), "NSW".into()));
+    assert_eq!(called(&plain, 1), ("agent 1".into(), "1".into()));
+    let advice = named["theory"]["findings"]["advice"][0].as_str().unwrap();
+    assert!(advice.starts_with("NSW is content with the start"), "{advice}");
 }
 
 #[test]

@@ -200,7 +200,7 @@ struct Seen<'a> {
 }
 
 impl Seen<'_> {
-    /// The loss that an agent reports at the precision `epsilon`.
+    /// The loss that an agent reports at the target loss `epsilon`.
     fn loss(&self, report: &Report<'_>, norm: f64, epsilon: f64) -> Loss {
         use crate::training::DecidesOn::Received;
         let decides_on = self.experiment.training().map(|training| training.decides_on);

@@ -151,7 +151,7 @@ impl Plan {
                     Some(value) => value.to_string(),
                     None => String::new(),
                 };
-                // A relative precision holds signs that a file's name had better not.
+                // A relative target loss holds signs that a file's name had better not.
                 let plain = |sign: char| match sign.is_alphanumeric() || "._-+".contains(sign) {
                     true => sign,
                     false => '_',
