@@ -8,7 +8,7 @@ use crate::settings::{self, Settings};
 use crate::status::standing;
 use crate::times;
 use crate::words::{self, Brief};
-use fedstay::record::{Header, RoundLine};
+use fedstay::record::{AsJson, Header, RoundLine};
 use fedstay_draw::words::{Standing, Traces, mean_loss};
 use serde::Serialize;
 use serde_json::Value;
@@ -143,8 +143,8 @@ fn first_lines(place: &Place) -> Head {
             Head { header: None, first_loss: None }
         }
         Ok(first) => {
-            let second = line().ok().and_then(|second| serde_json::from_slice(&second).ok());
-            let first_loss = second.as_ref().and_then(|round: &RoundLine| mean_loss(round));
+            let second = line().ok().and_then(|second| RoundLine::from_json(&second).ok());
+            let first_loss = second.as_ref().and_then(mean_loss);
             Head { header: Some(header(&first)), first_loss }
         }
     }
@@ -168,7 +168,7 @@ fn last_line(place: &Place) -> Option<RoundLine> {
     let mut numbered: Vec<(u32, &[u8])> =
         lines.filter_map(|line| Some((number(line)?, line))).collect();
     numbered.sort_by_key(|(round, _)| std::cmp::Reverse(*round));
-    let read = |line: &[u8]| serde_json::from_slice::<RoundLine>(line).ok();
+    let read = |line: &[u8]| RoundLine::from_json(line).ok();
     let mut lines = numbered.into_iter().filter_map(|(_, line)| read(line));
     lines.find(|line| line.check().is_ok())
 }
