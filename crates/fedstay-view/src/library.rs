@@ -3,15 +3,15 @@
 use crate::delivered::Delivered;
 use crate::detail::detail;
 use crate::inside::{Place, Stamp};
-use crate::look::Look;
-use crate::map::Map;
+use crate::look::RuleLook;
+use crate::map::LossMap;
 use crate::run::{Run, header};
-use crate::series::{self, Have};
+use crate::series::{self, SentBefore};
 use crate::settings::{self, Settings};
 use crate::status::standing;
 use crate::times;
-use crate::whole::Whole;
-use crate::words::{self, Brief};
+use crate::whole::WholeRun;
+use crate::words::{self, ListWords};
 use fedstay::record::{Header, RoundLine};
 use fedstay_draw::words::{Standing, Traces, mean_loss};
 use serde::Serialize;
@@ -45,26 +45,26 @@ pub(crate) struct Library {
     roots: Vec<PathBuf>,
     /// The same folders as they were given.
     given: Vec<PathBuf>,
-    found: Mutex<BTreeMap<String, Found>>,
+    found: Mutex<BTreeMap<String, KnownRun>>,
     events: broadcast::Sender<String>,
     /// How many streams of events have begun.
     streams: Arc<AtomicUsize>,
 }
 
 /// The turn of a stream of events.
-pub(crate) struct Turn {
+pub(crate) struct StreamTurn {
     own: usize,
     begun: Arc<AtomicUsize>,
 }
 
-impl Turn {
+impl StreamTurn {
     /// Whether not too many others have begun since.
     pub(crate) fn lasts(&self) -> bool {
         self.begun.load(Ordering::Relaxed).wrapping_sub(self.own) <= MOST_STREAMS
     }
 }
 
-struct Found {
+struct KnownRun {
     place: Place,
     listing: Listing,
     /// The stamps of the files that a listing is made from.
@@ -87,8 +87,8 @@ pub(crate) struct Listing {
     rounds: u32,
     status: Standing,
     /// How far it is, or what came of it.
-    brief: Brief,
-    look: Look,
+    brief: ListWords,
+    look: RuleLook,
     /// When it began, in milliseconds since 1970.
     began: Option<u64>,
     /// A number that is the run's own, wherever its folder is: its line's pattern is chosen by it.
@@ -131,12 +131,12 @@ impl Library {
     }
 
     /// What happens from now on, and for how long somebody may be told. Of more than `MOST_STREAMS` the oldest ends.
-    pub(crate) fn subscribe(&self) -> (broadcast::Receiver<String>, Turn) {
+    pub(crate) fn subscribe(&self) -> (broadcast::Receiver<String>, StreamTurn) {
         let events = self.events.subscribe();
         let own = self.streams.fetch_add(1, Ordering::Relaxed);
         // Those whose turn is over find out with the next event, which says nothing.
         let _ = self.events.send(String::new());
-        (events, Turn { own, begun: self.streams.clone() })
+        (events, StreamTurn { own, begun: self.streams.clone() })
     }
 
     /// Looks again and again, for as long as anybody else holds the library.
@@ -218,7 +218,7 @@ impl Library {
                 }
                 None => {
                     let asked = Instant::now();
-                    found.insert(id, Found { place, listing, stamps, run: None, asked });
+                    found.insert(id, KnownRun { place, listing, stamps, run: None, asked });
                     changed = true;
                 }
             }
@@ -253,7 +253,7 @@ impl Library {
             rounds: last.map_or(0, |line| line.round),
             status,
             brief: words::brief(None, status),
-            look: Look::of(""),
+            look: RuleLook::of(""),
             began: times::began(place),
             mark: mark(place),
             delivered: None,
@@ -266,7 +266,7 @@ impl Library {
         }
         match head.header {
             Some(Ok(header)) => {
-                listing.look = Look::of(&header.rule);
+                listing.look = RuleLook::of(&header.rule);
                 listing.agents = header.count();
                 (listing.rule, listing.on) = (Some(header.rule), Some(header.on));
                 (listing.seed, listing.asked) = (Some(header.seed), header.rounds);
@@ -306,7 +306,7 @@ impl Library {
     pub(crate) fn listings(&self) -> Value {
         let found = lock(&self.found);
         let common = settings::common(found.values().map(|found| &found.listing.settings));
-        let one = |found: &Found| {
+        let one = |found: &KnownRun| {
             let mut listing = found.listing.clone();
             listing.settings.retain(|key, _| !common.contains_key(key));
             listing
@@ -321,8 +321,9 @@ impl Library {
     /// shown.
     fn first(&self) -> Option<String> {
         let found = lock(&self.found);
-        let order =
-            |found: &&Found| (standing_order(found.listing.status), natural(&found.listing.name));
+        let order = |found: &&KnownRun| {
+            (standing_order(found.listing.status), natural(&found.listing.name))
+        };
         found.values().min_by_key(order).map(|found| found.listing.id.clone())
     }
 
@@ -363,12 +364,12 @@ impl Library {
     }
 
     /// Both at once: everything about a run, and its series for a page that has part of it.
-    pub(crate) fn whole(&self, id: &str, have: Have) -> Option<Whole> {
+    pub(crate) fn whole(&self, id: &str, have: SentBefore) -> Option<WholeRun> {
         let (listing, run) = self.open(id)?;
         let run = lock(&run);
         let history = run.history.as_ref();
         let series = history.map(|history| series::encode(history, run.revision, have));
-        Some(Whole { detail: self.told(&listing, &run), series })
+        Some(WholeRun { detail: self.told(&listing, &run), series })
     }
 
     /// The folder of a run as somebody who types in the same place would name it.
@@ -382,7 +383,7 @@ impl Library {
     }
 
     /// The series of a run for a page that has part of it.
-    pub(crate) fn series(&self, id: &str, have: Have) -> Option<Vec<u8>> {
+    pub(crate) fn series(&self, id: &str, have: SentBefore) -> Option<Vec<u8>> {
         let (_, run) = self.open(id)?;
         let run = lock(&run);
         let history = run.history.as_ref()?;
@@ -390,14 +391,14 @@ impl Library {
     }
 
     /// The map of a run with two weights.
-    pub(crate) fn map(&self, id: &str) -> Option<Option<Map>> {
+    pub(crate) fn map(&self, id: &str) -> Option<Option<LossMap>> {
         let (_, run) = self.open(id)?;
         let run = lock(&run);
         Some(
             run.history
                 .as_ref()
                 .zip(run.theory.problem())
-                .and_then(|(history, instance)| Map::new(history, instance)),
+                .and_then(|(history, instance)| LossMap::new(history, instance)),
         )
     }
 }
@@ -427,7 +428,7 @@ fn natural(name: &str) -> Vec<(u64, String)> {
 }
 
 /// Lets go of the runs asked for longest ago.
-fn forget(found: &mut BTreeMap<String, Found>) {
+fn forget(found: &mut BTreeMap<String, KnownRun>) {
     let mut asked: Vec<Instant> =
         found.values().filter(|found| found.run.is_some()).map(|found| found.asked).collect();
     asked.sort_by(|a, b| b.cmp(a));
@@ -478,15 +479,15 @@ fn mark(place: &Place) -> u32 {
 }
 
 /// What is at the head of a run's rounds.
-struct Head {
+struct FirstLines {
     /// The first line; `None` while it has no end.
     header: Option<Result<Header, String>>,
     /// The mean loss of the first round.
     first_loss: Option<f64>,
 }
 
-fn first_lines(place: &Place) -> Head {
-    let refused = |why: String| Head { header: Some(Err(why)), first_loss: None };
+fn first_lines(place: &Place) -> FirstLines {
+    let refused = |why: String| FirstLines { header: Some(Err(why)), first_loss: None };
     let file = match place.open("rounds.jsonl") {
         Ok(Some(file)) => file,
         Ok(None) => return refused("the file is gone".into()),
@@ -500,12 +501,12 @@ fn first_lines(place: &Place) -> Head {
     match line() {
         Err(error) => refused(error.to_string()),
         Ok(first) if !first.ends_with(b"\n") && (first.len() as u64) < MOST_HEAD => {
-            Head { header: None, first_loss: None }
+            FirstLines { header: None, first_loss: None }
         }
         Ok(first) => {
             let second = line().ok().and_then(|second| serde_json::from_slice(&second).ok());
             let first_loss = second.as_ref().and_then(|round: &RoundLine| mean_loss(round));
-            Head { header: Some(header(&first)), first_loss }
+            FirstLines { header: Some(header(&first)), first_loss }
         }
     }
 }

@@ -526,7 +526,8 @@ fn what_agents_gave_and_got_is_the_summarys_and_before_it_the_sum_of_the_rounds(
     let told = |name: &str| get(address, &format!("/api/runs/{}", id(address, name))).json();
     let live = &told("live")["worth"];
     assert_eq!((&live["live"], &live["help"]), (&Value::from(true), &Value::Array(vec![])));
-    let nsw = serde_json::json!({ "id": 1, "called": "NSW", "brief": "NSW", "given": -2.0, "got": -2.0 });
+    let nsw =
+        serde_json::json!({ "id": 1, "called": "NSW", "brief": "NSW", "given": -2.0, "got": -2.0 });
     assert_eq!(live["each"][1], nsw);
     let over = told("over");
     assert_eq!(over["worth"]["help"], summary["worth"]["help"]);
@@ -545,11 +546,13 @@ fn no_word_of_the_page_says_the_number_of_an_agent_with_a_name() {
         r#"{"round":1,"agents":[0],"loss":[1.0],"d":[0],"left":[1],"case":1,"step_size":0.1,"step_norm":0.1}"#,
         r#"{"round":2,"agents":[],"loss":[],"d":[],"case":1,"faults":[[0,"no answer"]],"step_size":0.1,"step_norm":0.1}"#,
     ];
-    let gram = r#"{"round":1,"agents":[0],"loss":[1.0],"gram":[1.0],"slope":[0.0],"step_norm":0.1}"#;
+    let gram =
+        r#"{"round":1,"agents":[0],"loss":[1.0],"gram":[1.0],"slope":[0.0],"step_norm":0.1}"#;
     let places = [folder.path().join("named"), folder.path().join("plain")];
     named_run(&places[0], &lines);
     run(&places[1], &lines);
-    let config = "step_size = 0.1\n[problem]\nkind = \"observation-3\"\n[rule]\nkind = \"ada-gd\"\n";
+    let config =
+        "step_size = 0.1\n[problem]\nkind = \"observation-3\"\n[rule]\nkind = \"ada-gd\"\n";
     for place in &places {
         std::fs::write(place.join("config.toml"), config).unwrap();
         std::fs::write(place.join("gram.jsonl"), format!("{gram}\n")).unwrap();

@@ -89,7 +89,8 @@ impl<'a> Landscape<'a> {
         let mut layers = Vec::new();
         for agent in 0..self.instance.oracles.len().min(MOST_AGENTS) {
             let (style, grid) = (Style::agent(agent), self.loss(agent));
-            layers.push(Region::new(name(agent), grid.clone(), self.instance.epsilon, style).into());
+            layers
+                .push(Region::new(name(agent), grid.clone(), self.instance.epsilon, style).into());
             layers.push(Contours::new("", grid, levels.to_vec(), style).into());
         }
         layers

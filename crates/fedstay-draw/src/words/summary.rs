@@ -22,9 +22,8 @@ pub fn moments(summary: &Summary) -> String {
     if left.is_empty() {
         return "–".to_owned();
     }
-    let moment = |left: &Departure| {
-        format!("{}@{}", summary.called_briefly(left.agent), left.round)
-    };
+    let moment =
+        |left: &Departure| format!("{}@{}", summary.called_briefly(left.agent), left.round);
     let named: Vec<String> = left.iter().take(3).map(moment).collect();
     let more = if left.len() > 3 { ", …" } else { "" };
     let back = match summary.returned.len() {

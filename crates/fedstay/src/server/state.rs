@@ -189,8 +189,7 @@ impl Server {
 
 /// Rejects a policy that remembers vectors of another length than the weights have.
 fn fits(policy: &Policy, dimension: usize) -> Result<(), Error> {
-    let named =
-        policy.personal().iter().map(|(agent, personal)| (called(*agent, None), personal));
+    let named = policy.personal().iter().map(|(agent, personal)| (called(*agent, None), personal));
     let newcomers = policy.newcomers().map(|first| ("a newcomer".to_owned(), first));
     for (who, personal) in named.chain(newcomers) {
         if let Some(got) = personal.len().filter(|length| *length != dimension) {

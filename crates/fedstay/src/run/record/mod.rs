@@ -16,11 +16,11 @@ mod rows;
 mod summary;
 pub(crate) mod worth;
 
+pub use crate::message::{called, called_briefly, called_together};
 pub use agent::{AgentSummary, Arrival, Departure, Forgotten, Return, Score};
 pub use assessment::{AssessmentLine, Constant, Population, Spread};
 pub use gram::GramLine;
 pub use header::{Header, HeaderAgent};
-pub use crate::message::{called, called_briefly, called_together};
 pub use number::{decimals, told_apart};
 pub use otherwise::{Change, Counterfactual, Extra, Without};
 pub use round::RoundLine;

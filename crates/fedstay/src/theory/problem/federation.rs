@@ -301,7 +301,8 @@ impl Member {
             self.gradient = state.gradient;
         }
         if !state.seen.fits(self.gradient.len()) {
-            let why = format!("{}: it saw models of another size", called(self.participant.id, None));
+            let why =
+                format!("{}: it saw models of another size", called(self.participant.id, None));
             return Err(Error::BadState { why });
         }
         (self.told, self.seen) = (state.told, state.seen);
