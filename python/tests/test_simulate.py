@@ -296,7 +296,8 @@ import importlib.util, json
 find = importlib.util.find_spec
 importlib.util.find_spec = lambda name, *more: None if name in {hidden!r} else find(name, *more)
 import fedstay
-rounds = fedstay.run(set={{"problem.kind": "observation-3", "rounds": 3}}).rounds
+keys = {{"problem.kind": "observation-3", "rule.kind": "ada-gd", "rounds": 3}}
+rounds = fedstay.run(set=keys).rounds
 print(type(rounds).__module__.split(".")[0], len(rounds["round"]))
 """
     done = subprocess.run(

@@ -3,7 +3,7 @@
 use crate::configured::ConfiguredAgents;
 use crate::delivered::{Delivered, DeliveredTo, to_agents};
 use crate::history::{Agent, History, LossSource};
-use crate::library::Listing;
+use crate::listing::Listing;
 use crate::run::Run;
 use crate::settings;
 use crate::spread;

@@ -78,6 +78,13 @@ fn get(address: SocketAddr, path: &str) -> Answer {
     request(address, "GET", path, &["Host: localhost"])
 }
 
+/// What the page is told about a run, except its series.
+fn detail(address: SocketAddr, id: &str) -> Value {
+    let body = get(address, &format!("/api/whole?ids={id}")).body;
+    let length = u32::from_le_bytes(body[..4].try_into().unwrap()) as usize;
+    serde_json::from_slice(&body[8..8 + length]).unwrap()
+}
+
 fn ids(address: SocketAddr) -> Vec<(String, String)> {
     let runs = get(address, "/api/runs").json();
     let text = |value: &Value| value.as_str().unwrap().to_owned();
@@ -216,7 +223,7 @@ fn every_state_of_a_folder_has_its_own_word_tone_and_next_command() {
         ("diverged", "Diverged", "bad", Some("--set step_size=SMALLER")),
         ("garbage", "Unreadable", "warn", Some("garbage/config.toml --out")),
     ] {
-        let told = get(address, &format!("/api/runs/{}", id(address, name))).json();
+        let told = detail(address, &id(address, name));
         assert_eq!(told["words"]["head"], head, "{name}");
         assert_eq!(told["words"]["tone"], tone, "{name}");
         let next = told["next"]["command"].as_str();
@@ -244,7 +251,7 @@ fn a_margin_is_that_of_the_last_exact_loss_and_not_of_a_lower_bound() {
     std::fs::write(place.join("rounds.jsonl"), format!("{header}\n{}\n", lines.join("\n")))
         .unwrap();
     let (address, _) = serve(vec![folder.path().into()], "127.0.0.1");
-    let agents = get(address, &format!("/api/runs/{}", id(address, "a"))).json()["agents"].clone();
+    let agents = detail(address, &id(address, "a"))["agents"].clone();
     assert_eq!((&agents[0]["loss"], &agents[0]["loss_round"]), (&0.57.into(), &345.into()));
     assert!((agents[0]["margin"].as_f64().unwrap() - 0.47).abs() < 1e-9, "{}", agents[0]);
     assert_eq!((&agents[1]["loss"], &agents[1]["source"]), (&0.115.into(), &"at-least".into()));
@@ -315,13 +322,14 @@ fn nothing_outside_of_the_folders_is_ever_served() {
     }
     paths.push("/api/runs".to_owned());
     for (_, id) in ids(address) {
-        paths.extend(["", "/series", "/landscape"].map(|what| format!("/api/runs/{id}{what}")));
+        paths.push(format!("/api/whole?ids={id}"));
+        paths.extend(["series", "landscape"].map(|what| format!("/api/runs/{id}/{what}")));
     }
     for path in &paths {
         let body = String::from_utf8_lossy(&get(address, path).body).into_owned();
         assert!(!body.contains("SECRET") && !body.contains("root:"), "{path}");
     }
-    let good = get(address, &format!("/api/runs/{}", id(address, "good"))).json();
+    let good = detail(address, &id(address, "good"));
     assert!(good["config"].is_null());
     let trouble = good["trouble"].to_string();
     assert!(trouble.contains("config.toml is a link"), "{trouble}");
@@ -343,7 +351,7 @@ fn what_cannot_be_read_is_named_and_the_rest_is_shown() {
     let (address, _) = serve(vec![folder.path().into()], "127.0.0.1");
 
     let since = Instant::now();
-    let run = get(address, &format!("/api/runs/{}", id(address, "a"))).json();
+    let run = detail(address, &id(address, "a"));
     assert!(since.elapsed() < Duration::from_secs(5));
     assert_eq!(run["rounds"], 3);
     let numbers: Vec<&Value> =
@@ -355,13 +363,12 @@ fn what_cannot_be_read_is_named_and_the_rest_is_shown() {
     assert_eq!(run["troubles"], 3, "{}", run["trouble"]);
     // It is sent as text; the page makes a text node of it.
     assert_eq!(run["listing"]["rule"], "<script>alert(1)</script>");
-    let broken = get(address, &format!("/api/runs/{}", id(address, "b")));
-    assert_eq!(broken.status, 200);
+    let broken = detail(address, &id(address, "b"));
     // With a damaged summary it is not over, in the list as on the page.
     let runs = get(address, "/api/runs").json();
     let listed = runs["runs"].as_array().unwrap().iter().find(|one| one["name"] == "a").unwrap();
     assert_eq!((&listed["status"], &run["status"]), (&"running".into(), &"running".into()));
-    assert_eq!(broken.json()["rounds"], 0);
+    assert_eq!(broken["rounds"], 0);
 }
 
 /// Where a run ended, in its last round and by its summary.
@@ -379,7 +386,7 @@ fn a_finished_run_is_told_by_its_summary_and_in_words() {
     run(&folder.path().join("b"), &[&line(1)]);
     std::fs::write(folder.path().join("a/summary.json"), SUMMARY).unwrap();
     let (address, _) = serve(vec![folder.path().into()], "127.0.0.1");
-    let told = get(address, &format!("/api/runs/{}", id(address, "a"))).json();
+    let told = detail(address, &id(address, "a"));
     let summary: Value = serde_json::from_str(SUMMARY).unwrap();
     for (track, part, which) in [
         ("loss_mean", "loss", "mean"),
@@ -409,7 +416,7 @@ fn a_finished_run_is_told_by_its_summary_and_in_words() {
     assert_eq!(told["listing"]["brief"]["text"], "harmful, 1 of 2 content");
     assert_eq!(told["summary"]["warnings"], summary["warnings"]);
 
-    let other = get(address, &format!("/api/runs/{}", id(address, "b"))).json();
+    let other = detail(address, &id(address, "b"));
     assert_eq!(other["words"]["head"], "Running");
     assert_eq!(other["words"]["text"], "Nobody is about to leave; all are still in.");
     assert!(other["delivered"].is_null() && other["agents"][0]["delivered"].is_null());
@@ -431,8 +438,7 @@ fn a_finished_run_whose_files_were_changed_says_so() {
     std::fs::write(place.join("SHA256SUMS"), files.map(sum).concat()).unwrap();
     let (address, _) = serve(vec![folder.path().into()], "127.0.0.1");
     let id = id(address, "a");
-    let warnings =
-        || get(address, &format!("/api/runs/{id}")).json()["summary"]["warnings"].clone();
+    let warnings = || detail(address, &id)["summary"]["warnings"].clone();
     let own = serde_json::from_str::<Value>(SUMMARY).unwrap()["warnings"].clone();
     assert_eq!(warnings(), own, "nothing changed");
     for (name, from, to) in [
@@ -485,12 +491,12 @@ fn several_runs_are_told_in_one_answer_and_the_first_is_named() {
             assert_eq!((told, series), (0, 0), "a run that is not there");
             continue;
         };
-        let detail: Value = serde_json::from_slice(&rest[..told]).unwrap();
+        let one: Value = serde_json::from_slice(&rest[..told]).unwrap();
         rest = &rest[told.next_multiple_of(4)..];
-        let mut alone = get(address, &format!("/api/runs/{known}")).json();
+        let mut alone = detail(address, known);
         // The time of the asking is in it.
-        alone["times"] = detail["times"].clone();
-        assert_eq!(detail, alone);
+        alone["times"] = one["times"].clone();
+        assert_eq!(one, alone);
         assert_eq!(rest[..series], get(address, &format!("/api/runs/{known}/series")).body);
         rest = &rest[series.next_multiple_of(4)..];
     }
@@ -523,7 +529,7 @@ fn what_agents_gave_and_got_is_the_summarys_and_before_it_the_sum_of_the_rounds(
     summary["agents"][1]["worth"] = serde_json::json!({ "given": -0.5, "got": 0.25 });
     std::fs::write(folder.path().join("over/summary.json"), summary.to_string()).unwrap();
     let (address, _) = serve(vec![folder.path().into()], "127.0.0.1");
-    let told = |name: &str| get(address, &format!("/api/runs/{}", id(address, name))).json();
+    let told = |name: &str| detail(address, &id(address, name));
     let live = &told("live")["worth"];
     assert_eq!((&live["live"], &live["help"]), (&Value::from(true), &Value::Array(vec![])));
     let nsw =
@@ -583,7 +589,7 @@ fn what_is_counted_about_an_agent_is_what_its_summary_has() {
     let folder = tempfile::tempdir().unwrap();
     run(&folder.path().join("a"), &lines);
     let (address, _) = serve(vec![folder.path().into()], "127.0.0.1");
-    let told = get(address, &format!("/api/runs/{}", id(address, "a"))).json();
+    let told = detail(address, &id(address, "a"));
     let mut ledger = Ledger::default();
     lines.iter().for_each(|line| ledger.add(&serde_json::from_str(line).unwrap()));
     for of in 0..2 {
@@ -608,7 +614,7 @@ fn a_run_that_grows_and_one_that_begins_are_told() {
     run(&growing, &[&line(1)]);
     let (address, _) = serve(vec![folder.path().into()], "127.0.0.1");
     let a = id(address, "a");
-    assert_eq!(get(address, &format!("/api/runs/{a}")).json()["rounds"], 1);
+    assert_eq!(detail(address, &a)["rounds"], 1);
 
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -628,7 +634,7 @@ fn a_run_that_grows_and_one_that_begins_are_told() {
         events.map(Result::unwrap).take(200).any(|line| line.contains(what))
     };
     assert!(told(&mut events, "\"rounds\":2"));
-    let run_a = get(address, &format!("/api/runs/{a}")).json();
+    let run_a = detail(address, &a);
     assert_eq!((&run_a["rounds"], &run_a["troubles"]), (&Value::from(2), &Value::from(0)));
 
     run(&folder.path().join("later/b"), &[&line(1)]);
@@ -640,7 +646,7 @@ fn a_run_that_grows_and_one_that_begins_are_told() {
     std::fs::write(&new, format!("{HEADER}\n{}\n", line(1))).unwrap();
     std::fs::rename(&new, growing.join("rounds.jsonl")).unwrap();
     assert!(told(&mut events, "\"rounds\":1"));
-    let again = get(address, &format!("/api/runs/{a}")).json();
+    let again = detail(address, &a);
     assert_eq!(again["rounds"], 1);
     assert_ne!(again["revision"], run_a["revision"]);
 }
@@ -668,7 +674,7 @@ fn settings_that_all_runs_share_are_sent_once() {
     let own: Vec<&Value> =
         runs["runs"].as_array().unwrap().iter().map(|run| &run["settings"]).collect();
     assert!(own.contains(&&serde_json::json!({ "partition.q": 0.5 })), "{own:?}");
-    let detail = get(address, &format!("/api/runs/{}", id(address, "a"))).json();
+    let detail = detail(address, &id(address, "a"));
     assert_eq!(detail["settings"]["partition.q"], 0.5);
     assert_eq!(detail["settings"]["seed"], 3);
 }
@@ -682,8 +688,8 @@ fn a_run_that_fell_silent_says_how_to_continue_it() {
     let rounds = std::fs::File::options().append(true).open(place.join("rounds.jsonl")).unwrap();
     rounds.set_modified(old).unwrap();
     let (address, _) = serve(vec![folder.path().into()], "127.0.0.1");
-    let path = format!("/api/runs/{}", id(address, "it's cut"));
-    let resume = || get(address, &path).json()["next"]["command"].clone();
+    let id = id(address, "it's cut");
+    let resume = || detail(address, &id)["next"]["command"].clone();
     assert_eq!(resume(), Value::Null, "there is no checkpoint to continue from");
     std::fs::write(place.join("checkpoint"), "x").unwrap();
     assert_eq!(resume(), "resume=True, in the program that began it");

@@ -3,9 +3,9 @@
 use anyhow::Result;
 use fedstay::Seed;
 use fedstay::diagnose::{Diagnosis, Findings, Known};
-use fedstay_draw::words::count;
+use fedstay_draw::words::{changed, count};
 use fedstay_sim::experiment::Experiment;
-use fedstay_sim::run::{Trial, read_gram, read_rounds};
+use fedstay_sim::run::{Trial, changed_since, read_gram, read_rounds};
 use fedstay_terminal::{Progress, Screen, Source, Usage};
 use std::path::Path;
 
@@ -32,7 +32,13 @@ pub struct Check {
 impl Check {
     pub(super) fn run(self, screen: &Screen) -> Result<()> {
         let findings = match &self.source.file {
-            Some(path) if path.is_dir() => recorded(path)?,
+            Some(path) if path.is_dir() => {
+                let findings = recorded(path)?;
+                if let Some(told) = changed(&changed_since(path)).filter(|_| !self.json) {
+                    screen.say(&format!("WARNING  {}: {told}\n", path.display()))?;
+                }
+                findings
+            }
             _ => {
                 let mut trial = Trial::new(self.source.experiment()?)?;
                 let mut diagnosis = Diagnosis::default();

@@ -2,9 +2,27 @@
 
 /// A number with four decimals, or with two significant digits where these would all be zeros.
 pub fn decimals(value: f64) -> String {
-    match value != 0.0 && value.abs() < 0.000_05 {
+    rounded(value, 4)
+}
+
+/// A number with three decimals, as sentences have them, or with two significant digits where these
+/// would all be zeros.
+pub fn briefly(value: f64) -> String {
+    rounded(value, 3)
+}
+
+fn rounded(value: f64, places: i32) -> String {
+    match value != 0.0 && value.abs() < 0.5 * 10f64.powi(-places) {
         true => format!("{value:.1e}"),
-        false => format!("{value:.4}"),
+        false => format!("{value:.0$}", places as usize),
+    }
+}
+
+/// A number that somebody chose, with all its digits and without a row of zeros in front of them.
+pub fn as_written(value: f64) -> String {
+    match value != 0.0 && value.abs() < 1e-4 {
+        true => format!("{value:e}"),
+        false => value.to_string(),
     }
 }
 
@@ -29,6 +47,8 @@ mod tests {
             [0.25, 1e-300, 0.0, -3e-7].map(decimals),
             ["0.2500", "1.0e-300", "0.0000", "-3.0e-7"]
         );
+        assert_eq!([0.25, 4e-4, 1e-300].map(briefly), ["0.250", "4.0e-4", "1.0e-300"]);
+        assert_eq!([0.1, 0.025, 1e-300, -5.0].map(as_written), ["0.1", "0.025", "1e-300", "-5"]);
         let apart = |one, other| {
             let (one, other) = told_apart(one, other);
             format!("{one} {other}")
