@@ -18,7 +18,7 @@ from nvflare.app_common.abstract.fl_model import FLModel, ParamsType
 from .._core import Error, Report
 from ..remote import reader as shared
 from ..remote.answers import Answers, target_loss
-from ..remote.door import number, reach, reason, share, shown
+from ..remote.door import number, reach, share, shown
 from ._layout import GRADIENT, KEY, Layout
 from ._roll import Member
 
@@ -44,7 +44,7 @@ class Reader(shared.Reader):
         answers: Answers,
     ) -> None:
         """Takes one answer of an agent that was sent the weights `sent`."""
-        try:
+        with answers.of(member):
             said = _said(answer)
             self.nonces.refuse_old(said, round)
             if said.get("leaves") is True:
@@ -58,11 +58,6 @@ class Reader(shared.Reader):
                 answers.add(member, made, move, tells, round)
             if epsilon is not None:
                 member.epsilon = epsilon
-        # Whatever a site sends, it can only lose its own place in this round.
-        except Exception as error:  # noqa: BLE001
-            answers.faults[member.name] = reason(error).removeprefix(f"agent {member.id}: ")
-            return
-        answers.faults.pop(member.name, None)
 
     def _report(
         self, member: Member, said: Mapping[str, Any], answer: FLModel, sent: NDArray[np.float64]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +29,7 @@ from ..remote.showing import Showing
 from ..result import Result, from_outcome
 from ..rules import FedAvg, RuleLike, usual_epsilon, weighs
 from ..scale import Scale, kind_of
-from ..worth import WorthLike, asked, needing_a_judge, refuse_unjudged, refuse_unknown
+from ..worth import WorthLike, asked, refuse_unjudged, refuse_unknown
 from ._contract import Contract
 from ._courier import Courier
 from ._draw import Draw
@@ -255,11 +254,11 @@ class FedStay(Strategy):
             log(WARNING, "fedstay: names are not bound to nodes: while an agent's node is away, another "
                 "node can answer under its name; with authenticated SuperNodes give agents={name: node "
                 "id}")  # fmt: skip
-        configs = train_config, evaluate_config
-        self._contract = Contract(self, FedStay, self.mail, grid, *configs)
-        engine = self._gather_with(self._contract, grid, timeout, num_rounds, evaluate_fn)
+        contract = Contract(self, FedStay, self.mail, grid, train_config, evaluate_config)
+        engine = self._gather_with(contract, grid, timeout, num_rounds, evaluate_fn)
+        self._contract = contract
         try:
-            self.result = self._driven(engine, initial_arrays, num_rounds)
+            self.result = self._driven(engine, initial_arrays)
         finally:
             self._contract = None
         self._log_result(self.result)
@@ -275,43 +274,32 @@ class FedStay(Strategy):
     ) -> Engine:
         """What gathers the rounds over a grid."""
         return Engine(
-            Courier(grid, self.min_available_nodes),
-            contract,
-            self.mail,
-            self.reader,
-            self.patience(timeout),
-            self._evaluation(),
-            self._draws("train"),
-            Central(evaluate_fn, self.worth.judge, self.loss_key),
-            self._aggregation(),
-            self.kept,
-            Scale(self.rule, self.policy),
-            self.callbacks,
-            rounds,
-            self.previews,
+            roll=self.roll,
+            reader=self.reader,
+            patience=self.patience(timeout),
+            evaluation=self._evaluation(),
+            rounds=rounds,
+            hides=self.previews,
+            courier=Courier(grid, self.min_available_nodes),
+            contract=contract,
+            mail=self.mail,
+            draw=self._draws("train"),
+            central=Central(evaluate_fn, self.worth.judge, self.loss_key),
+            aggregation=self._aggregation(),
+            kept=self.kept,
+            scale=Scale(self.rule, self.policy),
+            callbacks=self.callbacks,
         )
 
-    def _driven(self, engine: Engine, arrays: ArrayRecord, rounds: int) -> Result:
+    def _driven(self, engine: Engine, arrays: ArrayRecord) -> Result:
         resume = self.folder is not None and (self.folder / "config.toml").exists()
         if resume:
             log(INFO, "fedstay: continuing the run in %s", self.folder)
         layout = self.reader.layout = self._tell_apart(arrays, engine, resume)
-        outcome = _core.drive(
-            engine,
-            layout.unpack(arrays, "(server)", np.float64),
-            self.rule,
-            step_size=self.step_size,
-            rounds=rounds,
-            policy=self.policy,
-            on=self.on,
-            out=self.folder,
-            resume=resume,
-            seconds_between_checkpoints=0.0,
-            settings=json.dumps({"flower": engine.settings(**self._settings(layout))}),
-            layout=layout.tensors(),
-            worth=list(self.worth.methods),
-            judge=engine.judge if needing_a_judge(self.worth) else None,
-        )
+        start = layout.unpack(arrays, "(server)", np.float64)
+        settings = {"flower": engine.settings(**self._settings(layout))}
+        kept = {"out": self.folder, "resume": resume}
+        outcome = engine.drive(self, layout, start, self.worth, settings, **kept)
         engine.flower.arrays = layout.pack(outcome.weights)
         return from_outcome(outcome, self.folder, layout.tensors(), layout.rest(outcome.weights))
 
