@@ -228,7 +228,7 @@ def decide_and_report(
     if "rates" in asks:
         more["rates"] = rates_of(model, weights, agent_name(context))
     if "corrections" not in asks:
-        told = {"direction": layout.pack(slope), "exact": True}
+        told: dict[str, Any] = {"direction": layout.pack(slope), "exact": True}
     else:
         told = {"corrects": True, "gradient": layout.pack(slope)}
         by = _correction(message, layout, weights)
@@ -312,7 +312,7 @@ def _torch_reply(
     metrics = gave if isinstance(gave, Mapping) else {"train_loss": gave}
     told = {k: float(v) for k, v in metrics.items() if isinstance(v, (int, float))}
     more["metrics"] = {**told, "num-examples": agent.samples} if told else None
-    trained = {"weights": arrays_of(agent.model), "gradient": gradient}
+    trained: dict[str, Any] = {"weights": arrays_of(agent.model), "gradient": gradient}
     return report(message, context, loss=value, reach=reach, **trained, **more)
 
 
