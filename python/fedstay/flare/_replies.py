@@ -82,13 +82,10 @@ class Reader(shared.Reader):
         direction = self.layout.unpack(work)
         exact = self.layout.unpack(slope) if slope else None
         if said.get("kind") == "weights":
-            # FLARE passes on either the trained weights or, if the job says so, their difference.
-            is_difference = answer.params_type == ParamsType.DIFF
-            before = (
-                0.0 * sent
-                if is_difference
-                else self.layout.unpack(self.layout.pack(sent), sent.dtype)
-            )
+            before = self.layout.unpack(self.layout.pack(sent), np.float64)
+            if answer.params_type == ParamsType.DIFF:
+                # The job has FLARE pass on the difference from what was sent.
+                before = np.zeros_like(before)
             direction = self.direction(before, direction, local)
         elif said.get("kind") == "direction":
             # It is the gradient at what the site was sent, and previews may be made from it; unless a
