@@ -194,14 +194,13 @@ class FedStay(Strategy):
         self.min_train_nodes, self.min_evaluate_nodes = min_train_nodes, min_evaluate_nodes
         self.evaluate_every, self.evaluate_at_end = evaluate_every, evaluate_at_end
         self.evaluate_leavers = evaluate_leavers
-        self.weighted_by_key, self.loss_key, self.accuracy_key = (
-            weighted_by_key,
-            loss_key,
-            accuracy_key,
-        )
+        self.weighted_by_key = weighted_by_key
         self.arrayrecord_key, self.configrecord_key = arrayrecord_key, configrecord_key
         self.train_metrics_aggr_fn = train_metrics_aggr_fn
         self.evaluate_metrics_aggr_fn = evaluate_metrics_aggr_fn
+        self.aggregation = Aggregation(
+            weighted_by_key, loss_key, accuracy_key, train_metrics_aggr_fn, evaluate_metrics_aggr_fn
+        )
         #: What clients sent along, by kind, round and name; also in client-metrics.jsonl.
         self.kept = Kept(weighted_by_key)
         #: The run as `fedstay.Result`, once it is over.
@@ -284,8 +283,8 @@ class FedStay(Strategy):
             contract=contract,
             mail=self.mail,
             draw=self._draws("train"),
-            central=Central(evaluate_fn, self.worth.judge, self.loss_key),
-            aggregation=self._aggregation(),
+            central=Central(evaluate_fn, self.worth.judge, self.aggregation.loss_key),
+            aggregation=self.aggregation,
             kept=self.kept,
             scale=Scale(self.rule, self.policy),
             callbacks=self.callbacks,
@@ -357,10 +356,10 @@ class FedStay(Strategy):
         evaluated = self._contract.evaluated if self._contract is not None else None
         if evaluated is not None and [id(r) for r in replies] == [id(r) for r in evaluated[0]]:
             return evaluated[1]
-        keys = self.loss_key, self.accuracy_key
+        keys = self.aggregation.loss_key, self.aggregation.accuracy_key
         told, numbers, usable = self.reader.evaluations(replies, self.mail.addresses(), *keys)
-        means, _ = mean(numbers, self.weighted_by_key)
-        return self._aggregation().evaluated(told, means, usable)
+        means, _ = mean(numbers, self.aggregation.weighted_by)
+        return self.aggregation.evaluated(told, means, usable)
 
     def summary(self) -> None:
         """Logs what this strategy does."""
@@ -386,15 +385,6 @@ class FedStay(Strategy):
             return Draw(self.roll, self.fraction_train, least, str(self.seed))
         least = max(self.min_evaluate_nodes, 1) if self.fraction_evaluate > 0.0 else 0
         return Draw(self.roll, self.fraction_evaluate, least, f"{self.seed}/evaluate")
-
-    def _aggregation(self) -> Aggregation:
-        return Aggregation(
-            self.weighted_by_key,
-            self.loss_key,
-            self.accuracy_key,
-            self.train_metrics_aggr_fn,
-            self.evaluate_metrics_aggr_fn,
-        )
 
     # -- the run --------------------------------------------------------------------------------
 
