@@ -5,7 +5,7 @@ use crate::delivered::Delivered;
 use crate::history::History;
 use fedstay::StopReason;
 use fedstay::privacy::Budget;
-use fedstay::record::{Guarantee, Summary};
+use fedstay::record::{AsJson, Guarantee, Summary};
 use fedstay::rule::Landing;
 use fedstay::verdict::Verdict;
 use fedstay_draw::words::{self, Standing, State, Tone, VerdictWords, sentence};
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 /// What came of a run, or how it is going.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Words {
+pub(crate) struct RunWords {
     tone: Tone,
     /// One or two words, for a badge.
     head: String,
@@ -26,7 +26,7 @@ pub(crate) struct Words {
 
 /// What a line of the list says of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Brief {
+pub(crate) struct ListWords {
     tone: Tone,
     text: String,
 }
@@ -66,7 +66,8 @@ pub(crate) fn keeping(
 
 /// What the departures cost, where the same run with nobody leaving was computed too.
 pub(crate) fn harm(summary: &Value) -> Option<String> {
-    serde_json::from_value::<Summary>(summary.clone()).ok().as_ref().and_then(words::harm)
+    let summary = Summary::from_json(&serde_json::to_vec(summary).ok()?);
+    summary.ok().as_ref().and_then(words::harm)
 }
 
 /// What the reports gave away, where agents add noise to them.
@@ -116,7 +117,7 @@ pub(crate) fn states() -> [StateWords; State::ALL.len()] {
 }
 
 /// The words about a run that is over.
-pub(crate) fn of_summary(summary: &Value) -> Words {
+pub(crate) fn of_summary(summary: &Value) -> RunWords {
     let told = Delivered::of(summary);
     let VerdictWords { tone, head, text } = match named::<Verdict>(&summary["verdict"]) {
         Some(known) => words::verdict(known, &told.counts),
@@ -125,11 +126,11 @@ pub(crate) fn of_summary(summary: &Value) -> Words {
             VerdictWords { tone: Tone::Open, head: "Finished", text }
         }
     };
-    Words { tone, head: head.to_owned(), text, stop: stop_of(&summary["stop"]) }
+    RunWords { tone, head: head.to_owned(), text, stop: stop_of(&summary["stop"]) }
 }
 
 /// The words about a run that is not over, or has no summary.
-pub(crate) fn of_history(history: &History, status: Standing) -> Words {
+pub(crate) fn of_history(history: &History, status: Standing) -> RunWords {
     let count = |wanted: State| history.agents.iter().filter(|agent| agent.state == wanted).count();
     if history.rounds.is_empty() {
         return of_standing(status);
@@ -162,7 +163,7 @@ pub(crate) fn of_history(history: &History, status: Standing) -> Words {
         (true, ..) => Tone::Bad,
     };
     let last = history.last.as_ref().and_then(|line| line.stop);
-    Words {
+    RunWords {
         tone,
         head: head_of(status),
         text: format!("{said}{before}{near_words}; {left_words}{fault_words}."),
@@ -185,18 +186,23 @@ fn head_of(status: Standing) -> String {
 }
 
 /// The words about a run of which no round is known.
-pub(crate) fn of_standing(status: Standing) -> Words {
-    Words { tone: status.tone(), head: head_of(status), text: status.text().to_owned(), stop: None }
+pub(crate) fn of_standing(status: Standing) -> RunWords {
+    RunWords {
+        tone: status.tone(),
+        head: head_of(status),
+        text: status.text().to_owned(),
+        stop: None,
+    }
 }
 
 /// The words for the list: a verdict with its count, or how far the run is.
-pub(crate) fn brief(summary: Option<&Value>, status: Standing) -> Brief {
+pub(crate) fn brief(summary: Option<&Value>, status: Standing) -> ListWords {
     let Some(summary) = summary else {
-        return Brief { tone: status.tone(), text: status.name().to_owned() };
+        return ListWords { tone: status.tone(), text: status.name().to_owned() };
     };
     let words = of_summary(summary);
     let content = Delivered::of(summary).counts.content_words();
-    Brief { tone: words.tone, text: format!("{}, {content}", words.head.to_lowercase()) }
+    ListWords { tone: words.tone, text: format!("{}, {content}", words.head.to_lowercase()) }
 }
 
 #[cfg(test)]

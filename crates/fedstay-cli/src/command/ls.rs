@@ -3,7 +3,7 @@
 use crate::summary::tone;
 use anyhow::Result;
 use fedstay::ledger::Ledger;
-use fedstay::record::{Header, Spread, Summary};
+use fedstay::record::{AsJson, Header, Spread, Summary};
 use fedstay::{AgentId, Measure, Score};
 use fedstay_draw::words::{self, Files, Next, Standing, Traces, count, leavers, mean_loss};
 use fedstay_sim::experiment::Experiment;
@@ -145,7 +145,7 @@ impl Found {
             .file_name()
             .map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
         let summary = std::fs::read(path.join("summary.json")).ok();
-        let summary = summary.map(|bytes| serde_json::from_slice::<Box<Summary>>(&bytes));
+        let summary = summary.map(|bytes| Summary::from_json(&bytes).map(Box::new));
         let state = match summary {
             Some(Ok(summary)) => {
                 // What was added to the rule is in the header; the summary has the rule alone.

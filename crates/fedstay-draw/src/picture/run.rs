@@ -2,6 +2,7 @@
 //! how good the model was for everybody.
 
 use super::bars::PERCENT;
+use super::chart::{ChartCurve, MEASURED, STEPS};
 use super::delivered::with_end;
 use super::{LossOf, PictureError, Subject, thinned, write_figure};
 use crate::plot::{
@@ -87,25 +88,25 @@ fn losses(recorded: &Recorded, summary: Option<&Summary>, on: LossOf) -> Option<
     let (mut entries, mut departures, mut told) = (Vec::new(), Vec::new(), false);
     let agents = &recorded.header.agents;
     for (index, agent) in agents.iter().take(AGENTS).enumerate() {
-        let way = way(recorded, index, on);
-        told |= !way.points.is_empty() || !way.received.is_empty();
-        entries.extend(way.enters);
-        departures.extend(way.leaves.iter().map(|round| (*round, agent.epsilon)));
+        let trace = trace(recorded, index, on);
+        told |= !trace.points.is_empty() || !trace.received.is_empty();
+        entries.extend(trace.enters);
+        departures.extend(trace.leaves.iter().map(|round| (*round, agent.epsilon)));
         let named = agents.len() <= NAMED;
         let name = if named { agent.called() } else { String::new() };
         // More looks than one can tell apart would be looks that repeat.
         let many = look(Colour::GREY, Dash::Solid);
         let style = if named { Style::agent(index) } else { many };
-        if !way.received.is_empty() {
-            let thin = Line::new("", thinned(&way.received), style);
+        if !trace.received.is_empty() {
+            let thin = Line::new("", thinned(&trace.received), style);
             panel = panel.with(Line { width: 0.7, ..thin });
         }
         let width = if named { 2.2 } else { 0.8 };
-        panel = panel.with(Line { width, ..Line::new(name, thinned(&way.points), style) });
+        panel = panel.with(Line { width, ..Line::new(name, thinned(&trace.points), style) });
         let of = |summary: &Summary| summary.agents.iter().find(|one| one.id == agent.id).cloned();
         if let Some(end) = summary.and_then(of).filter(|end| end.score.loss.is_finite()) {
             let rounds = summary.map_or(0, |summary| summary.rounds);
-            let last = way.points.last().copied().filter(|_| named);
+            let last = trace.points.last().copied().filter(|_| named);
             panel = with_end(panel, last, (f64::from(rounds), end.score.loss), style.colour);
         }
     }
@@ -127,7 +128,7 @@ fn losses(recorded: &Recorded, summary: Option<&Summary>, on: LossOf) -> Option<
 }
 
 /// One agent's path through a run.
-struct Way {
+struct LossTrace {
     /// The exact losses it compares with its ε: reported, or measured while it was in.
     points: Vec<(f64, f64)>,
     /// The measured losses of the model it received, where that is not the one it decides on.
@@ -138,15 +139,15 @@ struct Way {
     leaves: Vec<f64>,
 }
 
-fn way(recorded: &Recorded, index: usize, on: LossOf) -> Way {
+fn trace(recorded: &Recorded, index: usize, on: LossOf) -> LossTrace {
     let id = recorded.header.agents[index].id;
-    let mut way =
-        Way { points: Vec::new(), received: Vec::new(), enters: None, leaves: Vec::new() };
+    let mut trace =
+        LossTrace { points: Vec::new(), received: Vec::new(), enters: None, leaves: Vec::new() };
     let mut out = false;
     for line in &recorded.rounds {
         let round = f64::from(line.round);
         if line.left.contains(&id) {
-            way.leaves.push(round);
+            trace.leaves.push(round);
             out = true;
         }
         out &= !line.returned.contains(&id);
@@ -157,7 +158,7 @@ fn way(recorded: &Recorded, index: usize, on: LossOf) -> Way {
             LossOf::Server => measured,
             LossOf::Own | LossOf::Shown => {
                 // A loss of another model, so another line, which continues after the agent left.
-                way.received.extend(measured.map(|loss| (round, loss)));
+                trace.received.extend(measured.map(|loss| (round, loss)));
                 None
             }
         };
@@ -169,13 +170,13 @@ fn way(recorded: &Recorded, index: usize, on: LossOf) -> Way {
         let reported = line.agents.iter().position(|other| *other == id).filter(|_| exact);
         let reported = reported.and_then(|position| line.loss[position]);
         if let Some(loss) = reported.or(measured).filter(|loss| loss.is_finite()) {
-            way.points.push((round, loss));
+            trace.points.push((round, loss));
         }
-        if way.enters.is_none() && line.d.contains(&id) {
-            way.enters = way.points.last().map(|(_, loss)| (round, *loss));
+        if trace.enters.is_none() && line.d.contains(&id) {
+            trace.enters = trace.points.last().map(|(_, loss)| (round, *loss));
         }
     }
-    way
+    trace
 }
 
 /// The states of the strip. Light, middle and hatched remain apart in grey print.
@@ -230,7 +231,7 @@ fn strip(recorded: &Recorded) -> Panel {
 
 /// A curve over the rounds that were measured, and its value under the delivered model.
 struct Track {
-    name: &'static str,
+    curve: ChartCurve,
     points: Vec<(f64, f64)>,
     end: Option<f64>,
 }
@@ -254,8 +255,8 @@ fn overall(recorded: &Recorded, summary: Option<&Summary>) -> Option<Panel> {
     };
     let measure = recorded.header.measures.iter().find(has).cloned().unwrap_or(Measure::LOSS);
     let (name, scale) = (&measure.name, measure.scale());
-    let track = |label, values: Vec<(f64, Option<f64>)>, end: Option<f64>| Track {
-        name: label,
+    let track = |curve, values: Vec<(f64, Option<f64>)>, end: Option<f64>| Track {
+        curve,
         points: values.into_iter().filter_map(|(x, y)| Some((x, scale * y?))).collect(),
         end: end.map(|value| scale * value).filter(|value| value.is_finite()),
     };
@@ -267,14 +268,14 @@ fn overall(recorded: &Recorded, summary: Option<&Summary>) -> Option<Panel> {
     let worst = |over: &Spread| measure.worse(over.min, over.max);
     let mean = |over: &Spread| over.mean;
     let mut tracks = vec![
-        track("mean over agents", over_agents(&mean), end.map(mean)),
-        track("worst agent", over_agents(&worst), end.map(worst)),
+        track(MEASURED[0], over_agents(&mean), end.map(mean)),
+        track(MEASURED[1], over_agents(&worst), end.map(worst)),
     ];
     if measure != Measure::LOSS {
         let one = |population: &Option<&Score>| population.and_then(|score| score.of(name));
         let points = measured.iter().map(|(round, _, population)| (*round, one(population)));
         let end = summary.and_then(|summary| summary.population.as_ref()?.of(name));
-        tracks.push(track("population", points.collect(), end));
+        tracks.push(track(MEASURED[2], points.collect(), end));
     }
     let who = match summary.is_some_and(|summary| summary.unmeasured > 0) {
         true => "the agents that were measured",
@@ -284,17 +285,12 @@ fn overall(recorded: &Recorded, summary: Option<&Summary>) -> Option<Panel> {
     let y_range = measure.is_share().then_some(PERCENT);
     let panel = Panel { y_range, ..Panel::new(title, "round", measure.axis()) };
     let mut panel = Panel { height: Some(220.0), ..panel };
-    let looks = [
-        look(Colour::INK, Dash::Solid),
-        look(Colour::INK, Dash::Dashed),
-        look(Colour::GREY, Dash::Dotted),
-    ];
-    let drawn = tracks.into_iter().zip(looks).filter(|(track, _)| !track.points.is_empty());
-    let drawn: Vec<(Track, Style)> = drawn.collect();
+    let drawn: Vec<Track> = tracks.into_iter().filter(|track| !track.points.is_empty()).collect();
     if drawn.is_empty() {
         return None;
     }
-    for (Track { name, points, end }, style) in drawn {
+    for Track { curve, points, end } in drawn {
+        let (name, style) = (curve.called(&measure.label), curve.print);
         let last = points.last().copied();
         panel = panel.with(Line { width: 2.2, ..Line::new(name, thinned(&points), style) });
         if let (Some(end), Some(summary)) = (end, summary) {
@@ -323,11 +319,11 @@ fn steps(recorded: &Recorded) -> Option<Panel> {
     };
     let any = !length.is_empty() || !size.is_empty();
     any.then(|| {
-        let [eta, step] = [look(Colour::GREY, Dash::DashDot), look(Colour::GREY, Dash::Solid)];
-        panel.with(Line::new("step size η", thinned(&size), eta)).with(Line::new(
-            "length of the step",
+        let [step, eta] = STEPS;
+        panel.with(Line::new(eta.name, thinned(&size), eta.print)).with(Line::new(
+            step.name,
             thinned(&length),
-            step,
+            step.print,
         ))
     })
 }
@@ -369,15 +365,15 @@ mod tests {
              [rule]\nkind = \"fedavg\"\n[data]\nper_agent = 40\n[local]\nsteps = 5\n",
         );
         for index in 0..recorded.header.agents.len() {
-            let way = way(&recorded, index, LossOf::Own);
+            let trace = trace(&recorded, index, LossOf::Own);
             let measured: Vec<f64> = recorded
                 .rounds
                 .iter()
                 .filter_map(|line| Some(line.assessment.as_ref()?.score.loss[index]))
                 .collect();
-            let received: Vec<f64> = way.received.iter().map(|(_, loss)| *loss).collect();
+            let received: Vec<f64> = trace.received.iter().map(|(_, loss)| *loss).collect();
             assert_eq!(received, measured);
-            assert!(way.points.iter().all(|(_, loss)| !measured.contains(loss)), "agent {index}");
+            assert!(trace.points.iter().all(|(_, loss)| !measured.contains(loss)), "agent {index}");
         }
         let panel = losses(&recorded, None, LossOf::Own).unwrap();
         let thin = |layer: &&Layer| matches!(layer, Layer::Line(line) if line.width < 1.0);

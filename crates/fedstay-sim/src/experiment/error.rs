@@ -42,7 +42,7 @@ pub enum SpecError {
         /// What is wrong, in one line.
         why: String,
         /// The reader's error. There is no text to show: the table was completed by us.
-        error: Box<toml::de::Error>,
+        error: serde_json::Error,
     },
     /// An experiment cannot be written as TOML.
     #[error(transparent)]
@@ -304,9 +304,11 @@ impl SpecError {
         })
     }
 
-    /// Describes in one line why a table cannot be read.
-    pub(super) fn unreadable(error: toml::de::Error) -> Self {
-        Self::Unreadable { why: one_line(error.message()), error: Box::new(error) }
+    /// Describes in one line why a table cannot be read. Where in our own text it is, nobody can see.
+    pub(super) fn unreadable(error: serde_json::Error) -> Self {
+        let why = error.to_string();
+        let place = format!(" at line {} column {}", error.line(), error.column());
+        Self::Unreadable { why: one_line(why.strip_suffix(&place).unwrap_or(&why)), error }
     }
 }
 
