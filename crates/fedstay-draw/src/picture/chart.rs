@@ -2,6 +2,7 @@
 //! The report draws them from this description (`run.rs`), and the live page is sent it and paints.
 
 use crate::plot::{Colour, Dash, Marker, Style};
+use fedstay::Measure;
 use serde::{Serialize, Serializer};
 
 /// A curve over the rounds.
@@ -28,9 +29,13 @@ impl ChartCurve {
         Self { key, name, colour, dash, print: grey(Colour::GREY, Dash::Solid) }
     }
 
-    /// What it is called where it shows a measure, or the loss.
-    pub(super) fn called(&self, label: &str) -> String {
-        if self.key == "mean" { format!("{} {label}", self.name) } else { self.name.to_owned() }
+    /// What it is called where it shows a measure, or the loss; the page does the same.
+    pub(super) fn called(&self, measure: &Measure) -> String {
+        match self.key {
+            "mean" => format!("{} {}", self.name, measure.label),
+            "worst" if *measure == Measure::LOSS => format!("{}’s {}", self.name, measure.label),
+            _ => self.name.to_owned(),
+        }
     }
 
     const fn printed(self, colour: Colour, dash: Dash) -> Self {

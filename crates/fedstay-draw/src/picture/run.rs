@@ -290,7 +290,7 @@ fn overall(recorded: &Recorded, summary: Option<&Summary>) -> Option<Panel> {
         return None;
     }
     for Track { curve, points, end } in drawn {
-        let (name, style) = (curve.called(&measure.label), curve.print);
+        let (name, style) = (curve.called(&measure), curve.print);
         let last = points.last().copied();
         panel = panel.with(Line { width: 2.2, ..Line::new(name, thinned(&points), style) });
         if let (Some(end), Some(summary)) = (end, summary) {

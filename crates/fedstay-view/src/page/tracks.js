@@ -136,6 +136,12 @@ class Tracks {
   }
 }
 
+// What a curve is called where it shows a measure, or the loss.
+function calledOf({ key, name }, measure) {
+  if (key === "mean") return `${name} ${measure.label}`;
+  return key === "worst" && measure === LOSS ? `${name}’s ${measure.label}` : name;
+}
+
 export class Quality extends Tracks {
   constructor(run, cursor) {
     const what = new Chooser(() => this.update());
@@ -161,7 +167,7 @@ export class Quality extends Tracks {
     this.lines = CHARTS.measured
       .map((curve) => {
         const key = part(measure, curve.key);
-        const name = curve.key === "mean" ? `${curve.name} ${measure.label}` : curve.name;
+        const name = calledOf(curve, measure);
         const end = delivered ? delivered[key] : null;
         const known = Number.isFinite(end) ? end : null;
         return this.line({ ...curve, key, name }, trackOf(series, key), known);
