@@ -174,10 +174,7 @@ mod tests {
     fn the_page_is_sent_colours_and_patterns_that_tell_curves_and_agents_apart() {
         let sent = serde_json::to_value(charts()).unwrap();
         let worst = &sent["measured"][1];
-        assert_eq!(
-            (&worst["key"], &worst["colour"]),
-            (&"worst".into(), &"#d55e00".into())
-        );
+        assert_eq!((&worst["key"], &worst["colour"]), (&"worst".into(), &"#d55e00".into()));
         assert_eq!(worst["dash"], serde_json::json!([5.0, 3.0]));
         assert!(worst.get("print").is_none());
         let agents = sent["agents"].as_array().unwrap();
