@@ -2,7 +2,7 @@
 
 use super::{Study, told, wheres};
 use anyhow::{Context, Result};
-use fedstay::Measure;
+use fedstay::{Better, Measure};
 use fedstay_sim::sweep::stats::Mean;
 use fedstay_sim::sweep::{Field, Frame, Store};
 use fedstay_terminal::{Column, Screen, Table, Usage};
@@ -31,15 +31,9 @@ pub(super) struct Query {
     /// The settings that tell rows apart; by default, every axis but the seed
     #[arg(long, value_delimiter = ',', value_name = "KEYS")]
     by: Vec<String>,
-    /// The results to show; by default the mean and the worst accuracy, the population's, and how
-    /// many left
-    #[arg(
-        long,
-        hide_default_value = true,
-        value_delimiter = ',',
-        value_name = "RESULTS",
-        default_value = "accuracy.mean,accuracy.min,population.accuracy,left"
-    )]
+    /// The results to show; by default the mean and the worst of the first measure, the
+    /// population's, and how many left
+    #[arg(long, value_delimiter = ',', value_name = "RESULTS")]
     of: Vec<String>,
     /// Only runs with this setting: `--where local.steps=5`
     #[arg(long = "where", value_name = "KEY=VALUE")]
@@ -66,6 +60,7 @@ impl Query {
             let why = "no finished run matches; see what is there with `fedstay sweep status`";
             return Err(Usage(why.into()).into());
         }
+        let of = if self.of.is_empty() { usual(&frame) } else { self.of.clone() };
         let by = match self.by.is_empty() {
             true => plan
                 .cell_axes()
@@ -80,18 +75,18 @@ impl Query {
             let why = format!("--by {key}: no run has it; the grid has {}", axes.join(", "));
             return Err(Usage(why).into());
         }
-        for name in &self.of {
+        for name in &of {
             if frame.records.iter().all(|record| record.result(name).is_none()) {
                 let why = format!("--of {name}: no run has it; see `fedstay sweep query --help`");
                 return Err(Usage(why).into());
             }
         }
         let rows = match &self.against {
-            None => means(&frame, &by, &self.of),
-            Some(pair) => effects(&frame, by, &self.of, pair)?,
+            None => means(&frame, &by, &of),
+            Some(pair) => effects(&frame, by, &of, pair)?,
         };
         let headings: Vec<String> =
-            self.of.iter().map(|name| heading(name, frame.measure_of(name).as_ref())).collect();
+            of.iter().map(|name| heading(name, frame.measure_of(name).as_ref())).collect();
         if self.json {
             let rows: Vec<Value> = rows.iter().map(Row::json).collect();
             return screen.print(&format!("{}\n", serde_json::to_string_pretty(&rows)?));
@@ -133,6 +128,20 @@ impl Query {
         told.rows.iter().for_each(|row| table.row(row.iter().map(field)));
         screen.print(&screen.table(&table))
     }
+}
+
+/// The results that are shown unless somebody asks for others.
+fn usual(frame: &Frame) -> Vec<String> {
+    let has = |name: &String| frame.records.iter().any(|record| record.result(name).is_some());
+    let measures = frame.measures();
+    let measured = measures.into_iter().find(|measure| has(&format!("{}.mean", measure.name)));
+    let measure = measured.unwrap_or(Measure::LOSS);
+    let (name, worst) = match measure.better {
+        Better::Higher => (&measure.name, "min"),
+        Better::Lower => (&measure.name, "max"),
+    };
+    let over = [format!("{name}.mean"), format!("{name}.{worst}"), format!("population.{name}")];
+    over.into_iter().filter(has).chain(["left".to_owned()]).collect()
 }
 
 /// A row of the answer: settings, and results over the runs that have them.

@@ -54,6 +54,7 @@ pub(super) static SECTION: Section = Section {
             Allowed::List(&Allowed::Word(&NAMES, &[])),
             "what is measured then besides the loss; headlines tell the first",
         )
+        .otherwise("`accuracy`")
         .shares(),
         Key::new(
             "eval_agents",
