@@ -82,7 +82,7 @@ fn damaged_tables_and_idx_files_are_read_whole_or_refused_in_one_line() {
 /// The structured documents are only useful if, undamaged, they are accepted.
 #[test]
 fn the_documents_that_are_damaged_are_whole_to_begin_with() {
-    use fedstay_sim::data::{Mnist, Npz};
+    use fedstay_sim::data::{Load, Mnist, Npz};
     assert!(fedstay_cli::command::step::answer(damage::STEP.as_bytes()).is_ok());
     assert!(fedstay_sim::experiment::Experiment::parse(damage::EXPERIMENT, &[]).is_ok());
     assert!(fedstay::schedule::Trace::read("times.csv", damage::TRACE, 4).is_ok());

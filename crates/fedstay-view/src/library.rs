@@ -14,13 +14,14 @@ use crate::whole::Whole;
 use crate::words::{self, Brief};
 use fedstay::record::{Header, RoundLine};
 use fedstay_draw::words::{Standing, Traces, mean_loss};
+use fedstay_sim::lock;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::broadcast;
 
@@ -100,10 +101,6 @@ pub(crate) struct Listing {
     settings: Settings,
     /// Why it cannot be opened.
     why: Option<String>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 impl Library {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cache::folder;
 use super::checked::{Checked, Published, bytes};
-use super::{Channels, DataError, Dataset, Image, Inputs, LoadedData, yes};
+use super::{Channels, DataError, Dataset, Image, Inputs, Load, LoadedData, Origin, yes};
 
 /// The number of values of a photograph, in all three colours.
 pub(super) const PIXELS: usize = 3 * 1024;
@@ -40,6 +40,9 @@ const CLASSES: [&str; 10] =
 pub(super) const HINT: &str =
     "type `fedstay data fetch cifar10`, or set data.path to the folder with the binary batches";
 
+pub(super) const ORIGIN: Origin =
+    Origin { about: "60,000 colour photographs of 32×32 pixels, 10 classes", reference: "" };
+
 /// The CIFAR-10 photographs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -65,9 +68,11 @@ impl Cifar10 {
         let there = |dir: PathBuf| FILES.iter().all(|file| dir.join(file.name).is_file());
         folder(self.path.as_deref(), "cifar10").is_ok_and(there)
     }
+}
 
+impl Load for Cifar10 {
     /// Reads the six batches.
-    pub fn load(&self) -> Result<LoadedData, DataError> {
+    fn load(&self) -> Result<LoadedData, DataError> {
         let dir = folder(self.path.as_deref(), "cifar10")?;
         let mut batches = Vec::new();
         for published in &FILES {

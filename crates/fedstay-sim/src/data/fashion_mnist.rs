@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::idx::{IdxFile, IdxSet};
-use super::{DataError, LoadedData, yes};
+use super::{DataError, Load, LoadedData, Origin, yes};
 
 /// What Fashion-MNIST is made of. It is published gzipped only.
 pub(super) const SET: IdxSet = IdxSet {
@@ -39,6 +39,9 @@ const fn file(name: &'static str, gz_md5: &'static str) -> IdxFile {
     IdxFile { name, md5: None, gz_md5 }
 }
 
+pub(super) const ORIGIN: Origin =
+    Origin { about: "70,000 pieces of clothing of 28×28 pixels, 10 classes", reference: "" };
+
 /// The Fashion-MNIST images.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -58,9 +61,9 @@ impl Default for FashionMnist {
     }
 }
 
-impl FashionMnist {
+impl Load for FashionMnist {
     /// Reads the four files.
-    pub fn load(&self) -> Result<LoadedData, DataError> {
+    fn load(&self) -> Result<LoadedData, DataError> {
         SET.load(self.path.as_deref(), self.check)
     }
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::idx::{IdxFile, IdxSet};
-use super::{DataError, LoadedData, yes};
+use super::{DataError, Load, LoadedData, Origin, yes};
 
 /// What MNIST is made of.
 pub(super) const SET: IdxSet = IdxSet {
@@ -39,6 +39,9 @@ pub(super) const SET: IdxSet = IdxSet {
     hint: "type `fedstay data fetch mnist`, or set data.path to the folder with the IDX files",
 };
 
+pub(super) const ORIGIN: Origin =
+    Origin { about: "70,000 handwritten digits of 28×28 pixels", reference: "" };
+
 /// The MNIST digits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -58,9 +61,9 @@ impl Default for Mnist {
     }
 }
 
-impl Mnist {
+impl Load for Mnist {
     /// Reads the four files.
-    pub fn load(&self) -> Result<LoadedData, DataError> {
+    fn load(&self) -> Result<LoadedData, DataError> {
         SET.load(self.path.as_deref(), self.check)
     }
 }

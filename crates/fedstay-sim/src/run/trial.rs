@@ -11,8 +11,8 @@ use fedstay::problem::Federation;
 use fedstay::record::{AgentSummary, Counterfactual, Header, HeaderAgent, Score, Summary};
 use fedstay::worth::{Judge, Worth};
 use fedstay::{
-    Abilities, About, AgentId, Aggregator, Assessment, Book, Call, Engine, Error, Gathered, Memory,
-    Privacy, RoundRecord, Seed, Server, Session, SessionState,
+    Abilities, About, AgentId, Assessment, Book, Call, Engine, Error, Gathered, Memory, Privacy,
+    RoundRecord, Seed, Server, Session, SessionState,
 };
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -78,13 +78,7 @@ impl Trial {
                 (Agents::Data(Box::new(simulator)), start)
             }
         };
-        let server = Server::new(start, experiment.rule.clone(), experiment.step_size)
-            .and_then(|server| server.with_optimiser(experiment.server.clone()))
-            .and_then(|server| server.with_policy(experiment.policy.clone()))?;
-        let server = match &experiment.forget {
-            Some(forget) => server.with_forgetting(forget.clone())?,
-            None => server,
-        };
+        let server = experiment.server(start)?;
         let about = match &engine {
             Agents::Problem(_) => about(&experiment, None),
             Agents::Data(simulator) => about(&experiment, Some(simulator.population())),

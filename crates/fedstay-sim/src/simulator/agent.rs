@@ -9,7 +9,7 @@ use crate::simulator::local_work::Local;
 use crate::simulator::roster::Agent;
 use fedstay::linalg::norm;
 use fedstay::{
-    AgentId, Answer, Decide, Evidence, Loss, Losses, Manner, Privacy, Seed, Sends, Standing, Vector,
+    AgentId, Answer, Evidence, Loss, Losses, Manner, Privacy, Seed, Sends, Standing, Vector,
 };
 
 /// What an agent needs to know for a round.

@@ -62,11 +62,35 @@ impl Aggregator for Mean {
     }
 
     fn facts(&self) -> Facts {
-        Facts { label: self.weigh.label(), changes: CHANGES, ..Facts::blind(self.delta) }
+        let (label, changes) = (self.weigh.label(), CHANGES);
+        Facts { label, changes, fills_step: true, ..Facts::blind(self.delta) }
     }
 
     fn check(&self) -> Result<(), Error> {
         super::check_delta(self.delta)
+    }
+}
+
+/// The mean of gradients that are all taken at the received weights: the same mean, of other work.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct MinibatchSgd(pub Mean);
+
+impl Aggregator for MinibatchSgd {
+    fn aggregate(&mut self, round: &Round<'_>, step: &mut [f64]) -> Result<Decision, Error> {
+        self.0.aggregate(round, step)
+    }
+
+    fn losses(&self, step_size: f64, last_step: f64) -> Losses {
+        self.0.losses(step_size, last_step)
+    }
+
+    fn facts(&self) -> Facts {
+        Facts { stands: true, ..self.0.facts() }
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        self.0.check()
     }
 }
 
