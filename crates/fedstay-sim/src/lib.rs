@@ -5,7 +5,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub mod data;
 pub mod experiment;
-pub mod kernel;
 pub mod model;
 pub mod partition;
 pub mod run;

@@ -305,15 +305,15 @@ pub(crate) use listed;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Behaviour, Rule};
+    use crate::{Rule, Schedule};
 
     #[test]
-    fn a_kind_has_the_parameters_of_its_struct_and_the_one_it_needs() {
+    fn a_kind_has_the_parameters_of_its_struct_and_says_which_one_it_needs() {
         let of = |kind| <Rule as Listed>::parameters(kind);
         assert_eq!(of("q-fedavg").needed, None);
         assert!(of("q-fedavg").all.contains(&"q") && !of("fedavg").all.contains(&"q"));
-        let mixed = <Behaviour as Listed>::parameters("mixed");
-        assert_eq!((mixed.all, mixed.needed), (&["of"][..], Some("of")));
+        let trace = <Schedule as Listed>::parameters("trace");
+        assert_eq!((trace.all, trace.needed), (&["path"][..], Some("path")));
         assert_eq!(of("custom"), Parameters::default());
     }
 
@@ -321,7 +321,7 @@ mod tests {
     fn a_name_or_an_alias_is_enough_unless_a_parameter_is_needed() {
         assert_eq!(Rule::named("fedmgda+"), Rule::named("fedmgda-plus"));
         assert_eq!(<Rule as Listed>::listed_as("fedmgda+"), Some("fedmgda-plus"));
-        assert_eq!((Rule::named("custom"), Behaviour::named("mixed")), (None, None));
-        assert_eq!(Behaviour::named("threshold"), Some(Behaviour::default()));
+        assert_eq!((Rule::named("custom"), Schedule::named("trace")), (None, None));
+        assert_eq!(Schedule::named("always"), Some(Schedule::default()));
     }
 }

@@ -61,8 +61,8 @@ pub use rules::*;
 
 use crate::list::{Origin, listed};
 use crate::message::{Correct, check_not_negative};
-use crate::numerics::PerPrecision;
 use crate::{AgentId, Error, Report, Reports, linalg};
+use fedstay_kernels::numerics::PerPrecision;
 use serde_json::Value;
 use std::fmt;
 

@@ -151,7 +151,11 @@ impl Owners {
         let has = with(&|parameters| parameters.all.contains(&name));
         Self {
             kinds: if has.len() < kinds.list.len() { has } else { Vec::new() },
-            needed_by: with(&|parameters| parameters.needed == Some(name)),
+            // A population is read without any parts too, but there is none.
+            needed_by: with(&|parameters| {
+                let parts = key.allowed == Allowed::Parts && parameters.all.contains(&name);
+                parts || parameters.needed == Some(name)
+            }),
         }
     }
 }

@@ -26,7 +26,7 @@ pub(super) const ORIGIN: Origin = Origin {
 
 /// A population of different agents.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct Mixed {
     /// The parts of the population.
     pub of: Vec<Part>,

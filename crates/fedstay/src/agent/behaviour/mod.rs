@@ -339,9 +339,7 @@ mod tests {
     }
 
     fn every_behaviour() -> Vec<Behaviour> {
-        let named = |entry: &crate::list::Entry| Behaviour::named(entry.name);
-        let mixed = || Mixed::default().into();
-        Behaviour::LIST.iter().map(|entry| named(entry).unwrap_or_else(mixed)).collect()
+        Behaviour::LIST.iter().map(|entry| Behaviour::named(entry.name).unwrap()).collect()
     }
 
     #[test]
