@@ -7,11 +7,9 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-
 use super::cache::folder;
-use super::checked::{Checked, Published, bytes};
-use super::{Channels, DataError, Dataset, Image, Inputs, Load, LoadedData, Origin, yes};
+use super::checked::{Checked, Published, bytes, published};
+use super::{Channels, DataError, Dataset, Image, Inputs, Load, LoadedData, Origin};
 
 /// The number of values of a photograph, in all three colours.
 pub(super) const PIXELS: usize = 3 * 1024;
@@ -43,23 +41,9 @@ pub(super) const HINT: &str =
 pub(super) const ORIGIN: Origin =
     Origin { about: "60,000 colour photographs of 32×32 pixels, 10 classes", reference: "" };
 
-/// The CIFAR-10 photographs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Cifar10 {
-    /// The folder with the six batches; the fetched ones by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub path: Option<PathBuf>,
-    /// Whether the files must be the published ones. Switch it off for your own files in the same
-    /// format; a batch may then have any number of records.
-    #[serde(default = "yes")]
-    pub check: bool,
-}
-
-impl Default for Cifar10 {
-    fn default() -> Self {
-        Cifar10 { path: None, check: true }
-    }
+published! {
+    /// The CIFAR-10 photographs.
+    Cifar10
 }
 
 impl Cifar10 {

@@ -3,12 +3,9 @@
 //! Reference: H. Xiao, K. Rasul and R. Vollgraf, *Fashion-MNIST: a Novel Image Dataset for
 //! Benchmarking Machine Learning Algorithms*, 2017. Four gzipped IDX files.
 
-use std::path::PathBuf;
-
-use serde::{Deserialize, Serialize};
-
+use super::checked::published;
 use super::idx::{IdxFile, IdxSet};
-use super::{DataError, Load, LoadedData, Origin, yes};
+use super::{DataError, Load, LoadedData, Origin};
 
 /// What Fashion-MNIST is made of. It is published gzipped only.
 pub(super) const SET: IdxSet = IdxSet {
@@ -42,23 +39,9 @@ const fn file(name: &'static str, gz_md5: &'static str) -> IdxFile {
 pub(super) const ORIGIN: Origin =
     Origin { about: "70,000 pieces of clothing of 28×28 pixels, 10 classes", reference: "" };
 
-/// The Fashion-MNIST images.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FashionMnist {
-    /// The folder with the four IDX files, gzipped or plain; the fetched ones by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub path: Option<PathBuf>,
-    /// Whether gzipped files must be the published ones. Switch it off for your own files in the
-    /// same format. (Of unpacked files only sizes and labels can be checked.)
-    #[serde(default = "yes")]
-    pub check: bool,
-}
-
-impl Default for FashionMnist {
-    fn default() -> Self {
-        FashionMnist { path: None, check: true }
-    }
+published! {
+    /// The Fashion-MNIST images.
+    FashionMnist
 }
 
 impl Load for FashionMnist {

@@ -3,12 +3,9 @@
 //! Reference: Y. LeCun, L. Bottou, Y. Bengio and P. Haffner, *Gradient-Based Learning Applied to
 //! Document Recognition*, 1998. Four IDX files.
 
-use std::path::PathBuf;
-
-use serde::{Deserialize, Serialize};
-
+use super::checked::published;
 use super::idx::{IdxFile, IdxSet};
-use super::{DataError, Load, LoadedData, Origin, yes};
+use super::{DataError, Load, LoadedData, Origin};
 
 /// What MNIST is made of.
 pub(super) const SET: IdxSet = IdxSet {
@@ -42,23 +39,9 @@ pub(super) const SET: IdxSet = IdxSet {
 pub(super) const ORIGIN: Origin =
     Origin { about: "70,000 handwritten digits of 28×28 pixels", reference: "" };
 
-/// The MNIST digits.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Mnist {
-    /// The folder with the four IDX files, plain or gzipped; the fetched ones by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub path: Option<PathBuf>,
-    /// Whether the files must be the published ones. Switch it off for your own files in the same
-    /// format.
-    #[serde(default = "yes")]
-    pub check: bool,
-}
-
-impl Default for Mnist {
-    fn default() -> Self {
-        Mnist { path: None, check: true }
-    }
+published! {
+    /// The MNIST digits.
+    Mnist
 }
 
 impl Load for Mnist {

@@ -16,7 +16,7 @@ use std::ops::Range;
 
 use super::sizes::{Sizing, one};
 use super::unused::named;
-use super::{Deal, Dealing, Law, Origin, Portions};
+use super::{Deal, Dealing, Dealt, Law, Origin, Portions};
 use crate::data::{ClassRef, DataError, Fits};
 
 pub(super) const ORIGIN: Origin =
@@ -130,11 +130,7 @@ impl Dealing for ByClass {
         format!("{classes}, q = {} {reading} (keeps {percent}% of its own)", self.q)
     }
 
-    fn deal(
-        &self,
-        portions: &Portions<'_>,
-        rng: &mut ChaCha8Rng,
-    ) -> Result<Vec<Vec<usize>>, DataError> {
+    fn deal(&self, portions: &Portions<'_>, rng: &mut ChaCha8Rng) -> Dealt {
         self.check()?;
         let map = self.resolve(portions.deal)?;
         let mut classes = portions.deal.shuffled_classes(rng);

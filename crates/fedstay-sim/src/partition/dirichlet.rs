@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 use super::sizes::{Sizing, one};
-use super::{Deal, Dealing, Law, Origin, Portions};
+use super::{Deal, Dealing, Dealt, Law, Origin, Portions};
 use crate::data::DataError;
 
 pub(super) const ORIGIN: Origin = Origin {
@@ -57,11 +57,7 @@ impl Dealing for Dirichlet {
         format!("Dirichlet({}) mixtures", self.alpha)
     }
 
-    fn deal(
-        &self,
-        portions: &Portions<'_>,
-        rng: &mut ChaCha8Rng,
-    ) -> Result<Vec<Vec<usize>>, DataError> {
+    fn deal(&self, portions: &Portions<'_>, rng: &mut ChaCha8Rng) -> Dealt {
         self.check()?;
         let counts = portions.rows_each()?;
         let mut classes = portions.deal.shuffled_classes(rng);

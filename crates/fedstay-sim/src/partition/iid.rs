@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 use super::sizes::{Sizing, one};
-use super::{Deal, Dealing, Law, Origin, Portions};
+use super::{Deal, Dealing, Dealt, Law, Origin, Portions};
 use crate::data::DataError;
 
 pub(super) const ORIGIN: Origin =
@@ -39,11 +39,7 @@ impl Dealing for Iid {
         "i.i.d.".into()
     }
 
-    fn deal(
-        &self,
-        portions: &Portions<'_>,
-        rng: &mut ChaCha8Rng,
-    ) -> Result<Vec<Vec<usize>>, DataError> {
+    fn deal(&self, portions: &Portions<'_>, rng: &mut ChaCha8Rng) -> Dealt {
         let counts = portions.rows_each()?;
         let mut rows: Vec<usize> = (0..portions.deal.labels.len()).collect();
         rows.shuffle(rng);

@@ -45,6 +45,9 @@ listed! {
     }
 }
 
+/// The rows of every device.
+type Dealt = Result<Vec<Vec<usize>>, DataError>;
+
 /// A way of dealing rows out.
 trait Dealing {
     /// How unequal the devices are: by which law, and how much.
@@ -57,11 +60,7 @@ trait Dealing {
     ///
     /// # Errors
     /// When a setting is out of range, or there are too few rows.
-    fn deal(
-        &self,
-        portions: &Portions<'_>,
-        rng: &mut ChaCha8Rng,
-    ) -> Result<Vec<Vec<usize>>, DataError>;
+    fn deal(&self, portions: &Portions<'_>, rng: &mut ChaCha8Rng) -> Dealt;
 
     /// How rows are drawn with replacement, `each` per device on average, where `classes` are the rows of
     /// each class.

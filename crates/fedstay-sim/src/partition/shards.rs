@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 use super::sizes::{Sizing, one};
-use super::{Deal, Dealing, Law, Origin, Portions};
+use super::{Deal, Dealing, Dealt, Law, Origin, Portions};
 use crate::data::DataError;
 
 pub(super) const ORIGIN: Origin = Origin {
@@ -64,11 +64,7 @@ impl Dealing for Shards {
         format!("{} shards a device", self.k)
     }
 
-    fn deal(
-        &self,
-        portions: &Portions<'_>,
-        rng: &mut ChaCha8Rng,
-    ) -> Result<Vec<Vec<usize>>, DataError> {
+    fn deal(&self, portions: &Portions<'_>, rng: &mut ChaCha8Rng) -> Dealt {
         let deal = portions.deal;
         let each = deal.rows_each()?;
         self.check(each, deal.per_agent.is_some())?;

@@ -40,6 +40,10 @@ pub struct Facts {
     /// Whether the rule takes every report as a cut, `F(w + s) ≥ F + ⟨g, s⟩`, and computes with the
     /// bound. Such a rule is given bounds where others are given estimates.
     pub cuts: bool,
+    /// For a rule whose step needs no losses but for the forecast: those of agents that a step so many times
+    /// as long as the last could carry to their target loss have to be exact. `None`, the default, stands for
+    /// the losses of all agents. [`Aggregator::losses`](super::Aggregator::losses) is answered from it.
+    pub near: Option<f64>,
     /// Whether agents take all gradients of a round at the weights they received, instead of along their
     /// own paths.
     pub stands: bool,
@@ -78,6 +82,7 @@ impl Default for Facts {
             takes_convexity: false,
             keeps: false,
             cuts: false,
+            near: None,
             stands: false,
             asks_pairs: false,
             fills_step: false,
@@ -102,5 +107,9 @@ impl Facts {
     /// departures.
     pub(super) fn blind(margin: f64) -> Self {
         Self { reads_epsilon: false, ..Self::watching(margin) }
+    }
+    /// The same for a rule that needs to know only the losses near the target losses.
+    pub(super) fn near(self, times: f64) -> Self {
+        Self { near: Some(times), ..self }
     }
 }

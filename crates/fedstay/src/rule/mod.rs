@@ -216,8 +216,10 @@ pub trait Aggregator: custom::CloneRule + fmt::Debug + Send + Sync {
     /// Which losses the rule computes with, given the step size in force and the length of the
     /// last step. An agent whose loss is not among them may report a lower bound.
     fn losses(&self, step_size: f64, last_step: f64) -> Losses {
-        let _ = (step_size, last_step);
-        Losses::Exact
+        let _ = step_size;
+        let facts = self.facts();
+        let near = |times| Losses::Near { delta: facts.margin, step: times * last_step };
+        facts.near.map_or(Losses::Exact, near)
     }
 
     /// How much of the usual work each agent is to do in the next round, for rules that set loads.

@@ -25,6 +25,7 @@ use super::{Activation, Architecture, Error, Init, Input, Network, Origin};
 use fedstay_kernels::layer::conv::Shape;
 pub(crate) use front::Front;
 pub(crate) use scratch::Scratch;
+pub(crate) use steps::IMAGES;
 
 pub(super) const ORIGIN: Origin = Origin {
     about: "two convolutions of 5×5 with pooling, then linear layers, for images",
