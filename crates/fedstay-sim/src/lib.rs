@@ -11,6 +11,7 @@ pub mod run;
 pub mod simulator;
 pub mod sweep;
 pub mod text;
+pub mod training;
 
 /// What a lock guards, also where a thread that held it has panicked: everything guarded here is whole
 /// between any two of its changes.

@@ -1,14 +1,16 @@
-//! MNIST: 70,000 handwritten digits of 28×28 pixels, 10,000 of them for testing.
+//! MNIST, 70,000 handwritten digits, and Fashion-MNIST, as many pieces of clothing: images of 28×28
+//! pixels, 10,000 of them for testing. Each is four IDX files, and Fashion-MNIST's are gzipped.
 //!
-//! Reference: Y. LeCun, L. Bottou, Y. Bengio and P. Haffner, *Gradient-Based Learning Applied to
-//! Document Recognition*, 1998. Four IDX files.
+//! References: Y. LeCun, L. Bottou, Y. Bengio and P. Haffner, *Gradient-Based Learning Applied to
+//! Document Recognition*, 1998. H. Xiao, K. Rasul and R. Vollgraf, *Fashion-MNIST: a Novel Image
+//! Dataset for Benchmarking Machine Learning Algorithms*, 2017.
 
 use super::checked::published;
 use super::idx::{IdxFile, IdxSet};
 use super::{DataError, Load, LoadedData, Origin};
 
 /// What MNIST is made of.
-pub(super) const SET: IdxSet = IdxSet {
+pub(super) const MNIST: IdxSet = IdxSet {
     kind: "mnist",
     classes: ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"],
     files: [
@@ -36,18 +38,60 @@ pub(super) const SET: IdxSet = IdxSet {
     hint: "type `fedstay data fetch mnist`, or set data.path to the folder with the IDX files",
 };
 
+/// What Fashion-MNIST is made of. It is published gzipped only.
+pub(super) const FASHION_MNIST: IdxSet = IdxSet {
+    kind: "fashion-mnist",
+    classes: [
+        "t-shirt",
+        "trouser",
+        "pullover",
+        "dress",
+        "coat",
+        "sandal",
+        "shirt",
+        "sneaker",
+        "bag",
+        "ankle-boot",
+    ],
+    files: [
+        file("train-images-idx3-ubyte", "8d4fb7e6c68d591d4c3dfef9ec88bf0d"),
+        file("train-labels-idx1-ubyte", "25c81989df183df01b3e8a0aad5dffbe"),
+        file("t10k-images-idx3-ubyte", "bef4ecab320f06d8554ea6380940ec79"),
+        file("t10k-labels-idx1-ubyte", "bb300cfdad3c16e7a12a480ee83cd310"),
+    ],
+    hint: "type `fedstay data fetch fashion-mnist`, \
+           or set data.path to the folder with the IDX files",
+};
+
+const fn file(name: &'static str, gz_md5: &'static str) -> IdxFile {
+    IdxFile { name, md5: None, gz_md5 }
+}
+
 pub(super) const ORIGIN: Origin =
     Origin { about: "70,000 handwritten digits of 28×28 pixels", reference: "" };
+
+pub(super) const FASHION_ORIGIN: Origin =
+    Origin { about: "70,000 pieces of clothing of 28×28 pixels, 10 classes", reference: "" };
 
 published! {
     /// The MNIST digits.
     Mnist
 }
 
+published! {
+    /// The Fashion-MNIST images. Once unpacked, only sizes and labels of their files can be checked.
+    FashionMnist
+}
+
 impl Load for Mnist {
-    /// Reads the four files.
     fn load(&self) -> Result<LoadedData, DataError> {
-        SET.load(self.path.as_deref(), self.check)
+        MNIST.load(self.path.as_deref(), self.check)
+    }
+}
+
+impl Load for FashionMnist {
+    fn load(&self) -> Result<LoadedData, DataError> {
+        FASHION_MNIST.load(self.path.as_deref(), self.check)
     }
 }
 
@@ -74,7 +118,8 @@ mod tests {
     /// Three training images of 2×2 and one for testing, which is gzipped.
     fn write(dir: &Path) -> Mnist {
         let put = |file: usize, suffix: &str, content: &[u8]| {
-            std::fs::write(dir.join(format!("{}{suffix}", SET.files[file].name)), content).unwrap();
+            std::fs::write(dir.join(format!("{}{suffix}", MNIST.files[file].name)), content)
+                .unwrap();
         };
         put(0, "", &idx(&[3, 2, 2], &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]));
         put(1, "", &idx(&[3], &[7, 0, 9]));
@@ -121,7 +166,7 @@ mod tests {
     fn claims_that_no_file_can_hold_are_refused_before_memory_is_asked_for() {
         let dir = tempfile::tempdir().unwrap();
         let mnist = write(dir.path());
-        let path = dir.path().join(SET.files[0].name);
+        let path = dir.path().join(MNIST.files[0].name);
         for claim in [[u32::MAX; 3], [u32::MAX, 1, 1], [0, 2, 2], [3, 0, 2]] {
             std::fs::write(&path, idx(&claim, &[0; 12])).unwrap();
             assert!(mnist.load().unwrap_err().to_string().contains("after a header of 16"));
@@ -136,7 +181,7 @@ mod tests {
     fn labels_must_match_the_images() {
         let dir = tempfile::tempdir().unwrap();
         let mnist = write(dir.path());
-        let path = dir.path().join(SET.files[1].name);
+        let path = dir.path().join(MNIST.files[1].name);
         std::fs::write(&path, idx(&[2], &[1, 2])).unwrap();
         assert!(mnist.load().unwrap_err().to_string().contains("expected 3 labels, found 2"));
         std::fs::write(&path, idx(&[3], &[1, 2, 10])).unwrap();
@@ -151,5 +196,13 @@ mod tests {
         let mnist = Mnist { check: true, ..write(dir.path()) };
         let error = mnist.load().unwrap_err().to_string();
         assert!(error.contains("expected MD5 6bbc9ace898e44ae57da46a324031adb"), "{error}");
+    }
+
+    #[test]
+    fn without_files_it_says_what_to_type() {
+        let dir = tempfile::tempdir().unwrap();
+        let fashion = FashionMnist { path: Some(dir.path().into()), check: true };
+        let error = fashion.load().unwrap_err().to_string();
+        assert!(error.contains("is not there: type `fedstay data fetch fashion-mnist`"), "{error}");
     }
 }

@@ -14,7 +14,6 @@ mod csv;
 mod dataset;
 mod digits;
 mod error;
-mod fashion_mnist;
 pub mod fetch;
 mod idx;
 mod mnist;
@@ -28,8 +27,7 @@ pub use self::dataset::{Channels, Dataset, Groups, Image, Inputs, Row};
 pub(crate) use self::dataset::{CopiedInputs, Copies};
 pub use self::digits::Digits;
 pub use self::error::{DataError, Fits};
-pub use self::fashion_mnist::FashionMnist;
-pub use self::mnist::Mnist;
+pub use self::mnist::{FashionMnist, Mnist};
 pub use self::npz::Npz;
 
 /// How the rows of a data set are read.
@@ -60,7 +58,7 @@ listed! {
         /// MNIST.
         Mnist(Mnist) = "mnist", mnist::ORIGIN;
         /// Fashion-MNIST.
-        FashionMnist(FashionMnist) = "fashion-mnist", fashion_mnist::ORIGIN;
+        FashionMnist(FashionMnist) = "fashion-mnist", mnist::FASHION_ORIGIN;
         /// A table of your own.
         Csv(Csv) = "csv", csv::ORIGIN;
         /// Arrays of your own.

@@ -12,9 +12,11 @@ mod error;
 mod keys;
 mod label;
 mod locate;
+mod plan_error;
 pub(crate) mod table;
 mod warnings;
 mod work;
+mod written;
 
 pub use bounds::{MOST_THREADS, check_threads};
 pub use default::{DEFAULT, default_under, differences};
@@ -23,12 +25,14 @@ pub use error::SpecError;
 pub(crate) use keys::may_share;
 pub use keys::{Allowed, KEYS, Key, Kinds, On, SECTIONS, Section, check_section, page, starter};
 pub use label::under;
+pub(crate) use plan_error::MOST_RUNS;
+pub use plan_error::PlanError;
 pub use table::read_table;
 pub use work::{Training, Work};
+pub use written::{from_toml, to_table};
 
 use crate::data::DataError;
-use crate::simulator::local_work::ExactGradient;
-use crate::simulator::{DecidesOn, EvalAgents};
+use crate::training::{DecidesOn, EvalAgents, ExactGradient};
 use fedstay::problem::Problem;
 use fedstay::schedule::Trace;
 use fedstay::worth::Method;
@@ -146,7 +150,7 @@ impl Experiment {
             return Err(SpecError::TrainingOnProblem { key });
         }
         complete::complete(&mut table)?;
-        let experiment: Self = table.try_into().map_err(SpecError::unreadable)?;
+        let experiment: Self = written::from_toml(table)?;
         experiment.check()?;
         Ok(experiment)
     }
@@ -156,7 +160,7 @@ impl Experiment {
     /// # Errors
     /// Never, for an experiment that was parsed.
     pub fn to_toml(&self) -> Result<String, SpecError> {
-        Ok(toml::to_string(self)?)
+        written::to_text(self)
     }
 
     /// The server before its first round, with everything the file says about it; it starts at these

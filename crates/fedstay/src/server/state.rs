@@ -3,6 +3,7 @@
 use super::{Forgetting, Optimiser, Policy, Server};
 use crate::Error;
 use crate::memory::inside;
+use crate::message::called;
 use crate::packed;
 use crate::rule::{Aggregator, Rule};
 use serde::{Deserialize, Serialize, Serializer, ser::Error as _};
@@ -188,8 +189,7 @@ impl Server {
 
 /// Rejects a policy that remembers vectors of another length than the weights have.
 fn fits(policy: &Policy, dimension: usize) -> Result<(), Error> {
-    let named =
-        policy.personal().iter().map(|(agent, personal)| (format!("agent {agent}"), personal));
+    let named = policy.personal().iter().map(|(agent, personal)| (called(*agent, None), personal));
     let newcomers = policy.newcomers().map(|first| ("a newcomer".to_owned(), first));
     for (who, personal) in named.chain(newcomers) {
         if let Some(got) = personal.len().filter(|length| *length != dimension) {
