@@ -89,9 +89,6 @@ impl What {
         let entries = |list: &'static [Entry]| {
             list.iter().map(|e| Listed::new(e.name, e.about, "reference", e.reference)).collect()
         };
-        let pairs = |list: &[(&'static str, &'static str)]| {
-            list.iter().map(|(name, about)| Listed::new(name, about, "reference", "")).collect()
-        };
         match self {
             Self::Rules => entries(Rule::LIST),
             Self::Optimisers => entries(Optimiser::LIST),
@@ -99,9 +96,9 @@ impl What {
             Self::Behaviours => entries(Behaviour::LIST),
             Self::Schedules => entries(Schedule::LIST),
             Self::Problems => entries(Problem::LIST),
-            Self::Data => pairs(&Source::KINDS),
-            Self::Partitions => pairs(&Partition::KINDS),
-            Self::Models => pairs(&Model::KINDS),
+            Self::Data => entries(Source::LIST),
+            Self::Partitions => entries(Partition::LIST),
+            Self::Models => entries(Model::LIST),
             Self::Measures => measure::LIST
                 .iter()
                 .map(|listed| Listed::new(listed.name(), listed.about, "reference", ""))
@@ -127,7 +124,7 @@ impl Listed {
 
     fn key(key: &'static Key) -> Self {
         let more = vec![
-            ("for", key.kinds.join(", ")),
+            ("for", key.kinds().join(", ")),
             ("type", key.type_text()),
             ("default", key.default_text()),
             ("example", key.example.to_owned()),

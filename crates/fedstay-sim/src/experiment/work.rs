@@ -2,6 +2,7 @@
 
 use super::keys;
 use crate::data::Data;
+use crate::is_default;
 use crate::measure::Measuring;
 use crate::model::Model;
 use crate::partition::Partition;
@@ -61,10 +62,6 @@ pub struct Training {
     pub stream: Stream,
 }
 
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
-}
-
 impl Training {
     /// How the rows come to the agents, for the head of an output.
     pub fn describe_data(&self) -> String {
@@ -91,7 +88,7 @@ impl Default for Training {
             eval_agents: EvalAgents::All,
             data: Data::default(),
             partition: Partition::default(),
-            model: Model::Mlp(Default::default()),
+            model: Model::default(),
             local: Local::default(),
             library: Shelf::default(),
             stream: Stream::default(),
