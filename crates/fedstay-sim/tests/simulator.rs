@@ -4,8 +4,7 @@ use fedstay::record::{RoundLine, Spread, Summary};
 use fedstay::verdict::{Empty, Verdict};
 use fedstay::{
     AgentId, Behaviour, Book, Broadcast, Call, Engine, Error, Losses, Moment, Report, RoundRecord,
-    Score,
-    StopReason, Vector,
+    Score, StopReason, Vector,
 };
 use fedstay_sim::experiment::Experiment;
 use fedstay_sim::run::Trial;

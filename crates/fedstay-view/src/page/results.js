@@ -81,7 +81,7 @@ export class RunTable {
     );
   }
 
-  // All columns there are: results, and the settings in which the rows differ.
+  // Results that all rows have, and those of what some of them measure.
   get results() {
     const measures = together(this.rows.flatMap((row) => row.members || [row]).map(measuresOf));
     const of = (measure, place) => {
@@ -96,9 +96,11 @@ export class RunTable {
     return [...RESULTS, ...measures.flatMap(of)];
   }
 
+  // All columns there are: results, and the settings in which the rows differ.
   findColumns() {
     const { differ } = differences(this.rows.map((row) => row.settings || {}));
-    return [...this.results, ...differ.map((key) => ({ key, head: key, setting: true, text: true }))];
+    const settings = differ.map((key) => ({ key, head: key, setting: true, text: true }));
+    return [...this.results, ...settings];
   }
 
   get columns() {
