@@ -236,11 +236,14 @@ struct Track {
     end: Option<f64>,
 }
 
+/// A round that was measured: its number, the scores over all agents, and the population's.
+type Measured<'a> = (f64, Option<Score<Spread>>, Option<&'a Score>);
+
 /// How good the model is for everybody, in the rounds that were measured: by the first measure that the
 /// run has, else by the loss.
 fn overall(recorded: &Recorded, summary: Option<&Summary>) -> Option<Panel> {
     let rounds = recorded.rounds.iter();
-    let measured: Vec<(f64, Option<Score<Spread>>, Option<&Score>)> = rounds
+    let measured: Vec<Measured<'_>> = rounds
         .filter_map(|line| {
             let all = line.assessment.as_ref()?;
             Some((f64::from(line.round), all.spread(), all.population.as_ref()))
