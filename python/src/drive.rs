@@ -54,17 +54,17 @@ pub(crate) fn drive(
     let weights = Numbers::new(weights, "`weights`", None)?.widened(py)?;
     let raised = Raised::default();
     let rule = crate::rule::read(rule, &raised)?;
-    let policy = crate::server::policy(policy)?;
+    let policies = crate::server::policies(policy)?;
     let behaviour = Behaviour::read(behaviour)?;
     let about = About {
-        label: rule_label(&rule, &policy, behaviour.inner()),
+        label: rule_label(&rule, &policies, behaviour.inner()),
         behaviour: behaviour.inner().name().to_owned(),
         on: on.to_owned(),
         seed,
         ..About::default()
     };
     let server = Server::new(weights, rule, step_size)
-        .and_then(|server| server.with_policy(policy))
+        .and_then(|server| server.with_policy(policies))
         .map_err(from_core)?;
     let mut listener = Listener::new(engine.clone(), raised.clone());
     let engine = PyEngine::new(engine, server.weights().len(), raised.clone())?;
@@ -164,7 +164,8 @@ fn config(
         rule => section(Table::try_from(rule))?,
     };
     table.insert("rule".into(), rule.into());
-    table.insert("policy".into(), section(Table::try_from(server.policy()))?.into());
+    let policies = toml::Value::try_from(server.policies()).map_err(error)?;
+    table.insert("policy".into(), policies);
     table.insert("behaviour".into(), section(Table::try_from(behaviour.inner()))?.into());
     if !worth.is_empty() {
         let methods = worth.iter().map(|name| toml::Value::from(name.as_str())).collect::<Vec<_>>();

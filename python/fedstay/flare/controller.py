@@ -19,12 +19,12 @@ from nvflare.app_common.workflows.model_controller import ModelController
 
 from .. import _core
 from .._core import Error
+from ..policies import shows
 from ..remote.asks import Asks
 from ..remote.folder import reopened
 from ..remote.patience import Deadline, Patience, refuse_wrong_seconds
 from ..result import Result, from_outcome
 from ..rules import Rule, RuleLike, usual_epsilon
-from ..scale import kind_of
 from ..worth import (
     Worth,
     WorthLike,
@@ -59,7 +59,7 @@ class FedStay(ModelController):  # type: ignore[misc]
     epsilon : float, optional
         The loss at which an agent leaves, sent to sites that have no `epsilon` of their own; the
         rule's if not given.
-    policy : str or dict, optional
+    policy : str, dict or a list of them, optional
         What to do around the rule: "early-stop", "keep-best", "guard", "preview".
     out : path, optional
         The run's folder on the server, an absolute path, as `fedstay run` writes it, with a checkpoint
@@ -116,7 +116,7 @@ class FedStay(ModelController):  # type: ignore[misc]
         weights: Mapping[str, Any] | None = None,
         dtype: Literal["float64", "float32"] = "float64",
         epsilon: float | None = None,
-        policy: str | Mapping[str, Any] | None = None,
+        policy: str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]] | None = None,
         out: str | None = None,
         agents: Sequence[str] | None = None,
         timeout: float = 600.0,
@@ -213,7 +213,7 @@ class FedStay(ModelController):  # type: ignore[misc]
             Evaluation(self.evaluate_every, self.evaluate_at_end, self.evaluate_leavers),
             self.rounds,
             judge,
-            kind_of(self.policy) == "preview",
+            shows(self.policy),
         )
 
     def add_to_fed_job(self, job: Any, ctx: Any, **kwargs: Any) -> None:

@@ -25,6 +25,7 @@ from ..remote import answers as shared
 from ..remote.engine import RemoteEngine
 from ..remote.patience import Deadline
 from ..remote.showing import Showing
+from ..policies import called
 from ..scale import Scale, kind_of
 from ._judge import judged
 from ._layout import Layout
@@ -191,7 +192,7 @@ class Engine(RemoteEngine[Member]):
         for node in silent:
             strategy.reader.blame(node, self.silence, answers)
         if exact:
-            needing = kind_of(strategy.policy) or kind_of(strategy.rule) or strategy.rule
+            needing = called(strategy.policy) or kind_of(strategy.rule) or strategy.rule
             answers.drop_secrets(roll, str(needing))
         return nodes
 

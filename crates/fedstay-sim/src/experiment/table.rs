@@ -29,6 +29,10 @@ pub(crate) fn put(table: &mut Table, key: &str, value: Value) -> Result<(), Spec
     let mut rest = key;
     while let Some((head, tail)) = rest.split_once('.') {
         let entry = table.entry(head.to_owned()).or_insert_with(|| Value::Table(Table::new()));
+        if entry.is_array() && tail == "kind" {
+            // A list of kinds gives way to one.
+            *entry = Value::Table(Table::new());
+        }
         let Value::Table(inner) = entry else {
             return Err(SpecError::NotATable { key: one_line(key), part: one_line(head) });
         };

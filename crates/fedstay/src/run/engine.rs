@@ -6,7 +6,7 @@ use crate::{AgentId, Broadcast, Error, Memory, Reports, Server, StopReason};
 use std::borrow::Cow;
 
 /// What the server sends out.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Call<'a> {
     /// The round, from 1.
     pub round: u32,

@@ -290,9 +290,27 @@ fn the_schema_takes_what_the_reader_takes() {
 }
 
 #[test]
+fn the_schema_takes_a_list_where_there_may_be_several() {
+    let schema = Experiment::schema();
+    for text in [
+        "policy = 'guard'",
+        "policy = ['guard', { kind = 'early-stop', margin = 0.1 }]",
+        "[[policy]]\nkind = 'preview'\npace = 0.0\n[[policy]]\nkind = 'keep-best'",
+    ] {
+        let table = read_table(text).unwrap();
+        fits(&schema, &as_json(&table), text).unwrap();
+        let whole = Experiment::from_table(table).unwrap();
+        fits(&schema, &serde_json::to_value(&whole).unwrap(), text).unwrap();
+    }
+}
+
+#[test]
 fn the_schema_refuses_what_the_reader_refuses() {
     let schema = Experiment::schema();
     for text in [
+        "policy = ['gaurd']",
+        "policy = [['guard']]",
+        "policy = [{ kind = 'guard', margin = 0.1 }]",
         "sed = 1",
         "seed = -1",
         "rounds = 2.5",

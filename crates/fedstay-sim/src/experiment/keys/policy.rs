@@ -2,7 +2,7 @@
 
 use super::allowed::COUNT;
 use super::{Allowed, Key, Kinds, On, Section};
-use fedstay::Policy;
+use fedstay::Policies;
 
 pub(super) static SECTION: Section = Section {
     name: "policy",
@@ -10,7 +10,7 @@ pub(super) static SECTION: Section = Section {
     on: On::Anything,
     kinds: Some(Kinds {
         default: "none",
-        names: || super::names(Policy::LIST),
+        names: || super::names(Policies::LIST),
         alias: super::no_alias,
     }),
     keys: &[

@@ -3,7 +3,7 @@
 use super::rewind::Rewind;
 use crate::Personal;
 use crate::memory::inside::pairs;
-use crate::message::is_default;
+use crate::message::{Layer, is_default};
 use crate::{AgentId, Report, Vector, linalg};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -31,12 +31,9 @@ pub(super) struct PreviewMemory {
 }
 
 impl PreviewMemory {
-    /// What an agent is shown, if not simply the server's weights.
-    pub(super) fn personal_of(&self, agent: AgentId) -> Option<&Personal> {
-        match self.personal.binary_search_by_key(&agent, |(agent, _)| *agent) {
-            Ok(place) => Some(&self.personal[place].1),
-            Err(_) => self.first.as_ref(),
-        }
+    /// What agents are shown.
+    pub(super) fn layer(&self) -> Layer<'_> {
+        Layer { personal: &self.personal, newcomers: self.first.as_ref() }
     }
 }
 

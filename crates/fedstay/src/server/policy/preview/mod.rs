@@ -52,12 +52,12 @@ mod translation;
 
 pub(crate) use translation::Translation;
 
-use super::Wrap;
-use crate::Personal;
+use super::{Place, Policy, PolicyFacts, Turn, Wrap};
 use crate::list::Origin;
-use crate::message::is_default;
+use crate::message::{Layer, is_default};
 use crate::rule::{Decision, Facts, Round, SLACK};
 use crate::{AgentId, Error, Report, Reports};
+use crate::{Broadcast, Personal};
 use known::{PreviewMemory, Slope};
 use rewind::Rewind;
 use serde::{Deserialize, Serialize};
@@ -194,6 +194,17 @@ impl Preview {
 }
 
 impl Wrap for Preview {
+    fn facts(&self) -> PolicyFacts {
+        PolicyFacts { takes_problem: true, ..PolicyFacts::keeping(Place::Shows) }
+    }
+
+    fn clash(&self, other: &Policy) -> Option<&'static str> {
+        matches!(other, Policy::Guard(_)).then_some(
+            "the guard holds the server's own model back, and previews are there to let it move \
+             freely: leave one of them out",
+        )
+    }
+
     fn check(&self) -> Result<(), Error> {
         let named = [("delta", self.delta), ("margin", self.margin), ("pace", self.pace)];
         for (name, value) in named.into_iter().chain([("cap", self.cap)]) {
@@ -212,34 +223,31 @@ impl Wrap for Preview {
         self.memory.rounds = Some(rounds);
     }
 
-    fn newcomers(&self) -> Option<&Personal> {
-        self.memory.first.as_ref()
-    }
-
-    fn personal(&self) -> &[(AgentId, Personal)] {
-        &self.memory.personal
+    fn layer(&self) -> Layer<'_> {
+        self.memory.layer()
     }
 
     fn translate(
         &self,
-        weights: &[f64],
+        without: &Broadcast<'_>,
         reports: &Reports<'_>,
         facts: &Facts,
     ) -> Result<Option<Translation>, Error> {
-        if self.memory.personal.is_empty() && self.memory.first.is_none() {
+        let layer = self.layer();
+        if layer.is_empty() {
             return Ok(None);
         }
-        let own = |agent| self.memory.personal_of(agent);
+        let (weights, own) = (without.shared(), |agent| layer.of(agent));
         Translation::new(weights, reports, facts.cuts, &own, &|report| self.slope(report)).map(Some)
     }
 
     fn apply(
         &mut self,
-        round: &Round<'_>,
+        turn: &Turn<'_>,
         step: &mut [f64],
         decision: &mut Decision,
     ) -> Result<(), Error> {
-        self.take_round(round, step, decision)
+        self.take_round(turn.round, step, decision)
     }
 
     fn heard_nobody(&mut self, round: &Round<'_>) -> Result<(), Error> {

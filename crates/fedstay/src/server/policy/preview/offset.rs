@@ -7,13 +7,11 @@ use crate::{Vector, linalg};
 pub(super) struct Offset {
     /// `w⁺ − w̃` of the agent looked at last.
     pub(super) way: Vec<f64>,
-    /// The length of the server's step.
-    pub(super) step: f64,
 }
 
 impl Offset {
     pub(super) fn new(step: &[f64]) -> Self {
-        Self { way: step.to_vec(), step: linalg::norm(Vector::F64(step)) }
+        Self { way: step.to_vec() }
     }
 
     /// Looks at an agent that was shown `own`, or the server's weights.

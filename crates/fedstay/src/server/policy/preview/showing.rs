@@ -53,6 +53,13 @@ pub(super) struct Next {
     pub(super) miss: Option<Miss>,
 }
 
+impl Next {
+    /// Whether the agent is shown something else than the server's weights.
+    pub(super) fn differs(&self) -> bool {
+        self.personal.as_ref().is_some_and(Personal::differs)
+    }
+}
+
 impl Preview {
     /// What an agent that was heard is shown next, and what is known about it then.
     pub(super) fn after(&self, heard: Heard<'_>, stage: &Stage<'_>, gap: &Offset) -> Next {
