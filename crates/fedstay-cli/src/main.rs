@@ -1,10 +1,10 @@
 //! The `fedstay` command.
 
 use clap::{CommandFactory, FromArgMatches};
-use fedstay_cli::command::{Cli, Usage};
-use fedstay_cli::terminal::{Colour, Screen, complain, help_columns};
+use fedstay_cli::command::Cli;
 use fedstay_sim::experiment::SpecError;
 use fedstay_sim::text::one_line;
+use fedstay_terminal::{Colour, Screen, Usage, complain, help_columns};
 use std::process::ExitCode;
 use std::thread;
 

@@ -1,11 +1,11 @@
 //! A run's summary as text for a terminal.
 
-use crate::terminal::{Column, Screen, Table};
 use fedstay::record::{Change, Forgotten, Header, Summary, decimals};
 use fedstay_draw::words::{
     Counts, Tone, absences, count, foreseen, guarantee, harm, percent, privacy, title,
     unrealizable, verdict, verdict_sentence,
 };
+use fedstay_terminal::{Column, Screen, Table};
 
 /// The most agents that are listed.
 const MOST_AGENTS: usize = 30;
@@ -177,7 +177,6 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::terminal::tests::screen;
     use fedstay_sim::experiment::Experiment;
     use fedstay_sim::run::Trial;
 
@@ -186,7 +185,7 @@ mod tests {
         let text = "rounds = 60\n[rule]\nkind = \"fedavg\"\n[problem]\nkind = \"observation-3\"\n";
         let mut trial = Trial::new(Experiment::parse(text, &[]).unwrap()).unwrap();
         let mut told = trial.run(&mut []).unwrap().unwrap();
-        let shown = |told: &Summary| summary(trial.header(), told, &screen(None));
+        let shown = |told: &Summary| summary(trial.header(), told, &Screen::plain(None));
         assert!(shown(&told).contains("\n0 ") && !told.left.is_empty());
         told.agents[0].name = Some("St Mary".to_owned());
         assert!(shown(&told).contains("\nSt Mary "), "{}", shown(&told));

@@ -3,7 +3,6 @@
 
 pub mod data;
 pub mod experiment;
-pub mod kernel;
 pub mod model;
 pub mod partition;
 pub mod run;

@@ -12,7 +12,7 @@
 //!
 //! | room | what |
 //! |---|---|
-//! | [`numerics`] | [`Vector`]s of any precision, small systems, projections, seeds |
+//! | [`numerics`] | [`Vector`]s of any precision, projections, seeds: what users need of `fedstay_kernels` |
 //! | `message` | [`Report`]s in, a [`Decision`] and a [`Broadcast`] out; [`Error`] |
 //! | `memory`, [`list`] | state on its way into a checkpoint and back; lists of everything that varies |
 //! | [`rule`] | [`Rule`], one file per rule, and the trait [`Aggregator`] for rules of your own |

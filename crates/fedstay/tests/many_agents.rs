@@ -88,7 +88,7 @@ fn find<'a>(value: &'a serde_json::Value, key: &str) -> Option<&'a serde_json::V
 
 #[test]
 fn steps_of_hundreds_that_bind_are_the_same_bits_however_they_are_computed() {
-    let expected = run(&Machine::new(Isa::PLAIN), false, false);
+    let expected = run(&Machine::new(Isa::PORTABLE), false, false);
     for (weights, bound) in &expected {
         assert!(*bound >= 100, "{bound} of {AGENTS} bind");
         assert!(weights.iter().any(|bits| f64::from_bits(*bits) != 0.0), "it moves");

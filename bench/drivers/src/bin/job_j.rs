@@ -14,11 +14,11 @@ use std::fs::write;
 use std::io::Write;
 use std::path::Path;
 
+use fedstay::numerics::Isa;
 use fedstay::{AgentId, Loss, Report, Reports, Seed, Server, Standing, Vector};
 use fedstay_bench::{Outcome, cpu_seconds, figure_two};
 use fedstay_sim::data::Inputs;
 use fedstay_sim::experiment::{Experiment, Training};
-use fedstay_sim::kernel::Isa;
 use fedstay_sim::model::{Network, Rows, RowsData, Workspace};
 use fedstay_sim::simulator::Simulator;
 use fedstay_sim::simulator::population::Population;
@@ -115,10 +115,6 @@ fn rows(population: &Population, agent: usize) -> Outcome<Rows<'_>> {
     Ok(Rows::new(RowsData::Bytes { rows: &rows[span], scale, shift }, &data.labels[range])?)
 }
 
-fn name(isa: Isa) -> String {
-    format!("{isa:?}").to_lowercase()
-}
-
 fn floats(values: impl Iterator<Item = f32>) -> Vec<u8> {
     values.flat_map(|value| value.to_le_bytes()).collect()
 }
@@ -134,14 +130,14 @@ fn main() -> Outcome<()> {
     let simulator = Simulator::new(&experiment)?;
     let job = Job::new(&experiment, &simulator)?;
     job.export(simulator.population(), folder)?;
-    let available = Isa::ALL.into_iter().filter(|isa| isa.is_available());
-    println!("{{\"kernels\": {:?}}}", available.map(name).collect::<Vec<_>>());
+    let available = Isa::available();
+    let names: Vec<_> = available.iter().map(|isa| isa.name()).collect();
+    println!("{{\"kernels\": {names:?}}}");
 
-    let mut spaces = Isa::ALL.map(Workspace::with_isa);
+    let mut spaces: Vec<_> = available.into_iter().map(Workspace::with_isa).collect();
     for line in std::io::stdin().lines() {
         let line = line?;
-        let named = |isa: &Isa| name(*isa) == line;
-        let Some(place) = Isa::ALL.iter().position(named) else { break };
+        let Some(place) = names.iter().position(|name| *name == line) else { break };
         let (losses, weights, [a, b, c]) = job.round(&mut spaces[place])?;
         write(folder.join(format!("{line}.f32")), floats(weights.iter().map(|w| *w as f32)))?;
         println!("{{\"losses\": {losses:?}, \"a\": {a}, \"b\": {b}, \"c\": {c}}}");

@@ -1,14 +1,12 @@
 //! `fedstay check`: how near a problem or a run comes to breaking the theorem's assumptions.
 
-use super::{Source, Usage};
-use crate::progress::Progress;
-use crate::terminal::Screen;
 use anyhow::Result;
 use fedstay::Seed;
 use fedstay::diagnose::{Diagnosis, Findings, Known};
 use fedstay_draw::words::count;
 use fedstay_sim::experiment::Experiment;
 use fedstay_sim::run::{Trial, read_gram, read_rounds};
+use fedstay_terminal::{Progress, Screen, Source, Usage};
 use std::path::Path;
 
 const EXAMPLES: &str = "\

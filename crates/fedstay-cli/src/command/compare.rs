@@ -1,9 +1,7 @@
 //! `fedstay compare`: the same federation under several rules.
 
-use super::{Guarded, INTERRUPTED, Threads};
-use crate::progress::Progress;
+use super::INTERRUPTED;
 use crate::summary::tone;
-use crate::terminal::{Cell, Column, Screen, Table};
 use anyhow::{Context, Result};
 use fedstay::record::{RoundLine, Summary};
 use fedstay_draw::picture::{self, Compared};
@@ -11,6 +9,7 @@ use fedstay_draw::words::{count, harm, leavers, moments, percent};
 use fedstay_sim::experiment::{DEFAULT, Experiment, read_table, under};
 use fedstay_sim::run::{Recorded, Trial};
 use fedstay_sim::sweep::AloneScores;
+use fedstay_terminal::{Cell, Column, Guarded, Progress, Screen, Table, Threads};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 

@@ -1,8 +1,6 @@
 //! `fedstay data`: fetch data sets, and look at how they are dealt out.
 
-use super::{Source, Usage, rows_line};
-use crate::progress::hide;
-use crate::terminal::{Column, Screen, Table};
+use super::rows_line;
 use anyhow::Result;
 use fedstay_draw::words::count;
 use fedstay_sim::data::cache_dir;
@@ -10,6 +8,7 @@ use fedstay_sim::data::fetch::{Fetchable, fetch};
 use fedstay_sim::experiment::SpecError;
 use fedstay_sim::partition::Histogram;
 use fedstay_sim::run::Trial;
+use fedstay_terminal::{Column, Screen, Source, Table, Usage, hide};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 use std::path::PathBuf;
@@ -213,7 +212,6 @@ fn largest(classes: &[String], counts: &[usize]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::terminal::tests::screen;
 
     #[test]
     fn few_classes_stand_in_columns_and_many_are_listed_by_size() {
@@ -222,11 +220,11 @@ mod tests {
             Histogram::new(&classes, &[0, 1, 1, 1, 0, 0], [vec![0, 4], vec![1, 2, 3, 5]]);
         let expected = "agent  rows  bird  automo\n-----  ----  ----  ------\n\
                         0         2    ▆2       ·\n1         4    ▃1      █3\n";
-        assert_eq!(screen(None).table(&columns(&histogram, 10)), expected);
+        assert_eq!(Screen::plain(None).table(&columns(&histogram, 10)), expected);
         let classes: Vec<String> = (0..20).map(|class| format!("c{class}")).collect();
         let labels: Vec<u16> = (0..20).chain([7; 20]).collect();
         let many = Histogram::new(&classes, &labels, [Vec::from_iter(0..40)]);
-        let text = screen(None).table(&lists(&many, 5));
+        let text = Screen::plain(None).table(&lists(&many, 5));
         assert!(text.contains("c7 21, c0 1, c1 1, c2 1, c3 1, and 15 more"), "{text}");
     }
 }

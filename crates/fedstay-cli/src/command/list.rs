@@ -1,16 +1,18 @@
 //! `fedstay list`: everything that can be named in a configuration.
 
-use super::Usage;
-use crate::figure;
-use crate::terminal::Screen;
+#[cfg(not(feature = "paper"))]
+use super::absent::{self, FIGURES};
 use anyhow::Result;
 use fedstay::list::Entry;
 use fedstay::problem::Problem;
 use fedstay::{Behaviour, Optimiser, Policy, Rule, Schedule};
+#[cfg(feature = "paper")]
+use fedstay_paper::figure::LIST as FIGURES;
 use fedstay_sim::data::Source;
 use fedstay_sim::experiment::{KEYS, Key, page};
 use fedstay_sim::model::Model;
 use fedstay_sim::partition::Partition;
+use fedstay_terminal::{Screen, Usage};
 use serde_json::{Map, Value, json};
 
 /// List what there is.
@@ -40,11 +42,12 @@ enum What {
     Data,
     Partitions,
     Models,
+    #[cfg_attr(not(feature = "paper"), value(hide = true))]
     Figures,
     Keys,
 }
 
-const ALL: [What; 11] = [
+const ALL: &[What] = &[
     What::Rules,
     What::Optimisers,
     What::Policies,
@@ -54,6 +57,7 @@ const ALL: [What; 11] = [
     What::Data,
     What::Partitions,
     What::Models,
+    #[cfg(feature = "paper")]
     What::Figures,
     What::Keys,
 ];
@@ -94,7 +98,7 @@ impl What {
             Self::Data => pairs(&Source::KINDS),
             Self::Partitions => pairs(&Partition::KINDS),
             Self::Models => pairs(&Model::KINDS),
-            Self::Figures => entries(figure::LIST),
+            Self::Figures => entries(FIGURES),
             Self::Keys => KEYS.iter().map(Listed::key).collect(),
         }
     }
@@ -152,6 +156,10 @@ impl List {
                 return Err(Usage(why.into()).into());
             }
             return screen.print(&page());
+        }
+        #[cfg(not(feature = "paper"))]
+        if self.what == Some(What::Figures) {
+            return Err(absent::no("figures").into());
         }
         let which: Vec<What> = self.what.map_or(ALL.to_vec(), |what| vec![what]);
         if self.json {

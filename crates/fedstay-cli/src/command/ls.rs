@@ -1,8 +1,6 @@
 //! `fedstay ls`: the runs in a folder, one line each.
 
-use super::Usage;
 use crate::summary::tone;
-use crate::terminal::{Cell, Column, Screen, Table};
 use anyhow::Result;
 use fedstay::AgentId;
 use fedstay::ledger::Ledger;
@@ -13,6 +11,7 @@ use fedstay_draw::words::{
 use fedstay_sim::experiment::Experiment;
 use fedstay_sim::run::{changed_since, read_header, read_rounds};
 use fedstay_sim::text::one_line;
+use fedstay_terminal::{Cell, Column, Screen, Table, Usage};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

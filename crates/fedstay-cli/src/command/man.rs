@@ -1,9 +1,9 @@
 //! `fedstay man`: manual pages, one per command.
 
 use super::Cli;
-use crate::terminal::Screen;
 use anyhow::{Context, Result};
 use clap::CommandFactory;
+use fedstay_terminal::Screen;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\

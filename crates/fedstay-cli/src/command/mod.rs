@@ -1,10 +1,11 @@
 //! One file per subcommand; [`Command`] is the list.
 
+#[cfg(not(feature = "paper"))]
+mod absent;
 mod check;
 mod compare;
 mod completions;
 mod data;
-mod figure;
 mod list;
 mod ls;
 mod man;
@@ -14,18 +15,20 @@ mod run;
 mod schema;
 pub mod step;
 mod story;
-pub(crate) mod sweep;
-mod tournament;
+mod sweep;
 mod view;
 
-use crate::terminal::{Screen, ScreenOptions};
-use anyhow::{Context, Result};
+#[cfg(not(feature = "paper"))]
+use absent::{Figure, Tournament};
+use anyhow::Result;
 use fedstay::record::Header;
 use fedstay_draw::words;
-use fedstay_sim::experiment::{DEFAULT, Experiment, SpecError, check_threads, default_under};
+#[cfg(feature = "paper")]
+use fedstay_paper::{Figure, Tournament};
+use fedstay_sim::experiment::Experiment;
 use fedstay_sim::run::made_in_python;
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use fedstay_terminal::{Screen, ScreenOptions, Usage};
+use std::path::Path;
 
 /// Federated learning that keeps its agents.
 ///
@@ -70,7 +73,8 @@ pub enum Command {
     /// Run the same federation under several rules: who left, and what it cost
     Compare(compare::Compare),
     /// Rules against behaviours: who left, what it cost, what everybody ended with
-    Tournament(tournament::Tournament),
+    #[cfg_attr(not(feature = "paper"), command(hide = true))]
+    Tournament(Tournament),
     /// What became of every agent of a run, in plain words
     Story(story::Story),
     /// List runs: verdict, who left, how good the model is
@@ -90,7 +94,8 @@ pub enum Command {
     /// Run a study: a grid of experiments, resumable, with no work done twice
     Sweep(sweep::Sweep),
     /// Draw a figure of the paper
-    Figure(figure::Figure),
+    #[cfg_attr(not(feature = "paper"), command(hide = true))]
+    Figure(Figure),
     /// Fetch data sets, and show how they are dealt to agents
     #[command(subcommand)]
     Data(data::Data),
@@ -131,88 +136,6 @@ impl Command {
 /// The message for a run that was interrupted.
 const INTERRUPTED: &str = "interrupted";
 
-/// The caller asked for something impossible: exit code 2.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct Usage(pub String);
-
-/// Which experiment: a file, and keys set on top of it.
-#[derive(Debug, Clone, Default, clap::Args)]
-struct Source {
-    /// The experiment, a TOML file; by default, ten agents, each with mostly one digit
-    file: Option<PathBuf>,
-    /// Set a key, as in the file: `--set rule.kind=ada-gd --set epsilon=0.1`
-    #[arg(short, long = "set", value_name = "KEY=VALUE")]
-    set: Vec<String>,
-}
-
-/// Which experiment, for what runs it: the guard can be put around its rule.
-#[derive(Debug, Clone, Default, clap::Args)]
-struct Guarded {
-    #[command(flatten)]
-    source: Source,
-    /// Move every step to the nearest one that keeps everybody: `--set policy.kind=guard`
-    #[arg(long)]
-    guard: bool,
-}
-
-impl Guarded {
-    /// The experiment, with what the options add to it.
-    fn source(&self) -> Source {
-        let mut source = self.source.clone();
-        if self.guard {
-            source.set.push("policy.kind=guard".to_owned());
-        }
-        source
-    }
-}
-
-impl Source {
-    /// The text of the file, or of the default, and the keys set on top.
-    fn read(&self, default: &str) -> Result<(String, Vec<(String, String)>)> {
-        let set = self.set.iter().map(|pair| pair_of("--set", pair));
-        let set: Vec<(String, String)> = set.collect::<Result<_, _>>()?;
-        let text = match &self.file {
-            Some(path) => read_experiment(path)?,
-            None => default_under(default, &set)?,
-        };
-        Ok((text, set))
-    }
-
-    fn experiment(&self) -> Result<Experiment> {
-        let (text, set) = self.read(DEFAULT)?;
-        Ok(Experiment::parse(&text, &set).map_err(|error| self.locate(error))?)
-    }
-
-    /// Names the file in which the error is.
-    fn locate(&self, error: SpecError) -> SpecError {
-        match &self.file {
-            Some(path) => error.in_file(path),
-            None => error,
-        }
-    }
-}
-
-/// The two sides of `KEY=VALUE`, as an option takes it.
-fn pair_of(option: &str, pair: &str) -> Result<(String, String), Usage> {
-    match pair.split_once('=') {
-        Some((key, value)) => Ok((key.trim().to_owned(), value.trim().to_owned())),
-        None => Err(Usage(format!("{option} {pair}: write it as {option} KEY=VALUE"))),
-    }
-}
-
-fn read_experiment(path: &Path) -> Result<String> {
-    let file = path.display();
-    let told = |error: std::io::Error| match error.kind() {
-        ErrorKind::InvalidData => format!("{file} is not text; an experiment is a TOML file"),
-        ErrorKind::NotFound => {
-            format!("{file}: {error}; `fedstay new {file}` writes an experiment to start from")
-        }
-        _ => format!("{file}: {error}"),
-    };
-    Ok(std::fs::read_to_string(path).map_err(|error| Usage(told(error)))?)
-}
-
 /// The experiment in the folder of a run, to be computed again.
 fn recorded_experiment(folder: &Path) -> Result<Experiment> {
     let path = folder.join("config.toml");
@@ -236,32 +159,4 @@ fn recorded_experiment(folder: &Path) -> Result<Experiment> {
 /// What became of the rows of the data set, where there is one: the first line about it.
 fn rows_line(header: &Header) -> Option<String> {
     header.rows.as_ref().map(|rows| words::rows(rows, header.count()))
-}
-
-/// The number of threads to use.
-#[derive(Debug, Clone, Copy, clap::Args)]
-struct Threads {
-    /// Threads to compute with, at most 512; by default, all cores. Does not change results
-    #[arg(long)]
-    threads: Option<usize>,
-}
-
-impl Threads {
-    /// The number of threads, for those that are started elsewhere.
-    fn count(self) -> Result<usize> {
-        match self.threads {
-            Some(threads) => Ok(check_threads(threads)?),
-            None => Ok(std::thread::available_parallelism().map_or(1, usize::from)),
-        }
-    }
-
-    fn start(self) -> Result<()> {
-        if let Some(threads) = self.threads {
-            rayon::ThreadPoolBuilder::new()
-                .num_threads(check_threads(threads)?)
-                .build_global()
-                .context("cannot start the threads")?;
-        }
-        Ok(())
-    }
 }

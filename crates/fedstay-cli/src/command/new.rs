@@ -1,11 +1,10 @@
 //! `fedstay new`: a commented experiment to start from.
 
-use super::{Usage, pair_of};
-use crate::terminal::Screen;
 use anyhow::Result;
 use fedstay_sim::experiment::{DEFAULT, Experiment, default_under, read_table, set_keys, starter};
 use fedstay_sim::run::write_whole;
 use fedstay_sim::text::one_line;
+use fedstay_terminal::{Screen, Usage, pair_of};
 use serde_json::Value as Json;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};

@@ -1,12 +1,11 @@
 //! `fedstay report`: runs as one page that can be passed on.
 
-use super::Usage;
-use crate::terminal::Screen;
 use anyhow::Result;
 use fedstay_draw::picture::Subject;
 use fedstay_draw::picture::report::page;
 use fedstay_draw::words;
 use fedstay_sim::run::{is_of_a_run, write_whole};
+use fedstay_terminal::{Screen, Usage};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\

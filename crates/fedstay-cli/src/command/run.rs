@@ -1,10 +1,7 @@
 //! `fedstay run`: one experiment, followed and kept.
 
-use super::{Guarded, INTERRUPTED, Threads, Usage, rows_line};
-use crate::interrupt::Interrupt;
-use crate::progress::Progress;
+use super::{INTERRUPTED, rows_line};
 use crate::summary;
-use crate::terminal::Screen;
 use anyhow::{Context, Result};
 use fedstay::record::{Counterfactual, Header, Summary, Without};
 use fedstay::{AgentId, Book};
@@ -13,6 +10,7 @@ use fedstay_draw::words;
 use fedstay_sim::experiment::Experiment;
 use fedstay_sim::run::{Asked, Folder, FolderError, Parting, TensorBoard, Trial, Who, read_rounds};
 use fedstay_sim::text::one_line;
+use fedstay_terminal::{Guarded, Interrupt, Progress, Screen, Threads, Usage};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 

@@ -1,12 +1,12 @@
 //! `fedstay step`: the language-neutral interface, one JSON object in, one out.
 
-use super::Usage;
 use anyhow::Result;
 use fedstay::{
     AgentId, Loss, Policies, Progress, Report, Reports, Rule, Server, Split, Standing, Vector,
 };
 use fedstay_sim::experiment::check_section;
 use fedstay_sim::text::one_line;
+use fedstay_terminal::Usage;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -1,12 +1,11 @@
 //! `fedstay story`: what became of every agent of a run, in plain words.
 
-use super::{INTERRUPTED, Threads};
-use crate::progress::Progress;
-use crate::terminal::Screen;
+use super::INTERRUPTED;
 use anyhow::{Context, Result};
 use fedstay_draw::picture::Subject;
 use fedstay_draw::words::{changed, harm, story, title};
 use fedstay_sim::run::{Parting, Trial, changed_since};
+use fedstay_terminal::{Progress, Screen, Threads};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\

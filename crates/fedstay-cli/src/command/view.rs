@@ -1,10 +1,9 @@
 //! `fedstay view`: a live page about runs.
 
-use super::Usage;
 use super::sweep::Study;
-use crate::terminal::Screen;
 use anyhow::{Context, Result};
 use fedstay_sim::sweep::{Plan, Store, StoreError, sketch};
+use fedstay_terminal::{Screen, Usage};
 use fedstay_view::ViewError;
 use std::collections::HashSet;
 use std::io::Write;

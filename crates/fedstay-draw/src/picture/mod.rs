@@ -13,7 +13,6 @@ mod map;
 pub mod report;
 pub mod run;
 mod subject;
-pub mod tournament;
 
 #[cfg(test)]
 mod played;

@@ -24,14 +24,14 @@ impl Evaluation {
 
 /// Whether a mean loss is at most a bound.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Decision {
+pub enum LossTest {
     /// It is at most the bound, and this is the exact loss.
     AtMost(f64),
     /// It is above the bound, and so is this lower bound of the loss.
     Above(f64),
 }
 
-impl Decision {
+impl LossTest {
     /// Whether the loss is at most the bound.
     #[must_use]
     pub fn is_at_most(&self) -> bool {
@@ -182,14 +182,14 @@ impl Network {
         bound: f64,
         order: &mut Order,
         work: &mut Workspace,
-    ) -> Result<Decision, Error> {
+    ) -> Result<LossTest, Error> {
         self.check(weights, rows)?;
         if bound.is_nan() {
             return Err(Error::Bound);
         }
         let samples = rows.len();
         let Some(threshold) = LossSum::largest_at_most(bound, samples) else {
-            return Ok(Decision::Above(0.0));
+            return Ok(LossTest::Above(0.0));
         };
         let first = self.first(weights, rows, work.isa)?;
         order.fit(samples);
@@ -203,10 +203,10 @@ impl Network {
             order.record(from, &work.index[..count], &work.losses[..count]);
             if sum > threshold {
                 order.sort();
-                return Ok(Decision::Above(sum.mean(samples)));
+                return Ok(LossTest::Above(sum.mean(samples)));
             }
         }
         order.sort();
-        Ok(Decision::AtMost(sum.mean(samples)))
+        Ok(LossTest::AtMost(sum.mean(samples)))
     }
 }

@@ -3,7 +3,7 @@
 //! A path moves the first layer's weights by combinations of the rows in its batches. So instead of
 //! the weights one can keep how much of every row they have taken up: what a step adds to that is the
 //! batch's errors, and the layer's output on the next batch follows from the rows' products with each
-//! other, computed once for all rounds ([`crate::kernel::gram`]). Rows are multiplied by weights only
+//! other, computed once for all rounds (`gram/matrix.rs`). Rows are multiplied by weights only
 //! at the beginning of a round and at its end, every row once however many batches it was in.
 //!
 //! The path is that of the direct way up to rounding: sums are taken in another order. Whether it is
@@ -11,25 +11,29 @@
 
 use std::sync::OnceLock;
 
+use fedstay_kernels::Isa;
+use fedstay_kernels::layer::buffer::Buffer;
+use fedstay_kernels::layer::listed::{Combination, MAX_ROWS};
+use fedstay_kernels::layer::panel;
+
+use super::matmul::{Matrix, matmul, shape};
 use super::pass::Accumulate;
 use super::steps::{displace, tiles};
 use super::{Batch, Error, Loaded, Network, Rows, RowsData, Workspace};
-use crate::kernel::Isa;
-use crate::kernel::buffer::Buffer;
-use crate::kernel::gram::{self, Combination, Gram};
-use crate::kernel::matmul::{Matrix, matmul, shape};
-use crate::kernel::panel;
+use matrix::RowGram;
+
+mod matrix;
 
 /// The Gram matrix of some rows, computed when it is first needed. It can be shared between threads
 /// and between runs on the same rows.
 #[derive(Debug, Default)]
-pub struct RowProducts(OnceLock<Gram>);
+pub struct RowProducts(OnceLock<RowGram>);
 
 impl RowProducts {
     /// The memory that the products of this many rows take once they are needed.
     #[must_use]
     pub fn bytes(rows: usize) -> u64 {
-        Gram::bytes(rows)
+        RowGram::bytes(rows)
     }
 
     /// Computes them now.
@@ -43,8 +47,8 @@ impl RowProducts {
         self.0.get().is_some()
     }
 
-    fn get(&self, isa: Isa, data: RowsData<'_>) -> &Gram {
-        let gram = self.0.get_or_init(|| Gram::new(isa, data));
+    fn get(&self, isa: Isa, data: RowsData<'_>) -> &RowGram {
+        let gram = self.0.get_or_init(|| RowGram::new(isa, data));
         assert_eq!(gram.rows(), data.len(), "products of other rows");
         gram
     }
@@ -85,7 +89,7 @@ impl Network {
     ///   row of a batch a product with each of the rows touched before.
     pub(crate) fn products_pay(&self, rows: &Rows<'_>, batches: &[Batch<'_>]) -> bool {
         let (features, outputs) = (self.widths[0] as f64, self.widths[1]);
-        let small = |batch: &Batch<'_>| batch.len(rows) <= gram::MAX_ROWS;
+        let small = |batch: &Batch<'_>| batch.len(rows) <= MAX_ROWS;
         // Behind convolutions the first linear layer reads something else in every step.
         if self.front.is_some()
             || self.widths[0] * outputs < LEAST_WEIGHTS
@@ -131,7 +135,7 @@ impl Network {
         self.start_of(weights, rows, stride, &mut dual, work)?;
         dual.taken.resize(rows.len() * stride);
         dual.taken.fill(0.0);
-        dual.product.resize(gram::MAX_ROWS * stride);
+        dual.product.resize(MAX_ROWS * stride);
         let mut total = 0.0;
         for (step, batch) in batches.iter().enumerate() {
             if step > 0 {
@@ -225,7 +229,7 @@ impl Dual {
     /// The first layer's output on the rows in `work.index`.
     fn outputs(
         &mut self,
-        gram: &Gram,
+        gram: &RowGram,
         eta: f32,
         stride: usize,
         width: usize,
@@ -234,7 +238,7 @@ impl Dual {
         let (count, rows) = (work.index.len(), gram.rows());
         if work.panelled() {
             let c = Combination { lines: &self.taken, stride, touched: &self.touched };
-            gram.multiply(&work.index, c, &mut self.product);
+            gram.square().multiply(&work.index, c, &mut self.product);
         } else {
             work.inputs.resize(count * rows);
             for (row, line) in work.index.iter().zip(work.inputs.chunks_exact_mut(rows)) {

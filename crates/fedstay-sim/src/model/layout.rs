@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::kernel::conv::{SIDE, Shape};
+use fedstay_kernels::layer::conv::{SIDE, Shape};
 
 /// A named tensor inside the flat vector.
 #[derive(Debug, Clone, PartialEq, Eq)]

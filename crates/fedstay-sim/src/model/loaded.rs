@@ -4,8 +4,8 @@ use std::sync::OnceLock;
 
 use super::rows::{finite, length};
 use super::{Error, Network, RowsData};
-use crate::kernel::buffer::Buffer;
-use crate::kernel::limbs::Limbs;
+use fedstay_kernels::layer::buffer::Buffer;
+use fedstay_kernels::layer::limbs::Limbs;
 
 /// A model's weights in `f32`, with the forms that kernels want, each made when it is first needed.
 /// It can be shared between threads.

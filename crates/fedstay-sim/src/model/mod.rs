@@ -10,7 +10,7 @@
 //! - [`Network::local_steps`] and [`Network::loss_and_gradient`]: what a report is made of.
 //!
 //! They run on the calling thread, reuse one [`Workspace`], and give the same bits whatever else
-//! runs on the machine. Kernels are picked at run time, see [`crate::kernel`].
+//! runs on the machine. Kernels are picked at run time, see [`fedstay_kernels::layer`].
 
 mod cnn;
 mod error;
@@ -20,6 +20,7 @@ mod init;
 mod layout;
 mod loaded;
 mod logistic_regression;
+mod matmul;
 mod mlp;
 mod network;
 mod pass;
@@ -35,11 +36,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::{Dataset, Image};
 
-pub use crate::kernel::scalar::Activation;
 pub use cnn::Cnn;
 pub(crate) use cnn::MOST_CHANNELS;
 pub use error::Error;
-pub use evaluate::{Decision, Evaluation, Order};
+pub use evaluate::{Evaluation, LossTest, Order};
+pub use fedstay_kernels::layer::scalar::Activation;
 pub use gram::RowProducts;
 pub use init::Init;
 pub use layout::{Layout, Tensor};

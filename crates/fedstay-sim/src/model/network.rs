@@ -6,7 +6,7 @@ use super::cnn::Front;
 use super::layout::count;
 use super::rows::length;
 use super::{Activation, Error, Init, Layout, Loaded, Rows};
-use crate::kernel::panel::Panels;
+use fedstay_kernels::layer::panel::Panels;
 
 /// The loss on top of the last layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

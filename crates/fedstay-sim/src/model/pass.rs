@@ -1,13 +1,14 @@
 //! One tile of rows forward and backward through a network.
 
 use super::cnn::Front;
+use super::matmul::{Matrix, matmul, shape};
 use super::network::{Head, Network};
 use super::{Error, Loaded, Rows, Workspace};
-use crate::kernel::limbs::Limbs;
-use crate::kernel::matmul::{Matrix, matmul, shape};
-use crate::kernel::panel;
-use crate::kernel::rows::gather;
-use crate::kernel::{Isa, head};
+use fedstay_kernels::Isa;
+use fedstay_kernels::layer::head;
+use fedstay_kernels::layer::limbs::Limbs;
+use fedstay_kernels::layer::panel;
+use fedstay_kernels::layer::rows::gather;
 
 /// How an evaluation computes the first layer.
 #[derive(Debug, Clone, Copy)]
@@ -39,9 +40,9 @@ impl Network {
         };
         Ok(if let Some(front) = &self.front {
             FirstLayer::Convolved(front, plain())
-        } else if isa >= Isa::Vnni && Limbs::can_read(rows.data()) {
+        } else if isa.has_vnni() && Limbs::can_read(rows.data()) {
             FirstLayer::Limbs(weights.limbs(self, rows.data())?)
-        } else if isa >= Isa::Avx512 {
+        } else if isa.has_avx512() {
             FirstLayer::Panels(weights.panels(self))
         } else {
             FirstLayer::Plain(plain())

@@ -1,7 +1,7 @@
 //! Labelled rows, borrowed from whoever holds the data.
 
 use super::{Error, RowProducts};
-pub use crate::kernel::rows::RowsData;
+pub use fedstay_kernels::layer::rows::RowsData;
 
 /// An agent's samples: inputs and a label for each.
 #[derive(Debug, Clone, Copy)]

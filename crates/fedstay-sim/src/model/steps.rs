@@ -5,11 +5,11 @@
 //! ∇F(u; batch), the direction of a report is S / K, and nothing is lost to rounding when η is
 //! tiny.
 
+use super::matmul::Matrix;
 use super::pass::Accumulate;
 use super::rows::length;
 use super::{Batch, Error, Loaded, Network, RowProducts, Rows, Workspace};
-use crate::kernel::matmul::Matrix;
-use crate::kernel::panel;
+use fedstay_kernels::layer::panel;
 
 /// What an agent does between two gradients.
 #[derive(Debug, Clone, Copy, PartialEq)]

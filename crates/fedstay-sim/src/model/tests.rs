@@ -5,7 +5,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
-use crate::kernel::Isa;
+use fedstay_kernels::Isa;
 
 /// A sample to borrow rows from, as bytes and as the floats they stand for.
 pub(super) struct Sample {
@@ -69,10 +69,6 @@ pub(super) fn models() -> Vec<(Model, Input, usize)> {
     ]
 }
 
-pub(super) fn isas() -> impl Iterator<Item = Isa> {
-    Isa::ALL.into_iter().filter(|isa| isa.is_available())
-}
-
 pub(super) fn start(network: &Network, seed: u64) -> Vec<f64> {
     let weights = network.initial_weights(&mut ChaCha8Rng::seed_from_u64(seed));
     // The values agents compute with, so that a reference sees the same.
@@ -97,7 +93,7 @@ fn gradients_agree_with_finite_differences() {
         let want = reference::gradient(&network, &weights, &data.floats(), &batch);
         let want_loss = reference::mean_loss(&network, &weights, &data.floats(), &batch);
         let loaded = network.load(&weights).unwrap();
-        for isa in isas() {
+        for isa in Isa::available() {
             for rows in [data.bytes(), data.floats()] {
                 let mut gradient = vec![f32::NAN; weights.len()];
                 let batch = Batch::Rows(&batch);
@@ -172,7 +168,7 @@ fn full_batches_span_tiles() {
     let loaded = network.load(&weights).unwrap();
     let mut want = vec![0.0f64; weights.len()];
     let mut part = vec![0.0f32; weights.len()];
-    let work = &mut Workspace::with_isa(Isa::Portable);
+    let work = &mut Workspace::with_isa(Isa::PORTABLE);
     for row in 0..600 {
         let batch = [row];
         network
@@ -180,7 +176,7 @@ fn full_batches_span_tiles() {
             .unwrap();
         want.iter_mut().zip(&part).for_each(|(want, part)| *want += f64::from(*part) / 600.0);
     }
-    for isa in isas() {
+    for isa in Isa::available() {
         let work = &mut Workspace::with_isa(isa);
         let loss =
             network.loss_and_gradient(&loaded, &data.bytes(), Batch::All, &mut part, work).unwrap();
@@ -199,7 +195,7 @@ fn losses_agree_with_the_reference() {
         let loaded = network.load(&weights).unwrap();
         let losses = reference::losses(&network, &weights, &data.floats());
         let want = losses.iter().sum::<f64>() / 300.0;
-        for isa in isas() {
+        for isa in Isa::available() {
             for rows in [data.bytes(), data.floats()] {
                 let work = &mut Workspace::with_isa(isa);
                 let got = network.evaluate(&loaded, &rows, None, work).unwrap();
@@ -235,7 +231,7 @@ fn local_steps_are_steps() {
         // The third batch is larger than a tile of every kernel but the portable ones.
         let mut batches: Vec<Batch<'_>> = index.iter().map(|index| Batch::Rows(index)).collect();
         batches[2] = Batch::All;
-        for isa in isas() {
+        for isa in Isa::available() {
             let work = &mut Workspace::with_isa(isa);
             let rows = data.bytes();
             // One gradient at a time, the weights moved between them in f64.
@@ -285,7 +281,7 @@ fn standing_averages_gradients_at_one_place() {
 
 #[test]
 fn a_reused_workspace_changes_nothing() {
-    for isa in isas() {
+    for isa in Isa::available() {
         let shared = &mut Workspace::with_isa(isa);
         for (model, features, classes) in models().into_iter().chain(models().into_iter().rev()) {
             let network = model.network(features, classes).unwrap();
@@ -318,7 +314,7 @@ proptest! {
         let data = Sample::new(samples, features, classes, seed);
         let weights: Vec<f64> = start(&network, seed).iter().map(|w| w * size).collect();
         let loaded = network.load(&weights).unwrap();
-        for isa in isas() {
+        for isa in Isa::available() {
             let work = &mut Workspace::with_isa(isa);
             for rows in [data.bytes(), data.floats()] {
                 let full = network.evaluate(&loaded, &rows, None, work).unwrap().loss;
@@ -331,8 +327,8 @@ proptest! {
                     }
                     for bound in [full, full.next_down(), full.next_up(), full * share, 0.0, f64::MAX, -1.0] {
                         match network.decide(&loaded, &rows, bound, &mut order, work).unwrap() {
-                            Decision::AtMost(loss) => prop_assert!(full <= bound && loss == full),
-                            Decision::Above(least) => {
+                            LossTest::AtMost(loss) => prop_assert!(full <= bound && loss == full),
+                            LossTest::Above(least) => {
                                 prop_assert!(full > bound && least <= full && (least > bound || bound < 0.0));
                             }
                         }
@@ -353,7 +349,7 @@ proptest! {
         turned.floats.rotate_left(features.features * (samples / 3));
         turned.labels.rotate_left(samples / 3);
         let loaded = network.load(&start(&network, seed)).unwrap();
-        for isa in isas() {
+        for isa in Isa::available() {
             let work = &mut Workspace::with_isa(isa);
             let mut evaluate = |rows: Rows<'_>| network.evaluate(&loaded, &rows, None, work).unwrap();
             prop_assert_eq!(evaluate(data.bytes()), evaluate(turned.bytes()));
@@ -369,7 +365,7 @@ fn groups_that_share_tiles_are_evaluated_as_if_alone() {
         let data = Sample::new(300, features, classes, 12);
         let loaded = network.load(&start(&network, 13)).unwrap();
         let groups = [1, 5, 58, 64, 2, 100, 70];
-        for isa in isas() {
+        for isa in Isa::available() {
             let work = &mut Workspace::with_isa(isa);
             let together = network.evaluate_each(&loaded, &data.bytes(), &groups, work).unwrap();
             let mut from = 0;
@@ -467,7 +463,7 @@ fn divergence_is_above_every_bound() {
     let data = Sample::new(10, 4, 3, 1);
     let huge: Vec<f64> = start(&network, 1).iter().map(|w| w.signum() * 3e38).collect();
     let loaded = network.load(&huge).unwrap();
-    for isa in isas() {
+    for isa in Isa::available() {
         let work = &mut Workspace::with_isa(isa);
         let full = network.evaluate(&loaded, &data.floats(), None, work).unwrap();
         assert!(full.loss.is_finite() && full.loss > 1e5);
@@ -500,7 +496,7 @@ fn names_in_a_configuration() {
 
 #[test]
 fn weights_are_quantised_for_one_scaling() {
-    if !Isa::Vnni.is_available() {
+    if !Isa::detect().has_vnni() {
         return;
     }
     let network = SoftmaxRegression::default().network(8, 3).unwrap();

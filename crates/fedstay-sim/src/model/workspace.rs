@@ -2,8 +2,9 @@
 
 use super::cnn::Scratch;
 use super::gram::Dual;
-use crate::kernel::buffer::Buffer;
-use crate::kernel::{Isa, head, panel};
+use fedstay_kernels::Isa;
+use fedstay_kernels::layer::buffer::Buffer;
+use fedstay_kernels::layer::{head, panel};
 
 /// Scratch memory for one thread, and the instruction set its kernels use. It grows to what the
 /// largest call needed; after that no call allocates. It carries nothing from one call to the next.
@@ -57,7 +58,7 @@ impl Workspace {
     #[must_use]
     pub fn with_isa(isa: Isa) -> Self {
         Self {
-            isa: isa.min(Isa::detect()),
+            isa,
             index: Vec::new(),
             labels: Vec::new(),
             inputs: Buffer::default(),
@@ -88,11 +89,11 @@ impl Workspace {
     /// the row alone.
     pub(crate) fn tile(&self) -> usize {
         const { assert!(panel::MAX_ROWS.is_multiple_of(head::LANES)) }
-        if self.isa >= Isa::Avx512 { panel::MAX_ROWS } else { 256 }
+        if self.isa.has_avx512() { panel::MAX_ROWS } else { 256 }
     }
 
     /// Whether the first layer runs in panels.
     pub(crate) fn panelled(&self) -> bool {
-        self.isa >= Isa::Avx512
+        self.isa.has_avx512()
     }
 }

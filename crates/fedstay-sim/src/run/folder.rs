@@ -595,7 +595,7 @@ mod tests {
                 })
             }
         }
-        let here = crate::kernel::instructions();
+        let here = fedstay_kernels::isa::instructions();
         let begun = |path: &Path, instructions: &[&str]| {
             let mut first = trial("6");
             let mut folder = first.keep_in(path, Asked::default()).unwrap();

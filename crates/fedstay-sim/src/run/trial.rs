@@ -1,7 +1,6 @@
 //! One run of an experiment: a file becomes a session, and a session a summary.
 
 use crate::experiment::{Experiment, SpecError, Training};
-use crate::kernel::instructions;
 use crate::run::{Asked, Driver, Folder, FolderError, Start, Who};
 use crate::simulator::Simulator;
 use crate::simulator::population::Population;
@@ -14,6 +13,7 @@ use fedstay::{
     Abilities, About, AgentId, Aggregator, Assessment, Book, Call, Engine, Error, Gathered, Memory,
     Privacy, RoundRecord, Seed, Server, Session, SessionState,
 };
+use fedstay_kernels::isa::instructions;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;

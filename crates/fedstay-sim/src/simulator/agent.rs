@@ -1,6 +1,6 @@
 //! The round of one simulated agent: decides, does its local work, and leaves its report on its desk.
 
-use crate::model::{Batch, Decision, Error, Loaded, Network, Order, Rows, Walk, Workspace};
+use crate::model::{Batch, Error, Loaded, LossTest, Network, Order, Rows, Walk, Workspace};
 use crate::simulator::DecidesOn;
 use crate::simulator::corrected;
 use crate::simulator::desk::{Desk, Sent};
@@ -263,8 +263,8 @@ impl Seat {
             return Ok(exactly(task.network.evaluate(weights, task.rows, Some(order), work)?.loss));
         }
         Ok(match task.network.decide(weights, task.rows, bound, order, work)? {
-            Decision::AtMost(loss) => exactly(loss),
-            Decision::Above(_) => Loss::AtLeast(told),
+            LossTest::AtMost(loss) => exactly(loss),
+            LossTest::Above(_) => Loss::AtLeast(told),
         })
     }
 
@@ -365,13 +365,13 @@ impl Look<'_, '_> {
         let Self { task, weights, order, work, .. } = self;
         let found = if bound == f64::INFINITY {
             let found = task.network.evaluate(weights, task.rows, Some(order), work);
-            found.map(|evaluation| Decision::AtMost(evaluation.loss))
+            found.map(|evaluation| LossTest::AtMost(evaluation.loss))
         } else {
             task.network.decide(weights, task.rows, bound, order, work)
         };
         match found {
-            Ok(Decision::AtMost(loss)) => self.known = Some(loss),
-            Ok(Decision::Above(above)) => self.above = above,
+            Ok(LossTest::AtMost(loss)) => self.known = Some(loss),
+            Ok(LossTest::Above(above)) => self.above = above,
             Err(error) => self.fail(error),
         }
     }

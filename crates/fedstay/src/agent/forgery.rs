@@ -13,8 +13,8 @@
 //! Defenses*, arXiv 1911.12560, 2019. Yann Fraboni, Richard Vidal, Marco Lorenzi, *Free-rider Attacks
 //! on Model Aggregation in Federated Learning*, AISTATS 2021.
 
-use crate::numerics::{Number, normals, uniform};
 use crate::packed;
+use fedstay_kernels::numerics::{Number, normals, uniform};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 

@@ -25,8 +25,8 @@
 //! point has holes (Mironov, CCS 2012), so this measures the price of privacy; it is not for
 //! deployment.
 
-use crate::numerics::{Number, normals};
 use crate::{Error, Loss};
+use fedstay_kernels::numerics::{Number, normals};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 

@@ -20,11 +20,11 @@
 //! gross violations, far above what the others show in the same round, are flagged. A flag is then
 //! a hint, not a proof.
 
-use crate::numerics::PerPrecision;
 use crate::run::record::Summary;
 pub use crate::run::record::flag::{Doubt, Flag};
 use crate::{AgentId, Error, Loss, Memory, Vector, linalg, packed};
 use crate::{Book, RoundRecord};
+use fedstay_kernels::numerics::PerPrecision;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

@@ -6,8 +6,8 @@
 //! optimiser such as `adam` leaves the span; c then belongs to the nearest point in it, and what is
 //! left over is told.
 
-use crate::numerics::eigen::shortest;
 use crate::{Report, Vector, linalg};
+use fedstay_kernels::numerics::eigen::shortest;
 
 /// A step counts as the mean if it is within this share of its length.
 const SAME: f64 = 1e-9;

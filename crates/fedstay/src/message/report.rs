@@ -1,8 +1,8 @@
 //! What agents tell the server, checked at the door.
 
-use crate::numerics::{Gram, Machine};
-use crate::projection::FEW;
 use crate::{AgentId, Error, Vector, linalg};
+use fedstay_kernels::numerics::projection::FEW;
+use fedstay_kernels::numerics::{Gram, Machine};
 
 /// A loss, with what is known about it.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -29,9 +29,9 @@ use super::{
     Aggregator, Change, Decision, Facts, Losses, Measured, NOTHING_LEFT, Origin, Round, SLACK,
     Split, StopReason, safety,
 };
-use crate::projection::{Projected, Task};
 use crate::tau;
 use crate::{Error, Loss, Report, Standing};
+use fedstay_kernels::numerics::projection::{Projected, Task};
 use serde::{Deserialize, Serialize};
 
 pub(super) const ORIGIN: Origin = Origin {

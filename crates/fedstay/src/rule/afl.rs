@@ -22,8 +22,8 @@
 
 use super::{Aggregator, Decision, Facts, Origin, Round, descend, watched};
 use crate::memory::inside;
-use crate::numerics::simplex;
 use crate::{AgentId, Error};
+use fedstay_kernels::numerics::simplex;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

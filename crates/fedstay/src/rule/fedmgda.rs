@@ -26,8 +26,8 @@
 //! arXiv 2006.11489 (2020).
 
 use super::{Aggregator, Decision, Facts, Losses, Origin, Round, watched};
-use crate::numerics::simplex;
 use crate::{Error, Vector, linalg};
+use fedstay_kernels::numerics::simplex;
 use serde::{Deserialize, Serialize};
 
 pub(super) const ORIGIN: Origin = Origin {

@@ -4,7 +4,7 @@
 //! floor_m  ≤  F_m + ⟨g_m, s⟩  ≤  aim_m
 //! ```
 //!
-//! Both are met in one projection (`numerics/slabs/mod.rs`). Projecting onto the aims first and then onto
+//! Both are met in one projection (`fedstay_kernels::numerics::slabs`). Projecting onto the aims first and then onto
 //! the floors would be half a turn of alternating projections, which needs `1/sin²θ` turns where two
 //! gradients are at the angle θ.
 //!
@@ -13,8 +13,8 @@
 //! that reports a loss at or below its target and is still in does not leave by it, so it has no
 //! floor.
 
-use crate::numerics::slabs::{Bundle, Slab};
 use crate::{AgentId, Error, Report, Reports, Standing, Vector, linalg};
+use fedstay_kernels::numerics::slabs::{Bundle, Slab};
 
 /// Softening of aims that cannot be met together. With much less, the compromise may be very far
 /// away; with much more, it hardly moves.

@@ -62,8 +62,8 @@ pub use rules::*;
 
 use crate::list::{Entry, Origin};
 use crate::message::Correct;
-use crate::numerics::PerPrecision;
 use crate::{AgentId, Error, Report, Reports, linalg};
+use fedstay_kernels::numerics::PerPrecision;
 use list::rules;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

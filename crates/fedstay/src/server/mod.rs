@@ -12,11 +12,11 @@ pub use state::{Progress, ServerState};
 
 use crate::memory::inside;
 use crate::message::{Correct, kept, measure};
-use crate::numerics::Machine;
 use crate::rule::{Aggregator, Losses, Round, Rule};
 use crate::{
     AgentId, Broadcast, Decision, Error, Report, Reports, Split, StopReason, Vector, linalg,
 };
+use fedstay_kernels::numerics::Machine;
 use serde_json::Value;
 use state::Clock;
 

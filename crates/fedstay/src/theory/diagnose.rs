@@ -6,9 +6,9 @@
 //! most `min(δ/L, √(δ/2H), 1/(MH))`. All of this can be seen, or estimated from below, in the Gram
 //! matrices of a run.
 
-use crate::numerics::Cholesky;
 use crate::record::GramLine;
 use crate::{AgentId, Book, Error, RoundRecord};
+use fedstay_kernels::numerics::Cholesky;
 use serde::Serialize;
 use std::ops::ControlFlow;
 

@@ -2,13 +2,11 @@
 
 use super::Study;
 use super::parquet;
-use crate::command::Usage;
-use crate::spreadsheet::cell;
-use crate::terminal::Screen;
 use anyhow::Result;
 use fedstay_draw::words::count;
 use fedstay_sim::run::write_whole;
 use fedstay_sim::sweep::{Column, Frame};
+use fedstay_terminal::{Screen, Usage, cell};
 use std::path::PathBuf;
 
 /// Results as CSV or Parquet.

@@ -4,13 +4,11 @@
 //! it is run again, and its summary must match the stored one.
 
 use super::{Study, wheres};
-use crate::command::Usage;
-use crate::progress::Progress;
-use crate::terminal::Screen;
 use anyhow::{Context, Result};
 use fedstay::record::Summary;
 use fedstay_sim::run::{Asked, Trial};
 use fedstay_sim::sweep::{Outcome, Plan, Planned, Store, same_value};
+use fedstay_terminal::{Progress, Screen, Usage};
 use std::path::{Path, PathBuf};
 
 /// Turn stored runs into run folders, with every round.

@@ -9,12 +9,9 @@ mod query;
 mod run;
 mod status;
 
-pub(crate) use run::compute;
-
-use super::{Threads, Usage, pair_of};
-use crate::terminal::Screen;
 use anyhow::Result;
 use fedstay_sim::sweep::{Plan, Store, StoreError, usual_store};
+use fedstay_terminal::{Screen, Usage, pair_of};
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
@@ -77,7 +74,7 @@ impl Sweep {
 
 /// Which sweep: its file, keys set on top of it, and its store.
 #[derive(Debug, Clone, clap::Args)]
-pub(crate) struct Study {
+pub(super) struct Study {
     /// The sweep, a TOML file with a [grid]
     #[arg(required = true)]
     file: Option<PathBuf>,
@@ -91,7 +88,7 @@ pub(crate) struct Study {
 
 impl Study {
     /// The study in a file, in its default store.
-    pub(crate) fn of(file: &Path, set: Vec<String>, store: Option<PathBuf>) -> Self {
+    pub(super) fn of(file: &Path, set: Vec<String>, store: Option<PathBuf>) -> Self {
         Self { file: Some(file.to_owned()), set, store }
     }
 
@@ -102,13 +99,13 @@ impl Study {
     }
 
     /// The runs.
-    pub(crate) fn plan(&self) -> Result<Plan> {
+    pub(super) fn plan(&self) -> Result<Plan> {
         let pairs = self.set.iter().map(|pair| pair_of("--set", pair));
         Ok(Plan::read(self.file()?, &pairs.collect::<Result<Vec<_>, _>>()?)?)
     }
 
     /// Where the results are kept.
-    pub(crate) fn store_path(&self) -> Result<PathBuf> {
+    pub(super) fn store_path(&self) -> Result<PathBuf> {
         if let Some(store) = &self.store {
             return Ok(store.clone());
         }
@@ -116,7 +113,7 @@ impl Study {
     }
 
     /// The results.
-    pub(crate) fn read(&self) -> Result<Store> {
+    fn read(&self) -> Result<Store> {
         Store::read(&self.store_path()?).map_err(told)
     }
 }

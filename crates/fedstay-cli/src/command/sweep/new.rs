@@ -1,11 +1,10 @@
 //! `fedstay sweep new`: a file to start from.
 
-use crate::command::Usage;
 use crate::command::new::write_schema;
-use crate::terminal::Screen;
 use anyhow::Result;
 use fedstay_sim::experiment::Experiment;
 use fedstay_sim::run::write_whole;
+use fedstay_terminal::{Screen, Usage};
 use std::path::PathBuf;
 
 /// The starter file: small enough to finish in seconds, with everything a sweep can say.

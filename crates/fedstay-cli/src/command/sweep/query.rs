@@ -1,11 +1,10 @@
 //! `fedstay sweep query`: results as a table in the terminal.
 
 use super::{Study, told, wheres};
-use crate::command::Usage;
-use crate::terminal::{Column, Screen, Table};
 use anyhow::{Context, Result};
 use fedstay_sim::sweep::stats::Mean;
 use fedstay_sim::sweep::{Field, Frame, Store};
+use fedstay_terminal::{Column, Screen, Table, Usage};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 

@@ -1,12 +1,10 @@
 //! `fedstay sweep FILE`: computes what is missing.
 
-use super::{Study, Threads, told};
-use crate::interrupt::Interrupt;
-use crate::progress::{SweepProgress, hide};
-use crate::terminal::Screen;
+use super::{Study, told};
 use anyhow::Result;
 use fedstay_draw::words::{count, duration};
-use fedstay_sim::sweep::{Options, Plan, Store, SweepError, Tally, estimate, families, run};
+use fedstay_sim::sweep::{Options, Plan, Store, Tally, estimate, families};
+use fedstay_terminal::{Screen, Threads, compute, hide};
 use indicatif::ProgressBar;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -41,25 +39,6 @@ impl Run {
         let before = Instant::now();
         let tally = compute(&plan, &path, &options, screen)?;
         report(&tally, &path, before.elapsed(), screen)
-    }
-}
-
-/// Computes what is missing of a plan, with a progress bar.
-pub(crate) fn compute(
-    plan: &Plan,
-    store: &Path,
-    options: &Options,
-    screen: &Screen,
-) -> Result<Tally> {
-    let bar = SweepProgress::new(screen);
-    Interrupt::watch("nothing is lost: the same command continues".to_owned());
-    let tally = run(plan, store, options, &bar);
-    bar.finish();
-    match tally {
-        Ok(tally) => Ok(tally),
-        // What is wrong with an experiment is the caller's to mend.
-        Err(SweepError::Spec(error)) => Err(error.into()),
-        Err(error) => Err(error.into()),
     }
 }
 

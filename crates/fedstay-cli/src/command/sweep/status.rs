@@ -1,10 +1,10 @@
 //! `fedstay sweep status`: how much is done.
 
 use super::Study;
-use crate::terminal::{Column, Screen, Table};
 use anyhow::Result;
 use fedstay_draw::words::{count, duration};
 use fedstay_sim::sweep::{Frame, Outcome, Plan, Store, same_value};
+use fedstay_terminal::{Column, Screen, Table};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 

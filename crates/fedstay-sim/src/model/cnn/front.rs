@@ -1,12 +1,12 @@
 //! The two convolutions in front of the linear layers: images in, features out, and back.
 
 use super::Scratch;
-use crate::kernel::conv::{self, Grid, SLACK, Shape, VIEW};
-use crate::kernel::rows::gather;
-use crate::kernel::scalar::Activation;
-use crate::kernel::{Isa, multiversion};
 use crate::model::RowsData;
 use crate::model::pass::Accumulate;
+use fedstay_kernels::Isa;
+use fedstay_kernels::layer::conv::{self, Grid, SLACK, Shape, VIEW};
+use fedstay_kernels::layer::rows::gather;
+use fedstay_kernels::layer::scalar::Activation;
 
 /// The shape of both convolutions, and where errors act on their way back.
 #[derive(Debug, Clone, PartialEq)]
@@ -183,7 +183,7 @@ impl Front {
         let slopes = &scratch.hidden_slopes[planes.clone()];
         let errors = &mut scratch.hidden_planes;
         conv::separate(&scratch.hidden_errors, slopes, first.outputs, width, stride, errors);
-        add_sums(isa, errors, &mut scratch.first_bias_sums);
+        conv::add_sums(isa, errors, &mut scratch.first_bias_sums);
         gather(isa, image.0, &[image.1], &mut scratch.image[..self.pixels()]);
         let image = &scratch.image[..self.pixels()];
         conv::interleave(isa, image, first.inputs, first.width, first.width, &mut scratch.pixels);
@@ -211,7 +211,7 @@ impl Front {
             }
             padding.fill(0.0);
         }
-        add_sums(isa, &scratch.planes_errors, &mut scratch.second_bias_sums);
+        conv::add_sums(isa, &scratch.planes_errors, &mut scratch.second_bias_sums);
         for (pixel, errors) in scratch.pooled_errors.chunks_exact_mut(second.depth()).enumerate() {
             let (values, padding) = errors.split_at_mut(second.outputs);
             let planes = scratch.planes_errors[pixel..].iter().step_by(plane(second));
@@ -270,20 +270,4 @@ impl Front {
 /// The size of a pooled plane of the second convolution, padded to whole vectors.
 fn plane(second: Shape) -> usize {
     second.pooled().next_multiple_of(conv::LANES)
-}
-
-multiversion! {
-    /// Adds the sum of each of the equally long rows to its total. Rows are whole vectors long.
-    fn add_sums(rows: &[f32], totals: &mut [f32]) {
-        let len = rows.len() / totals.len();
-        for (row, total) in rows.chunks_exact(len).zip(totals) {
-            let mut lanes = [0.0f32; conv::LANES];
-            for part in row.chunks_exact(conv::LANES) {
-                for (lane, value) in lanes.iter_mut().zip(part) {
-                    *lane += value;
-                }
-            }
-            *total += lanes.iter().sum::<f32>();
-        }
-    }
 }

@@ -22,7 +22,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::mlp::one_or_many;
 use super::network::check_size;
 use super::{Activation, Architecture, Error, Init, Input, Network};
-use crate::kernel::conv::Shape;
+use fedstay_kernels::layer::conv::Shape;
 pub(crate) use front::Front;
 pub(crate) use scratch::Scratch;
 

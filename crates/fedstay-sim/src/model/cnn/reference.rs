@@ -1,8 +1,8 @@
 //! The convolutions in `f64`, written as plainly as possible.
 
-use crate::kernel::conv::{SIDE, Shape};
 use crate::model::reference::activate;
 use crate::model::{Activation, Network};
+use fedstay_kernels::layer::conv::{SIDE, Shape};
 
 /// The features of an image, and how close it came to a place where the gradient jumps: another pixel
 /// becoming the largest of four, or a rectified unit being switched.

@@ -1,7 +1,7 @@
 //! Memory that convolutions reuse.
 
-use crate::kernel::buffer::Buffer;
-use crate::kernel::conv::Places;
+use fedstay_kernels::layer::buffer::Buffer;
+use fedstay_kernels::layer::conv::Places;
 
 /// Scratch memory of the convolutions in front of a network. What is said to be of every image is
 /// kept from the forward to the backward pass over a tile; the rest serves one image after the other.

@@ -2,7 +2,7 @@
 
 use super::Front;
 use super::front::{FilterSums, Filters};
-use crate::kernel::matmul::{Matrix, matmul, shape};
+use crate::model::matmul::{Matrix, matmul, shape};
 use crate::model::pass::Accumulate;
 use crate::model::steps::displace;
 use crate::model::{Batch, Loaded, Network, Rows, Workspace};

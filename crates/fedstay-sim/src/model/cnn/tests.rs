@@ -6,8 +6,8 @@ use rand_chacha::ChaCha8Rng;
 
 use super::*;
 use crate::data::Image;
-use crate::kernel::Isa;
 use crate::model::{Batch, Model, Rows, RowsData, Workspace, reference};
+use fedstay_kernels::Isa;
 
 /// Random images, their weights, and whether the gradient is safe to compare with differences: no
 /// sum is so close to another, or to zero, that rounding or a small step could change which counts.
@@ -86,7 +86,7 @@ proptest! {
         let want = reference::derivatives(
             &case.network, &case.weights, &case.rows(), &[0, 1], places.iter().copied(), 1e-6,
         );
-        for isa in Isa::ALL.into_iter().filter(|isa| isa.is_available()) {
+        for isa in Isa::available() {
             let gradient = case.gradient(isa);
             let got: Vec<f32> = places.iter().map(|place| gradient[*place]).collect();
             prop_assert!(distance(&got, &want) < 3e-5, "{isa:?}: {}", distance(&got, &want));
@@ -98,10 +98,10 @@ proptest! {
 fn a_wrong_gradient_would_be_noticed() {
     let image = Image { channels: 2, height: 17, width: 19 };
     let case = Case::new(&Cnn { hidden: vec![4], ..Cnn::default() }, image, 2, 3);
-    let want: Vec<f64> = case.gradient(Isa::Portable).into_iter().map(f64::from).collect();
+    let want: Vec<f64> = case.gradient(Isa::PORTABLE).into_iter().map(f64::from).collect();
     let mut other = case;
     other.labels[0] = (other.labels[0] + 1) % 3;
-    assert!(distance(&other.gradient(Isa::Portable), &want) > 0.01);
+    assert!(distance(&other.gradient(Isa::PORTABLE), &want) > 0.01);
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn a_diverged_path_is_not_finite_and_does_not_panic() {
     let image = Image { channels: 1, height: 16, width: 16 };
     let mut case = Case::new(&Cnn::default(), image, 3, 1);
     case.weights.iter_mut().for_each(|weight| *weight *= 1e12);
-    for isa in Isa::ALL.into_iter().filter(|isa| isa.is_available()) {
+    for isa in Isa::available() {
         assert!(case.gradient(isa).iter().any(|value| !value.is_finite()), "{isa:?}");
     }
 }

@@ -10,7 +10,7 @@ mod workers;
 
 use crate::experiment::SpecError;
 use crate::sweep::compute::shared::data_key;
-use crate::sweep::compute::workers::Workers;
+use crate::sweep::compute::workers::SweepWorkers;
 use crate::sweep::{Family, Finished, Plan, Planned, Store, StoreError, WorkDone, families};
 use std::path::Path;
 use std::sync::Arc;
@@ -121,7 +121,7 @@ pub fn run(
     let missing: usize = families.iter().map(|family| family.runs.len()).sum();
     let counts = (plan.runs.len(), plan.runs.len() - missing);
     let check_there = store.watch();
-    let tally = Workers::new(store, families, counts, options, watch).run()?;
+    let tally = SweepWorkers::new(store, families, counts, options, watch).run()?;
     check_there()?;
     Ok(Tally { damaged, ..tally })
 }

@@ -57,7 +57,7 @@ struct Books {
 }
 
 /// Where the work is done.
-pub(in crate::sweep) struct Workers<'a> {
+pub(in crate::sweep) struct SweepWorkers<'a> {
     options: Options,
     owner: Owner,
     watch: &'a dyn SweepWatch,
@@ -93,8 +93,8 @@ pub(in crate::sweep) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl<'a> Workers<'a> {
-    /// A shop that will compute these families; of so many runs so many are there.
+impl<'a> SweepWorkers<'a> {
+    /// Will compute these families; `there` of `planned` runs are already stored.
     pub(in crate::sweep) fn new(
         store: Store,
         families: Vec<Family>,

@@ -2,12 +2,12 @@
 //!
 //! Most agents that were at their floor or aim after one projection are there after the next. The
 //! projection has one answer wherever its search begins, up to rounding and to the hair by which an aim
-//! may be missed; but with hundreds of agents it is found much sooner (see `numerics/slabs/mod.rs`). Where
+//! may be missed; but with hundreds of agents it is found much sooner (see `fedstay_kernels::numerics::slabs`). Where
 //! few bind, nothing is remembered.
 
 use crate::AgentId;
-use crate::numerics::slabs::WORTH_EXPECTING;
 use crate::rule::floors::Floors;
+use fedstay_kernels::numerics::slabs::WORTH_EXPECTING;
 use serde::{Deserialize, Serialize};
 
 /// Agents, and whether it was by their floor (else by their aim); who was pulled hardest comes first.

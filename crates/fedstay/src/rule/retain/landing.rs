@@ -9,9 +9,9 @@
 //! `c + ⟨g, s⟩ + ½H(ℓ + ‖s‖)² ≤ ε`. Whatever the solver says, the inequalities are checked for
 //! everybody from the step itself: only that is a landing.
 
-use crate::numerics::slabs::Slab;
 use crate::rule::floors::{Floors, Source};
 use crate::{Vector, linalg};
+use fedstay_kernels::numerics::slabs::Slab;
 
 /// What rounding may do to an inner product, relative to the lengths of its two vectors.
 const ROUNDING: f64 = 1e-13;
@@ -95,8 +95,8 @@ fn bend(smoothness: f64, length: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::numerics::Machine;
-    use crate::numerics::slabs::Bundle;
+    use fedstay_kernels::numerics::Machine;
+    use fedstay_kernels::numerics::slabs::Bundle;
     use proptest::prelude::*;
 
     proptest! {

@@ -84,13 +84,13 @@ use super::{
     StopReason, Why, safety,
 };
 use crate::message::is_default;
-use crate::numerics::slabs::Room;
 use crate::{Error, Loss, Vector, linalg};
 use best::{Best, Judged, Lacking};
 use bound::Bound;
 use common_level::Unrealizable;
 use cuts::Cuts;
 use doubt::Doubt;
+use fedstay_kernels::numerics::slabs::Room;
 use region::Region;
 use serde::{Deserialize, Serialize};
 

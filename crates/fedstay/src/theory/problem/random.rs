@@ -2,12 +2,12 @@
 //! with.
 
 use super::{Instance, Oracle};
-use crate::numerics::polar;
 use crate::{Error, Seed};
+use fedstay_kernels::numerics::polar;
 use rand::Rng;
 use std::sync::Arc;
 
-/// A standard normal draw. Unlike [`numerics::normal`](crate::numerics::normal) it puts the uniform
+/// A standard normal draw. Unlike [`numerics::normal`](fedstay_kernels::numerics::normal) it puts the uniform
 /// numbers in the middle of their cells: the random problems have always been drawn this way, and
 /// other draws would be other problems.
 pub(super) fn normal(rng: &mut impl Rng) -> f64 {

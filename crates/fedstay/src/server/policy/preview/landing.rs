@@ -11,8 +11,8 @@
 //! there: then they are taken back to where all the balls meet, or, if they do not meet yet, some of
 //! the way, from where the next reports prove more.
 
-use crate::numerics::half_space::{Nearest, nearest};
 use crate::{Vector, linalg};
+use fedstay_kernels::numerics::half_space::{Nearest, nearest};
 
 /// How far constraints that do not meet are softened.
 const RIDGE: f64 = 1e-2;

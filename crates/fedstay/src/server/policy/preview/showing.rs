@@ -5,9 +5,9 @@ use super::offset::Offset;
 use super::rewind::{Move, Seen};
 use super::{By, Preview};
 use crate::Personal;
-use crate::numerics::normal;
 use crate::rule::{Miss, Round};
 use crate::{AgentId, Loss, Report, Seed, Vector, linalg};
+use fedstay_kernels::numerics::normal;
 
 /// A miss is worth a line of the record above this share of δ.
 const WORTH_TELLING: f64 = 0.5;
