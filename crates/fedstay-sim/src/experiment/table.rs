@@ -134,6 +134,15 @@ mod tests {
     }
 
     #[test]
+    fn a_list_of_kinds_gives_way_to_one() {
+        let mut table = read_table("[[policy]]\nkind = 'guard'\ndelta = 0.1").unwrap();
+        let refused = put(&mut table, "policy.delta", Value::from(0.2)).unwrap_err().to_string();
+        assert_eq!(refused, "`policy.delta` cannot be set: `policy` is not a table");
+        put(&mut table, "policy.kind", Value::from("preview")).unwrap();
+        assert_eq!(table["policy"].as_table().unwrap().len(), 1);
+    }
+
+    #[test]
     fn json_is_looked_up_like_toml() {
         let tree = serde_json::json!({ "a": { "b": 1, "c": [2] }, "d": {} });
         assert!(same(look_up(&tree, "a.b").unwrap(), &serde_json::json!(1.0)));

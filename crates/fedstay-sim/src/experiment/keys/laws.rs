@@ -68,7 +68,7 @@ fn a_kind_has_a_key_if_and_only_if_its_struct_does() {
             inner.insert(key.short_name().to_owned(), parse_value(key.example));
             let read: Result<Experiment, toml::de::Error> = table.try_into();
             match read {
-                Ok(_) if kind == "none" => {} // `Policy::None` has no struct that could refuse.
+                Ok(_) if kind == "none" => {} // It has no struct that could refuse.
                 Ok(_) => assert!(key.belongs_to(kind), "{} is read for {kind}", key.name),
                 Err(error) => {
                     assert!(!key.belongs_to(kind), "{} for {kind}: {error}", key.name);

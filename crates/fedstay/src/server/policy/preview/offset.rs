@@ -1,7 +1,6 @@
 //! The way from what an agent was shown to the server's new weights.
 
 use crate::Personal;
-use crate::{Vector, linalg};
 
 /// A buffer for one such way at a time.
 pub(super) struct Offset {
