@@ -268,13 +268,13 @@ fn several_policies_are_a_list_and_their_memory_comes_back_with_the_state() {
     };
     let list = json!([{ "kind": "guard", "delta": 0.05 }, "keep-best"]);
     let first = answer(&input(list.clone(), 0.2));
-    let step = numbers(&first["step"])[0];
-    assert!((-0.05..0.0).contains(&step), "the guard holds agent 0: {step}");
+    let guarded = numbers(&first["step"])[0];
+    assert!((-0.05..0.0).contains(&guarded), "the guard holds agent 0: {guarded}");
     let mut second = input(list, 2.0);
     second["state"] = first["state"].clone();
     let second = answer(&second);
     let back = numbers(&second["deliver"])[0];
-    let way = step + numbers(&second["step"])[0];
+    let way = guarded + numbers(&second["step"])[0];
     assert!((back + way).abs() < 1e-12, "keep-best leads back to the first weights: {back} {way}");
     for (policy, why) in [
         (json!(["keep-best", "guard"]), "write `guard` first"),

@@ -111,6 +111,14 @@ impl Personal {
         }
     }
 
+    /// How far what it stands for lies from the weights that it is relative to.
+    pub(crate) fn offset(&self, base: &[f64]) -> Vec<f64> {
+        let mut offset = vec![0.0; base.len()];
+        self.subtract_offset(base, &mut offset);
+        offset.iter_mut().for_each(|value| *value = -*value);
+        offset
+    }
+
     /// Subtracts what it stands for from `gap`, which holds weights relative to which `shared` is
     /// the server's: a server's step of `s` minus an offset of `o` is `s − o`.
     pub(crate) fn subtract_offset(&self, shared: &[f64], gap: &mut [f64]) {

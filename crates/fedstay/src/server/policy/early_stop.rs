@@ -1,6 +1,6 @@
 //! `early-stop`: stop instead of taking the first step that is predicted to make an agent leave.
 
-use super::{Place, PolicyFacts, Turn, Wrap};
+use super::{Place, PolicyFacts, PolicyOption, Turn, Values, Wrap};
 use crate::Error;
 use crate::list::Origin;
 use crate::rule::{Decision, Landing, StopReason};
@@ -10,6 +10,15 @@ pub(super) const ORIGIN: Origin = Origin {
     about: "stop instead of taking the first step predicted to make an agent leave",
     reference: "",
 };
+
+pub(super) const OPTIONS: &[PolicyOption] = &[PolicyOption {
+    key: "policy.margin",
+    of: &["early-stop", "preview"],
+    example: "0.01",
+    values: Values::ANY,
+    about: "stop this much earlier; preview: keep every agent this much higher",
+    otherwise: "",
+}];
 
 /// Stop at the first predicted departure, `F_m + ⟨g_m, s⟩ ≤ ε_m + margin`.
 ///

@@ -1,6 +1,6 @@
 //! `guard`: follow the rule as closely as everybody's floor allows.
 
-use super::{Place, PolicyFacts, Turn, Wrap};
+use super::{Place, PolicyFacts, PolicyOption, Turn, Values, Wrap};
 use crate::Error;
 use crate::list::Origin;
 use crate::rule::floors::Floors;
@@ -11,6 +11,15 @@ pub(super) const ORIGIN: Origin = Origin {
     about: "follow the rule as closely as keeping every agent above its floor allows",
     reference: "this project",
 };
+
+pub(super) const OPTIONS: &[PolicyOption] = &[PolicyOption {
+    key: "policy.delta",
+    of: &["guard", "preview"],
+    example: "0.01",
+    values: Values::ANY,
+    about: "how far above its target loss every agent is kept",
+    otherwise: "for preview the problem's own on a problem",
+}];
 
 /// Move the rule's step to the nearest one with `F_m + ⟨g_m, s⟩ ≥ ε_m + δ` for every agent, which
 /// for convex losses and exact gradients proves that nobody leaves. It costs no communication.

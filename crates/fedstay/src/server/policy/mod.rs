@@ -8,20 +8,24 @@ mod guard;
 mod keep_best;
 #[cfg(test)]
 mod laws;
+mod option;
+mod path;
 mod preview;
+mod translation;
 mod turn;
 
 pub use compose::Policies;
 pub use early_stop::EarlyStop;
 pub use guard::Guard;
 pub use keep_best::KeepBest;
+pub use option::{PolicyOption, Values};
 pub use preview::{By, Preview, Until};
 
 use crate::list::listed;
 use crate::message::Layer;
 use crate::rule::{Decision, Facts, Round};
 use crate::{Broadcast, Error, Reports};
-use preview::Translation;
+use translation::Translation;
 use turn::Turn;
 
 listed! {
@@ -37,6 +41,9 @@ listed! {
         Preview = "preview", preview;
     }
 }
+
+/// The options of one policy after the other, as a configuration's reference describes them.
+pub const OPTIONS: &[&[PolicyOption]] = &[early_stop::OPTIONS, guard::OPTIONS, preview::OPTIONS];
 
 /// What a policy does around a rule.
 trait Wrap {

@@ -44,21 +44,18 @@ mod arrival;
 mod known;
 mod landing;
 mod offset;
-mod path;
 mod rewind;
 mod round;
 mod showing;
-mod translation;
 
-pub(crate) use translation::Translation;
-
-use super::{Place, Policy, PolicyFacts, Turn, Wrap};
+use super::translation::{Slope, Translation, estimate};
+use super::{Place, Policy, PolicyFacts, PolicyOption, Turn, Values, Wrap};
 use crate::list::Origin;
 use crate::message::{Layer, is_default};
 use crate::rule::{Decision, Facts, Round, SLACK};
 use crate::{AgentId, Error, Report, Reports};
 use crate::{Broadcast, Personal};
-use known::{PreviewMemory, Slope};
+use known::PreviewMemory;
 use rewind::Rewind;
 use serde::{Deserialize, Serialize};
 
@@ -66,6 +63,57 @@ pub(super) const ORIGIN: Origin = Origin {
     about: "let the model move freely; show those about to be content the nearest model they are not content with",
     reference: "this project, after Karimireddy et al., arXiv 2207.04557",
 };
+
+pub(super) const OPTIONS: &[PolicyOption] = &[
+    PolicyOption {
+        key: "policy.by",
+        of: &["preview"],
+        example: "\"auto\"",
+        values: Values::Words(&["auto", "cut", "rewind", "stale", "noise"]),
+        about: "how previews are made: up the gradient, on the way back, or as a control",
+        otherwise: "",
+    },
+    PolicyOption {
+        key: "policy.pace",
+        of: &["preview"],
+        example: "0.1",
+        values: Values::ANY,
+        about: "by how much the loss shown falls over the run, for impatient agents",
+        otherwise: "",
+    },
+    PolicyOption {
+        key: "policy.over",
+        of: &["preview"],
+        example: "300",
+        values: Values::ROUNDS,
+        about: "the rounds over which it falls",
+        otherwise: "the rounds of the run",
+    },
+    PolicyOption {
+        key: "policy.until",
+        of: &["preview"],
+        example: "\"rounds\"",
+        values: Values::Words(&["rounds", "content"]),
+        about: "when to deliver: after the last round, or once everybody is content",
+        otherwise: "",
+    },
+    PolicyOption {
+        key: "policy.cap",
+        of: &["preview"],
+        example: "1",
+        values: Values::ANY,
+        about: "no preview is farther away than this many times the way so far",
+        otherwise: "",
+    },
+    PolicyOption {
+        key: "policy.smoothness",
+        of: &["preview"],
+        example: "1",
+        values: Values::ANY,
+        about: "a constant H such that every loss is H-smooth, which certifies the landing",
+        otherwise: "the problem's own on a problem, unknown elsewhere",
+    },
+];
 
 /// The rounds over which `pace` falls, if nobody says how many there are.
 const USUAL_ROUNDS: u32 = 1000;
@@ -189,7 +237,7 @@ impl Preview {
         let fresh = Rewind::default();
         let known = self.memory.agents.get(&report.agent);
         let rewind = known.map_or(&fresh, |known| &known.rewind);
-        Slope::new(report, (!self.cuts(report)).then_some(rewind))
+        showing::slope(report, (!self.cuts(report)).then_some(rewind))
     }
 }
 
@@ -237,8 +285,9 @@ impl Wrap for Preview {
         if layer.is_empty() {
             return Ok(None);
         }
-        let (weights, own) = (without.shared(), |agent| layer.of(agent));
-        Translation::new(weights, reports, facts.cuts, &own, &|report| self.slope(report)).map(Some)
+        let cuts = facts.cuts;
+        Translation::new("preview", layer, without, reports, cuts, |report| self.slope(report))
+            .map(Some)
     }
 
     fn apply(

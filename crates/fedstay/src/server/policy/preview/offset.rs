@@ -28,11 +28,3 @@ impl Offset {
         new.zip(&self.way).map(|(new, way)| new - left * way).collect()
     }
 }
-
-/// `w̃ − w`: how far what an agent is shown lies from the server's weights.
-pub(super) fn of(own: &Personal, weights: &[f64]) -> Vec<f64> {
-    let mut offset = vec![0.0; weights.len()];
-    own.subtract_offset(weights, &mut offset);
-    offset.iter_mut().for_each(|value| *value = -*value);
-    offset
-}

@@ -2,9 +2,9 @@
 
 use super::arrival::Arrival;
 use super::known::Known;
-use super::offset::{self, Offset};
+use super::offset::Offset;
 use super::showing::{Heard, Next, Stage};
-use super::{Preview, Until, translation};
+use super::{Preview, Until, estimate};
 use crate::message::{Personal, Shown};
 use crate::rule::{Decision, Landing, Round, Split, StopReason};
 use crate::{AgentId, Error, Report, Standing, Vector, linalg};
@@ -135,12 +135,12 @@ impl Preview {
     fn line(&self, told: &Told<'_>, weights: &[f64]) -> Option<Shown> {
         let Told { report, standing: (loss, _) } = told;
         let own = self.memory.layer().of(report.agent).filter(|own| own.differs())?;
-        let (offset, slope) = (offset::of(own, weights), self.slope(report));
+        let (offset, slope) = (own.offset(weights), self.slope(report));
         let before = self.memory.agents.get(&report.agent);
         Some(Shown {
             agent: report.agent,
             distance: linalg::norm(Vector::F64(&offset)),
-            real: translation::estimate(*loss, slope.along(&offset)),
+            real: estimate(*loss, slope.along(&offset)),
             stood: before.map_or(0, |known| known.stood),
             capped: before.is_some_and(|known| known.capped),
         })
