@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from .._core import Error, Report
 from ..callbacks import describe, tell
 from ..engine import Assessed, Gathered
+from ..policies import called
 from ..remote import answers as shared
 from ..remote.engine import RemoteEngine
 from ..remote.patience import Deadline
 from ..remote.showing import Showing
-from ..policies import called
 from ..scale import Scale, kind_of
 from ._judge import judged
 from ._layout import Layout
