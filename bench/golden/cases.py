@@ -74,6 +74,9 @@ RULES = {
     "retain region": {"rule.trust": "region", "rule.margin": 0.02},
     "retain proof": {"rule.trust": "proof", "rule.smoothness": 4.0, "rule.horizon": 0.1},
     "retain no-landing": {"rule.landing": False},
+    "retain alone": {"rule.bench": False, "rule.on_unrealizable": "least"},
+    "retain convex": {"rule.convex": True},
+    "level": {"rule.delta": 0.05},
     "mw-fed": {},
     "mw-fed c": {"rule.c": 4.0, "rule.variant": "weight"},
     "maxfl": {},
@@ -119,11 +122,22 @@ BEHAVIOURS = {
     "returning": {"behaviour.rise": 0.05},
     "shirking": {"behaviour.refresh": 4},
     "lying": {"behaviour.offset": 0.5, "behaviour.within": 0.4},
+    "opt-out": {"behaviour.gain": 0.01, "behaviour.grace": 4},
+    "contagious": {"behaviour.patience": 2},
+    "competitor": {"behaviour.rivalry": 0.8, "behaviour.patience": 5},
+    "free-riding": {"behaviour.form": "scaled-delta", "behaviour.scale": 0.9},
+    "free-riding random": {"behaviour.form": "random", "behaviour.range": 0.05},
+    "free-riding noise": {"behaviour.form": "adaptive-noise", "behaviour.fade": 0.5},
+    "amplifying": {"behaviour.factor": 2.0},
+    "withholding": {"behaviour.rows": 0.5},
     "mixed": {
         "behaviour.of": '[{ kind = "foresight", agents = [0, 3], steps = 5 }, '
         '{ kind = "returning", share = 0.4 }, { kind = "threshold", share = 0.6 }]'
     },
 }
+
+#: Behaviours that only the simulator's agents can have.
+SIMULATED = ("opt-out", "contagious", "competitor", "free-riding", "amplifying", "withholding")
 
 #: Every schedule but the usual one and the one that reads a file.
 SCHEDULES = {
@@ -145,6 +159,11 @@ POLICIES = {
     "early-stop": {"policy.margin": 0.05},
     "keep-best": {},
     "guard": {"policy.delta": 0.02},
+    "preview": {},
+    "preview paced": {"policy.pace": 0.3, "policy.over": 20, "policy.cap": 2, "policy.margin": 0.05},
+    "preview content": {"policy.until": "content", "policy.smoothness": 4.0, "policy.pace": 0},
+    "preview rewind": {"policy.by": "rewind"},
+    "preview stale": {"policy.by": "stale"},
 }
 
 #: Several policies, in the order in which they act.
@@ -216,6 +235,17 @@ TRAINING = {
     "epsilon list": {"epsilon": [0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2]},
     "epsilon local": {"epsilon": '"4.0 * local"', "model.kind": "softmax-regression"},
     "load": {"rule.kind": "mw-fed", "rule.variant": "load", "local.batch": 16},
+    "preview few": {"participation": 0.4, "policy.kind": "preview"},
+    "preview arrivals": {
+        "policy.kind": "preview",
+        "schedule.kind": "arrive",
+        "schedule.at": [8, 16],
+        "library.keep": 3,
+        "library.every": 5,
+    },
+    "preview steps": {"policy.kind": "preview", "local.steps": 3, "local.batch": 16},
+    "preview adam": {"policy.kind": "preview", "server.optimiser": "adam", "server.lr": 0.05},
+    "alone": {"compare_alone": True},
     "gram": {"record_gram": True, "rule.kind": "ada-gd", "rule.delta": 0.1},
     "check reports": {"check_reports": True, "behaviour.kind": "lying", "behaviour.offset": 0.4},
     "check reports convex": {
@@ -267,9 +297,9 @@ def runs() -> list[Case]:
         cases.append(run(f"rule on huber: {name}", PROBLEM, many))
     for name, more in BEHAVIOURS.items():
         for rule in ("fedavg", "retain"):
-            settings = {"behaviour.kind": name, "rule.kind": rule, **more}
+            settings = {"behaviour.kind": name.split()[0], "rule.kind": rule, **more}
             cases.append(run(f"behaviour under {rule}: {name}", DIGITS, settings, varied=True))
-        settings = {"behaviour.kind": name, "problem.kind": "huber", "step_size": 2.0, **more}
+        settings = {"behaviour.kind": name.split()[0], "problem.kind": "huber", "step_size": 2.0, **more}
         cases.append(run(f"behaviour on huber: {name}", PROBLEM, settings))
     for name, more in SCHEDULES.items():
         for rule in ("fedavg", "retain"):
@@ -280,9 +310,9 @@ def runs() -> list[Case]:
     cases.append(traced())
     for name, more in POLICIES.items():
         for rule in ("fedavg", "maxfl", "ada-gd"):
-            settings = {"policy.kind": name, "rule.kind": rule, **more}
+            settings = {"policy.kind": name.split()[0], "rule.kind": rule, **more}
             cases.append(run(f"policy around {rule}: {name}", DIGITS, settings))
-        settings = {"policy.kind": name, "problem.kind": "observation-3", **more}
+        settings = {"policy.kind": name.split()[0], "problem.kind": "observation-3", **more}
         cases.append(run(f"policy on observation-3: {name}", PROBLEM, settings))
     for policies in TOGETHER:
         settings = {"policy": list(policies), "rule.kind": "fedavg"}
@@ -306,7 +336,9 @@ def runs() -> list[Case]:
         cases.append(run(f"stream: {name}", DIGITS, {"stream.kind": name.split()[0], **more}, varied=True))
     for how in ("keep", "retrain", "eraser", "subtract"):
         asks = {"behaviour.kind": "withdrawing", "behaviour.after": 9, "forget.agents": [2]}
-        cases.append(run(f"forget: {how}", DIGITS, {**asks, "forget.how": how}, varied=True))
+        every = {"forget.every": 3} if how == "eraser" else {}
+        asks = {**asks, "forget.how": how, **every}
+        cases.append(run(f"forget: {how}", DIGITS, asks, varied=True))
     for name, more in TRAINING.items():
         cases.append(run(f"training: {name}", DIGITS, more, varied=True))
     return cases

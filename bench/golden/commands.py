@@ -76,7 +76,8 @@ def compare(scratch: Scratch) -> None:
 def tournament(scratch: Scratch) -> None:
     experiment = scratch.write("experiment.toml", DIGITS)
     rules = "fedavg,fedavg+guard,ada-gd+halve,retain,retain+horizon,mw-fed,fedfv"
-    words = ("--rules", rules, "--behaviours", ",".join(BEHAVIOURS), "--seeds", "0,1")
+    behaviours = ",".join(name for name in BEHAVIOURS if " " not in name)
+    words = ("--rules", rules, "--behaviours", behaviours, "--seeds", "0,1")
     scratch.fedstay("tournament", experiment, *words, "--set", "rounds=15", "--out", "results")
     table = (scratch.folder / "results" / "tournament.csv").read_text()
     scratch.keep_text("tournament.csv", without_setting(table))

@@ -54,7 +54,9 @@ def all_steps() -> list[Case]:
     """Every rule and policy, and everything that a report may say."""
     cases = []
     for name, more in RULES.items():
-        parameters = {key.removeprefix("rule."): value for key, value in more.items()}
+        if name.split()[0] in ("scaffold", "fairfed"):
+            continue  # They ask agents for more than a report of this kind has.
+        parameters = {k.removeprefix("rule."): v for k, v in more.items() if k.startswith("rule.")}
         cases.append(steps(name, {"kind": name.split()[0], **parameters}))
     ada_gd = {"kind": "ada-gd", "delta": 0.1}
     cases.append(steps("privacy mode", ada_gd, private))

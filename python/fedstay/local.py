@@ -317,17 +317,29 @@ class LocalAgents:
             self._last[index] = (np.array(bare), np.array(slope))
             if reach is not None:
                 self._reach[index] = reach
-        return _core.Report(
-            index,
-            direction,
-            gradient=slope,
-            loss=participant.told(looked.loss),
-            at_least=looked.at_least,
-            epsilon=participant.epsilon,
-            samples=int(getattr(agent, "samples", 1)),
-            reach=reach,
-            rates=rates,
-        )
+        try:
+            return _core.Report(
+                index,
+                direction,
+                gradient=slope,
+                loss=participant.told(looked.loss),
+                at_least=looked.at_least,
+                epsilon=participant.epsilon,
+                samples=int(getattr(agent, "samples", 1)),
+                reach=reach,
+                rates=rates,
+            )
+        except _core.Error as error:
+            raise self._by_name(error, index) from None
+
+    def _by_name(self, error: _core.Error, index: int) -> _core.Error:
+        """What the core says about an agent's report, with the agent's name where it has one."""
+        name = self._names[index]
+        if name is None:
+            return error
+        named = _core.Error(str(error).replace(f"agent {index}", str(name), 1))
+        named.agent = index
+        return named
 
     def closed(self, line: str, promised: list[tuple[int, float]]) -> bool:
         """Tells the callbacks of a finished round; whether one of them ends the run."""

@@ -3,8 +3,9 @@
 use crate::bfloat16;
 use crate::error::{blame, error};
 use fedstay::numerics::Bf16;
+use fedstay::record::called;
 use fedstay::{AgentId, Vector};
-use fedstay_sim::experiment::check_section;
+use fedstay_sim::experiment::{check_section, from_toml};
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, ToPyArray};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyMapping, PySequence, PyString, PyType};
@@ -41,9 +42,7 @@ pub(crate) fn described<T: DeserializeOwned>(
         }
     };
     check_section(section, &given).map_err(error)?;
-    given
-        .try_into()
-        .map_err(|why: toml::de::Error| error(format!("`{section}`: {}", why.message())))
+    from_toml(given).map_err(|why| error(format!("`{section}`: {why}")))
 }
 
 /// A value as an experiment's file would have it; nothing for None, which is left out there.
@@ -121,7 +120,7 @@ impl Numbers {
             ("f" | "i" | "u" | "b", _) => "float64",
             _ => {
                 let got: String = array.getattr("dtype")?.str()?.extract()?;
-                let who = agent.map_or(String::new(), |agent| format!("agent {agent}: "));
+                let who = agent.map_or(String::new(), |agent| format!("{}: ", called(agent, None)));
                 let message = format!("{who}{what} must be numbers, but its dtype is {got}");
                 return Err(blame(message, agent));
             }

@@ -9,10 +9,11 @@ use crate::outcome::Outcome;
 use fedstay::record::{Header, RoundLine};
 use fedstay::{About, Rule, Server, Session};
 use fedstay_draw::picture::{self, Subject};
-use fedstay_sim::experiment::rule_label;
+use fedstay_sim::experiment::{rule_label, to_table};
 use fedstay_sim::run::{Asked, Driver, Folder, Recorded, Start, read_rounds};
 use pyo3::prelude::*;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use toml::Table;
@@ -84,7 +85,7 @@ pub(crate) fn drive(
         folder = Some(opened.with_pause(pause));
     }
     let ended = session.run(&mut [&mut lines, &mut folder, &mut listener]);
-    let mut summary = match ended.map_err(|why| raised.behind(why))? {
+    let mut summary = match ended.map_err(|why| raised.behind_run(why, session.header()))? {
         Some(summary) => summary,
         None => match listener.stopped {
             Some(reason) => session.conclude(reason).map_err(|why| raised.behind(why))?,
@@ -154,25 +155,23 @@ fn config(
     table.insert("rounds".into(), number(u64::from(header.rounds)));
     table.insert("step_size".into(), server.step_size().into());
     table.insert("on".into(), header.on.clone().into());
-    let section = |value: Result<Table, toml::ser::Error>| value.map_err(error);
     let rule = match server.rule() {
         // The parameters of a rule from outside are for its own program to keep.
         Rule::Custom(rule) => [("kind", "custom"), ("name", rule.name())]
             .map(|(key, value)| (key.to_owned(), value.into()))
             .into_iter()
             .collect(),
-        rule => section(Table::try_from(rule))?,
+        rule => to_table(rule).map_err(error)?,
     };
     table.insert("rule".into(), rule.into());
-    let policies = toml::Value::try_from(server.policies()).map_err(error)?;
-    table.insert("policy".into(), policies);
-    table.insert("behaviour".into(), section(Table::try_from(behaviour.inner()))?.into());
+    table.extend(to_table(&BTreeMap::from([("policy", server.policies())])).map_err(error)?);
+    table.insert("behaviour".into(), to_table(behaviour.inner()).map_err(error)?.into());
     if !worth.is_empty() {
         let methods = worth.iter().map(|name| toml::Value::from(name.as_str())).collect::<Vec<_>>();
         let section = Table::from_iter([("methods".to_owned(), methods.into())]);
         table.insert("worth".into(), section.into());
     }
-    for (name, value) in section(Table::try_from(settings))? {
+    for (name, value) in Table::try_from(settings).map_err(error)? {
         table.insert(name, value);
     }
     let version = env!("CARGO_PKG_VERSION");

@@ -1,6 +1,7 @@
 //! The exceptions of the package.
 
 use fedstay::AgentId;
+use fedstay::record::Header;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -37,6 +38,13 @@ impl Raised {
     /// The exception behind an error of the core, or the error itself.
     pub(crate) fn behind(&self, error: fedstay::Error) -> PyErr {
         self.take().unwrap_or_else(|| from_core(error))
+    }
+
+    /// The same for a run, whose agents may have names.
+    pub(crate) fn behind_run(&self, error: fedstay::Error, header: &Header) -> PyErr {
+        let agent = error.agent();
+        let name = agent.and_then(|agent| header.name(agent));
+        self.take().unwrap_or_else(|| blame(error.by_name(name), agent))
     }
 }
 

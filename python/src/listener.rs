@@ -1,6 +1,7 @@
 //! What an engine in Python hears about its own run: every finished round.
 
 use crate::error::{Raised, error};
+use fedstay::record::AsJson;
 use fedstay::{Book, Error, RoundRecord, StopReason, Vector, linalg};
 use pyo3::prelude::*;
 use std::ops::ControlFlow;
@@ -29,7 +30,7 @@ impl<'py> Listener<'py> {
 
     fn tell(&self, record: &RoundRecord<'_>) -> PyResult<Option<StopReason>> {
         let Some(closed) = self.object.getattr_opt("closed")? else { return Ok(None) };
-        let line = serde_json::to_string(&record.line).map_err(error)?;
+        let line = record.line.to_json().map_err(error)?;
         // By how much the step changes every agent's loss, to first order, as it reported it.
         let step = Vector::F64(record.step);
         let promised: Vec<(u64, f64)> = record

@@ -1,7 +1,7 @@
 //! What a run left, for Python: its records as JSON, and the delivered weights.
 
 use crate::error::error;
-use fedstay::record::{Header, RoundLine, Summary};
+use fedstay::record::{AsJson, Header, RoundLine, Summary};
 use fedstay_draw::picture::{self, LossOf, PNG_SCALE};
 use fedstay_draw::plot::png;
 use fedstay_sim::run::{Recorded, read_rounds};
@@ -26,11 +26,11 @@ impl Outcome {
         summary: &Summary,
         weights: &[f64],
     ) -> PyResult<Self> {
-        let rounds: Result<Vec<String>, _> = rounds.iter().map(serde_json::to_string).collect();
+        let rounds: Result<Vec<String>, _> = rounds.iter().map(AsJson::to_json).collect();
         Ok(Self {
-            header: serde_json::to_string(header).map_err(error)?,
+            header: header.to_json().map_err(error)?,
             rounds: rounds.map_err(error)?,
-            summary: serde_json::to_string(summary).map_err(error)?,
+            summary: summary.to_json().map_err(error)?,
             weights: weights.to_vec(),
         })
     }
@@ -67,9 +67,8 @@ impl Outcome {
 #[pyfunction]
 pub(crate) fn read_folder(path: PathBuf) -> PyResult<(String, Vec<String>)> {
     let recorded = read_rounds(&path.join("rounds.jsonl")).map_err(error)?;
-    let rounds: Result<Vec<String>, _> =
-        recorded.rounds.iter().map(serde_json::to_string).collect();
-    Ok((serde_json::to_string(&recorded.header).map_err(error)?, rounds.map_err(error)?))
+    let rounds: Result<Vec<String>, _> = recorded.rounds.iter().map(AsJson::to_json).collect();
+    Ok((recorded.header.to_json().map_err(error)?, rounds.map_err(error)?))
 }
 
 /// Draws a run from its header and rounds, as "svg" or "png"; one that is over ends in what its
@@ -84,11 +83,12 @@ pub(crate) fn draw<'py>(
     summary: Option<&str>,
 ) -> PyResult<Bound<'py, PyBytes>> {
     // The rounds are drawn even where the summary is of another version.
-    let summary: Option<Summary> = summary.and_then(|text| serde_json::from_str(text).ok());
-    let header: Header = serde_json::from_str(header).map_err(error)?;
+    let summary: Option<Summary> =
+        summary.and_then(|text| Summary::from_json(text.as_bytes()).ok());
+    let header = Header::from_json(header.as_bytes()).map_err(error)?;
     let on = LossOf::of(&header);
     let lines: Result<Vec<RoundLine>, _> =
-        rounds.iter().map(|line| serde_json::from_str(line)).collect();
+        rounds.iter().map(|line| RoundLine::from_json(line.as_bytes())).collect();
     let recorded = Recorded { header, rounds: lines.map_err(error)?, unreadable: Vec::new() };
     let bytes = py.detach(|| {
         let figure = picture::run::figure(&recorded, summary.as_ref(), on);

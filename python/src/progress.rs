@@ -76,7 +76,7 @@ impl Book for Progress {
     fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
         self.seen.add(&record.line);
         if self.line.is_due() {
-            let message = self.seen.message(&record.line.d);
+            let message = self.seen.message(record.header, &record.line);
             self.line.say(&format!("round {}/{}  {message}", record.line.round, self.rounds));
         }
         Ok(ControlFlow::Continue(()))

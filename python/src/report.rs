@@ -3,6 +3,7 @@
 use crate::convert::{Held, Numbers};
 use crate::error::blame;
 use crate::rates::Rates;
+use fedstay::record::called;
 use fedstay::{AgentId, Loss, Standing};
 use pyo3::prelude::*;
 
@@ -85,7 +86,7 @@ impl<'py> HeldReport<'py> {
                 let epsilon = epsilon.or(usual).ok_or_else(|| {
                     let why = "has no `epsilon`, the loss at which it leaves; give it one, or give the \
                                rule one for all";
-                    blame(format!("agent {} {why}", report.agent), Some(report.agent))
+                    blame(format!("{} {why}", called(report.agent, None)), Some(report.agent))
                 })?;
                 Standing::Open { loss, epsilon }
             }
@@ -147,7 +148,7 @@ impl Report {
         rates: Option<Rates>,
     ) -> PyResult<Self> {
         let agent = AgentId(agent);
-        let refuse = |why: &str| Err(blame(format!("agent {agent}: {why}"), Some(agent)));
+        let refuse = |why: &str| Err(blame(format!("{}: {why}", called(agent, None)), Some(agent)));
         let loss = match (loss, standard_error, at_least) {
             (Some(_), Some(_), true) => {
                 return refuse("a loss is a lower bound (`at_least`) or an estimate, not both");
@@ -251,6 +252,6 @@ impl Report {
             Told::Open { loss, epsilon: None } => format!("loss={}", loss.value()),
             Told::Private { tau } => format!("tau={tau}"),
         };
-        format!("Report(agent={}, {standing})", self.agent)
+        format!("Report(agent={}, {standing})", self.agent.0)
     }
 }

@@ -107,12 +107,12 @@ class Federation:
 
         wait_until(open_, 60, f"the SuperLink\n{self.log('superlink')}")
 
-    def spawn(self, name: str, command: list[str], home: str = "") -> subprocess.Popen:
-        """A process of ours; its output goes to a file. `home` is a folder of its own for Flower."""
+    def spawn(self, name: str, command: list[str]) -> subprocess.Popen:
+        """A process of ours; its output goes to a file."""
         with open(self.folder / f"{name}.log", "ab") as out:
             process = subprocess.Popen(
                 [str(BIN / command[0]), *command[1:]],
-                cwd=self.folder, env={**self.environment, "FLWR_HOME": str(self.home / home)},
+                cwd=self.folder, env=self.environment,
                 stdout=out, stderr=out, start_new_session=True,
             )  # fmt: skip
         self.processes.append(process)
@@ -153,10 +153,7 @@ class Federation:
                 options += ["--auth-supernode-private-key", str(key)]
         else:
             options += ["--insecure"]
-        # What Flower installs for a run is in its home, under the run's number: nodes on one machine would
-        # take each other's away.
-        home = f"node-{number}" if self.installs else ""
-        return self.spawn(f"supernode-{name}-{number}", ["flower-supernode", *options], home)
+        return self.spawn(f"supernode-{name}-{number}", ["flower-supernode", *options])
 
     def start_run(self, *options: str, **config) -> str:
         """Submits the app; returns the run's id."""
@@ -203,8 +200,8 @@ class Federation:
         found = []
         for entry in Path("/proc").iterdir():
             try:
-                said = (entry / "environ").read_bytes().split(b"\0") if entry.name.isdigit() else []
-                if any(each == mark or each.startswith(mark + b"/") for each in said):
+                said = (entry / "environ").read_bytes() if entry.name.isdigit() else b""
+                if mark in said.split(b"\0"):
                     if name.encode() in (entry / "cmdline").read_bytes():
                         found.append(int(entry.name))
             except OSError:

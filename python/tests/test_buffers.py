@@ -56,7 +56,7 @@ def begin(made, rounds=3, **options):
 
 def test_the_agents_say_what_their_parameters_are():
     strategy, flower, grid = begin(app())
-    assert strategy._layout.keys == PARAMETERS and len(strategy.result.weights) == 3
+    assert strategy.reader.layout.keys == PARAMETERS and len(strategy.result.weights) == 3
     assert np.allclose(flower.arrays["net.weight"].numpy(), 0.9**3)
     # Buffers are averaged, counters stay integers and count, and what nobody trains stays.
     assert flower.arrays["bn.running_mean"].numpy().tolist() == [6.0, 6.0]
@@ -84,7 +84,7 @@ def test_the_server_may_say_it_and_nonsense_has_no_vote():
     with pytest.raises(fedstay.Error, match="lack.*nothing"):
         begin(app(), parameters=["nothing"])
     strategy, _, _ = begin(app(names=["nothing"]), on_few="stop")
-    assert "net.weight" in strategy._layout.keys
+    assert "net.weight" in strategy.reader.layout.keys
 
 
 def test_a_run_that_is_resumed_has_the_same_buffers(tmp_path):

@@ -127,7 +127,7 @@ def test_a_round_in_words():
         metrics={"rome": {"accuracy": 0.5}},
     )  # fmt: skip
     assert str(info) == (
-        "round 2 of 9; loss 0.5, worst 0.75 (agent oslo); near: rome; left: bonn; no answer: "
+        "round 2 of 9; loss 0.5, worst 0.75 (oslo); near: rome; left: bonn; no answer: "
         "n0 (timeout), n1 (timeout), n2 (timeout) and 2 more; 1.2 s"
     )
     assert info.scalars()["client/rome/accuracy"] == 0.5

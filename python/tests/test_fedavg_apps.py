@@ -422,6 +422,13 @@ def test_overrides_that_change_what_is_promised_are_refused_by_name():
 
     assert "`step-size` = 7.0" in refused({"configure_train": other_numbers})
 
+    def other_nonce(self, server_round, arrays, config, grid):
+        for message in FedStay.configure_train(self, server_round, arrays, config, grid):
+            message.content["config"]["nonce"] = "mine"
+            yield message
+
+    assert "`nonce` = mine" in refused({"configure_train": other_nonce})
+
     def changed(self, server_round, replies):
         arrays, metrics = FedStay.aggregate_train(self, server_round, replies)
         return ArrayRecord({"w": Array(arrays["w"].numpy() * 0.5)}), metrics
@@ -439,6 +446,30 @@ def test_overrides_that_change_what_is_promised_are_refused_by_name():
         return FedStay.aggregate_train(self, server_round, list(replies)[1:])
 
     assert "other replies" in refused({"aggregate_train": fewer})
+
+
+def test_a_method_that_one_strategy_was_given_is_an_override_too():
+    """Without a class of its own: what it does is called, and held to the same."""
+    strategy, seen = FedStay(), []
+    usual = strategy.aggregate_train
+
+    def watching(server_round, replies):
+        seen.append(server_round)
+        return usual(server_round, replies)
+
+    strategy.aggregate_train = watching
+    ran(strategy, nodes(), rounds=2)
+    assert seen == [1, 2]
+
+    def shows_the_model(server_round, arrays, config, grid):
+        for message in FedStay.configure_train(strategy, server_round, arrays, config, grid):
+            message.content["arrays"] = ArrayRecord({"w": Array(START * 2)})
+            yield message
+
+    strategy = FedStay()
+    strategy.configure_train = shows_the_model
+    with pytest.raises(fedstay.Error, match="other `arrays`"):
+        ran(strategy, nodes(), rounds=1)
 
 
 def test_an_override_may_leave_somebody_out():

@@ -6,8 +6,8 @@ import contextlib
 import fedstay
 import numpy as np
 import pytest
-from fedstay.flower import FedStay, agent_name, decide_and_report
-from flwr.app import Array, ArrayRecord, ConfigRecord
+from fedstay.flower import FedStay, agent_name, decide_and_report, goodbye
+from flwr.app import Array, ArrayRecord, ConfigRecord, Context, RecordDict
 from loopback.bowls import START, STEP_SIZE, Bowl, agents
 from nodes import Nodes, bowl_app, start
 
@@ -131,6 +131,32 @@ def test_a_member_under_a_new_name_is_a_newcomer():
     assert result.left == []
     for weights in grid.to(nodes[0]).values():
         assert loss_of("b", weights) > 2.2
+
+
+def test_an_agent_whose_goodbye_was_said_by_another_is_not_shown_the_model_when_it_is_back():
+    """While b's node is away another one takes its name and says goodbye; b is back in round 6."""
+    grid, away = Watched("abc", bowl_app()), {}
+
+    def answer(message, context, usual=grid.answer):
+        if context.node_id == 666:
+            return goodbye(message, context, epsilon=2.2)
+        return usual(message, context)
+
+    def move(info):
+        if info.round == 1:
+            away[102] = grid.contexts.pop(102)
+            grid.contexts[666] = Context(1, 666, {"agent": "b"}, RecordDict(), {})
+        if info.round == 5:
+            grid.contexts.update(away)
+
+    grid.answer = answer
+    result = start(strategy(callbacks=[move], evaluate_at_end=False), grid, rounds=12)
+    assert result.left == [("b", 3)] and result.summary["agents"][1]["left"] is None
+    came = grid.to(102)
+    assert np.array_equal(came[6], START) and sorted(came) == [1, *range(6, 13)]
+    for node in (102, 666):
+        assert all(loss_of("b", weights) > 2.2 for weights in grid.to(node).values())
+    assert loss_of("b", result.weights) < 2.2
 
 
 def test_an_agent_that_was_expected_and_silent_is_a_newcomer():

@@ -180,6 +180,41 @@ def test_an_overflow_is_dropped_in_loops_other_than_start_too():
     assert np.isfinite(arrays["w"].numpy()).all()
 
 
+def replaying(since):
+    """What b said before round `since` it says again for ever, word for word."""
+    old = []
+
+    def train(reply, round):
+        if round < since:
+            old[:] = [dict(reply.content)]
+            return reply
+        return Message(RecordDict(old[0]), reply_to=reply.asked)
+
+    return app_with(train)
+
+
+@pytest.mark.parametrize("rule", ["fedavg", "retain", None])
+def test_an_old_report_that_is_sent_again_is_a_fault(rule):
+    """Also where a policy shows b a model of its own, and where b is asked twice in a round."""
+    strategy = FedStay(rule, step_size=STEP_SIZE, max_silent=99, evaluate_at_end=False, wait=0.01)
+    grid = Nodes("abc", replaying(3))
+    strategy.start(grid, ArrayRecord({"w": Array(START)}), num_rounds=ROUNDS, timeout=1)
+    rounds = [line["round"] for line in strategy.result.lines]
+    assert [(r, who) for r, who, _ in strategy.result.faults] == [(r, "b") for r in rounds[2:]]
+    assert all("an old answer that was sent again" in why for *_, why in strategy.result.faults)
+    assert [1 in line["agents"] for line in strategy.result.lines] == [r < 3 for r in rounds]
+
+
+def test_an_old_report_is_a_fault_in_loops_other_than_start_too():
+    grid, strategy = Nodes("abc", replaying(2)), FedStay("fedavg", step_size=STEP_SIZE)
+    arrays, reported = ArrayRecord({"w": Array(START)}), []
+    for round in range(1, 4):
+        messages = list(strategy.configure_train(round, arrays, ConfigRecord(), grid))
+        arrays, metrics = strategy.aggregate_train(round, grid.send_and_receive(messages))
+        reported.append(metrics["reported"])
+    assert reported == [3, 2, 2]
+
+
 def test_two_answers_to_one_question_are_refused():
     class Twice(Nodes):
         def pull_messages(self, ids):

@@ -6,8 +6,8 @@ import fedstay
 import numpy as np
 import pytest
 from fedstay.flower import FedStay, agent_name, decide_and_report, goodbye
-from fedstay.flower._engine import Engine
-from flwr.app import Array, ArrayRecord, ConfigRecord, Context, RecordDict
+from fedstay.flower._contract import Contract
+from flwr.app import Array, ArrayRecord, Context, RecordDict
 from flwr.clientapp import ClientApp
 from loopback.bowls import STEP_SIZE, agents
 from nodes import Nodes, bowl_app, start
@@ -129,7 +129,9 @@ def test_an_answer_from_another_node_than_the_one_asked_is_refused():
 
 def test_a_checkpoint_without_agents_says_so():
     strategy = FedStay("fedavg", step_size=STEP_SIZE)
-    engine = Engine(strategy, Nodes("a", None), 1.0, ConfigRecord(), ConfigRecord(), None)
+    grid = Nodes("a", None)
+    contract = Contract(strategy, FedStay, strategy.mail, grid, None, None)
+    engine = strategy._gather_with(contract, grid, timeout=1.0, rounds=1)
     with pytest.raises(fedstay.Error, match="does not say who takes part.*start it again"):
         engine.restore("null")
     # And what JSON cannot represent is not written in the first place.

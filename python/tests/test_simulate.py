@@ -49,6 +49,28 @@ def test_with_one_agent_averaging_is_gradient_descent():
     assert run.weights.tolist() == by_hand.tolist()
 
 
+def test_nothing_that_is_said_numbers_an_agent_with_a_name(tmp_path):
+    told = []
+    agents = dict(zip(("St Mary", "NSW"), AGENTS.values(), strict=True))
+    hears = {"callbacks": [lambda info: told.append(str(info))], "out": tmp_path / "run"}
+    result = fedstay.simulate(agents, "fedavg", **hears, **START)
+    assert {who for who, _ in result.left} == set(agents) and "St Mary" in repr(result)
+    files = [(tmp_path / "run" / name).read_text() for name in ("report.html", "run.svg")]
+    for text in (repr(result), result._repr_html_(), *files):
+        assert "NSW" in text and "agent 0" not in text and "agent 1" not in text
+    assert any("(NSW)" in line for line in told) and not any("agent 1" in line for line in told)
+
+
+@pytest.mark.parametrize("gradient", [[np.nan, 0.0], ["a", "b"], [1.0]])
+def test_an_error_calls_an_agent_by_its_name(gradient):
+    wrong = Bowl([0.0, 4.0])
+    wrong.loss_and_grad = lambda weights: (5.0, np.array(gradient))
+    for agents, called in (({"St Mary": AGENTS["near"], "NSW": wrong}, "NSW"), ([wrong], "agent 0")):
+        with pytest.raises(fedstay.Error, match=f"^{called}: its direction") as caught:
+            fedstay.simulate(agents, "fedavg", **START)
+        assert caught.value.agent == len(agents) - 1
+
+
 def test_behaviours_by_name_by_dict_and_of_one_agent():
     stays = fedstay.simulate(AGENTS, "fedavg", behaviour="never", rounds=40, **START)
     assert stays.left == [] and stays.header["rule"] == "fedavg+never"
@@ -274,7 +296,8 @@ import importlib.util, json
 find = importlib.util.find_spec
 importlib.util.find_spec = lambda name, *more: None if name in {hidden!r} else find(name, *more)
 import fedstay
-rounds = fedstay.run(set={{"problem.kind": "observation-3", "rounds": 3}}).rounds
+keys = {{"problem.kind": "observation-3", "rule.kind": "ada-gd", "rounds": 3}}
+rounds = fedstay.run(set=keys).rounds
 print(type(rounds).__module__.split(".")[0], len(rounds["round"]))
 """
     done = subprocess.run(

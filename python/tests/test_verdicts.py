@@ -95,7 +95,7 @@ def test_python_agents_are_summed_up_the_same_way():
 @pytest.mark.parametrize("asked", [0.5, 0.0], ids=["some asked", "nobody asked"])
 def test_agents_that_nobody_asked_are_unknown_and_not_content(asked, caplog):
     """Nobody is content with the model of two rounds, and only some are asked about it."""
-    strategy = FedStay("fedavg", step_size=1e-3, fraction_evaluate=asked)
+    strategy = FedStay("fedavg", step_size=1e-3, fraction_evaluate=asked, min_evaluate_nodes=1)
     with caplog.at_level("INFO", "flwr"):
         made = start(strategy, Nodes("abc", bowl_app(epsilon=0.001)), rounds=2)
     assert (made.verdict, made.content, made.left) == ("unknown", 0, [])
@@ -119,8 +119,8 @@ def test_a_federation_in_which_nobody_trained_is_empty_and_names_who_never_took_
 
 def test_names_stand_in_the_summary_and_its_warnings():
     wide = {"NSW": agents()["a"], "St Mary": agents()["b"]}
-    made = fedstay.simulate(wide, "fedavg", weights=START, step_size=STEP_SIZE, epsilon=[1e3, 1e-3],
-                            rounds=2)  # fmt: skip
+    wide["NSW"].epsilon = 1e3
+    made = fedstay.simulate(wide, "fedavg", weights=START, step_size=STEP_SIZE, rounds=2)
     assert [agent["name"] for agent in made.summary["agents"]] == ["NSW", "St Mary"]
     assert any("before the first step: NSW;" in warning for warning in made.warnings)
     assert "1 of 2 left (NSW)" in repr(made)

@@ -243,8 +243,10 @@ HOSTILE = {
     "an infinite target": (change(epsilon=float("inf")), "its epsilon is inf"),
     "a negative reach": (change(reach=-1.0), "its reach is -1"),
     "a reach beyond all": (change(reach=1e9), "at most 300"),
+    "the nonce of another round": (change(nonce="0"), "another round's message"),
+    "a goodbye of another round": (words(leaves=True, nonce="0"), "another round's message"),
     "another kind": (change(kind="rumour\n\x1b[2J"), "of kind 'rumour\\n"),
-    "a missing array": (arrays(b=None), "did not send the array `b`"),
+    "a missing array": (arrays(b=None), "lacks the array `b`"),
     "one array more": (arrays(c=np.ones(1)), "arrays that the model does not have"),
     "another shape": (arrays(b=np.ones(2)), "has shape (2,)"),
     "integers": (arrays(b=np.ones(1, dtype=int)), "not of floats"),
@@ -274,6 +276,21 @@ def test_nonsense_is_a_fault_of_whoever_sends_it(name):
     assert why in told, told
     assert told.isprintable() and len(told) < 400
     assert [line["agents"] for line in found.lines] == [[0, 1, 2], [0, 2], [0, 1, 2], [0, 1, 2]]
+
+
+def test_an_old_report_that_is_sent_again_is_a_fault():
+    old = []
+
+    def repeats(name, received, answer):
+        if name != "site-2":
+            return answer
+        if received.meta["fedstay"]["round"] < 3:
+            old[:] = [copy.deepcopy(answer)]
+        return copy.deepcopy(old[0])
+
+    found = run(controller(max_silent=9, evaluate_at_end=False), Inside(bowls(), repeats))
+    assert [(round, who) for round, who, _ in found.faults] == [(3, "site-2"), (4, "site-2")]
+    assert all("an old answer that was sent again" in why for *_, why in found.faults)
 
 
 def test_a_fault_says_why_and_is_asked_again():

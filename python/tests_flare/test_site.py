@@ -27,6 +27,13 @@ def test_a_goodbye_says_its_target_and_nothing_else():
     assert answer.metrics == {"left": 1.0}
 
 
+def test_every_answer_repeats_the_nonce_of_its_message():
+    for epsilon in (100.0, 0.1):
+        answer = over_the_wire(Site(epsilon=epsilon).answer(message(nonce="n1"), Bowl("site-1")))
+        assert answer.meta["fedstay"]["nonce"] == "n1"
+    assert "nonce" not in Site(epsilon=0.1).answer(message(), Bowl("site-1")).meta["fedstay"]
+
+
 def test_a_report_has_the_loss_and_the_gradient_at_the_received_weights():
     answer = over_the_wire(Site(epsilon=0.1).answer(message(), Bowl("site-1")))
     loss, slope = Bowl("site-1").loss_and_grad(np.array([3.0, 0.1, -0.2]))

@@ -6,7 +6,17 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { before, test } from "node:test";
-import { digits, fedstay, folder, header, open, until, useBrowser, view, writeRun } from "./common.mjs";
+import {
+  digits,
+  fedstay,
+  folder,
+  header,
+  open,
+  until,
+  useBrowser,
+  view,
+  writeRun,
+} from "./common.mjs";
 
 const require = createRequire(join(process.env.TOOLS, "node_modules/"));
 const AXE = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
@@ -19,29 +29,73 @@ before(async () => {
   runs = folder();
   fedstay(...digits(join(runs, "averaging"), "rule.kind=fedavg"), "--counterfactual");
   fedstay(...digits(join(runs, "retain"), "rule.kind=retain"));
-  fedstay("run", "--set", "problem.kind=observation-3", "--set", "rule.kind=fedavg", "--set", "record_gram=true", "--out", join(runs, "map"));
-  const line = (round) => ({ round, agents: [0, 1], loss: [1 / round, 2 / round], d: round > 10 ? [0] : [], case: 1, left: [], step_size: 0.1, step_norm: 0.1, stop: null });
-  fedstay("run", WORTH, "--set", "rounds=5", "--set", 'worth.methods=["help","cgsv"]', "--out", join(runs, "worth"));
-  writeRun(join(runs, "live"), header(2, 200), Array.from({ length: 20 }, (_, i) => line(i + 1)));
+  fedstay(
+    "run",
+    "--set",
+    "problem.kind=observation-3",
+    "--set",
+    "rule.kind=fedavg",
+    "--set",
+    "record_gram=true",
+    "--out",
+    join(runs, "map"),
+  );
+  const line = (round) => ({
+    round,
+    agents: [0, 1],
+    loss: [1 / round, 2 / round],
+    d: round > 10 ? [0] : [],
+    case: 1,
+    left: [],
+    step_size: 0.1,
+    step_norm: 0.1,
+    stop: null,
+  });
+  fedstay(
+    "run",
+    WORTH,
+    "--set",
+    "rounds=5",
+    "--set",
+    'worth.methods=["help","cgsv"]',
+    "--out",
+    join(runs, "worth"),
+  );
+  writeRun(
+    join(runs, "live"),
+    header(2, 200),
+    Array.from({ length: 20 }, (_, i) => line(i + 1)),
+  );
   server = await view(runs);
 });
 
-// axe-core runs beside the page, by the browser's debugger: the page's own policy forbids other scripts.
+// axe-core runs beside the page, by the browser's debugger: the page's own policy forbids other
+// scripts.
 async function violations(page) {
   const session = await page.context().newCDPSession(page);
   await session.send("Runtime.evaluate", { expression: AXE });
-  const { result } = await session.send("Runtime.evaluate", { expression: "axe.run().then((found) => JSON.stringify(found.violations.map((one) => [one.id, one.impact, one.nodes.slice(0, 4).map((node) => node.html.slice(0, 200))])))", awaitPromise: true });
+  const { result } = await session.send("Runtime.evaluate", {
+    expression:
+      "axe.run().then((found) => JSON.stringify(found.violations.map((one) => [one.id, " +
+      "one.impact, one.nodes.slice(0, 4).map((node) => node.html.slice(0, 200))])))",
+    awaitPromise: true,
+  });
   await session.detach();
   return JSON.parse(result.value);
 }
 
 async function noOverflow(page) {
-  const width = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]);
+  const width = await page.evaluate(() => [
+    document.documentElement.scrollWidth,
+    document.documentElement.clientWidth,
+  ]);
   assert.ok(width[0] <= width[1], `nothing sticks out: ${width}`);
 }
 
 const to = (name) => async (page) => {
-  await page.locator("#fold").evaluate((fold) => { fold.open = true; });
+  await page.locator("#fold").evaluate((fold) => {
+    fold.open = true;
+  });
   await page.getByRole("link", { name }).first().click();
   await page.locator(".progress", { hasText: `${name} ·` }).waitFor();
 };
@@ -77,15 +131,35 @@ const STATES = {
   comparison: [{}, compare],
   "comparison in the dark": [{ scheme: "dark" }, compare],
   "grouped comparison, pinned": [{}, grouped],
-  "comparison on a phone": [{ size: { width: 390, height: 844 } }, async (page) => { await page.locator("#fold").evaluate((fold) => { fold.open = true; }); await compare(page); }],
+  "comparison on a phone": [
+    { size: { width: 390, height: 844 } },
+    async (page) => {
+      await page.locator("#fold").evaluate((fold) => {
+        fold.open = true;
+      });
+      await compare(page);
+    },
+  ],
   "zoomed in and pinned": [{}, pinned],
   map: [{}, to("map")],
   "given and got": [{}, to("worth")],
   "given and got in the dark": [{ scheme: "dark" }, to("worth")],
   "given and got in forced colours": [{ forced: true }, to("worth")],
   "given and got at 320 px": [{ size: { width: 320, height: 640 } }, to("worth")],
-  "all runs": [{}, async (page) => { await page.getByRole("link", { name: "All runs as a table" }).click(); await page.locator(".results tbody tr").nth(4).waitFor(); }],
-  "nothing found": [{}, async (page) => { await page.locator("#find").fill("zzz"); await page.getByText("No run matches").waitFor(); }],
+  "all runs": [
+    {},
+    async (page) => {
+      await page.getByRole("link", { name: "All runs as a table" }).click();
+      await page.locator(".results tbody tr").nth(4).waitFor();
+    },
+  ],
+  "nothing found": [
+    {},
+    async (page) => {
+      await page.locator("#find").fill("zzz");
+      await page.getByText("No run matches").waitFor();
+    },
+  ],
 };
 
 for (const [name, [options, act]] of Object.entries(STATES)) {
@@ -113,12 +187,20 @@ test("axe-core finds nothing: empty", async () => {
 test("axe-core finds nothing in a report, of one run and of several", async () => {
   const several = join(runs, "several.html");
   fedstay("report", join(runs, "averaging"), join(runs, "retain"), "-o", several);
-  for (const file of [join(runs, "averaging", "report.html"), join(runs, "map", "report.html"), several]) {
+  for (const file of [
+    join(runs, "averaging", "report.html"),
+    join(runs, "map", "report.html"),
+    several,
+  ]) {
     const page = await chrome.context.newPage();
     await page.goto(pathToFileURL(file).href);
     assert.deepEqual(await violations(page), [], file);
     assert.equal(await page.locator("main").count(), 1);
-    const unnamed = await page.locator("svg").evaluateAll((all) => all.filter((one) => !one.querySelector(":scope > title")?.textContent).length);
+    const unnamed = await page
+      .locator("svg")
+      .evaluateAll(
+        (all) => all.filter((one) => !one.querySelector(":scope > title")?.textContent).length,
+      );
     assert.equal(unnamed, 0, "every drawing has a name");
     await page.close();
   }
@@ -128,22 +210,43 @@ test("sliders have a value from the start, headings go down one level at a time"
   const { page } = await open(chrome.context, server.url);
   await to("averaging")(page);
   const { rounds } = JSON.parse(readFileSync(join(runs, "averaging", "summary.json"), "utf8"));
-  const sliders = await page.getByRole("slider").evaluateAll((all) => all.map((one) => [one.getAttribute("aria-valuenow"), one.getAttribute("aria-valuetext"), one.getAttribute("aria-valuemax")]));
+  const sliders = await page
+    .getByRole("slider")
+    .evaluateAll((all) =>
+      all.map((one) => [
+        one.getAttribute("aria-valuenow"),
+        one.getAttribute("aria-valuetext"),
+        one.getAttribute("aria-valuemax"),
+      ]),
+    );
   assert.equal(sliders.length, 5);
-  for (const [now, text, most] of sliders) assert.deepEqual([now, text, most], [String(rounds), "no round chosen", String(rounds)]);
-  const levels = await page.locator("main :is(h1, h2, h3, h4)").evaluateAll((all) => all.filter((one) => one.checkVisibility()).map((one) => Number(one.tagName[1])));
-  levels.forEach((level, i) => assert.ok(i === 0 ? level === 1 : level <= levels[i - 1] + 1, levels.join()));
+  for (const [now, text, most] of sliders)
+    assert.deepEqual([now, text, most], [String(rounds), "no round chosen", String(rounds)]);
+  const levels = await page
+    .locator("main :is(h1, h2, h3, h4)")
+    .evaluateAll((all) =>
+      all.filter((one) => one.checkVisibility()).map((one) => Number(one.tagName[1])),
+    );
+  levels.forEach((level, i) =>
+    assert.ok(i === 0 ? level === 1 : level <= levels[i - 1] + 1, levels.join()),
+  );
   await page.close();
 });
 
 test("forced colours keep pressed states, the current run and the lines' signs", async () => {
   const { page } = await open(chrome.context, server.url, { forced: true });
   await to("averaging")(page);
-  const style = (place, name) => place.evaluate((one, wanted) => getComputedStyle(one)[wanted], name);
-  const [on, off] = [page.getByRole("button", { name: "linear" }), page.getByRole("button", { name: "log" })];
+  const style = (place, name) =>
+    place.evaluate((one, wanted) => getComputedStyle(one)[wanted], name);
+  const [on, off] = [
+    page.getByRole("button", { name: "linear" }),
+    page.getByRole("button", { name: "log" }),
+  ];
   assert.notEqual(await style(on, "backgroundColor"), await style(off, "backgroundColor"));
   assert.notEqual(await style(on, "textDecorationLine"), await style(off, "textDecorationLine"));
-  const colours = await page.locator('[aria-label^="Every agent"] .legend .swatch.dash').evaluateAll((all) => all.map((one) => getComputedStyle(one).borderTopColor));
+  const colours = await page
+    .locator('[aria-label^="Every agent"] .legend .swatch.dash')
+    .evaluateAll((all) => all.map((one) => getComputedStyle(one).borderTopColor));
   assert.ok(new Set(colours).size >= 6, `agents' colours: ${new Set(colours).size}`);
   const current = page.locator("#runs li", { has: page.locator("[aria-current]") });
   assert.equal(await style(current, "outlineStyle"), "solid");
@@ -151,7 +254,10 @@ test("forced colours keep pressed states, the current run and the lines' signs",
 });
 
 test("320 px and 200%: tables scroll inside their frame and say so, and the list is folded", async () => {
-  for (const size of [{ width: 320, height: 640 }, { width: 640, height: 450 }]) {
+  for (const size of [
+    { width: 320, height: 640 },
+    { width: 640, height: 450 },
+  ]) {
     const { page } = await open(chrome.context, server.url, { size });
     assert.equal(await page.locator("#fold").evaluate((fold) => fold.open), false);
     await to("averaging")(page);

@@ -52,7 +52,9 @@ export function view(...words) {
 
 // The page of one build among several.
 export async function viewBy(program, ...words) {
-  const server = spawn(program, ["view", "--port", "0", ...words], { stdio: ["ignore", "pipe", "inherit"] });
+  const server = spawn(program, ["view", "--port", "0", ...words], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const url = await new Promise((resolve, reject) => {
     let said = "";
     server.stdout.on("data", (text) => {
@@ -72,7 +74,15 @@ export async function browser() {
     executablePath: "/usr/bin/chromium",
     headless: true,
     viewport: { width: 1280, height: 900 },
-    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+    args: [
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-quic",
+      "--no-first-run",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync",
+    ],
   });
   return {
     context,
@@ -98,11 +108,23 @@ export function useBrowser() {
 const { PAGE } = process.env;
 
 async function fromFolder(route) {
-  const name = new URL(route.request().url()).pathname.replace("/page/", "").replace(/^\//, "") || "index.html";
+  const name =
+    new URL(route.request().url()).pathname.replace("/page/", "").replace(/^\//, "") ||
+    "index.html";
   const answer = await route.fetch();
-  await route.fulfill({ response: answer, status: 200, body: readFileSync(join(PAGE, name)), contentType: KINDS[name.split(".").pop()] });
+  await route.fulfill({
+    response: answer,
+    status: 200,
+    body: readFileSync(join(PAGE, name)),
+    contentType: KINDS[name.split(".").pop()],
+  });
 }
-const KINDS = { html: "text/html; charset=utf-8", css: "text/css; charset=utf-8", js: "text/javascript; charset=utf-8", svg: "image/svg+xml" };
+const KINDS = {
+  html: "text/html; charset=utf-8",
+  css: "text/css; charset=utf-8",
+  js: "text/javascript; charset=utf-8",
+  svg: "image/svg+xml",
+};
 
 // A page that remembers what it complained about and whom it asked.
 export async function open(context, url, options = {}) {
@@ -117,46 +139,106 @@ export async function open(context, url, options = {}) {
     if (!request.url().startsWith(own)) trouble.push(`asked ${request.url()}`);
   });
   if (PAGE) await page.route(/\/(page\/[^/?]+)?(\?.*)?$/, (route) => fromFolder(route));
-  await page.emulateMedia({ colorScheme: options.scheme || "light", forcedColors: options.forced ? "active" : "none" });
+  await page.emulateMedia({
+    colorScheme: options.scheme || "light",
+    forcedColors: options.forced ? "active" : "none",
+  });
   if (options.size) await page.setViewportSize(options.size);
   await page.goto(url);
   if (options.empty) return { page, trouble };
-  await page.waitForFunction(() => performance.getEntriesByName("fedstay-drawn").length > 0, null, { timeout: 20000 });
+  await page.waitForFunction(() => performance.getEntriesByName("fedstay-drawn").length > 0, null, {
+    timeout: 20000,
+  });
   return { page, trouble };
 }
 
 // A folder as some other engine would write it: `lines` are objects or raw text.
 export function writeRun(path, header, lines, config) {
   mkdirSync(path, { recursive: true });
-  const text = [header, ...lines].map((line) => (typeof line === "string" ? line : JSON.stringify(line))).join("\n");
+  const text = [header, ...lines]
+    .map((line) => (typeof line === "string" ? line : JSON.stringify(line)))
+    .join("\n");
   writeFileSync(join(path, "rounds.jsonl"), `${text}\n`);
   if (config) writeFileSync(join(path, "config.toml"), config);
 }
 
 // A finished run of another engine: a loss that falls, and the summary it ends in.
-export function writeFinished(path, { rule, seed = 0, q = 1, rounds = 20, verdict = "retained", mean = 0.9, config }) {
+export function writeFinished(
+  path,
+  { rule, seed = 0, q = 1, rounds = 20, verdict = "retained", mean = 0.9, config },
+) {
   const lines = Array.from({ length: rounds }, (_, i) => {
-    const accuracy = [mean * (i + 1) / rounds, (mean - 0.1) * (i + 1) / rounds];
+    const accuracy = [(mean * (i + 1)) / rounds, ((mean - 0.1) * (i + 1)) / rounds];
     const loss = accuracy.map((value) => 1 - value);
-    return { round: i + 1, agents: [0, 1], loss, d: [], case: null, left: [], step_size: 0.1, step_norm: 0.1, stop: null, assessment: { loss, accuracy, population: null } };
+    return {
+      round: i + 1,
+      agents: [0, 1],
+      loss,
+      d: [],
+      case: null,
+      left: [],
+      step_size: 0.1,
+      step_norm: 0.1,
+      stop: null,
+      assessment: { loss, accuracy, population: null },
+    };
   });
-  const agents = [0, 1].map((id) => ({ id, epsilon: 0.2, loss: 0.1 + id / 10, accuracy: mean - id / 10, left: null }));
-  writeRun(path, header(2, rounds, { rule, seed, on: "digits" }), lines, config || `seed = ${seed}\nepsilon = 0.2\n[rule]\nkind = "${rule}"\n[partition]\nkind = "by-class"\nq = ${q}\n`);
-  const summary = { verdict, stop: "settled", rounds, content: 2, agents, left: [], loss: { min: 0.1, mean: 0.15, max: 0.2 }, accuracy: { min: mean - 0.1, mean: mean - 0.05, max: mean }, population: { accuracy: mean - 0.02 }, warnings: [] };
+  const agents = [0, 1].map((id) => ({
+    id,
+    epsilon: 0.2,
+    loss: 0.1 + id / 10,
+    accuracy: mean - id / 10,
+    left: null,
+  }));
+  writeRun(
+    path,
+    header(2, rounds, { rule, seed, on: "digits" }),
+    lines,
+    config ||
+      `seed = ${seed}\nepsilon = 0.2\n[rule]\nkind = "${rule}"\n[partition]\nkind = "by-class"\nq = ${q}\n`,
+  );
+  const summary = {
+    verdict,
+    stop: "settled",
+    rounds,
+    content: 2,
+    agents,
+    left: [],
+    loss: { min: 0.1, mean: 0.15, max: 0.2 },
+    accuracy: { min: mean - 0.1, mean: mean - 0.05, max: mean },
+    population: { accuracy: mean - 0.02 },
+    warnings: [],
+  };
   writeFileSync(join(path, "summary.json"), JSON.stringify(summary));
   return summary;
 }
 
-// 200 agents × 5,000 rounds of losses that never lie on a line, sixty of them leaving: the largest run measured.
+// 200 agents × 5,000 rounds of losses that never lie on a line, sixty of them leaving: the largest
+// run measured.
 export function writeLarge(path) {
   const ids = Array.from({ length: 200 }, (_, id) => id);
   const lines = [];
   for (let round = 1; round <= 5000; round += 1) {
     const gone = Math.min(60, Math.max(0, Math.floor((round - 2500) / 40)));
     const still = ids.slice(gone);
-    const loss = still.map((id) => 0.15 + (2 + (id % 13) / 10) * Math.exp(-round / (900 + 3 * id)) + 0.05 * Math.sin(round * (id + 1)));
+    const loss = still.map(
+      (id) =>
+        0.15 +
+        (2 + (id % 13) / 10) * Math.exp(-round / (900 + 3 * id)) +
+        0.05 * Math.sin(round * (id + 1)),
+    );
     const left = round > 2500 && round % 40 === 0 && gone < 60 ? [gone] : [];
-    lines.push({ round, agents: still, loss, d: still.filter((id, i) => loss[i] < 0.3 && id % 3 === 0), case: 1, left: left.filter((id) => still.includes(id)), step_size: 0.1, step_norm: 0.01 + 1 / round, stop: null });
+    lines.push({
+      round,
+      agents: still,
+      loss,
+      d: still.filter((id, i) => loss[i] < 0.3 && id % 3 === 0),
+      case: 1,
+      left: left.filter((id) => still.includes(id)),
+      step_size: 0.1,
+      step_norm: 0.01 + 1 / round,
+      stop: null,
+    });
   }
   writeRun(path, header(200, 5000), lines);
 }
@@ -165,7 +247,13 @@ export function writeLarge(path) {
 export function writeHundred(folder) {
   for (let seed = 0; seed < 100; seed += 1) {
     const rule = ["fedavg", "retain", "ada-gd", "mixed-retention"][seed % 4];
-    writeFinished(join(folder, `run-${seed}`), { rule, seed, q: seed % 2 ? 0.9 : 0.4, mean: 0.5 + seed / 250, rounds: 60 + seed });
+    writeFinished(join(folder, `run-${seed}`), {
+      rule,
+      seed,
+      q: seed % 2 ? 0.9 : 0.4,
+      mean: 0.5 + seed / 250,
+      rounds: 60 + seed,
+    });
   }
 }
 
@@ -183,13 +271,16 @@ export function watchFrames(page) {
   });
 }
 
-// Moves the pointer over a chart, whose frames are watched, and returns how long they took, in order of size.
+// Moves the pointer over a chart, whose frames are watched, and returns how long they took, in
+// order of size.
 export async function pointOver(page, box) {
-  for (let step = 0; step < 120; step += 1) await page.mouse.move(box.x + 80 + step * 8, box.y + 60 + (step % 40) * 5);
+  for (let step = 0; step < 120; step += 1)
+    await page.mouse.move(box.x + 80 + step * 8, box.y + 60 + (step % 40) * 5);
   return (await page.evaluate(() => window.frames_.slice(2))).sort((a, b) => a - b);
 }
 
-// How long everything takes to be drawn again, as an update of a live run causes it: the median of five.
+// How long everything takes to be drawn again, as an update of a live run causes it: the median of
+// five.
 export function redraw(page) {
   return page.evaluate(async () => {
     const times = [];
@@ -205,8 +296,14 @@ export function redraw(page) {
 
 export function header(agents, rounds, more = {}) {
   return {
-    schema: "fedstay.rounds/1", version: "0.1.0", rule: "ada-gd", on: "flower", seed: 0, rounds,
-    agents: Array.from({ length: agents }, (_, id) => ({ id, epsilon: 0.2 })), ...more,
+    schema: "fedstay.rounds/1",
+    version: "0.1.0",
+    rule: "ada-gd",
+    on: "flower",
+    seed: 0,
+    rounds,
+    agents: Array.from({ length: agents }, (_, id) => ({ id, epsilon: 0.2 })),
+    ...more,
   };
 }
 

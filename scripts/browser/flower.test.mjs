@@ -29,13 +29,18 @@ test("a Flower run is watched live: rounds come in, an agent leaves, the verdict
 
   await page.locator(".badge", { hasText: "Running" }).waitFor({ timeout: 240000 });
   await page.getByRole("heading", { name: /^fedavg on bowls/ }).waitFor();
-  const round = async () => Number((await page.locator(".progress").textContent()).match(/round (\d+)/)[1]);
+  const round = async () =>
+    Number((await page.locator(".progress").textContent()).match(/round (\d+)/)[1]);
   const early = await round();
   assert.ok(early < 4, `seen while it runs, in round ${early}`);
   // Agents have the names of their nodes.
-  for (const name of ["a", "b", "c"]) await page.getByRole("button", { name, exact: true }).waitFor();
+  for (const name of ["a", "b", "c"])
+    await page.getByRole("button", { name, exact: true }).waitFor();
   await until(async () => (await round()) > early, "the next round", 120000);
-  await page.locator("tr", { has: page.getByRole("button", { name: "b", exact: true }) }).locator("td", { hasText: /^(left in )?3$/ }).waitFor({ timeout: 120000 });
+  await page
+    .locator("tr", { has: page.getByRole("button", { name: "b", exact: true }) })
+    .locator("td", { hasText: /^(left in )?3$/ })
+    .waitFor({ timeout: 120000 });
   assert.equal(await over, 0, "the federation ended well");
   await page.locator(".badge", { hasText: /Harmful|Benign|Unknown/ }).waitFor({ timeout: 20000 });
   assert.equal(await round(), 4);

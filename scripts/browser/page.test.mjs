@@ -5,7 +5,24 @@ import { spawn } from "node:child_process";
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { FEDSTAY, digits, drawing, fedstay, folder, header, open, pointOver, redraw, until, useBrowser, view, watchFrames, writeHundred, writeLarge, writeRun } from "./common.mjs";
+import {
+  FEDSTAY,
+  digits,
+  drawing,
+  fedstay,
+  folder,
+  header,
+  open,
+  pointOver,
+  redraw,
+  until,
+  useBrowser,
+  view,
+  watchFrames,
+  writeHundred,
+  writeLarge,
+  writeRun,
+} from "./common.mjs";
 
 const chrome = useBrowser();
 
@@ -13,29 +30,61 @@ const LOSSES = '[aria-label="Every agent’s loss against its target loss"]';
 
 const summaryOf = (run) => JSON.parse(readFileSync(join(run, "summary.json"), "utf8"));
 const percent = (value) => `${(100 * value).toFixed(1)}%`;
-const tile = (page, name) => page.locator(".tile", { has: page.locator("dt", { hasText: new RegExp(`^${name}$`) }) }).locator("dd");
+const tile = (page, name) =>
+  page
+    .locator(".tile", { has: page.locator("dt", { hasText: new RegExp(`^${name}$`) }) })
+    .locator("dd");
 
 test("a run is watched while it trains: the chart grows, a departure appears, it ends", async () => {
   const runs = folder();
   const server = await view(runs);
   const { page, trouble } = await open(chrome.context, server.url, { empty: true });
   await page.getByText("There is no run in these folders yet").waitFor();
-  const training = spawn(FEDSTAY, digits(join(runs, "live"), "rule.kind=fedavg", "model.hidden=400", "step_size=0.05", "rounds=600"), { stdio: "ignore" });
+  const training = spawn(
+    FEDSTAY,
+    digits(
+      join(runs, "live"),
+      "rule.kind=fedavg",
+      "model.hidden=400",
+      "step_size=0.05",
+      "rounds=600",
+    ),
+    { stdio: "ignore" },
+  );
   const over = new Promise((resolve) => training.on("exit", resolve));
   await page.locator(".badge", { hasText: "Running" }).waitFor({ timeout: 20000 });
-  const round = async () => Number((await page.locator(".progress").textContent()).match(/round (\d+)/)[1]);
+  const round = async () =>
+    Number((await page.locator(".progress").textContent()).match(/round (\d+)/)[1]);
   await until(async () => (await round()) > 5, "the first rounds");
   // How long it has taken, and may still take.
-  assert.match(await page.locator(".progress").textContent(), /round \d+ of at most 600 · 10 agents · began .* · \d+ (s|min)[^·]* so far · at most \d+ (s|min|h)[^·]* left/);
+  assert.match(
+    await page.locator(".progress").textContent(),
+    /round \d+ of at most 600 · 10 agents · began .* · \d+ (s|min)[^·]* so far · at most \d+ (s|min|h)[^·]* left/,
+  );
   const [early, drawn] = [await round(), await drawing(page, `${LOSSES} canvas`)];
   const height = await page.evaluate(() => document.documentElement.scrollHeight);
   await until(async () => (await round()) > early + 10, "more rounds");
   // A chart in sight is drawn a frame after the numbers.
-  await until(async () => (await drawing(page, `${LOSSES} canvas`)) !== drawn, "a chart that has grown");
+  await until(
+    async () => (await drawing(page, `${LOSSES} canvas`)) !== drawn,
+    "a chart that has grown",
+  );
   assert.equal(training.exitCode, null, "while it trains");
-  assert.equal(await page.evaluate(() => document.documentElement.scrollHeight), height, "without moving the page");
-  await until(async () => Number(await page.locator(".tile", { hasText: /^left/ }).locator("dd").textContent()) > 0, "a departure", 120000);
-  await page.locator("td", { hasText: /^left in \d+$/ }).first().waitFor();
+  assert.equal(
+    await page.evaluate(() => document.documentElement.scrollHeight),
+    height,
+    "without moving the page",
+  );
+  await until(
+    async () =>
+      Number(await page.locator(".tile", { hasText: /^left/ }).locator("dd").textContent()) > 0,
+    "a departure",
+    120000,
+  );
+  await page
+    .locator("td", { hasText: /^left in \d+$/ })
+    .first()
+    .waitFor();
   await over;
   await page.locator(".badge", { hasText: "Harmful" }).waitFor({ timeout: 20000 });
   await page.getByText(/\d+ of 10 content\. It ended/).waitFor();
@@ -73,30 +122,64 @@ test("runs are compared over each other, in the dark, by keyboard", async () => 
   await page.getByRole("heading", { name: "Comparing 2 runs" }).waitFor();
   const results = page.getByRole("region", { name: "Table: Results" });
   await results.locator("tbody tr", { hasText: "retain" }).waitFor();
-  assert.equal(await page.evaluate(() => document.activeElement.tagName), "H1", "the focus follows");
+  assert.equal(
+    await page.evaluate(() => document.activeElement.tagName),
+    "H1",
+    "the focus follows",
+  );
   const rows = await results.locator("tbody tr").allTextContents();
-  assert.ok(rows.some((row) => row.includes("averaging") && row.includes("10 of 10") && row.includes("Harmful")), rows.join());
+  assert.ok(
+    rows.some(
+      (row) => row.includes("averaging") && row.includes("10 of 10") && row.includes("Harmful"),
+    ),
+    rows.join(),
+  );
   // Table and readouts are those of the delivered models, which no round has.
   for (const name of ["averaging", "retain"]) {
     const { accuracy, loss, rounds } = summaryOf(join(runs, name));
-    const cells = await results.locator("tbody tr", { hasText: name }).locator("td").allTextContents();
-    assert.deepEqual(cells.slice(5, 9), [loss.mean, loss.max].map((value) => value.toFixed(4)).concat([accuracy.mean, accuracy.min].map(percent)), name);
-    for (const [slider, value] of [["Mean over", accuracy.mean], ["The worst", accuracy.min]]) {
+    const cells = await results
+      .locator("tbody tr", { hasText: name })
+      .locator("td")
+      .allTextContents();
+    assert.deepEqual(
+      cells.slice(5, 9),
+      [loss.mean, loss.max]
+        .map((value) => value.toFixed(4))
+        .concat([accuracy.mean, accuracy.min].map(percent)),
+      name,
+    );
+    for (const [slider, value] of [
+      ["Mean over", accuracy.mean],
+      ["The worst", accuracy.min],
+    ]) {
       const chart = page.getByRole("slider", { name: slider });
       await chart.focus();
       await page.keyboard.press("End");
-      assert.ok((await chart.getAttribute("aria-valuetext")).includes(`${name}: ended in ${rounds}, delivered ${percent(value)}`), name);
+      assert.ok(
+        (await chart.getAttribute("aria-valuetext")).includes(
+          `${name}: ended in ${rounds}, delivered ${percent(value)}`,
+        ),
+        name,
+      );
     }
   }
   await page.getByText("the delivered model").first().waitFor();
-  assert.ok(rows.some((row) => row.includes("retain") && row.includes("0 of 10") && row.includes("Retained")), rows.join());
+  assert.ok(
+    rows.some(
+      (row) => row.includes("retain") && row.includes("0 of 10") && row.includes("Retained"),
+    ),
+    rows.join(),
+  );
   // Arrow keys move the cursor, and the values of both runs at that round are spoken.
   const plot = page.getByRole("slider", { name: "Agents still in" });
   await plot.focus();
   await page.keyboard.press("Home");
   assert.match(await plot.getAttribute("aria-valuetext"), /^round 1 · .*averaging 10.*retain 10/);
   await page.keyboard.press("End");
-  assert.match(await plot.getAttribute("aria-valuetext"), /averaging: ended in \d+ with 0 .*retain: ended in \d+ with 10/);
+  assert.match(
+    await plot.getAttribute("aria-valuetext"),
+    /averaging: ended in \d+ with 0 .*retain: ended in \d+ with 10/,
+  );
 
   await page.locator("#theme").click();
   assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "light");
@@ -118,32 +201,81 @@ test("runs are compared over each other, in the dark, by keyboard", async () => 
 
 test("a finished run is shown by what it delivered, not by its last reports", async () => {
   const runs = folder();
-  fedstay("run", "--set", "problem.kind=observation-3", "--set", "rule.kind=fedavg", "--set", "record_gram=true", "--out", join(runs, "observation-3"));
+  fedstay(
+    "run",
+    "--set",
+    "problem.kind=observation-3",
+    "--set",
+    "rule.kind=fedavg",
+    "--set",
+    "record_gram=true",
+    "--out",
+    join(runs, "observation-3"),
+  );
   const { loss, agents, rounds } = summaryOf(join(runs, "observation-3"));
   assert.ok(loss.max > 0.9, "the last report was 0.2");
   const server = await view(runs);
   const { page, trouble } = await open(chrome.context, server.url);
   await page.locator(".badge", { hasText: "Harmful" }).waitFor();
   const content = agents.filter((agent) => agent.loss <= agent.epsilon).length;
-  const tiles = { left: "2 of 2", content: `${content} of 2`, "mean loss": loss.mean.toFixed(4), "worst loss": loss.max.toFixed(4), rounds: String(rounds) };
-  for (const [name, value] of Object.entries(tiles)) assert.equal(await tile(page, name).textContent(), value, name);
+  const tiles = {
+    left: "2 of 2",
+    content: `${content} of 2`,
+    "mean loss": loss.mean.toFixed(4),
+    "worst loss": loss.max.toFixed(4),
+    rounds: String(rounds),
+  };
+  for (const [name, value] of Object.entries(tiles))
+    assert.equal(await tile(page, name).textContent(), value, name);
   assert.equal(await page.locator(".tile").count(), Object.keys(tiles).length);
   const heads = await page.locator("thead th").allTextContents();
-  assert.deepEqual(heads, ["agent", "content", "loss", "ε", "margin", "accuracy", "left in round", "behaviour"]);
+  assert.deepEqual(heads, [
+    "agent",
+    "content",
+    "loss",
+    "ε",
+    "margin",
+    "accuracy",
+    "left in round",
+    "behaviour",
+  ]);
   for (const agent of agents) {
-    const cells = await page.locator("tbody tr", { hasText: `agent ${agent.id}` }).locator("td").allTextContents();
-    assert.deepEqual([cells[0], cells[1], cells[5], cells[6]], [agent.loss <= agent.epsilon ? "yes" : "no", agent.loss.toFixed(4), String(agent.left), "threshold"]);
+    const cells = await page
+      .locator("tbody tr", { hasText: `agent ${agent.id}` })
+      .locator("td")
+      .allTextContents();
+    assert.deepEqual(
+      [cells[0], cells[1], cells[5], cells[6]],
+      [
+        agent.loss <= agent.epsilon ? "yes" : "no",
+        agent.loss.toFixed(4),
+        String(agent.left),
+        "threshold",
+      ],
+    );
   }
   // The charts end in the same numbers.
-  for (const [slider, wanted] of [["chart of accuracy", `mean loss ${loss.mean.toFixed(4)}, worst agent’s loss ${loss.max.toFixed(4)}`], ["chart of losses", `delivered from ${loss.min.toFixed(4)} to ${loss.max.toFixed(4)}`]]) {
+  for (const [slider, wanted] of [
+    [
+      "chart of accuracy",
+      `mean loss ${loss.mean.toFixed(4)}, worst agent’s loss ${loss.max.toFixed(4)}`,
+    ],
+    ["chart of losses", `delivered from ${loss.min.toFixed(4)} to ${loss.max.toFixed(4)}`],
+  ]) {
     const chart = page.getByRole("slider", { name: slider });
     await chart.focus();
     await page.keyboard.press("End");
-    assert.ok((await chart.getAttribute("aria-valuetext")).includes(wanted), await chart.getAttribute("aria-valuetext"));
+    assert.ok(
+      (await chart.getAttribute("aria-valuetext")).includes(wanted),
+      await chart.getAttribute("aria-valuetext"),
+    );
   }
   await page.getByText("Over all agents, including those that left").waitFor();
   const theory = await page.locator('[aria-label="Theory"]').textContent();
-  assert.ok(!theory.includes("rule.delta") && theory.includes("this rule keeps nobody by one"), theory);
+  assert.ok(
+    !theory.includes("rule.delta") && theory.includes("this rule keeps nobody by one"),
+    theory,
+  );
   assert.deepEqual(trouble, []);
   await page.close();
   server.stop();
@@ -151,14 +283,53 @@ test("a finished run is shown by what it delivered, not by its last reports", as
 
 test("every verdict and every end has its words and its colour", async () => {
   const runs = folder();
-  const line = { round: 1, agents: [0, 1], loss: [0.4, 0.3], d: [], case: null, left: [], step_size: 0.1, step_norm: 0.1, stop: null };
-  const agents = [{ id: 0, epsilon: 0.2, loss: 0.1, left: null }, { id: 1, epsilon: 0.2, loss: 0.3, left: null }];
-  const verdicts = { retained: "good", benign: "fair", harmful: "bad", unknown: "open", unsatisfied: "warn" };
-  const stops = ["settled", "landed", "stalled", "everyone-left", "early-stop", "round-limit", "too-few", "nobody-left"];
+  const line = {
+    round: 1,
+    agents: [0, 1],
+    loss: [0.4, 0.3],
+    d: [],
+    case: null,
+    left: [],
+    step_size: 0.1,
+    step_norm: 0.1,
+    stop: null,
+  };
+  const agents = [
+    { id: 0, epsilon: 0.2, loss: 0.1, left: null },
+    { id: 1, epsilon: 0.2, loss: 0.3, left: null },
+  ];
+  const verdicts = {
+    retained: "good",
+    benign: "fair",
+    harmful: "bad",
+    unknown: "open",
+    unsatisfied: "warn",
+  };
+  const stops = [
+    "settled",
+    "landed",
+    "stalled",
+    "everyone-left",
+    "early-stop",
+    "round-limit",
+    "too-few",
+    "nobody-left",
+  ];
   for (const [at, stop] of stops.entries()) {
     const verdict = Object.keys(verdicts)[at % 5];
     writeRun(join(runs, stop), header(2, 9), [line]);
-    writeFileSync(join(runs, stop, "summary.json"), JSON.stringify({ verdict, stop, rounds: 1, agents, left: [], loss: { min: 0.1, mean: 0.2, max: 0.3 }, warnings: ["the losses <b>hardly</b> moved"] }));
+    writeFileSync(
+      join(runs, stop, "summary.json"),
+      JSON.stringify({
+        verdict,
+        stop,
+        rounds: 1,
+        agents,
+        left: [],
+        loss: { min: 0.1, mean: 0.2, max: 0.3 },
+        warnings: ["the losses <b>hardly</b> moved"],
+      }),
+    );
   }
   const server = await view(runs);
   const { page, trouble } = await open(chrome.context, server.url);
@@ -173,8 +344,15 @@ test("every verdict and every end has its words and its colour", async () => {
     assert.match(words, /1 of 2 content\. It /);
     assert.doesNotMatch(words, /It ended: |[Nn]obody left/);
     said.add(words.split(" It ")[1]);
-    assert.equal(await page.locator(".warnings li").textContent(), "The losses <b>hardly</b> moved.");
-    await page.getByRole("listitem").filter({ hasText: `${verdict}, 1 of 2 content · round 1` }).first().waitFor();
+    assert.equal(
+      await page.locator(".warnings li").textContent(),
+      "The losses <b>hardly</b> moved.",
+    );
+    await page
+      .getByRole("listitem")
+      .filter({ hasText: `${verdict}, 1 of 2 content · round 1` })
+      .first()
+      .waitFor();
   }
   assert.equal(said.size, stops.length - 1, "the old name is read as the new one");
   assert.deepEqual(trouble, []);
@@ -185,8 +363,17 @@ test("every verdict and every end has its words and its colour", async () => {
 test("agents that decide on their own model: two losses, one prediction", async () => {
   const runs = folder();
   const lines = Array.from({ length: 30 }, (_, i) => ({
-    round: i + 1, agents: [0, 1], loss: [0.905 - 0.01 * (i + 1), 0.9 - 0.0001 * (i + 1)], d: [], case: null, left: [], step_size: 0.1, step_norm: 0.1, stop: null,
-    assessment: (i + 1) % 5 ? undefined : { loss: [1.8, 1.9], accuracy: [0.5, 0.4], population: null },
+    round: i + 1,
+    agents: [0, 1],
+    loss: [0.905 - 0.01 * (i + 1), 0.9 - 0.0001 * (i + 1)],
+    d: [],
+    case: null,
+    left: [],
+    step_size: 0.1,
+    step_norm: 0.1,
+    stop: null,
+    assessment:
+      (i + 1) % 5 ? undefined : { loss: [1.8, 1.9], accuracy: [0.5, 0.4], population: null },
   }));
   writeRun(join(runs, "own"), header(2, 500, { rule: "fedavg" }), lines, 'decides_on = "own"\n');
   const server = await view(runs);
@@ -198,7 +385,10 @@ test("agents that decide on their own model: two losses, one prediction", async 
   const chart = page.getByRole("slider", { name: "chart of losses" });
   await chart.focus();
   await page.keyboard.press("End");
-  assert.match(await chart.getAttribute("aria-valuetext"), /2 losses known, from 0\.6050 to 0\.8970/);
+  assert.match(
+    await chart.getAttribute("aria-valuetext"),
+    /2 losses known, from 0\.6050 to 0\.8970/,
+  );
   assert.deepEqual(trouble, []);
   await page.close();
   server.stop();
@@ -207,7 +397,9 @@ test("agents that decide on their own model: two losses, one prediction", async 
 test("a sweep's runs are looked at while it computes more of them", async () => {
   const place = folder();
   const study = join(place, "study.toml");
-  writeFileSync(study, `rounds = 60
+  writeFileSync(
+    study,
+    `rounds = 60
 step_size = 0.3
 eval_every = 5
 [rule]
@@ -217,7 +409,8 @@ per_agent = 40
 [grid]
 epsilon = [0.3, 1.5]
 seed = [0]
-`);
+`,
+  );
   const store = ["--store", join(place, "study.db")];
   fedstay("sweep", study, ...store, "--set", "epsilon=[0.3]");
   const server = await view(study, ...store);
@@ -244,9 +437,32 @@ seed = [0]
 test("a line that cannot be read is reported, the rest is shown, and names are text", async () => {
   const runs = folder();
   const name = "<img src=x onerror=alert(1)>";
-  const line = (round, more = {}) => ({ round, agents: [0, 1], loss: [1 / round, 2 / round], d: [], case: null, left: [], step_size: 0.1, step_norm: 0.1, stop: null, ...more });
-  const agents = [{ id: 0, epsilon: 0.2, name: "<script>alert(3)</script>" }, { id: 1, epsilon: 0.2 }];
-  writeRun(join(runs, "<b>odd"), header(2, 50, { rule: name, agents }), [line(1), "{\"round\":2, oops", line(3, { faults: [[1, "<script>alert(2)</script>"]], agents: [0], loss: [0.5] })], `# ${name}\n`);
+  const line = (round, more = {}) => ({
+    round,
+    agents: [0, 1],
+    loss: [1 / round, 2 / round],
+    d: [],
+    case: null,
+    left: [],
+    step_size: 0.1,
+    step_norm: 0.1,
+    stop: null,
+    ...more,
+  });
+  const agents = [
+    { id: 0, epsilon: 0.2, name: "<script>alert(3)</script>" },
+    { id: 1, epsilon: 0.2 },
+  ];
+  writeRun(
+    join(runs, "<b>odd"),
+    header(2, 50, { rule: name, agents }),
+    [
+      line(1),
+      '{"round":2, oops',
+      line(3, { faults: [[1, "<script>alert(2)</script>"]], agents: [0], loss: [0.5] }),
+    ],
+    `# ${name}\n`,
+  );
   const server = await view(runs);
   const { page, trouble } = await open(chrome.context, server.url);
   await page.getByRole("heading", { name: `${name} on flower, seed 0` }).waitFor();
@@ -258,7 +474,10 @@ test("a line that cannot be read is reported, the rest is shown, and names are t
   await page.getByRole("button", { name: "<script>alert(3)</script>", exact: true }).waitFor();
   assert.equal(await page.locator("main img, main script").count(), 0);
   // It continues from there.
-  appendFileSync(join(runs, "<b>odd", "rounds.jsonl"), `${JSON.stringify(line(4, { left: [0] }))}\n`);
+  appendFileSync(
+    join(runs, "<b>odd", "rounds.jsonl"),
+    `${JSON.stringify(line(4, { left: [0] }))}\n`,
+  );
   await page.locator(".progress", { hasText: "round 4" }).waitFor();
   await page.locator("td", { hasText: "left in 4" }).waitFor();
   assert.deepEqual(trouble, []);
@@ -269,17 +488,30 @@ test("a line that cannot be read is reported, the rest is shown, and names are t
 test("a folder of another engine, private and with faults, on a phone", async () => {
   const runs = folder();
   const lines = Array.from({ length: 40 }, (_, i) => ({
-    round: i + 1, agents: i % 7 ? [0, 1, 2] : [0, 2], loss: i % 7 ? [null, null, null] : [null, null],
-    d: i > 20 ? [2] : [], case: i > 20 ? 1 : 2, left: [], faults: i % 7 ? undefined : [[1, "timed out"]], step_size: 0.1, step_norm: null, stop: null,
+    round: i + 1,
+    agents: i % 7 ? [0, 1, 2] : [0, 2],
+    loss: i % 7 ? [null, null, null] : [null, null],
+    d: i > 20 ? [2] : [],
+    case: i > 20 ? 1 : 2,
+    left: [],
+    faults: i % 7 ? undefined : [[1, "timed out"]],
+    step_size: 0.1,
+    step_norm: null,
+    stop: null,
   }));
   const agents = [0, 1, 2].map((id) => ({ id, epsilon: null }));
   writeRun(join(runs, "private"), header(3, 100, { agents }), lines);
   mkdirSync(join(runs, "empty"));
   const server = await view(runs);
-  const { page, trouble } = await open(chrome.context, server.url, { size: { width: 390, height: 844 } });
+  const { page, trouble } = await open(chrome.context, server.url, {
+    size: { width: 390, height: 844 },
+  });
   await page.getByText("Nobody tells a loss in this run (privacy mode)").waitFor();
   await page.locator("td", { hasText: "about to leave" }).waitFor();
-  const width = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]);
+  const width = await page.evaluate(() => [
+    document.documentElement.scrollWidth,
+    document.documentElement.clientWidth,
+  ]);
   assert.ok(width[0] <= width[1], `nothing sticks out: ${width}`);
   assert.deepEqual(trouble, []);
   await page.close();
@@ -288,14 +520,27 @@ test("a folder of another engine, private and with faults, on a phone", async ()
 
 test("a problem with two weights has a map whose way plays", async () => {
   const runs = folder();
-  fedstay("run", "--set", "problem.kind=observation-3", "--set", "rule.kind=fedavg", "--set", "record_gram=true", "--out", join(runs, "map"));
+  fedstay(
+    "run",
+    "--set",
+    "problem.kind=observation-3",
+    "--set",
+    "rule.kind=fedavg",
+    "--set",
+    "record_gram=true",
+    "--out",
+    join(runs, "map"),
+  );
   const server = await view(runs);
   const { page, trouble } = await open(chrome.context, server.url);
   const map = page.locator('[aria-label="Map of the losses"]');
   await map.locator(".readout", { hasText: "left: agent 0, agent 1" }).waitFor();
   await map.getByRole("button", { name: "play" }).click();
   await map.locator(".readout", { hasText: "nobody has left" }).waitFor();
-  await until(async () => /round ([5-9]|\d\d) /.test(await map.locator(".readout").textContent()), "the trajectory plays");
+  await until(
+    async () => /round ([5-9]|\d\d) /.test(await map.locator(".readout").textContent()),
+    "the trajectory plays",
+  );
   assert.match(await page.locator('[aria-label="Theory"]').textContent(), /1\.4142 \(known\)/);
   assert.deepEqual(trouble, []);
   await page.close();
@@ -311,12 +556,15 @@ test("a movement of the pointer draws no chart again, and is looked up once per 
   const box = await plot.boundingBox();
   await page.mouse.move(box.x + 200, box.y + 100);
   await plot.locator(".values li").first().waitFor();
-  // From now on: what is painted on which canvas, and how often the chart asks where it is on the screen.
+  // From now on: what is painted on which canvas, and how often the chart asks where it is on the
+  // screen.
   await page.evaluate(() => {
     window.counted = { below: 0, above: 0, asked: 0, frames: 0 };
     const { clearRect } = CanvasRenderingContext2D.prototype;
     CanvasRenderingContext2D.prototype.clearRect = function counts(...words) {
-      window.counted[this.canvas === this.canvas.parentElement?.querySelector("canvas") ? "below" : "above"] += 1;
+      window.counted[
+        this.canvas === this.canvas.parentElement?.querySelector("canvas") ? "below" : "above"
+      ] += 1;
       return clearRect.apply(this, words);
     };
     const { getBoundingClientRect } = Element.prototype;
@@ -335,7 +583,14 @@ test("a movement of the pointer draws no chart again, and is looked up once per 
     const chart = document.querySelector(selector);
     const { left, top } = chart.getBoundingClientRect();
     window.counted.asked = 0;
-    for (let i = 0; i < 100; i += 1) chart.dispatchEvent(new PointerEvent("pointermove", { clientX: left + 100 + i, clientY: top + 100, bubbles: true }));
+    for (let i = 0; i < 100; i += 1)
+      chart.dispatchEvent(
+        new PointerEvent("pointermove", {
+          clientX: left + 100 + i,
+          clientY: top + 100,
+          bubbles: true,
+        }),
+      );
     await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
     return { ...window.counted };
   }, `${LOSSES} .plot`);
@@ -349,7 +604,10 @@ test("a movement of the pointer draws no chart again, and is looked up once per 
   // What is highlighted is drawn in the chart of losses and in the strip, at most once per frame.
   assert.ok(above <= 2 * frames, `${above} times in ${frames} frames`);
   await page.mouse.move(5, 5);
-  await until(async () => plot.locator(".cursor").evaluate((element) => element.hidden), "no cursor");
+  await until(
+    async () => plot.locator(".cursor").evaluate((element) => element.hidden),
+    "no cursor",
+  );
   assert.deepEqual(trouble, []);
   await page.close();
   server.stop();
@@ -362,17 +620,31 @@ test("the page's frame is painted before its script and its runs are asked for",
   const { page, trouble } = await open(chrome.context, server.url);
   await until(async () => (await page.locator("#runs li").count()) === 100, "the list");
   const told = await page.evaluate(() => {
-    const asked = (part) => performance.getEntriesByType("resource").filter(({ name }) => name.includes(part));
-    const [first, script, list, run] = ["/page/first.js", "/page/", "/api/runs", "/api/whole"].map(asked);
+    const asked = (part) =>
+      performance.getEntriesByType("resource").filter(({ name }) => name.includes(part));
+    const [first, script, list, run] = ["/page/first.js", "/page/", "/api/runs", "/api/whole"].map(
+      asked,
+    );
     return {
-      paint: performance.getEntriesByName("first-contentful-paint")[0].startTime, first: first[0].responseEnd,
-      later: [...script.filter(({ name }) => name.endsWith(".js") && !name.endsWith("first.js")), ...list, ...run].map(({ name, startTime }) => [new URL(name).pathname, startTime]),
-      blocking: performance.getEntriesByType("resource").filter(({ renderBlockingStatus }) => renderBlockingStatus === "blocking").length,
+      paint: performance.getEntriesByName("first-contentful-paint")[0].startTime,
+      first: first[0].responseEnd,
+      later: [
+        ...script.filter(({ name }) => name.endsWith(".js") && !name.endsWith("first.js")),
+        ...list,
+        ...run,
+      ].map(({ name, startTime }) => [new URL(name).pathname, startTime]),
+      blocking: performance
+        .getEntriesByType("resource")
+        .filter(({ renderBlockingStatus }) => renderBlockingStatus === "blocking").length,
     };
   });
   assert.equal(told.blocking, 0, "nothing keeps the browser from painting");
   // A page that is not painted for long, as in a hidden window, does not wait for it.
-  for (const [name, since] of told.later) assert.ok(told.paint <= since || since - told.first > 95, `painted after ${told.paint} ms, asked for ${name} after ${since} ms`);
+  for (const [name, since] of told.later)
+    assert.ok(
+      told.paint <= since || since - told.first > 95,
+      `painted after ${told.paint} ms, asked for ${name} after ${since} ms`,
+    );
   assert.deepEqual(trouble, []);
   await page.close();
   server.stop();
@@ -383,17 +655,34 @@ test("nothing moves while the page fills: 100 runs, one run, a comparison, a pho
   writeHundred(runs);
   const server = await view(runs);
   const { page: home } = await open(chrome.context, server.url);
-  const ids = await home.evaluate(async () => (await (await fetch("/api/runs")).json()).runs.map(({ id }) => id));
+  const ids = await home.evaluate(async () =>
+    (await (await fetch("/api/runs")).json()).runs.map(({ id }) => id),
+  );
   await home.close();
-  for (const [where, size] of [["", null], [`#compare=${ids.slice(0, 12)}`, null], ["", { width: 390, height: 844 }]]) {
-    const { page, trouble } = await open(chrome.context, `${server.url.split("#")[0]}${where}`, size ? { size } : {});
+  for (const [where, size] of [
+    ["", null],
+    [`#compare=${ids.slice(0, 12)}`, null],
+    ["", { width: 390, height: 844 }],
+  ]) {
+    const { page, trouble } = await open(
+      chrome.context,
+      `${server.url.split("#")[0]}${where}`,
+      size ? { size } : {},
+    );
     await until(async () => (await page.locator("#runs li").count()) === 100, "the list");
     await page.waitForTimeout(500);
-    const moved = await page.evaluate(() => new Promise((done) => {
-      let sum = 0;
-      new PerformanceObserver((list) => list.getEntries().forEach((entry) => { sum += entry.value; })).observe({ type: "layout-shift", buffered: true });
-      setTimeout(() => done(sum), 100);
-    }));
+    const moved = await page.evaluate(
+      () =>
+        new Promise((done) => {
+          let sum = 0;
+          new PerformanceObserver((list) =>
+            list.getEntries().forEach((entry) => {
+              sum += entry.value;
+            }),
+          ).observe({ type: "layout-shift", buffered: true });
+          setTimeout(() => done(sum), 100);
+        }),
+    );
     assert.ok(moved < 0.01, `${where.slice(0, 10)} ${size?.width ?? ""}: ${moved}`);
     assert.deepEqual(trouble, []);
     await page.close();
@@ -410,7 +699,8 @@ test("a chosen theme is there in the first frame, and the next window has it too
   const [light, dark] = ["rgb(244, 245, 247)", "rgb(20, 24, 28)"];
   const button = page.locator("#theme");
   const choose = async (wanted) => {
-    for (let i = 0; i < 3 && (await button.textContent()) !== `theme: ${wanted}`; i += 1) await button.click();
+    for (let i = 0; i < 3 && (await button.textContent()) !== `theme: ${wanted}`; i += 1)
+      await button.click();
     assert.equal(await button.textContent(), `theme: ${wanted}`);
   };
   // Without any script: what the server sends is right by itself.
@@ -445,11 +735,22 @@ test("200 agents × 5,000 rounds stay smooth", async () => {
   const server = await view(runs);
   const { page, trouble } = await open(chrome.context, server.url);
   const first = await page.evaluate(() => {
-    const bytes = performance.getEntriesByType("resource").map((entry) => [new URL(entry.name).pathname.split("/").pop(), entry.transferSize || entry.encodedBodySize]);
+    const bytes = performance
+      .getEntriesByType("resource")
+      .map((entry) => [
+        new URL(entry.name).pathname.split("/").pop(),
+        entry.transferSize || entry.encodedBodySize,
+      ]);
     const paint = performance.getEntriesByName("first-contentful-paint")[0];
-    return { bytes, drawn: performance.getEntriesByName("fedstay-drawn")[0].startTime, paint: paint ? paint.startTime : NaN };
+    return {
+      bytes,
+      drawn: performance.getEntriesByName("fedstay-drawn")[0].startTime,
+      paint: paint ? paint.startTime : NaN,
+    };
   });
-  const series = first.bytes.filter(([name]) => name === "whole").reduce((sum, [, bytes]) => sum + bytes, 0);
+  const series = first.bytes
+    .filter(([name]) => name === "whole")
+    .reduce((sum, [, bytes]) => sum + bytes, 0);
   const all = first.bytes.reduce((sum, [, bytes]) => sum + bytes, 0);
   // The pointer moves over the chart; every frame is timed.
   const box = await page.locator(`${LOSSES} .plot`).boundingBox();
@@ -457,7 +758,12 @@ test("200 agents × 5,000 rounds stay smooth", async () => {
   const frames = await pointOver(page, box);
   const at = (share) => frames[Math.floor(share * (frames.length - 1))];
   const again = await redraw(page);
-  console.log(`200 agents x 5,000 rounds: series ${(series / 1e3).toFixed(0)} kB, all ${(all / 1e3).toFixed(0)} kB; first paint ${first.paint.toFixed(0)} ms, drawn ${first.drawn.toFixed(0)} ms; frame while pointing: median ${at(0.5).toFixed(1)} ms, 95% ${at(0.95).toFixed(1)} ms; everything drawn again ${again.toFixed(0)} ms`);
+  console.log(
+    `200 agents x 5,000 rounds: series ${(series / 1e3).toFixed(0)} kB, all ` +
+      `${(all / 1e3).toFixed(0)} kB; first paint ${first.paint.toFixed(0)} ms, drawn ` +
+      `${first.drawn.toFixed(0)} ms; frame while pointing: median ${at(0.5).toFixed(1)} ` +
+      `ms, 95% ${at(0.95).toFixed(1)} ms; everything drawn again ${again.toFixed(0)} ms`,
+  );
   // Of a part of the rounds every single one is there.
   const chart = page.getByRole("slider", { name: "chart of losses" });
   await page.mouse.move(5, 5);
@@ -465,9 +771,15 @@ test("200 agents × 5,000 rounds stay smooth", async () => {
   await page.keyboard.press("Home");
   assert.match(await chart.getAttribute("aria-valuetext"), /^rounds 1–\d+/);
   for (let i = 0; i < 6; i += 1) await page.keyboard.press("+");
-  await until(async () => { await page.keyboard.press("ArrowRight"); return /^round \d+ /.test(await chart.getAttribute("aria-valuetext")); }, "single rounds");
+  await until(async () => {
+    await page.keyboard.press("ArrowRight");
+    return /^round \d+ /.test(await chart.getAttribute("aria-valuetext"));
+  }, "single rounds");
   await page.keyboard.press("End");
-  await until(async () => /^round 5000 /.test(await chart.getAttribute("aria-valuetext")), "the last round, in detail");
+  await until(
+    async () => /^round 5000 /.test(await chart.getAttribute("aria-valuetext")),
+    "the last round, in detail",
+  );
   assert.ok(series > 0 && series < 800_000, `${series} bytes`);
   assert.ok(at(0.5) < 50, `median frame ${at(0.5)} ms`);
   assert.deepEqual(trouble, []);

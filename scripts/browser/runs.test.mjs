@@ -3,7 +3,17 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import { folder, header, open, until, useBrowser, view, writeFinished, writeHundred, writeRun } from "./common.mjs";
+import {
+  folder,
+  header,
+  open,
+  until,
+  useBrowser,
+  view,
+  writeFinished,
+  writeHundred,
+  writeRun,
+} from "./common.mjs";
 
 const chrome = useBrowser();
 
@@ -17,7 +27,14 @@ function study() {
     for (const q of [0.4, 0.9]) {
       for (const seed of [0, 1, 2]) {
         const mean = (rule === "retain" ? 0.9 : 0.6) + seed / 100;
-        writeFinished(join(runs, `${rule}-${q}-${seed}`), { rule, q, seed, mean, verdict: rule === "retain" ? "retained" : "harmful", rounds: rule === "retain" ? 20 : 12 });
+        writeFinished(join(runs, `${rule}-${q}-${seed}`), {
+          rule,
+          q,
+          seed,
+          mean,
+          verdict: rule === "retain" ? "retained" : "harmful",
+          rounds: rule === "retain" ? 20 : 12,
+        });
       }
     }
   }
@@ -76,7 +93,13 @@ test("groups have a mean and a band over seeds, in chart, list and table", async
   await until(async () => (await results(page).locator("tbody tr").count()) === 2, "two groups");
   const rows = await results(page).locator("tbody tr").allTextContents();
   // Of fedavg's six runs: 0.55, 0.56, 0.57, twice.
-  assert.ok(rows.some((row) => row.includes("fedavg (6)") && row.includes("Harmful") && row.includes("56.0% ± 0.9%")), rows.join("\n"));
+  assert.ok(
+    rows.some(
+      (row) =>
+        row.includes("fedavg (6)") && row.includes("Harmful") && row.includes("56.0% ± 0.9%"),
+    ),
+    rows.join("\n"),
+  );
   const chart = page.getByRole("slider", { name: "Mean over all agents" });
   await chart.focus();
   await page.keyboard.press("End");
@@ -88,13 +111,27 @@ test("groups have a mean and a band over seeds, in chart, list and table", async
   assert.match(values[0], /^retain.*86\.0% \(85\.0% to 87\.0%\)$/);
   assert.match(values[1], /^fedavg.*56\.0% \(55\.0% to 57\.0%\)$/);
   await page.getByLabel("group by").selectOption("partition.q");
-  await until(async () => (await results(page).locator("tbody th").allTextContents()).join().includes("partition.q = 0.4 (6)"), "by q");
+  await until(
+    async () =>
+      (await results(page).locator("tbody th").allTextContents())
+        .join()
+        .includes("partition.q = 0.4 (6)"),
+    "by q",
+  );
   // The address alone restores group and pin.
   await page.getByRole("button", { name: "± standard deviation" }).click();
   const again = await open(chrome.context, page.url());
-  await until(async () => (await results(again.page).locator("tbody tr").count()) === 2, "the group");
+  await until(
+    async () => (await results(again.page).locator("tbody tr").count()) === 2,
+    "the group",
+  );
   assert.equal(await again.page.getByLabel("group by").inputValue(), "partition.q");
-  assert.equal(await again.page.getByRole("button", { name: "± standard deviation" }).getAttribute("aria-pressed"), "true");
+  assert.equal(
+    await again.page
+      .getByRole("button", { name: "± standard deviation" })
+      .getAttribute("aria-pressed"),
+    "true",
+  );
   await again.page.getByRole("group", { name: "Values at the pinned round" }).first().waitFor();
   assert.deepEqual([...trouble, ...again.trouble], []);
   await page.close();
@@ -122,17 +159,31 @@ test("lines are hidden and shown alone, columns chosen and sorted, settings comp
   await legend.getByRole("button", { name: "Show only fedavg-0.9-0" }).click();
   assert.match(await said(), /^round 1 · fedavg-0\.9-0 [\d.]+%$/);
   const again = await open(chrome.context, page.url());
-  await until(async () => (await again.page.locator('.line[data-off="true"]').count()) === 3, "the solo is in the address");
+  await until(
+    async () => (await again.page.locator('.line[data-off="true"]').count()) === 3,
+    "the solo is in the address",
+  );
   await again.page.close();
   await legend.getByRole("button", { name: "show all" }).click();
   assert.match(await said(), /fedavg-0\.4-0.*retain-0\.9-0/);
 
-  // The same colour, pattern and name, whatever else is chosen: in the list, in the legend, in the table.
-  const colour = (place) => place.locator(".swatch").first().evaluate((sign) => `${getComputedStyle(sign).borderTopColor} ${getComputedStyle(sign).maskImage}`);
+  // The same colour, pattern and name, whatever else is chosen: in the list, in the legend, in the
+  // table.
+  const colour = (place) =>
+    place
+      .locator(".swatch")
+      .first()
+      .evaluate(
+        (sign) => `${getComputedStyle(sign).borderTopColor} ${getComputedStyle(sign).maskImage}`,
+      );
   const listed = await colour(page.locator("#runs li", { hasText: "retain-0.9-0" }));
   assert.equal(await colour(page.locator(".line", { hasText: "retain-0.9-0" })), listed);
   assert.equal(await colour(results(page).locator("tr", { hasText: "retain-0.9-0" })), listed);
-  assert.equal(new Set(await Promise.all((await page.locator(".line").all()).map(colour))).size, 4, "four looks");
+  assert.equal(
+    new Set(await Promise.all((await page.locator(".line").all()).map(colour))).size,
+    4,
+    "four looks",
+  );
 
   const column = () => results(page).locator("tbody th").allTextContents();
   const head = results(page).getByRole("button", { name: "mean accuracy" });
@@ -148,7 +199,12 @@ test("lines are hidden and shown alone, columns chosen and sorted, settings comp
 
   const diff = page.getByRole("region", { name: "Configuration, what differs" });
   assert.deepEqual(await diff.locator("tbody th").allTextContents(), ["partition.q", "rule.kind"]);
-  assert.deepEqual(await diff.locator("tbody tr").first().locator("td").allTextContents(), ["0.4", "0.9", "0.4", "0.9"]);
+  assert.deepEqual(await diff.locator("tbody tr").first().locator("td").allTextContents(), [
+    "0.4",
+    "0.9",
+    "0.4",
+    "0.9",
+  ]);
   await diff.getByText("What they share").click();
   assert.match(await diff.locator("pre").textContent(), /^epsilon = 0\.2$/m);
   assert.deepEqual(trouble, []);
@@ -158,7 +214,10 @@ test("lines are hidden and shown alone, columns chosen and sorted, settings comp
   await page.getByRole("heading", { name: "All runs" }).waitFor();
   assert.equal(await page.locator(".results tbody tr").count(), 4);
   await page.locator("#find").fill("");
-  await until(async () => (await page.locator(".results tbody tr").count()) === 12, "the table follows the search");
+  await until(
+    async () => (await page.locator(".results tbody tr").count()) === 12,
+    "the table follows the search",
+  );
   assert.deepEqual(trouble, []);
   await page.close();
   server.stop();
@@ -170,7 +229,18 @@ test("a comparison is zoomed by pointer and keyboard, and then has every single 
   const write = (name, rule, good) => {
     const lines = Array.from({ length: 3000 }, (_, i) => {
       const share = (i + 1) % 2 ? 0.1 : good;
-      return { round: i + 1, agents: [0, 1], loss: [1 - share, 1 - share], d: [], case: null, left: [], step_size: 0.1, step_norm: 0.1, stop: null, assessment: { loss: [1 - share, 1 - share], accuracy: [share, share], population: null } };
+      return {
+        round: i + 1,
+        agents: [0, 1],
+        loss: [1 - share, 1 - share],
+        d: [],
+        case: null,
+        left: [],
+        step_size: 0.1,
+        step_norm: 0.1,
+        stop: null,
+        assessment: { loss: [1 - share, 1 - share], accuracy: [share, share], population: null },
+      };
     });
     writeRun(join(runs, name), header(2, 4000, { rule, on: "digits" }), lines);
   };
@@ -182,7 +252,8 @@ test("a comparison is zoomed by pointer and keyboard, and then has every single 
   await until(async () => (await results(page).locator("tbody tr").count()) === 2, "both runs");
   const chart = page.getByRole("slider", { name: "Mean over all agents" });
   const said = () => chart.getAttribute("aria-valuetext");
-  const shown = () => page.getByRole("group", { name: "Rounds shown" }).locator("span").first().textContent();
+  const shown = () =>
+    page.getByRole("group", { name: "Rounds shown" }).locator("span").first().textContent();
   const box = await chart.boundingBox();
   const at = (share) => box.x + 58 + share * (box.width - 74);
   await page.mouse.move(at(0.5), box.y + 100);
@@ -198,7 +269,8 @@ test("a comparison is zoomed by pointer and keyboard, and then has every single 
   await page.mouse.move(5, 5);
   await chart.focus();
   const goodRound = async () => {
-    for (let i = 0; i < 2 && !/one 90\.0% · two 80\.0%$/.test(await said()); i += 1) await page.keyboard.press("ArrowLeft");
+    for (let i = 0; i < 2 && !/one 90\.0% · two 80\.0%$/.test(await said()); i += 1)
+      await page.keyboard.press("ArrowLeft");
     return /^round \d*[02468] · one 90\.0% · two 80\.0%$/.test(await said());
   };
   await until(goodRound, "every single round");
@@ -211,17 +283,26 @@ test("a comparison is zoomed by pointer and keyboard, and then has every single 
   const grouped = /^round \d*[02468] · data = digits 85\.0%$/;
   assert.match(await said(), grouped);
   const again = await open(chrome.context, page.url());
-  await until(async () => (await results(again.page).locator("tbody tr").count()) === 1, "the group");
+  await until(
+    async () => (await results(again.page).locator("tbody tr").count()) === 1,
+    "the group",
+  );
   const other = again.page.getByRole("slider", { name: "Mean over all agents" });
   await other.focus();
-  await until(async () => { await again.page.keyboard.press("ArrowLeft"); return grouped.test(await other.getAttribute("aria-valuetext")); }, "single rounds from the address");
+  await until(async () => {
+    await again.page.keyboard.press("ArrowLeft");
+    return grouped.test(await other.getAttribute("aria-valuetext"));
+  }, "single rounds from the address");
   // By keyboard: all rounds, then nearer again.
   await chart.focus();
   await page.keyboard.press("0");
   await until(async () => (await shown()).startsWith("rounds 1 to"), "all rounds");
   await page.keyboard.press("Home");
   for (let i = 0; i < 5; i += 1) await page.keyboard.press("+");
-  await until(async () => { await page.keyboard.press("ArrowRight"); return grouped.test(await said()); }, "single rounds by keyboard");
+  await until(async () => {
+    await page.keyboard.press("ArrowRight");
+    return grouped.test(await said());
+  }, "single rounds by keyboard");
   assert.deepEqual([...trouble, ...again.trouble], []);
   await page.close();
   await again.page.close();
@@ -232,15 +313,31 @@ test("a run keeps its colour and pattern when others appear, and rules keep thei
   const runs = study();
   const server = await view(runs);
   const { page, trouble } = await open(chrome.context, server.url);
-  const looks = async (of) => Object.fromEntries(await of.locator("#runs li").evaluateAll((all) => all.map((one) => {
-    const style = getComputedStyle(one.querySelector(".swatch"));
-    return [one.querySelector(".name").textContent, `${style.borderTopColor} ${style.maskImage}`];
-  })));
+  const looks = async (of) =>
+    Object.fromEntries(
+      await of.locator("#runs li").evaluateAll((all) =>
+        all.map((one) => {
+          const style = getComputedStyle(one.querySelector(".swatch"));
+          return [
+            one.querySelector(".name").textContent,
+            `${style.borderTopColor} ${style.maskImage}`,
+          ];
+        }),
+      ),
+    );
   const before = await looks(page);
   assert.equal(new Set(Object.values(before)).size, 12, "twelve looks");
   // Whatever else is there, one run of a rule has the colours the rule has in every drawing.
-  for (const [rule, colour] of [["fedavg", "rgb(213, 94, 0)"], ["retain", "rgb(0, 158, 115)"]]) {
-    assert.ok(Object.entries(before).some(([name, look]) => name.startsWith(rule) && look.startsWith(colour)), rule);
+  for (const [rule, colour] of [
+    ["fedavg", "rgb(213, 94, 0)"],
+    ["retain", "rgb(0, 158, 115)"],
+  ]) {
+    assert.ok(
+      Object.entries(before).some(
+        ([name, look]) => name.startsWith(rule) && look.startsWith(colour),
+      ),
+      rule,
+    );
   }
   // A name that is sorted first takes nobody's look, in this window or in the next.
   await new Promise((done) => setTimeout(done, 50));
@@ -262,7 +359,9 @@ test("100 runs compared stay readable", async () => {
   const runs = folder();
   writeHundred(runs);
   const server = await view(runs);
-  const { page, trouble } = await open(chrome.context, server.url, { size: { width: 1280, height: 1000 } });
+  const { page, trouble } = await open(chrome.context, server.url, {
+    size: { width: 1280, height: 1000 },
+  });
   await page.locator("#choose").click();
   const since = Date.now();
   await page.locator("#compare").click();
@@ -274,7 +373,10 @@ test("100 runs compared stay readable", async () => {
   const chart = page.getByRole("slider", { name: "Mean over all agents" });
   const box = await chart.boundingBox();
   assert.ok(box.y < 700, `the first chart begins at ${box.y} px`);
-  const width = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]);
+  const width = await page.evaluate(() => [
+    document.documentElement.scrollWidth,
+    document.documentElement.clientWidth,
+  ]);
   assert.ok(width[0] <= width[1], `nothing sticks out: ${width}`);
   // At the cursor some values are listed, and all once it is pinned.
   await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
@@ -283,7 +385,10 @@ test("100 runs compared stay readable", async () => {
   await page.mouse.up();
   await until(async () => (await page.locator(".pinned li").count()) >= 100, "all values");
   await page.getByLabel("group by").selectOption("rule");
-  await until(async () => (await results(page).locator("tbody tr").count()) === 4, "four groups of 25");
+  await until(
+    async () => (await results(page).locator("tbody tr").count()) === 4,
+    "four groups of 25",
+  );
   assert.deepEqual(trouble, []);
   await page.close();
   server.stop();

@@ -1,16 +1,38 @@
-// Every state of a folder has its own words, and what is shown of a run is its own: margins, colours, a print.
+// Every state of a folder has its own words, and what is shown of a run is its own: margins,
+// colours, a print.
 
 import assert from "node:assert/strict";
 import { copyFileSync, mkdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { folder, header, open, until, useBrowser, view, writeFinished, writeRun } from "./common.mjs";
+import {
+  folder,
+  header,
+  open,
+  until,
+  useBrowser,
+  view,
+  writeFinished,
+  writeRun,
+} from "./common.mjs";
 
 const chrome = useBrowser();
 
-const line = (round, loss, more = {}) => ({ round, agents: [0, 1], loss, d: [], case: null, left: [], step_size: 0.1, step_norm: 0.1, stop: null, ...more });
-const CONFIG = "[rule]\nkind = \"fedavg\"\n";
-const item = (page, name) => page.locator("#runs li", { has: page.locator(".name", { hasText: new RegExp(`^${name}$`) }) });
+const line = (round, loss, more = {}) => ({
+  round,
+  agents: [0, 1],
+  loss,
+  d: [],
+  case: null,
+  left: [],
+  step_size: 0.1,
+  step_norm: 0.1,
+  stop: null,
+  ...more,
+});
+const CONFIG = '[rule]\nkind = "fedavg"\n';
+const item = (page, name) =>
+  page.locator("#runs li", { has: page.locator(".name", { hasText: new RegExp(`^${name}$`) }) });
 
 test("an unknown run, a broken one, a stopped one, a diverged one and an empty folder have words of their own", async () => {
   const runs = folder();
@@ -28,9 +50,27 @@ test("an unknown run, a broken one, a stopped one, a diverged one and an empty f
   for (const [name, head, tone, words, next] of [
     ["waiting", "Waiting", "open", "no round is over yet", null],
     ["running", "Running", "open", "Nobody is about to leave; all are still in.", null],
-    ["stopped", "Stopped", "warn", "nobody was about to leave", /^To continue it: fedstay run --resume .*stopped$/],
-    ["diverged", "Diverged", "bad", "steps are too long", /^To try it with shorter steps: .*step_size=SMALLER/],
-    ["broken", "Unreadable", "warn", "cannot be shown", /^To compute it again: fedstay run .*broken\/config\.toml --out .*broken-again$/],
+    [
+      "stopped",
+      "Stopped",
+      "warn",
+      "nobody was about to leave",
+      /^To continue it: fedstay run --resume .*stopped$/,
+    ],
+    [
+      "diverged",
+      "Diverged",
+      "bad",
+      "steps are too long",
+      /^To try it with shorter steps: .*step_size=SMALLER/,
+    ],
+    [
+      "broken",
+      "Unreadable",
+      "warn",
+      "cannot be shown",
+      /^To compute it again: fedstay run .*broken\/config\.toml --out .*broken-again$/,
+    ],
   ]) {
     await item(page, name).locator("a").click();
     await page.locator(".badge", { hasText: new RegExp(`^${head}$`) }).waitFor();
@@ -44,8 +84,14 @@ test("an unknown run, a broken one, a stopped one, a diverged one and an empty f
   assert.equal(await page.locator(".plot:visible").count(), 0);
   assert.doesNotMatch(await page.locator(".trouble").textContent(), /everything else/);
   // A link to a run that is not here shows no other one.
-  for (const asked of ["run=doesnotexist", "run=0123456789abcdef", "compare=0123456789abcdef,fedcba9876543210"]) {
-    await page.evaluate((hash) => { location.hash = hash; }, asked);
+  for (const asked of [
+    "run=doesnotexist",
+    "run=0123456789abcdef",
+    "compare=0123456789abcdef,fedcba9876543210",
+  ]) {
+    await page.evaluate((hash) => {
+      location.hash = hash;
+    }, asked);
     await page.getByRole("heading", { name: "No such run" }).waitFor();
     assert.equal(await page.locator("article").count(), 0, asked);
   }
@@ -58,7 +104,10 @@ test("an unknown run, a broken one, a stopped one, a diverged one and an empty f
   const empty = await view(folder());
   const nothing = await open(chrome.context, empty.url, { empty: true });
   await nothing.page.locator(".next code", { hasText: "fedstay run --out DIR/first" }).waitFor();
-  assert.ok(await nothing.page.locator("#find").isHidden() && await nothing.page.locator("#choose").isHidden());
+  assert.ok(
+    (await nothing.page.locator("#find").isHidden()) &&
+      (await nothing.page.locator("#choose").isHidden()),
+  );
   await nothing.page.close();
   empty.stop();
 });
@@ -99,7 +148,10 @@ test("a margin is that of the last exact loss, in the table and at the cursor", 
   const chart = page.getByRole("slider", { name: "chart of losses" });
   await chart.focus();
   await page.keyboard.press("Home");
-  assert.match(await chart.getAttribute("aria-valuetext"), /1 margin known, from 0\.4700 to 0\.4700/);
+  assert.match(
+    await chart.getAttribute("aria-valuetext"),
+    /1 margin known, from 0\.4700 to 0\.4700/,
+  );
   await page.keyboard.press("Space");
   assert.match(await page.locator(".pinned:visible li").first().textContent(), /agent 00\.4700$/);
   assert.doesNotMatch(await row.nth(0).textContent(), /0\.0150/);
@@ -109,10 +161,18 @@ test("a margin is that of the last exact loss, in the table and at the cursor", 
 });
 
 test("a run's colour is its own: after a reload, beside a broken run, and in another folder", async () => {
-  const looks = async (page) => Object.fromEntries(await page.locator("#runs li").evaluateAll((all) => all.map((one) => {
-    const style = getComputedStyle(one.querySelector(".swatch"));
-    return [one.querySelector(".name").textContent, `${style.borderTopColor} ${style.maskImage}`];
-  })));
+  const looks = async (page) =>
+    Object.fromEntries(
+      await page.locator("#runs li").evaluateAll((all) =>
+        all.map((one) => {
+          const style = getComputedStyle(one.querySelector(".swatch"));
+          return [
+            one.querySelector(".name").textContent,
+            `${style.borderTopColor} ${style.maskImage}`,
+          ];
+        }),
+      ),
+    );
   const [here, there] = [folder(), folder()];
   writeFinished(join(here, "mine"), { rule: "fedavg" });
   const servers = [await view(here)];
@@ -134,7 +194,8 @@ test("a run's colour is its own: after a reload, beside a broken run, and in ano
   for (const name of ["a", "b"]) writeFinished(join(there, name), { rule: "retain" });
   await new Promise((done) => setTimeout(done, 50));
   mkdirSync(join(there, "mine"));
-  for (const file of ["rounds.jsonl", "summary.json", "config.toml"]) copyFileSync(join(here, "mine", file), join(there, "mine", file));
+  for (const file of ["rounds.jsonl", "summary.json", "config.toml"])
+    copyFileSync(join(here, "mine", file), join(there, "mine", file));
   servers.push(await view(there));
   const other = await open(chrome.context, servers[1].url);
   assert.equal((await looks(other.page)).mine, mine);
@@ -151,11 +212,28 @@ test("a print keeps what was chosen and loses what can only be pressed", async (
   await page.emulateMedia({ media: "print", colorScheme: "dark" });
   await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
   const choices = page.locator('[aria-label="Scale of the losses"] button');
-  assert.deepEqual(await choices.evaluateAll((all) => all.filter((one) => one.checkVisibility()).map((one) => one.textContent)), ["log"]);
-  const exact = (selector) => page.locator(selector).first().evaluate((one) => getComputedStyle(one).printColorAdjust);
-  for (const selector of [".badge", ".swatch.free", ".choice button[aria-pressed=true]"]) assert.equal(await exact(selector), "exact", selector);
-  for (const selector of ["nav.runs", ".save", ".zoom .choice", "#theme"]) assert.ok(await page.locator(selector).first().isHidden(), selector);
-  assert.equal(await page.locator("section.card").first().evaluate((one) => getComputedStyle(one).breakInside), "avoid");
+  assert.deepEqual(
+    await choices.evaluateAll((all) =>
+      all.filter((one) => one.checkVisibility()).map((one) => one.textContent),
+    ),
+    ["log"],
+  );
+  const exact = (selector) =>
+    page
+      .locator(selector)
+      .first()
+      .evaluate((one) => getComputedStyle(one).printColorAdjust);
+  for (const selector of [".badge", ".swatch.free", ".choice button[aria-pressed=true]"])
+    assert.equal(await exact(selector), "exact", selector);
+  for (const selector of ["nav.runs", ".save", ".zoom .choice", "#theme"])
+    assert.ok(await page.locator(selector).first().isHidden(), selector);
+  assert.equal(
+    await page
+      .locator("section.card")
+      .first()
+      .evaluate((one) => getComputedStyle(one).breakInside),
+    "avoid",
+  );
   // A dark page is printed on white paper, and is dark again afterwards.
   const theme = () => page.evaluate(() => document.documentElement.dataset.theme);
   assert.equal(await theme(), "light");
@@ -171,12 +249,15 @@ test("a window that nobody sees has no stream of events, and has everything once
   writeRun(join(runs, "grows"), header(2, 50), [line(1, [1, 2])]);
   const server = await view(runs);
   const { page, trouble } = await open(chrome.context, server.url);
-  const see = (hidden) => page.evaluate((now) => {
-    Object.defineProperty(document, "hidden", { value: now, configurable: true });
-    document.dispatchEvent(new Event("visibilitychange"));
-  }, hidden);
+  const see = (hidden) =>
+    page.evaluate((now) => {
+      Object.defineProperty(document, "hidden", { value: now, configurable: true });
+      document.dispatchEvent(new Event("visibilitychange"));
+    }, hidden);
   const streams = [];
-  page.on("request", (request) => { if (request.url().endsWith("/api/events")) streams.push(request.url()); });
+  page.on("request", (request) => {
+    if (request.url().endsWith("/api/events")) streams.push(request.url());
+  });
   await see(true);
   rmSync(join(runs, "grows", "rounds.jsonl"));
   writeRun(join(runs, "grows"), header(2, 50), [line(1, [1, 2]), line(2, [1, 2])]);
@@ -193,26 +274,45 @@ test("a window that nobody sees has no stream of events, and has everything once
 
 test("numbers of agents are steps, and lines that leave the chart say so", async () => {
   const runs = folder();
-  const assessed = (round, loss) => line(round, loss, { assessment: { loss, accuracy: [0.5, 0.5], population: null } });
-  const lines = Array.from({ length: 40 }, (_, i) => assessed(i + 1, [1 / (i + 1), i < 20 ? 1 : 30]));
+  const assessed = (round, loss) =>
+    line(round, loss, { assessment: { loss, accuracy: [0.5, 0.5], population: null } });
+  const lines = Array.from({ length: 40 }, (_, i) =>
+    assessed(i + 1, [1 / (i + 1), i < 20 ? 1 : 30]),
+  );
   // The second agent leaves in round 20; after that its loss is far above everything it decided on.
   for (let i = 20; i < 40; i += 1) Object.assign(lines[i], { agents: [0], loss: [1 / (i + 1)] });
   lines[19].left = [1];
   writeRun(join(runs, "one"), header(2, 40), lines);
   const server = await view(runs);
   const { page, trouble } = await open(chrome.context, server.url);
-  await page.locator('[aria-label="Every agent’s loss against its target loss"] .legend', { hasText: "goes on above" }).waitFor();
+  await page
+    .locator('[aria-label="Every agent’s loss against its target loss"] .legend', {
+      hasText: "goes on above",
+    })
+    .waitFor();
   const download = page.waitForEvent("download");
-  const card = page.getByRole("region", { name: "How many are still in, and how many are content", exact: true });
+  const card = page.getByRole("region", {
+    name: "How many are still in, and how many are content",
+    exact: true,
+  });
   await card.getByRole("button", { name: /SVG/ }).click();
   const stream = await (await download).createReadStream();
   let svg = "";
   for await (const part of stream) svg += part;
   // Only to the side or straight up and down.
-  const path = svg.match(/<path d="(M[^"]*)" fill="none" stroke="#767676"[^>]*stroke-width="2\.1"/)[1];
-  const points = path.slice(1).split(/[ML]/).map((point) => point.split(" ").map(Number));
+  const path = svg.match(
+    /<path d="(M[^"]*)" fill="none" stroke="#767676"[^>]*stroke-width="2\.1"/,
+  )[1];
+  const points = path
+    .slice(1)
+    .split(/[ML]/)
+    .map((point) => point.split(" ").map(Number));
   assert.ok(points.length > 40);
-  for (let i = 1; i < points.length; i += 1) assert.ok(points[i][0] === points[i - 1][0] || points[i][1] === points[i - 1][1], `${points[i - 1]} to ${points[i]}`);
+  for (let i = 1; i < points.length; i += 1)
+    assert.ok(
+      points[i][0] === points[i - 1][0] || points[i][1] === points[i - 1][1],
+      `${points[i - 1]} to ${points[i]}`,
+    );
   assert.equal(new Set(points.map(([, y]) => y)).size, 2);
   assert.deepEqual(trouble, []);
   await page.close();

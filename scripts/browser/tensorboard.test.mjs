@@ -19,17 +19,30 @@ test("TensorBoard reads every scalar of every round", () => {
   const out = folder();
   const board = join(out, "board");
   fedstay(...digits(join(out, "run"), "rule.kind=fedavg"), "--tensorboard", board);
-  const read = spawnSync(join(process.env.TOOLS, "venv/bin/python"), ["-c", READER, board], { encoding: "utf8" });
+  const read = spawnSync(join(process.env.TOOLS, "venv/bin/python"), ["-c", READER, board], {
+    encoding: "utf8",
+  });
   assert.equal(read.status, 0, read.stderr);
   const scalars = JSON.parse(read.stdout);
-  const [, ...rounds] = readFileSync(join(out, "run/rounds.jsonl"), "utf8").trim().split("\n").map((line) => JSON.parse(line));
+  const [, ...rounds] = readFileSync(join(out, "run/rounds.jsonl"), "utf8")
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
   const steps = scalars["step/length"];
-  assert.deepEqual(steps.map(([step]) => step), rounds.map((line) => line.round));
+  assert.deepEqual(
+    steps.map(([step]) => step),
+    rounds.map((line) => line.round),
+  );
   rounds.forEach((line, i) => assert.equal(steps[i][1], Math.fround(line.step_norm)));
   const looked = rounds.filter((line) => line.assessment);
   const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
-  assert.deepEqual(scalars["accuracy/mean"].map(([step]) => step), looked.map((line) => line.round));
-  looked.forEach((line, i) => assert.ok(Math.abs(scalars["accuracy/mean"][i][1] - mean(line.assessment.accuracy)) < 1e-6));
+  assert.deepEqual(
+    scalars["accuracy/mean"].map(([step]) => step),
+    looked.map((line) => line.round),
+  );
+  looked.forEach((line, i) =>
+    assert.ok(Math.abs(scalars["accuracy/mean"][i][1] - mean(line.assessment.accuracy)) < 1e-6),
+  );
   assert.equal(scalars["agents/left"].at(-1)[1], 10);
   assert.ok(scalars["agent_loss/3"].length > 0);
 });

@@ -2,8 +2,8 @@
 //
 //     node scripts/browser/timings.mjs --old OLD/fedstay --new target/release/fedstay [--passes 5]
 //
-// Needs what scripts/test-browser installs. The machine must be quiet: every figure is the median over the
-// passes, with the smallest and the largest behind it.
+// Needs what scripts/test-browser installs. The machine must be quiet: every figure is the median
+// over the passes, with the smallest and the largest behind it.
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -20,15 +20,19 @@ function asked(words) {
   const options = { passes: "5" };
   for (let i = 0; i < words.length; i += 2) options[words[i].replace(/^--/, "")] = words[i + 1];
   for (const name of ["old", "new"]) {
-    if (!options[name] || !existsSync(options[name])) refuse(`--${name}: there is no program ${options[name] ?? ""}; give the path of a fedstay`);
+    if (!options[name] || !existsSync(options[name]))
+      refuse(`--${name}: there is no program ${options[name] ?? ""}; give the path of a fedstay`);
   }
-  if (!existsSync(process.env.TOOLS)) refuse(`${process.env.TOOLS} is missing: run scripts/test-browser once`);
-  if (!(Number(options.passes) >= 1)) refuse(`--passes ${options.passes}: give a number of at least 1`);
+  if (!existsSync(process.env.TOOLS))
+    refuse(`${process.env.TOOLS} is missing: run scripts/test-browser once`);
+  if (!(Number(options.passes) >= 1))
+    refuse(`--passes ${options.passes}: give a number of at least 1`);
   return options;
 }
 
 const options = asked(process.argv.slice(2));
-const { browser, folder, pointOver, redraw, viewBy, watchFrames, writeHundred, writeLarge } = await import("./common.mjs");
+const { browser, folder, pointOver, redraw, viewBy, watchFrames, writeHundred, writeLarge } =
+  await import("./common.mjs");
 
 const [large, hundred] = [folder(), folder()];
 writeLarge(join(large, "large"));
@@ -36,10 +40,14 @@ writeHundred(hundred);
 
 const share = (sorted, part) => sorted[Math.floor(part * (sorted.length - 1))];
 
-// Milliseconds from the start of the navigation until there are so many of something, by the page's own clock.
+// Milliseconds from the start of the navigation until there are so many of something, by the page's
+// own clock.
 async function until(page, selector, count) {
-  const there = ([what, many]) => document.querySelectorAll(what).length === many && performance.now();
-  return (await page.waitForFunction(there, [selector, count], { timeout: 60000, polling: "raf" })).jsonValue();
+  const there = ([what, many]) =>
+    document.querySelectorAll(what).length === many && performance.now();
+  return (
+    await page.waitForFunction(there, [selector, count], { timeout: 60000, polling: "raf" })
+  ).jsonValue();
 }
 
 async function drawn(page) {
@@ -65,26 +73,45 @@ async function pointing(page, name) {
   const inside = await page.context().newCDPSession(page);
   await inside.send("Performance.enable");
   // The processor time of the page's own thread, which a busy machine changes less than the clock.
-  const worked = async () => 1000 * (await inside.send("Performance.getMetrics")).metrics.find(({ name: what }) => what === "ThreadTime").value;
+  const worked = async () =>
+    1000 *
+    (await inside.send("Performance.getMetrics")).metrics.find(
+      ({ name: what }) => what === "ThreadTime",
+    ).value;
   await watchFrames(page);
   const before = await worked();
   const frames = await pointOver(page, box);
-  return { median: share(frames, 0.5), most: share(frames, 0.95), work: ((await worked()) - before) / 120 };
+  return {
+    median: share(frames, 0.5),
+    most: share(frames, 0.95),
+    work: ((await worked()) - before) / 120,
+  };
 }
 
 async function painted(page) {
-  return page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? NaN);
+  return page.evaluate(
+    () => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? NaN,
+  );
 }
 
 async function largeRun(page, url) {
   await page.goto(url);
   const everything = await drawn(page);
   const paint = await painted(page);
-  const bytes = await page.evaluate(() => performance.getEntriesByType("resource").reduce((sum, entry) => sum + (entry.transferSize || entry.encodedBodySize), 0));
+  const bytes = await page.evaluate(() =>
+    performance
+      .getEntriesByType("resource")
+      .reduce((sum, entry) => sum + (entry.transferSize || entry.encodedBodySize), 0),
+  );
   const frame = await pointing(page, "chart of losses");
   return {
-    "200 × 5,000: first paint, ms": paint, "200 × 5,000: everything drawn, ms": everything, "200 × 5,000: sent, kB": bytes / 1000,
-    "200 × 5,000: frame while pointing, median, ms": frame.median, "200 × 5,000: frame while pointing, 95%, ms": frame.most, "200 × 5,000: the page's thread per movement, ms": frame.work, "200 × 5,000: drawn again, ms": await redraw(page),
+    "200 × 5,000: first paint, ms": paint,
+    "200 × 5,000: everything drawn, ms": everything,
+    "200 × 5,000: sent, kB": bytes / 1000,
+    "200 × 5,000: frame while pointing, median, ms": frame.median,
+    "200 × 5,000: frame while pointing, 95%, ms": frame.most,
+    "200 × 5,000: the page's thread per movement, ms": frame.work,
+    "200 × 5,000: drawn again, ms": await redraw(page),
   };
 }
 
@@ -92,7 +119,9 @@ async function hundredRuns(page, url) {
   await page.goto(url);
   const listed = await until(page, "#runs li", 100);
   const paint = await painted(page);
-  const ids = await page.evaluate(async () => (await (await fetch("/api/runs")).json()).runs.map(({ id }) => id));
+  const ids = await page.evaluate(async () =>
+    (await (await fetch("/api/runs")).json()).runs.map(({ id }) => id),
+  );
   // In a page of its own: a link to a comparison, as one sends it.
   const compared = await page.context().newPage();
   await compared.goto(`${url.split("#")[0]}#compare=${ids.join(",")}`);
@@ -101,8 +130,14 @@ async function hundredRuns(page, url) {
   await compared.waitForTimeout(1500);
   const frame = await pointing(compared, "Mean over all agents");
   return {
-    "100 runs: first paint, ms": paint, "100 runs: all listed, ms": listed, "100 runs compared: first paint, ms": first, "100 runs compared: all rows, ms": all,
-    "100 runs compared: frame while pointing, median, ms": frame.median, "100 runs compared: frame while pointing, 95%, ms": frame.most, "100 runs compared: the page's thread per movement, ms": frame.work, "100 runs compared: drawn again, ms": await redraw(compared),
+    "100 runs: first paint, ms": paint,
+    "100 runs: all listed, ms": listed,
+    "100 runs compared: first paint, ms": first,
+    "100 runs compared: all rows, ms": all,
+    "100 runs compared: frame while pointing, median, ms": frame.median,
+    "100 runs compared: frame while pointing, 95%, ms": frame.most,
+    "100 runs compared: the page's thread per movement, ms": frame.work,
+    "100 runs compared: drawn again, ms": await redraw(compared),
   };
 }
 
@@ -110,8 +145,12 @@ const found = { old: {}, new: {} };
 for (let pass = 0; pass < Number(options.passes); pass += 1) {
   // In turns, and each first in every other pass, so that a slow minute of the machine hits both.
   for (const build of pass % 2 ? ["new", "old"] : ["old", "new"]) {
-    for (const [runs, look] of [[large, largeRun], [hundred, hundredRuns]]) {
-      for (const [name, value] of Object.entries(await measure(options[build], runs, look))) (found[build][name] ||= []).push(value);
+    for (const [runs, look] of [
+      [large, largeRun],
+      [hundred, hundredRuns],
+    ]) {
+      for (const [name, value] of Object.entries(await measure(options[build], runs, look)))
+        (found[build][name] ||= []).push(value);
     }
     process.stderr.write(`pass ${pass + 1} of ${options.passes}: ${build}\n`);
   }
@@ -123,5 +162,6 @@ const told = (values) => {
   return `${digits(share(sorted, 0.5))} (${digits(sorted[0])} to ${digits(sorted.at(-1))})`;
 };
 console.log("| | old | new |\n|---|---|---|");
-for (const name of Object.keys(found.old)) console.log(`| ${name} | ${told(found.old[name])} | ${told(found.new[name])} |`);
+for (const name of Object.keys(found.old))
+  console.log(`| ${name} | ${told(found.old[name])} | ${told(found.new[name])} |`);
 process.exit(0);

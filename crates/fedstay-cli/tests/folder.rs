@@ -278,19 +278,19 @@ fn edit(path: &Path, from: &str, to: &str) {
 fn a_finished_run_whose_files_were_changed_is_shown_and_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    ok(
-        folder,
-        &run_into("runs/a", &["--set", "problem.kind=observation-3", "--set", "rule.kind=fedavg"]),
-    );
+    let set = ["problem.kind=observation-3", "rule.kind=fedavg", "record_gram=true"];
+    let set: Vec<&str> = set.iter().flat_map(|set| ["--set", *set]).collect();
+    ok(folder, &run_into("runs/a", &set));
     let everything = || {
-        let commands: [&[&str]; 3] = [&["ls"], &["story", "runs/a"], &["report", "runs/a"]];
+        let commands: [&[&str]; 4] =
+            [&["ls"], &["story", "runs/a"], &["check", "runs/a"], &["report", "runs/a"]];
         let said: String = commands.iter().map(|arguments| ok(folder, arguments)).collect();
         said + &std::fs::read_to_string(folder.join("report.html")).unwrap()
     };
     let counted = |file: &str| everything().matches(&format!("{file} changed since")).count();
     assert!(!everything().contains("changed since"));
     let sums = std::fs::read_to_string(folder.join("runs/a/SHA256SUMS")).unwrap();
-    assert_eq!(sums.lines().count(), 4, "{sums}");
+    assert_eq!(sums.lines().count(), 5, "{sums}");
     for (file, from, to) in [
         ("summary.json", "\"rounds\": 48", "\"rounds\": 47"),
         ("rounds.jsonl", "\"round\":2,", "\"round\":3,"),
@@ -299,8 +299,8 @@ fn a_finished_run_whose_files_were_changed_is_shown_and_says_so() {
         let path = folder.join("runs/a").join(file);
         let whole = std::fs::read(&path).unwrap();
         edit(&path, from, to);
-        // `ls`, the story, what `report` says, and the page.
-        assert_eq!(counted(file), 4, "{file}");
+        // `ls`, the story, the check, what `report` says, and the page.
+        assert_eq!(counted(file), 5, "{file}");
         let listed = ok(folder, &["ls", "--json"]);
         let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
         assert_eq!(listed[0]["changed"], serde_json::json!([file]));
@@ -310,7 +310,7 @@ fn a_finished_run_whose_files_were_changed_is_shown_and_says_so() {
     let mut bytes = std::fs::read(&model).unwrap();
     *bytes.last_mut().unwrap() ^= 1;
     std::fs::write(&model, bytes).unwrap();
-    assert_eq!(counted("model.safetensors"), 4);
+    assert_eq!(counted("model.safetensors"), 5);
     // A folder of an earlier version has no hashes and is read as ever.
     std::fs::remove_file(folder.join("runs/a/SHA256SUMS")).unwrap();
     assert!(!everything().contains("changed since"));

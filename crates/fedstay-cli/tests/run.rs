@@ -310,6 +310,11 @@ fn numbers_that_differ_are_told_apart_and_no_warning_contradicts_the_table() {
     // A target loss that four decimals would call zero, and losses that single precision rounds to it.
     let tiny = run(&["epsilon=1e-300", "rule.kind=fedavg", "rounds=2", "model.hidden=4"]);
     assert!(tiny.contains("where ε is 1.0e-300") && !tiny.contains("ε is 0.0000"), "{tiny}");
+    let told = ["epsilon=1e-300", "rounds=2", "agents=2", "data.per_agent=10", "model.hidden=4"];
+    let told: Vec<&str> = told.iter().flat_map(|set| ["--set", *set]).collect();
+    ok(folder.path(), &[&["run", "-q", "--out", "told"], &told[..]].concat());
+    let story = ok(folder.path(), &["story", "told"]);
+    assert!(story.contains("agent 1 (threshold, ε = 1e-300): "), "{story}");
     let diverged =
         run(&["epsilon=0", "rule.kind=fedavg", "step_size=500", "rounds=30", "partition.q=1"]);
     assert!(

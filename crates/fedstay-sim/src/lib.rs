@@ -9,3 +9,4 @@ pub mod run;
 pub mod simulator;
 pub mod sweep;
 pub mod text;
+pub mod training;

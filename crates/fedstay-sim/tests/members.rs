@@ -529,7 +529,7 @@ fn the_table_of_newcomers_says_whom_each_way_loses() {
         // A newcomer that preview loses goes in the round after it was first heard.
         for left in late.iter().filter(|_| set[0].1 == "preview") {
             let arrival = summary.agents[left.agent.0 as usize].entry.arrival.unwrap();
-            assert_eq!(left.round, arrival.round + 1, "seed {seed}, agent {}", left.agent);
+            assert_eq!(left.round, arrival.round + 1, "seed {seed}, agent {}", left.agent.0);
         }
         (summary.left.len() - late.len(), late.len())
     };

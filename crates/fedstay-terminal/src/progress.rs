@@ -60,7 +60,7 @@ impl Book for Progress {
         if !self.bar.is_hidden() && self.since.elapsed() >= PATIENCE && due {
             self.last = Some(Instant::now());
             self.bar.set_position(u64::from(line.round));
-            self.bar.set_message(self.seen.message(&line.d));
+            self.bar.set_message(self.seen.message(record.header, line));
         }
         Ok(ControlFlow::Continue(()))
     }

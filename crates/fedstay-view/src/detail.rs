@@ -3,7 +3,7 @@
 use crate::cast::Cast;
 use crate::delivered::{Delivered, DeliveredTo, to_agents};
 use crate::history::{Agent, History, Source};
-use crate::library::Listing;
+use crate::listing::Listing;
 use crate::run::Run;
 use crate::settings;
 use crate::spread;
@@ -12,6 +12,7 @@ use crate::worth;
 use fedstay::AgentId;
 use fedstay::forecast::Forecast;
 use fedstay::ledger::AgentEntry;
+use fedstay::record::{called, called_briefly};
 use fedstay_draw::words::{State, departure};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -23,7 +24,9 @@ const MOST_ROWS: usize = 500;
 #[derive(Debug, Serialize)]
 struct AgentRow<'a> {
     id: AgentId,
-    name: Option<&'a str>,
+    /// What it is called in a sentence, and under a heading that says that it is an agent.
+    called: String,
+    brief: String,
     epsilon: Option<f64>,
     /// Its last known loss, how far that is above its target loss, where it comes from, and its round.
     loss: Option<f64>,
@@ -58,7 +61,8 @@ impl<'a> AgentRow<'a> {
         let forecast = agent.forecast().filter(|told| told.latest > now);
         Self {
             id: agent.id,
-            name: agent.name.as_deref(),
+            called: called(agent.id, agent.name.as_deref()),
+            brief: called_briefly(agent.id, agent.name.as_deref()),
             epsilon: agent.epsilon,
             loss: loss.map(|(loss, ..)| loss),
             margin: loss.and(agent.margin()),
@@ -127,7 +131,7 @@ pub(crate) fn detail(listing: &Listing, run: &Run) -> Value {
         "agents": [],
     });
     let Some(history) = &run.history else { return told };
-    told["worth"] = json!(worth::told(summary, &history.balance));
+    told["worth"] = json!(worth::told(summary, &history.balance, &history.header));
     if summary.is_none() {
         told["words"] = json!(words::of_history(history, run.status()));
     }

@@ -16,6 +16,7 @@ mod guard;
 mod history;
 mod inside;
 mod library;
+mod listing;
 mod look;
 mod map;
 mod patience;

@@ -7,7 +7,7 @@ use crate::inside::{Place, Stamp};
 use crate::status::standing;
 use crate::theory::Theory;
 use crate::times::Times;
-use fedstay::record::{GramLine, Header, RoundLine};
+use fedstay::record::{AsJson, GramLine, Header, RoundLine};
 use fedstay_draw::words::{Files, Next, Standing, Traces, mean_loss};
 use fedstay_sim::run::{SUMS, changed_among};
 use serde::Serialize;
@@ -177,7 +177,7 @@ impl Run {
             Event::Line(1, line) => match header(&line) {
                 Ok(header) => {
                     self.readable = Some(true);
-                    self.theory.take_part(header.count());
+                    self.theory.take_part(&header);
                     self.history = Some({
                         let own = self.theory.decides_on_own() || header.previews;
                         History::new(header, own)
@@ -190,8 +190,7 @@ impl Run {
             },
             Event::Line(number, line) => {
                 let Some(history) = &mut self.history else { return };
-                let read =
-                    serde_json::from_slice::<RoundLine>(&line).map_err(|error| plain(&error));
+                let read = RoundLine::from_json(&line).map_err(|error| plain(&error));
                 if let Ok(line) = &read
                     && line.round == 1
                 {
@@ -229,7 +228,7 @@ impl Run {
                 }
             }
             Event::Line(number, line) => {
-                let read = serde_json::from_slice::<GramLine>(&line).map_err(|error| plain(&error));
+                let read = GramLine::from_json(&line).map_err(|error| plain(&error));
                 match read.and_then(|line| line.check().map(|()| line)) {
                     Ok(line) => self.theory.add(line),
                     Err(why) => self.line("gram.jsonl", number, why),
@@ -326,7 +325,7 @@ fn next_revision() -> u64 {
 
 /// The first line of a run's rounds.
 pub(crate) fn header(line: &[u8]) -> Result<Header, String> {
-    let header: Header = serde_json::from_slice(line)
+    let header = Header::from_json(line)
         .map_err(|error| format!("it is not the header of a run: {}", plain(&error)))?;
     match header.schema == Header::SCHEMA {
         true => Ok(header),

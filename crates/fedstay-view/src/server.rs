@@ -103,7 +103,6 @@ fn router(library: Arc<Library>, access: Access) -> Router {
         .route("/page/{name}", get(|Path(name): Path<String>| async move { assets::answer(&name) }))
         .route("/api/runs", get(runs))
         .route("/api/whole", get(whole))
-        .route("/api/runs/{id}", get(detail))
         .route("/api/runs/{id}/series", get(series))
         .route("/api/runs/{id}/landscape", get(map))
         .route("/api/events", get(events))
@@ -130,10 +129,6 @@ async fn beside<T: Send + 'static>(
 
 async fn runs(State(library): State<Arc<Library>>) -> Response {
     beside(move || Some(library.listings()), |runs| Json(runs).into_response()).await
-}
-
-async fn detail(State(library): State<Arc<Library>>, Path(id): Path<String>) -> Response {
-    beside(move || library.detail(&id), |run| Json(run).into_response()).await
 }
 
 async fn series(

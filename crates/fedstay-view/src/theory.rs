@@ -2,7 +2,7 @@
 
 use fedstay::diagnose::{Diagnosis, Findings, Known};
 use fedstay::problem::Instance;
-use fedstay::record::GramLine;
+use fedstay::record::{GramLine, Header};
 use fedstay::{AgentId, Rule, Seed};
 use fedstay_sim::experiment::Experiment;
 use serde::{Deserialize, Serialize};
@@ -24,8 +24,8 @@ pub(crate) struct Theory {
     /// The time after which the next matrix may be looked at.
     rest: Option<Instant>,
     known: Known,
-    /// How many agents take part, as the header says.
-    agents: usize,
+    /// Who takes part.
+    header: Option<Header>,
     own: bool,
     instance: Option<Problem>,
 }
@@ -61,7 +61,7 @@ pub(crate) struct Told {
 impl Theory {
     pub(crate) fn restart(&mut self) {
         (self.diagnosis, self.looked, self.passed) = (Diagnosis::default(), 0, 0);
-        self.diagnosis.take_part(self.agents);
+        self.header.iter().for_each(|header| self.diagnosis.take_part(header));
     }
 
     /// Looks at a Gram matrix, unless the last ones took so long that others would have to wait.
@@ -76,10 +76,10 @@ impl Theory {
         self.rest = Some(Instant::now() + since.elapsed() * SHARE);
     }
 
-    /// Takes note of how many agents take part: those that never report are agents too.
-    pub(crate) fn take_part(&mut self, agents: usize) {
-        self.agents = agents;
-        self.diagnosis.take_part(agents);
+    /// Takes note of the agents that take part: those that never report are agents too.
+    pub(crate) fn take_part(&mut self, header: &Header) {
+        self.header = Some(header.clone());
+        self.diagnosis.take_part(header);
     }
 
     /// Takes note of who left before the first step.
@@ -165,7 +165,10 @@ mod tests {
     #[test]
     fn agents_that_never_report_count_also_when_the_matrices_are_read_again() {
         let mut theory = Theory::default();
-        theory.take_part(2);
+        let agents = [0, 1].map(fedstay::AgentId);
+        let agent = |id| fedstay::record::HeaderAgent { id, epsilon: 0.1, name: None };
+        let about = fedstay::About::default();
+        theory.take_part(&Header::new(&about, 1, agents.map(agent).to_vec()));
         theory.restart();
         let gram =
             r#"{"round":1,"agents":[0],"loss":[1.0],"gram":[1.0],"slope":[0.0],"step_norm":0.1}"#;

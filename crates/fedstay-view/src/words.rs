@@ -5,7 +5,7 @@ use crate::delivered::Delivered;
 use crate::history::History;
 use fedstay::StopReason;
 use fedstay::privacy::Budget;
-use fedstay::record::{Guarantee, Summary};
+use fedstay::record::{AsJson, Guarantee, Summary};
 use fedstay::rule::Landing;
 use fedstay::verdict::Verdict;
 use fedstay_draw::words::{self, Standing, State, Tone, VerdictWords, sentence};
@@ -66,7 +66,8 @@ pub(crate) fn keeping(
 
 /// What the departures cost, where the same run with nobody leaving was computed too.
 pub(crate) fn harm(summary: &Value) -> Option<String> {
-    serde_json::from_value::<Summary>(summary.clone()).ok().as_ref().and_then(words::harm)
+    let summary = Summary::from_json(&serde_json::to_vec(summary).ok()?);
+    summary.ok().as_ref().and_then(words::harm)
 }
 
 /// What the reports gave away, where agents add noise to them.

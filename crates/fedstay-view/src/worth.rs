@@ -2,7 +2,7 @@
 //! rounds have said so far.
 
 use fedstay::AgentId;
-use fedstay::record::{RoundLine, called};
+use fedstay::record::{Header, RoundLine, called, called_briefly};
 use fedstay::worth::{AgentWorth, Method, WorthSummary};
 use serde::Serialize;
 use serde_json::Value;
@@ -36,10 +36,27 @@ impl Balance {
     }
 }
 
-/// One agent.
+/// Who it is about.
+#[derive(Debug, Clone, Serialize)]
+struct Who {
+    id: AgentId,
+    /// What it is called in a sentence, and under a heading that says that it is an agent.
+    called: String,
+    brief: String,
+}
+
+impl Who {
+    fn new(id: AgentId, header: &Header) -> Self {
+        let name = header.name(id);
+        Self { id, called: called(id, name), brief: called_briefly(id, name) }
+    }
+}
+
+/// What one agent gave and got.
 #[derive(Debug, Serialize)]
 struct Member {
-    id: AgentId,
+    #[serde(flatten)]
+    who: Who,
     #[serde(flatten)]
     worth: AgentWorth,
 }
@@ -51,7 +68,7 @@ pub(crate) struct Told {
     live: bool,
     each: Vec<Member>,
     /// Who is in the matrix: all, or those that exchanged most.
-    agents: Vec<AgentId>,
+    agents: Vec<Who>,
     /// By how much each of them (a row) was helped by each (a column); empty while a run is under way.
     help: Vec<Vec<f64>>,
     /// Whether a group would gain by leaving together, in words.
@@ -59,9 +76,10 @@ pub(crate) struct Told {
 }
 
 /// What the page is told, if the run keeps this book.
-pub(crate) fn told(summary: Option<&Value>, balance: &Balance) -> Option<Told> {
+pub(crate) fn told(summary: Option<&Value>, balance: &Balance, header: &Header) -> Option<Told> {
+    let member = |id: AgentId, worth: AgentWorth| Member { who: Who::new(id, header), worth };
     let Some(summary) = summary else {
-        let each = balance.sums.iter().map(|(id, worth)| Member { id: *id, worth: *worth });
+        let each = balance.sums.iter().map(|(id, worth)| member(*id, *worth));
         let told = Told { live: true, each: each.collect(), ..Told::default() };
         return (!told.each.is_empty()).then_some(told);
     };
@@ -70,13 +88,14 @@ pub(crate) fn told(summary: Option<&Value>, balance: &Balance) -> Option<Told> {
     let each = agents.filter_map(|agent| {
         let id = serde_json::from_value(agent["id"].clone()).ok()?;
         let worth = serde_json::from_value(agent["worth"].clone()).ok()?;
-        Some(Member { id, worth })
+        Some(member(id, worth))
     });
-    let core = whole.core.as_ref().map(|core| core_words(core, summary));
+    let core = whole.core.as_ref().map(|core| core_words(core, header));
     let (agents, help) = match whole.methods.contains(&Method::Help) {
         true => largest(&whole),
         false => Default::default(),
     };
+    let agents = agents.into_iter().map(|id| Who::new(id, header)).collect();
     Some(Told { live: false, each: each.collect(), agents, help, core })
 }
 
@@ -104,13 +123,8 @@ fn largest(whole: &WorthSummary) -> (Vec<AgentId>, Vec<Vec<f64>>) {
     (places.iter().map(|place| whole.agents[*place]).collect(), help)
 }
 
-fn core_words(core: &fedstay::worth::Core, summary: &Value) -> String {
-    let named = |id: &AgentId| {
-        let mut agents = summary["agents"].as_array().into_iter().flatten();
-        let own = agents.find(|agent| agent["id"].as_u64() == Some(id.0));
-        called(*id, own.and_then(|agent| agent["name"].as_str()))
-    };
-    let group: Vec<String> = core.group.iter().map(named).collect();
+fn core_words(core: &fedstay::worth::Core, header: &Header) -> String {
+    let group: Vec<String> = core.group.iter().map(|id| called(*id, header.name(*id))).collect();
     match core.excess > 0.0 {
         true => format!(
             "However everything is divided, some group would do better by itself, by at least {:.3}; the one \

@@ -20,8 +20,19 @@ fn line(round: u32) -> String {
 }
 
 fn run(folder: &Path, lines: &[&str]) {
+    run_of(HEADER, folder, lines);
+}
+
+/// A run whose agents have names.
+fn named_run(folder: &Path, lines: &[&str]) {
+    let named = HEADER.replace(r#"{"id":0,"#, r#"{"id":0,"name":"St Mary","#);
+    let named = named.replace(r#"{"id":1,"#, r#"{"id":1,"name":"NSW","#);
+    run_of(&named, folder, lines);
+}
+
+fn run_of(header: &str, folder: &Path, lines: &[&str]) {
     std::fs::create_dir_all(folder).unwrap();
-    let mut text = format!("{HEADER}\n");
+    let mut text = format!("{header}\n");
     lines.iter().for_each(|line| text.push_str(&format!("{line}\n")));
     std::fs::write(folder.join("rounds.jsonl"), text).unwrap();
 }
@@ -65,6 +76,13 @@ fn request(address: SocketAddr, method: &str, path: &str, headers: &[&str]) -> A
 
 fn get(address: SocketAddr, path: &str) -> Answer {
     request(address, "GET", path, &["Host: localhost"])
+}
+
+/// What the page is told about a run, except its series.
+fn detail(address: SocketAddr, id: &str) -> Value {
+    let body = get(address, &format!("/api/whole?ids={id}")).body;
+    let length = u32::from_le_bytes(body[..4].try_into().unwrap()) as usize;
+    serde_json::from_slice(&body[8..8 + length]).unwrap()
 }
 
 fn ids(address: SocketAddr) -> Vec<(String, String)> {
@@ -205,7 +223,7 @@ fn every_state_of_a_folder_has_its_own_word_tone_and_next_command() {
         ("diverged", "Diverged", "bad", Some("--set step_size=SMALLER")),
         ("garbage", "Unreadable", "warn", Some("garbage/config.toml --out")),
     ] {
-        let told = get(address, &format!("/api/runs/{}", id(address, name))).json();
+        let told = detail(address, &id(address, name));
         assert_eq!(told["words"]["head"], head, "{name}");
         assert_eq!(told["words"]["tone"], tone, "{name}");
         let next = told["next"]["command"].as_str();
@@ -233,7 +251,7 @@ fn a_margin_is_that_of_the_last_exact_loss_and_not_of_a_lower_bound() {
     std::fs::write(place.join("rounds.jsonl"), format!("{header}\n{}\n", lines.join("\n")))
         .unwrap();
     let (address, _) = serve(vec![folder.path().into()], "127.0.0.1");
-    let agents = get(address, &format!("/api/runs/{}", id(address, "a"))).json()["agents"].clone();
+    let agents = detail(address, &id(address, "a"))["agents"].clone();
     assert_eq!((&agents[0]["loss"], &agents[0]["loss_round"]), (&0.57.into(), &345.into()));
     assert!((agents[0]["margin"].as_f64().unwrap() - 0.47).abs() < 1e-9, "{}", agents[0]);
     assert_eq!((&agents[1]["loss"], &agents[1]["source"]), (&0.115.into(), &"at-least".into()));
@@ -304,13 +322,14 @@ fn nothing_outside_of_the_folders_is_ever_served() {
     }
     paths.push("/api/runs".to_owned());
     for (_, id) in ids(address) {
-        paths.extend(["", "/series", "/landscape"].map(|what| format!("/api/runs/{id}{what}")));
+        paths.push(format!("/api/whole?ids={id}"));
+        paths.extend(["series", "landscape"].map(|what| format!("/api/runs/{id}/{what}")));
     }
     for path in &paths {
         let body = String::from_utf8_lossy(&get(address, path).body).into_owned();
         assert!(!body.contains("SECRET") && !body.contains("root:"), "{path}");
     }
-    let good = get(address, &format!("/api/runs/{}", id(address, "good"))).json();
+    let good = detail(address, &id(address, "good"));
     assert!(good["config"].is_null());
     let trouble = good["trouble"].to_string();
     assert!(trouble.contains("config.toml is a link"), "{trouble}");
@@ -332,7 +351,7 @@ fn what_cannot_be_read_is_named_and_the_rest_is_shown() {
     let (address, _) = serve(vec![folder.path().into()], "127.0.0.1");
 
     let since = Instant::now();
-    let run = get(address, &format!("/api/runs/{}", id(address, "a"))).json();
+    let run = detail(address, &id(address, "a"));
     assert!(since.elapsed() < Duration::from_secs(5));
     assert_eq!(run["rounds"], 3);
     let numbers: Vec<&Value> =
@@ -344,13 +363,12 @@ fn what_cannot_be_read_is_named_and_the_rest_is_shown() {
     assert_eq!(run["troubles"], 3, "{}", run["trouble"]);
     // It is sent as text; the page makes a text node of it.
     assert_eq!(run["listing"]["rule"], "<script>alert(1)</script>");
-    let broken = get(address, &format!("/api/runs/{}", id(address, "b")));
-    assert_eq!(broken.status, 200);
+    let broken = detail(address, &id(address, "b"));
     // With a damaged summary it is not over, in the list as on the page.
     let runs = get(address, "/api/runs").json();
     let listed = runs["runs"].as_array().unwrap().iter().find(|one| one["name"] == "a").unwrap();
     assert_eq!((&listed["status"], &run["status"]), (&"running".into(), &"running".into()));
-    assert_eq!(broken.json()["rounds"], 0);
+    assert_eq!(broken["rounds"], 0);
 }
 
 /// Where a run ended, in its last round and by its summary.
@@ -368,7 +386,7 @@ fn a_finished_run_is_told_by_its_summary_and_in_words() {
     run(&folder.path().join("b"), &[&line(1)]);
     std::fs::write(folder.path().join("a/summary.json"), SUMMARY).unwrap();
     let (address, _) = serve(vec![folder.path().into()], "127.0.0.1");
-    let told = get(address, &format!("/api/runs/{}", id(address, "a"))).json();
+    let told = detail(address, &id(address, "a"));
     let summary: Value = serde_json::from_str(SUMMARY).unwrap();
     for (track, part, which) in [
         ("loss_mean", "loss", "mean"),
@@ -398,7 +416,7 @@ fn a_finished_run_is_told_by_its_summary_and_in_words() {
     assert_eq!(told["listing"]["brief"]["text"], "harmful, 1 of 2 content");
     assert_eq!(told["summary"]["warnings"], summary["warnings"]);
 
-    let other = get(address, &format!("/api/runs/{}", id(address, "b"))).json();
+    let other = detail(address, &id(address, "b"));
     assert_eq!(other["words"]["head"], "Running");
     assert_eq!(other["words"]["text"], "Nobody is about to leave; all are still in.");
     assert!(other["delivered"].is_null() && other["agents"][0]["delivered"].is_null());
@@ -420,8 +438,7 @@ fn a_finished_run_whose_files_were_changed_says_so() {
     std::fs::write(place.join("SHA256SUMS"), files.map(sum).concat()).unwrap();
     let (address, _) = serve(vec![folder.path().into()], "127.0.0.1");
     let id = id(address, "a");
-    let warnings =
-        || get(address, &format!("/api/runs/{id}")).json()["summary"]["warnings"].clone();
+    let warnings = || detail(address, &id)["summary"]["warnings"].clone();
     let own = serde_json::from_str::<Value>(SUMMARY).unwrap()["warnings"].clone();
     assert_eq!(warnings(), own, "nothing changed");
     for (name, from, to) in [
@@ -474,12 +491,12 @@ fn several_runs_are_told_in_one_answer_and_the_first_is_named() {
             assert_eq!((told, series), (0, 0), "a run that is not there");
             continue;
         };
-        let detail: Value = serde_json::from_slice(&rest[..told]).unwrap();
+        let one: Value = serde_json::from_slice(&rest[..told]).unwrap();
         rest = &rest[told.next_multiple_of(4)..];
-        let mut alone = get(address, &format!("/api/runs/{known}")).json();
+        let mut alone = detail(address, known);
         // The time of the asking is in it.
-        alone["times"] = detail["times"].clone();
-        assert_eq!(detail, alone);
+        alone["times"] = one["times"].clone();
+        assert_eq!(one, alone);
         assert_eq!(rest[..series], get(address, &format!("/api/runs/{known}/series")).body);
         rest = &rest[series.next_multiple_of(4)..];
     }
@@ -503,27 +520,61 @@ fn what_agents_gave_and_got_is_the_summarys_and_before_it_the_sum_of_the_rounds(
     let lines = [worth(1, "[0.25,0.0]"), worth(2, "[0.5,-2.0]")];
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
     for name in ["live", "over", "without"] {
-        run(&folder.path().join(name), if name == "without" { &[] } else { &lines });
+        named_run(&folder.path().join(name), if name == "without" { &[] } else { &lines });
     }
     let mut summary: Value = serde_json::from_str(SUMMARY).unwrap();
     summary["worth"] = serde_json::json!({ "methods": ["help", "core"], "agents": [0, 1],
         "help": [[1.0, -0.5], [0.25, 2.0]], "steps": [1, 1], "core": { "excess": 0.5, "group": [1] } });
     summary["agents"][0]["worth"] = serde_json::json!({ "given": 0.25, "got": -0.5 });
     summary["agents"][1]["worth"] = serde_json::json!({ "given": -0.5, "got": 0.25 });
-    summary["agents"][1]["name"] = "NSW".into();
     std::fs::write(folder.path().join("over/summary.json"), summary.to_string()).unwrap();
     let (address, _) = serve(vec![folder.path().into()], "127.0.0.1");
-    let told = |name: &str| get(address, &format!("/api/runs/{}", id(address, name))).json();
+    let told = |name: &str| detail(address, &id(address, name));
     let live = &told("live")["worth"];
     assert_eq!((&live["live"], &live["help"]), (&Value::from(true), &Value::Array(vec![])));
-    assert_eq!(live["each"][1], serde_json::json!({ "id": 1, "given": -2.0, "got": -2.0 }));
+    let nsw =
+        serde_json::json!({ "id": 1, "called": "NSW", "brief": "NSW", "given": -2.0, "got": -2.0 });
+    assert_eq!(live["each"][1], nsw);
     let over = told("over");
     assert_eq!(over["worth"]["help"], summary["worth"]["help"]);
     assert_eq!(over["worth"]["each"][0]["given"], 0.25);
+    assert_eq!(over["worth"]["agents"][0]["called"], "St Mary");
     let core = over["worth"]["core"].as_str().unwrap();
     assert!(core.contains("by at least 0.500") && core.ends_with("has NSW."), "{core}");
     assert!(over["summary"]["worth"].is_null(), "it is sent once");
     assert!(told("without")["worth"].is_null());
+}
+
+#[test]
+fn no_word_of_the_page_says_the_number_of_an_agent_with_a_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = [
+        r#"{"round":1,"agents":[0],"loss":[1.0],"d":[0],"left":[1],"case":1,"step_size":0.1,"step_norm":0.1}"#,
+        r#"{"round":2,"agents":[],"loss":[],"d":[],"case":1,"faults":[[0,"no answer"]],"step_size":0.1,"step_norm":0.1}"#,
+    ];
+    let gram =
+        r#"{"round":1,"agents":[0],"loss":[1.0],"gram":[1.0],"slope":[0.0],"step_norm":0.1}"#;
+    let places = [folder.path().join("named"), folder.path().join("plain")];
+    named_run(&places[0], &lines);
+    run(&places[1], &lines);
+    let config =
+        "step_size = 0.1\n[problem]\nkind = \"observation-3\"\n[rule]\nkind = \"ada-gd\"\n";
+    for place in &places {
+        std::fs::write(place.join("config.toml"), config).unwrap();
+        std::fs::write(place.join("gram.jsonl"), format!("{gram}\n")).unwrap();
+    }
+    let (address, _) = serve(vec![folder.path().into()], "127.0.0.1");
+    let told = |name: &str| get(address, &format!("/api/runs/{}", id(address, name))).json();
+    let (named, plain) = (told("named"), told("plain"));
+    let says = |told: &Value| format!("{told}").to_lowercase().contains("agent 1");
+    assert!(says(&plain) && !says(&named), "{named:#}");
+    let called = |told: &Value, place: usize| {
+        (told["agents"][place]["called"].clone(), told["agents"][place]["brief"].clone())
+    };
+    assert_eq!(called(&named, 1), ("NSW".into(), "NSW".into()));
+    assert_eq!(called(&plain, 1), ("agent 1".into(), "1".into()));
+    let advice = named["theory"]["findings"]["advice"][0].as_str().unwrap();
+    assert!(advice.starts_with("NSW is content with the start"), "{advice}");
 }
 
 #[test]
@@ -538,7 +589,7 @@ fn what_is_counted_about_an_agent_is_what_its_summary_has() {
     let folder = tempfile::tempdir().unwrap();
     run(&folder.path().join("a"), &lines);
     let (address, _) = serve(vec![folder.path().into()], "127.0.0.1");
-    let told = get(address, &format!("/api/runs/{}", id(address, "a"))).json();
+    let told = detail(address, &id(address, "a"));
     let mut ledger = Ledger::default();
     lines.iter().for_each(|line| ledger.add(&serde_json::from_str(line).unwrap()));
     for of in 0..2 {
@@ -563,7 +614,7 @@ fn a_run_that_grows_and_one_that_begins_are_told() {
     run(&growing, &[&line(1)]);
     let (address, _) = serve(vec![folder.path().into()], "127.0.0.1");
     let a = id(address, "a");
-    assert_eq!(get(address, &format!("/api/runs/{a}")).json()["rounds"], 1);
+    assert_eq!(detail(address, &a)["rounds"], 1);
 
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -583,7 +634,7 @@ fn a_run_that_grows_and_one_that_begins_are_told() {
         events.map(Result::unwrap).take(200).any(|line| line.contains(what))
     };
     assert!(told(&mut events, "\"rounds\":2"));
-    let run_a = get(address, &format!("/api/runs/{a}")).json();
+    let run_a = detail(address, &a);
     assert_eq!((&run_a["rounds"], &run_a["troubles"]), (&Value::from(2), &Value::from(0)));
 
     run(&folder.path().join("later/b"), &[&line(1)]);
@@ -595,7 +646,7 @@ fn a_run_that_grows_and_one_that_begins_are_told() {
     std::fs::write(&new, format!("{HEADER}\n{}\n", line(1))).unwrap();
     std::fs::rename(&new, growing.join("rounds.jsonl")).unwrap();
     assert!(told(&mut events, "\"rounds\":1"));
-    let again = get(address, &format!("/api/runs/{a}")).json();
+    let again = detail(address, &a);
     assert_eq!(again["rounds"], 1);
     assert_ne!(again["revision"], run_a["revision"]);
 }
@@ -623,7 +674,7 @@ fn settings_that_all_runs_share_are_sent_once() {
     let own: Vec<&Value> =
         runs["runs"].as_array().unwrap().iter().map(|run| &run["settings"]).collect();
     assert!(own.contains(&&serde_json::json!({ "partition.q": 0.5 })), "{own:?}");
-    let detail = get(address, &format!("/api/runs/{}", id(address, "a"))).json();
+    let detail = detail(address, &id(address, "a"));
     assert_eq!(detail["settings"]["partition.q"], 0.5);
     assert_eq!(detail["settings"]["seed"], 3);
 }
@@ -637,8 +688,8 @@ fn a_run_that_fell_silent_says_how_to_continue_it() {
     let rounds = std::fs::File::options().append(true).open(place.join("rounds.jsonl")).unwrap();
     rounds.set_modified(old).unwrap();
     let (address, _) = serve(vec![folder.path().into()], "127.0.0.1");
-    let path = format!("/api/runs/{}", id(address, "it's cut"));
-    let resume = || get(address, &path).json()["next"]["command"].clone();
+    let id = id(address, "it's cut");
+    let resume = || detail(address, &id)["next"]["command"].clone();
     assert_eq!(resume(), Value::Null, "there is no checkpoint to continue from");
     std::fs::write(place.join("checkpoint"), "x").unwrap();
     assert_eq!(resume(), "resume=True, in the program that began it");

@@ -123,7 +123,7 @@ fn play(name: &str, server: Server) -> Result<(), Error> {
     );
     for agent in &summary.agents {
         let content = if agent.loss <= agent.epsilon { "content" } else { "not content" };
-        println!("  agent {}: loss {:.2}, ε = {}, {content}", agent.id, agent.loss, agent.epsilon);
+        println!("  {}: loss {:.2}, ε = {}, {content}", agent.called(), agent.loss, agent.epsilon);
     }
     Ok(())
 }

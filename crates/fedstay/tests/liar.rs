@@ -17,7 +17,7 @@ const AGENTS: usize = 9;
 const LIAR: u64 = 99;
 
 /// Lies, by what they are about, and the most that the median of the honest mean loss may come to.
-const ATTACKS: [(&str, f64); 25] = [
+const ATTACKS: [(&str, f64); 26] = [
     // The loss, and a gradient to go with it.
     ("hold", 0.1),
     ("stall-far", 0.1),
@@ -45,6 +45,8 @@ const ATTACKS: [(&str, f64); 25] = [
     ("against-nearest", 0.1),
     ("against-farthest", 0.1),
     ("sleeper", 0.1),
+    // What it truly said in the second round, in every round since.
+    ("replay", 0.1),
     // Nothing that can be seen: the reports of an honest agent that wants something else.
     ("elsewhere", 0.3),
     ("far-elsewhere", 1.0),
@@ -101,6 +103,8 @@ fn lie(
         "twenty" => at(usual, times(20.0, &mean)),
         "against-nearest" => at(nearest.0, times(-1.0, &nearest.1)),
         "against-farthest" => at(farthest.0, times(-1.0, &farthest.1)),
+        // Kept by whoever plays this.
+        "replay" => at(own.0, own.1.clone()),
         "sleeper" if round < 12 => at(usual, mean),
         "sleeper" => at(EPSILON + 0.9 * DELTA, times(-1.0, &sum)),
         "elsewhere" => {
@@ -137,6 +141,7 @@ fn play(rule: &Retain, attack: Option<&str>, liars: u64, seed: u64) -> Outcome {
     let mut draw = || fedstay::numerics::normal(&mut rng);
     let mut server = Server::new(vec![0.0; DIMENSION], rule.clone(), 0.5).unwrap();
     let mut present: Vec<usize> = (0..agents.len()).collect();
+    let mut second = None;
     let mut outcome =
         Outcome { mean: 0.0, worst: 0.0, began, left: 0, rounds: 0, stop: None, benched: None };
     for round in 1..=400 {
@@ -154,8 +159,12 @@ fn play(rule: &Retain, attack: Option<&str>, liars: u64, seed: u64) -> Outcome {
             break;
         }
         let w = server.weights();
-        let said =
+        let mut said =
             attack.map(|attack| lie(attack, round, &honest, &own.look(w), (w, &best), &mut draw));
+        if attack == Some("replay") {
+            said = second.clone().or(said);
+            second = said.clone().filter(|_| round >= 2);
+        }
         let mut reports: Vec<Report<'_>> = present
             .iter()
             .zip(&honest)

@@ -132,6 +132,9 @@ fn a_model_no_better_than_a_constant_one_is_empty_whoever_left() {
         assert_eq!(summary.constant, constant);
         let warned = summary.warnings.iter().any(|said| said.contains("everybody the same answer"));
         assert_eq!(warned, summary.verdict == Verdict::Empty, "{:?}", summary.warnings);
+        // Two warnings do not advise different things.
+        let advice = summary.warnings.join(" ").matches("; try ").count();
+        assert!(advice <= 1, "{:?}", summary.warnings);
         (summary.verdict, summary.empty)
     };
     let empty = (Verdict::Empty, Some(Empty::Constant));
@@ -246,6 +249,39 @@ fn a_run_whose_losses_hardly_moved_warns() {
     assert!(!hardly_moved(&landed()));
     let settled = summary(AdaGd::default(), instance().step_size, 10_000);
     assert!(!hardly_moved(&settled), "it came near: {:?}", settled.warnings);
+}
+
+#[test]
+fn losses_that_rose_after_departures_are_not_simply_called_a_divergence() {
+    let server = Server::new(vec![0.0], Mean::default(), 0.1).unwrap();
+    let said = |left: &str| {
+        let mut ledger = Ledger::default();
+        for text in [
+            r#""round":1,"agents":[0,1],"loss":[0.8,0.8]"#.to_owned(),
+            format!(r#""round":2,"agents":[1],"loss":[0.7],"left":{left}"#),
+        ] {
+            let line = format!(r#"{{"step_size":0.1,"step_norm":1,{text}}}"#);
+            ledger.add(&serde_json::from_str(&line).unwrap());
+        }
+        let agent = |id, loss| AgentAssessment {
+            id: AgentId(id),
+            epsilon: 0.75,
+            behaviour: None,
+            loss,
+            accuracy: None,
+            as_of: None,
+        };
+        let agents = vec![agent(0, 3.0), agent(1, 0.5)];
+        let assessment = Assessment { agents, population: None, constant: None };
+        ledger.summary(&ended(&server, &assessment, &[]), &About::default()).warnings.join(" ")
+    };
+    let (kept, lost) = (said("[]"), said("[0]"));
+    assert!(kept.contains("the losses ROSE, training diverged:"), "{kept}");
+    assert!(
+        lost.contains("the losses ROSE") && !lost.contains("ROSE, training diverged"),
+        "{lost}"
+    );
+    assert!(lost.contains("a rule that keeps agents"), "{lost}");
 }
 
 #[test]

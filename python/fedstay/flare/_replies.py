@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from nvflare.app_common.abstract.fl_model import FLModel, ParamsType
 
 from .._core import Error, Report
+from ..remote import reader as shared
 from ..remote.answers import Answers, target_loss
-from ..remote.asks import Asks
-from ..remote.door import LARGEST, number, reach, reason, share, shown
+from ..remote.door import number, reach, reason, share, shown
 from ._layout import GRADIENT, KEY, Layout
 from ._roll import Member
 
@@ -29,22 +29,11 @@ HOW_TO_CORRECT = (
 )
 
 
-@dataclass
-class Reader:
-    """Reads the answers of a round.
-
-    step_size, epsilon: what the sites were sent.
-    max_reach: how many times the step size a site's `reach` may be.
-    max_ratio: how many times larger than the model and than the other reports a report may be.
-    asks: what the rule asks for beyond a loss and a direction.
-    """
+@dataclass(kw_only=True)
+class Reader(shared.Reader):
+    """Reads the answers of a round."""
 
     layout: Layout
-    step_size: float
-    epsilon: float | None
-    max_reach: float
-    max_ratio: float
-    asks: Asks = Asks()
 
     def hear(
         self,
@@ -57,6 +46,7 @@ class Reader:
         """Takes one answer of an agent that was sent the weights `sent`."""
         try:
             said = _said(answer)
+            self.nonces.refuse_old(said, round)
             if said.get("leaves") is True:
                 # The layout of a goodbye: that it leaves, its target loss, and nothing else.
                 epsilon = target_loss(said, member, self.epsilon)
@@ -65,10 +55,7 @@ class Reader:
             else:
                 made, move, tells = self._report(member, said, answer, sent)
                 epsilon = made.epsilon
-                answers.reports[member.id] = made
-                answers.moves[member.id], answers.tells[member.id] = move, tells
-                if made.loss is not None:
-                    member.loss, member.loss_round = made.loss, round
+                answers.add(member, made, move, tells, round)
             if epsilon is not None:
                 member.epsilon = epsilon
         # Whatever a site sends, it can only lose its own place in this round.
@@ -100,7 +87,14 @@ class Reader:
         direction = self.layout.unpack(work)
         exact = self.layout.unpack(slope) if slope else None
         if said.get("kind") == "weights":
-            direction = self._moved(answer, direction, sent, local)
+            # FLARE passes on either the trained weights or, if the job says so, their difference.
+            is_difference = answer.params_type == ParamsType.DIFF
+            before = (
+                0.0 * sent
+                if is_difference
+                else self.layout.unpack(self.layout.pack(sent), sent.dtype)
+            )
+            direction = self.direction(before, direction, local)
         elif said.get("kind") == "direction":
             # It is the gradient at what the site was sent, and previews may be made from it; unless a
             # correction was added to it, and then the gradient is beside it.
@@ -108,42 +102,8 @@ class Reader:
                 exact = direction
         else:
             raise Error(f"its report is of kind {shown(repr(said.get('kind')), 60)}")
-        numbers: dict[str, Any] = {
-            name: number(said, name)
-            for name in ("loss", "epsilon", "standard_error")
-            if name in said
-        }
-        if "loss" in numbers and self.epsilon is not None:
-            numbers.setdefault("epsilon", self.epsilon)
-        made = Report(
-            member.id,
-            direction,
-            gradient=exact,
-            reach=local,
-            samples=max(int(number(said, "samples")), 1) if "samples" in said else 1,
-            rates=self.asks.rates_in(said),
-            **numbers,
-        )
-        move = max(self.step_size, local or 0.0) * made.check(self.layout.length)
-        if move > LARGEST:
-            raise Error(f"its report would move the model by {move:g}, out of all range")
-        return made, move, max((abs(value) for value in numbers.values()), default=0.0)
-
-    def _moved(
-        self,
-        answer: FLModel,
-        trained: NDArray[Any],
-        sent: NDArray[np.float64],
-        local: float | None,
-    ) -> NDArray[Any]:
-        """What an agent's training amounts to as a direction: FLARE passes on either the trained
-        weights or, if the job says so, their difference from what was sent."""
-        with np.errstate(all="ignore"):  # What is not finite is found later.
-            moved = -trained.astype(np.float64)
-            if answer.params_type != ParamsType.DIFF:
-                moved += self.layout.unpack(self.layout.pack(sent), np.float64)
-            moved /= self.step_size if local is None else local
-            return moved.astype(self.layout.dtype)
+        samples = max(int(number(said, "samples")), 1) if "samples" in said else 1
+        return self.report(member, said, direction, gradient=exact, reach=local, samples=samples)
 
     @staticmethod
     def evaluation(answer: FLModel) -> tuple[float, float | None]:

@@ -21,10 +21,6 @@ __all__ = ["Member", "Roll"]
 class Roll(shared.Roll[Member]):
     """Everybody heard of so far."""
 
-    def __post_init__(self) -> None:
-        for number, name in enumerate(self.expected or ()):
-            self.members[name] = Member(number, name)
-
     def member(self, **known: Any) -> Member:
         """A member as `memory` has it."""
         return Member(**known)
@@ -37,16 +33,13 @@ class Roll(shared.Roll[Member]):
 
     def to_ask(self, round: int, connected: Iterable[str]) -> list[Member]:
         """Whom to send this round's weights, of those that are connected."""
-        connected = set(connected)
-        for member in self.still_in():
-            if member.aside is not None and member.name not in connected:
-                member.absent = True
-        return [m for m in self.still_in() if m.name in connected and self.is_due(m, round)]
+        there = set(connected)
+        self.note_absent(there)
+        return [m for m in self.still_in() if m.name in there and self.is_due(m, round)]
 
-    def missing(self, connected: Iterable[str]) -> list[Member]:
-        """The agents that should be asked and are not connected."""
-        connected = set(connected)
-        return [m for m in self.still_in() if m.aside is None and m.name not in connected]
+    def is_there(self, member: Member, connected: set[str]) -> bool:
+        """A site is known by its name."""
+        return member.name in connected
 
 
 def _order(name: str) -> tuple[list[tuple[int, int, str]], str]:

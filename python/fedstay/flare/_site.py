@@ -16,7 +16,7 @@ from .. import _core
 from .._core import Error, Rates
 from ..asks import corrected, rates_of
 from ..local import descended
-from ..remote.agent import asked, counts, seed
+from ..remote.agent import asked, counts, echoed, seed
 from ..remote.asks import CORRECTS
 from ..remote.door import reason
 from ._layout import CORRECTION, GRADIENT, KEY, Layout
@@ -98,7 +98,8 @@ class Site:
 
     def goodbye(self, model: FLModel) -> FLModel:
         """The answer of an agent that leaves. It says that, and its target loss, and nothing else."""
-        said = {"leaves": True, "epsilon": self._target(self._sent(model))}
+        sent = self._sent(model)
+        said = {"leaves": True, "epsilon": self._target(sent), **echoed(sent)}
         return _words(model, said, {"left": 1.0})
 
     def report(
@@ -129,6 +130,7 @@ class Site:
             "loss": float(self._told(float(loss))),
             "epsilon": self._target(sent),
             "samples": int(samples),
+            **echoed(sent),
         }
         if corrects:
             said["corrects"] = True

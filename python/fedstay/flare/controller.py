@@ -21,8 +21,10 @@ from .. import _core
 from .._core import Error
 from ..policies import shows
 from ..remote.asks import Asks
+from ..remote.engine import Evaluation
 from ..remote.folder import reopened
-from ..remote.patience import Deadline, Patience, refuse_wrong_seconds
+from ..remote.patience import Deadline, Patience
+from ..remote.settings import refuse_wrong
 from ..result import Result, from_outcome
 from ..rules import Rule, RuleLike, usual_epsilon
 from ..worth import (
@@ -34,7 +36,7 @@ from ..worth import (
     refuse_unknown,
     telling,
 )
-from ._engine import Engine, Evaluation
+from ._engine import Engine
 from ._exchange import Courier, Exchange
 from ._layout import Layout
 from ._replies import Reader
@@ -188,7 +190,7 @@ class FedStay(ModelController):  # type: ignore[misc]
             out=out,
             resume=resume,
             seconds_between_checkpoints=0.0,
-            settings=json.dumps(self._settings()),
+            settings=json.dumps({"flare": engine.settings()}),
             layout=layout.tensors(),
             worth=list(scores.methods),
             judge=engine.judge if needing_a_judge(scores) else None,
@@ -203,12 +205,21 @@ class FedStay(ModelController):  # type: ignore[misc]
 
     def _gather_with(self, courier: Courier, start: Mapping[str, Any], judge: Any = None) -> Engine:
         """What gathers the rounds, over FLARE or whatever carries messages."""
-        layout, asks = Layout(start), Asks.of(self.rule)
+        layout = Layout(start)
+        reader = Reader(
+            layout=layout,
+            step_size=self.step_size,
+            epsilon=self.epsilon,
+            max_reach=self.max_reach,
+            max_ratio=self.max_ratio,
+            asks=Asks.of(self.rule),
+            needing=str(kind_of(self.policy) or kind_of(self.rule) or self.rule),
+        )
         return Engine(
             courier,
             layout,
             Roll(self.agents, self.max_silent, self.retry_every),
-            Reader(layout, self.step_size, self.epsilon, self.max_reach, self.max_ratio, asks),
+            reader,
             Patience(self.timeout, self.min_agents, self.grace, self.on_few, self.wait, self.tries),
             Evaluation(self.evaluate_every, self.evaluate_at_end, self.evaluate_leavers),
             self.rounds,
@@ -304,34 +315,11 @@ class FedStay(ModelController):  # type: ignore[misc]
                 )
         return Worth(self.worth or (), judge)
 
-    def _settings(self) -> dict[str, Any]:
-        """What config.toml says besides the rule: a run is continued with the same."""
-        settings: dict[str, Any] = {
-            "agents": Roll(self.agents, self.max_silent, self.retry_every).settings(),
-            "min_agents": self.min_agents,
-            "on_few": self.on_few,
-            "max_reach": self.max_reach,
-            "max_ratio": self.max_ratio,
-        }
-        if self.epsilon is not None:
-            settings["epsilon"] = self.epsilon
-        return {"flare": settings}
-
     def _refuse_wrong_settings(self) -> None:
         """Says what is wrong when the job is made, not after the first round on another machine."""
-        if self.on_few not in ("wait", "stop"):
-            raise Error(f'`on_few` is "{self.on_few}", but must be "wait" or "stop"')
+        refuse_wrong(vars(self), ("rounds",))
         if self.dtype not in ("float64", "float32"):
             raise Error(f'`dtype` is "{self.dtype}", but must be "float64" or "float32"')
-        for name in ("rounds", "min_agents", "max_silent", "retry_every", "tries"):
-            if getattr(self, name) < 1:
-                raise Error(f"`{name}` is {getattr(self, name)}, but must be 1 or more")
-        for name in ("max_reach", "max_ratio"):
-            if not 1 <= getattr(self, name) < math.inf:
-                raise Error(
-                    f"`{name}` is {getattr(self, name)}, but must be a finite number, 1 or more"
-                )
-        refuse_wrong_seconds(timeout=self.timeout, wait=self.wait, grace=self.grace)
         if self.out is not None and not Path(self.out).is_absolute():
             raise Error(
                 f"`out` is {self.out}, but must be an absolute path: FLARE's server works in folders "

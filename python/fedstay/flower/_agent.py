@@ -24,7 +24,7 @@ from .._core import Error, Rates
 from ..asks import corrected, rates_of
 from ..local import descended
 from ..pytorch import TorchAgent
-from ..remote.agent import asked, counts, seed
+from ..remote.agent import asked, counts, echoed, seed
 from ._layout import CORRECTION, RECORD, Layout, as_arrays
 from ._private import Loss, inner_mods, privatiser, refuse_outer, reply_of
 from ._sent import sent_arrays, sent_config, trained_arrays
@@ -110,6 +110,7 @@ def goodbye(message: Message, context: Context, *, epsilon: float | None = None)
             "agent": agent_name(context),
             "leaves": True,
             "epsilon": _target(epsilon, message, context),
+            **echoed(sent_config(message)),
         }
     )
     return Message(RecordDict({RECORD: said}), reply_to=message)
@@ -170,6 +171,7 @@ def report(
         **told,
         "epsilon": target,
         "samples": int(samples),
+        **echoed(sent),
     }
     if reach is not None:
         said["reach"] = float(reach)
@@ -276,8 +278,8 @@ def decide_and_report(
 
 def _cannot(message: Message, context: Context, why: str) -> Message:
     """The reply of an agent that cannot do what the rule asks: the server logs it under its name."""
-    said = ConfigRecord({"agent": agent_name(context), "cannot": why})
-    return Message(RecordDict({RECORD: said}), reply_to=message)
+    said = {"agent": agent_name(context), "cannot": why, **echoed(sent_config(message))}
+    return Message(RecordDict({RECORD: ConfigRecord(said)}), reply_to=message)
 
 
 def _correction(message: Message, layout: Layout, weights: Any) -> Any:

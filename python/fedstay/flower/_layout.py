@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .._core import Error
 from ..buffers import averaged, packed, unpacked
+from ..remote import layout as shared
 
 #: The record in which server and agents talk to each other.
 RECORD = "fedstay"
@@ -20,7 +21,7 @@ CORRECTION = "correction"
 BUFFERS = ("running_mean", "running_var", "num_batches_tracked")
 
 
-class Layout:
+class Layout(shared.Layout):
     """A model's arrays: parameters are one vector, buffers travel beside it.
 
     parameters: the names of the arrays that are trained. If not given, all floating-point arrays, except
@@ -34,17 +35,16 @@ class Layout:
         parameters: Iterable[str] | None = None,
         tied: Mapping[str, str] | None = None,
     ) -> None:
-        self.dtypes = {key: np.dtype(array.dtype) for key, array in arrays.items()}
-        self.shapes = {key: tuple(array.shape) for key, array in arrays.items()}
+        dtypes = {key: np.dtype(array.dtype) for key, array in arrays.items()}
+        shapes = {key: tuple(array.shape) for key, array in arrays.items()}
         self.tied = dict(tied or {})
         if parameters is None:
-            self.keys = [key for key in arrays if self._looks_trained(key)]
+            keys = [key for key, dtype in dtypes.items() if _looks_trained(key, dtype)]
         else:
             wanted = set(parameters)
-            self.keys = [key for key in arrays if key in wanted]
-            self._check(wanted)
-        if not self.keys:
-            raise Error("the model has no floating-point arrays, so there is nothing to train")
+            keys = [key for key in arrays if key in wanted]
+            self._refuse_wrong(wanted, keys, dtypes)
+        super().__init__(keys, dtypes, shapes)
         #: What the model has beside its parameters, as everybody receives it.
         self.buffers: dict[str, NDArray[Any]] = {
             key: arrays[key].numpy()
@@ -53,36 +53,26 @@ class Layout:
         }
         #: As everybody received them at first, beside the first weights.
         self.first_buffers = dict(self.buffers)
-        single = all(self.dtypes[key].itemsize <= 4 for key in self.keys)
-        #: The dtype in which directions are read.
-        self.dtype = np.dtype(np.float32 if single else np.float64)
 
-    def _looks_trained(self, key: str) -> bool:
-        return self.dtypes[key].kind == "f" and key.rpartition(".")[2] not in BUFFERS
-
-    def _check(self, wanted: set[str]) -> None:
-        missing = sorted(wanted - set(self.shapes))
+    def _refuse_wrong(
+        self, wanted: set[str], keys: list[str], dtypes: Mapping[str, np.dtype[Any]]
+    ) -> None:
+        missing = sorted(wanted - set(dtypes))
         if missing:
             raise Error(
                 f"the initial arrays lack {missing[:3]}, which the agents train; do server and agents "
                 "have the same model?"
             )
-        odd = sorted(key for key in self.keys if self.dtypes[key].kind != "f")
+        odd = sorted(key for key in keys if dtypes[key].kind != "f")
         if odd:
-            raise Error(f"`{odd[0]}` is to be trained, but is of {self.dtypes[odd[0]]}")
-        lost = sorted(f for t, f in self.tied.items() if f not in wanted or t not in self.shapes)
+            raise Error(f"`{odd[0]}` is to be trained, but is of {dtypes[odd[0]]}")
+        lost = sorted(f for t, f in self.tied.items() if f not in wanted or t not in dtypes)
         if lost:
             raise Error(f"an array is tied to `{lost[0]}`, which is not a parameter of the model")
 
     def guessed(self) -> list[str]:
         """The floating-point arrays that count as buffers because of what they are called."""
         return [key for key in self.buffers if self.dtypes[key].kind == "f"]
-
-    def tensors(self) -> list[tuple[str, list[int]]]:
-        """Names and shapes, for model.safetensors; none where float32 would lose something."""
-        if self.dtype != np.float32:
-            return []
-        return [(key, list(self.shapes[key])) for key in self.keys]
 
     def rest(self, weights: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
         """What a state dict has beside the parameters."""
@@ -94,52 +84,23 @@ class Layout:
     def pack(self, weights: NDArray[np.float64], *, first: bool = False) -> ArrayRecord:
         """The vector as the model's arrays, with the buffers: those of now, or the first ones."""
         parts: dict[str, NDArray[Any]] = dict(self.first_buffers if first else self.buffers)
-        start = 0
-        for key in self.keys:
-            end = start + int(np.prod(self.shapes[key]))
-            with np.errstate(over="ignore"):
-                parts[key] = weights[start:end].reshape(self.shapes[key]).astype(self.dtypes[key])
-            start = end
+        with np.errstate(over="ignore"):
+            parts |= {key: part.astype(self.dtypes[key]) for key, part in self.parts(weights)}
         for key, other in self.tied.items():
             parts[key] = parts[other].astype(self.dtypes[key])
         return ArrayRecord({key: Array(parts[key]) for key in self.shapes})
 
     def pack_parameters(self, vector: NDArray[np.float64]) -> ArrayRecord:
         """A vector as arrays under the names of the parameters, without buffers: a correction."""
-        parts, start = {}, 0
-        for key in self.keys:
-            end = start + int(np.prod(self.shapes[key]))
-            parts[key] = Array(vector[start:end].reshape(self.shapes[key]).astype(self.dtype))
-            start = end
+        parts = {key: Array(part.astype(self.dtype)) for key, part in self.parts(vector)}
         return ArrayRecord(parts)
 
     def unpack(self, arrays: ArrayRecord, who: str, dtype: Any = None) -> NDArray[Any]:
         """The parameters as a vector; raises, naming `who`, where they do not fit."""
-        unknown = [key for key in arrays if key not in self.shapes]
-        if unknown:
-            raise Error(
-                f"agent {who}: its reply has arrays that the model does not have: {unknown[:3]}; do all "
-                "agents train the same model?"
-            )
-        parts = []
-        for key in self.keys:
-            if key not in arrays:
-                raise Error(f"agent {who}: its reply lacks the array `{key}`")
-            part = self._fitting(arrays[key], key, who)
-            if part.dtype.kind != "f":
-                raise Error(f"agent {who}: its array `{key}` is of {part.dtype}, not of floats")
-            parts.append(part.reshape(-1))
-        with np.errstate(over="ignore"):  # The reader of the vector refuses what is not finite.
-            return np.concatenate(parts).astype(dtype or self.dtype, copy=False)
-
-    def _fitting(self, array: Array, key: str, who: str) -> NDArray[Any]:
-        part = array.numpy()
-        if part.shape != self.shapes[key]:
-            raise Error(
-                f"agent {who}: its array `{key}` has shape {part.shape} where the model has "
-                f"{self.shapes[key]}; do all agents train the same model?"
-            )
-        return part
+        agent = f"agent {who}: "
+        self.refuse_unknown(arrays, agent)
+        own = {key: arrays[key].numpy() for key in self.keys if key in arrays}
+        return self.joined(own, agent, dtype)
 
     def unpack_buffers(self, arrays: ArrayRecord, who: str) -> dict[str, NDArray[Any]]:
         """The buffers of an agent's model, in the model's types; empty unless it sent all of them."""
@@ -147,7 +108,7 @@ class Layout:
             return {}
         own = {}
         for key, mine in self.buffers.items():
-            part = self._fitting(arrays[key], key, who)
+            part = self.fitting(arrays[key].numpy(), key, f"agent {who}: ")
             if part.dtype.kind != mine.dtype.kind:
                 raise Error(f"agent {who}: its array `{key}` is of {part.dtype}, not {mine.dtype}")
             if not np.isfinite(part).all():
@@ -171,6 +132,10 @@ class Layout:
     def recall(self, memory: Mapping[str, Any]) -> None:
         """Takes up what `memory` gave."""
         self.buffers |= {key: unpacked(text) for key, text in memory.items()}
+
+
+def _looks_trained(key: str, dtype: np.dtype[Any]) -> bool:
+    return dtype.kind == "f" and key.rpartition(".")[2] not in BUFFERS
 
 
 def as_arrays(named: Mapping[str, Any]) -> ArrayRecord:

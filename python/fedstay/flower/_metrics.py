@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from logging import WARNING
 from pathlib import Path
 from typing import Any
 
-from flwr.app import RecordDict
+from flwr.app import MetricRecord, RecordDict
+from flwr.common.logger import log
 
 #: By which number means are weighted unless another is named, where everybody sends it.
 WEIGHT = "num-examples"
 #: The most numbers that a client may send along, and the most characters of their names.
 MOST, LONGEST = 256, 128
+#: What makes one record of the metrics that clients sent, as Flower's strategies take it.
+MetricsAggregation = Callable[[list[RecordDict], str], MetricRecord]
 #: The file of a run's folder that has every client's numbers.
 FILE = "client-metrics.jsonl"
 
@@ -51,10 +56,52 @@ def mean(
     return means, missing
 
 
+@dataclass(frozen=True)
+class Aggregation:
+    """How the numbers of a round become one record: means, weighted by the number `weighted_by` where
+    everybody sends it, or what the strategy was given functions for."""
+
+    weighted_by: str
+    loss_key: str
+    accuracy_key: str
+    train: MetricsAggregation | None
+    evaluate: MetricsAggregation | None
+
+    def trained(
+        self, means: Mapping[str, float], contents: Mapping[int, RecordDict]
+    ) -> dict[str, Any]:
+        """What Flower's result says of what clients sent beside their reports."""
+        if self.train is None or not contents:
+            return dict(means)
+        sent = [contents[agent] for agent in sorted(contents)]
+        return {**self.train(sent, self.weighted_by)}
+
+    def evaluated(
+        self,
+        told: Mapping[int, tuple[float, float | None]],
+        means: Mapping[str, float],
+        usable: Sequence[RecordDict],
+    ) -> MetricRecord | None:
+        """What Flower's result says of an evaluation."""
+        if self.evaluate is not None and usable:
+            return self.evaluate(list(usable), self.weighted_by)
+        plain: dict[str, Any] = {}
+        if told:
+            plain[self.loss_key] = sum(loss for loss, _ in told.values()) / len(told)
+        accuracy = [accuracy for _, accuracy in told.values() if accuracy is not None]
+        if accuracy:
+            plain[self.accuracy_key] = sum(accuracy) / len(accuracy)
+        plain |= means
+        return MetricRecord(plain) if plain else None
+
+
 class Kept:
     """Every client's numbers by round, in memory and in the run's folder."""
 
-    def __init__(self) -> None:
+    def __init__(self, weighted_by: str = WEIGHT) -> None:
+        self.weighted_by = weighted_by
+        #: The numbers, by kind and name, of which the log has said that some do not send them.
+        self._missing: set[tuple[str, str]] = set()
         #: By kind ("train", "evaluate"), round and name.
         self.rounds: dict[str, dict[int, dict[str, dict[str, float]]]] = {
             "train": {},
@@ -84,6 +131,17 @@ class Kept:
             for kind, rounds in self.rounds.items()
             for round, told in rounds.items()
         ]
+
+    def means(self, kind: str, round: int, told: dict[str, dict[str, float]]) -> dict[str, float]:
+        """Keeps what clients sent along, and returns the means; says which are missing from whom."""
+        self.add(kind, round, told)
+        means, missing = mean(told, self.weighted_by)
+        for key, without in missing.items():
+            if (kind, key) not in self._missing:
+                self._missing.add((kind, key))
+                log(WARNING, "fedstay: `%s` (%s metrics) is not averaged: agents %s do not send it",
+                    key, kind, ", ".join(without[:5]))  # fmt: skip
+        return means
 
     def add(self, kind: str, round: int, told: dict[str, dict[str, float]]) -> None:
         """Keeps what clients sent in a round."""

@@ -15,6 +15,7 @@ from typing import Any
 from flwr.app import Array, ArrayRecord, Message, MetricRecord, RecordDict
 
 from .._core import Error
+from ..remote.door import NONCE
 from ..remote.showing import Showing
 
 #: What to do instead of overriding a method without calling the one it overrides.
@@ -42,7 +43,7 @@ INSTEAD = {
 
 @dataclass
 class Asking:
-    """One exchange of a round, as the strategy's own loop makes it."""
+    """Who is asked in one exchange, and what for."""
 
     nodes: list[int]
     #: What everybody is shown, and what some add to every local step.
@@ -67,8 +68,8 @@ class Stepped:
 
 
 def overrides(strategy: Any, base: type, name: str) -> bool:
-    """Whether a strategy's class has a method of its own in the place of `base`'s."""
-    return getattr(type(strategy), name) is not getattr(base, name)
+    """Whether a strategy has a method of its own in the place of `base`'s: its class, or it alone."""
+    return getattr(getattr(strategy, name), "__func__", None) is not getattr(base, name)
 
 
 def refuse_replaced(strategy: Any, base: type) -> None:
@@ -114,7 +115,7 @@ class Outgoing:
         said: Any = content.config_records.get(config_key, {})
         return cls(
             {name: dict(arrays) for name, arrays in content.array_records.items()},
-            {word: said.get(word) for word in ("server-round", "step-size")},
+            {word: said.get(word) for word in ("server-round", "step-size", NONCE)},
         )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from logging import INFO, WARNING
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from flwr.app import ArrayRecord, Message, RecordDict
@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from .._core import Error, Report
 from ..remote import answers as shared
+from ..remote import reader
 from ..remote.answers import target_loss
-from ..remote.asks import Asks
-from ..remote.door import LARGEST, number, reach, reason, share, shown
+from ..remote.door import number, reach, reason, share, shown
 from ..remote.roll import M
 from ..remote.roll import Member as AnyMember
 from ..remote.roll import Roll as AnyRoll
@@ -50,8 +50,6 @@ class Sent:
 
     #: Which node each message went to.
     nodes: dict[str, int]
-    #: The server's own weights.
-    weights: NDArray[np.float64]
     #: What every agent is shown, and what each node was sent.
     showing: Showing
     at: Mapping[int, NDArray[np.float64]]
@@ -66,8 +64,6 @@ class Sent:
 class Answers(shared.Answers):
     """What came back in a round so far, by agent."""
 
-    #: Reporting agents for which somebody else had said goodbye.
-    returned: list[int] = field(default_factory=list)
     #: The buffers of agents' models, and the numbers that agents sent along.
     buffers: dict[int, dict[str, NDArray[Any]]] = field(default_factory=dict)
     metrics: dict[int, dict[str, float]] = field(default_factory=dict)
@@ -109,29 +105,27 @@ class Answers(shared.Answers):
 
     def drop(self, member: AnyMember, why: str) -> None:
         """Takes a report back as its agent's fault."""
-        if member.id in self.returned:
-            self.returned.remove(member.id)
         self.withheld.discard(member.id)
         super().drop(member, why)
 
 
-@dataclass
-class Reader:
-    """Reads the replies of a round.
+class Evaluations(NamedTuple):
+    """What agents said of a model that is usable."""
 
-    step_size, epsilon: what the agents were sent.
-    max_reach: how many times the step size an agent's `reach` may be.
-    max_ratio: how many times larger than the model and than the other reports a report may be.
-    """
+    #: Loss and, where there is one, accuracy by agent; and everybody's numbers by name.
+    told: dict[int, tuple[float, float | None]]
+    numbers: dict[str, dict[str, float]]
+    #: The replies as they came.
+    contents: list[RecordDict]
+
+
+@dataclass(kw_only=True)
+class Reader(reader.Reader):
+    """Reads the replies of a round."""
 
     roll: Roll
-    step_size: float
-    epsilon: float | None
-    max_reach: float
-    max_ratio: float
+    #: The layout of the model, once it is known.
     layout: Layout | None = None
-    #: What the rule asks for beyond a loss and a direction.
-    asks: Asks = Asks()
     #: Whether a step size was chosen, for agents that report gradients instead of training.
     expects_gradients: bool = True
     #: Whether the rule weighs reports, and by which of the numbers that clients send.
@@ -139,6 +133,12 @@ class Reader:
     weighted_by: str = WEIGHT
     #: Whether whole replies are kept, for `train_metrics_aggr_fn`.
     keeps_replies: bool = False
+
+    @property
+    def model(self) -> Layout:
+        """The layout of the model, where messages are made or read."""
+        assert self.layout is not None
+        return self.layout
 
     def read(
         self,
@@ -173,7 +173,7 @@ class Reader:
                 self.blame(node, str(member), answers)
             else:
                 self._hear(member, contents[node], sent, round, answers)
-        self._drop_garbage(sent.weights, answers)
+        self._drop_garbage(sent.showing.weights, answers)
         for member in self.roll.members.values():
             if answers.heard(member) and self.roll.answered(member):
                 log(INFO, "fedstay: round %d: agent %s is back", round, member.name)
@@ -195,6 +195,7 @@ class Reader:
         believed = self.roll.believes_goodbye(member)
         member.answers += 1
         try:
+            self.nonces.refuse_old(said, round)
             if said.get("leaves") is True:
                 epsilon = target_loss(said, member, self.epsilon)
                 if not believed:
@@ -216,13 +217,10 @@ class Reader:
                 answers.metrics[member.id] = scalars(content)
                 if self.keeps_replies:
                     answers.contents[member.id] = content
-                epsilon = made.epsilon
-                answers.reports[member.id] = made
-                answers.moves[member.id], answers.tells[member.id] = move, tells
-                if said.get("at-least") is True:
+                epsilon, withholds = made.epsilon, said.get("at-least") is True
+                answers.add(member, made, move, tells, None if withholds else round)
+                if withholds:
                     answers.withheld.add(member.id)
-                elif made.loss is not None:
-                    member.loss, member.loss_round = made.loss, round
                 if gone:
                     member.left = member.left_node = None
                     answers.returned.append(member.id)
@@ -244,57 +242,38 @@ class Reader:
     ) -> tuple[Report, float, float]:
         """The report in a reply, checked; how far it would move the model, and the largest number it
         reports."""
-        assert self.layout is not None
-        said, who = content.config_records[RECORD], member.name
+        said, who, layout = content.config_records[RECORD], member.name, self.model
         if "cannot" in said:
             raise Error(shown(said["cannot"]))
         arrays = content.array_records.get("arrays")
         if arrays is None:
-            raise Error(f"agent {who}: its reply has no arrays")
+            raise Error("its reply has no arrays")
         unknown = sorted(set(content.array_records) - ARRAYS)
         if unknown:
-            raise Error(f"agent {who}: its reply has array records that are not ours: {unknown}")
+            raise Error(f"its reply has array records that are not ours: {unknown}")
         local = reach(said, self.step_size, self.max_reach)
         self.asks.refuse_uncorrected(said, local, HOW_TO_CORRECT)
-        direction = self.layout.unpack(arrays, who)
+        direction = layout.unpack(arrays, who)
         if said.get("kind") == "weights":
-            sent = self.layout.unpack(self.layout.pack(weights), who, np.float64)
-            with np.errstate(all="ignore"):  # What is not finite is found below.
-                moved = sent - direction.astype(np.float64)
-                moved /= self.step_size if local is None else local
-                direction = moved.astype(self.layout.dtype)
+            sent = layout.unpack(layout.pack(weights), who, np.float64)
+            direction = self.direction(sent, direction, local)
         elif not self.expects_gradients:
             self.expects_gradients = True
             log(WARNING, "fedstay: agent %s reports a gradient and no trained weights, and FedStay was not "
                 "given a `step_size`: the server follows gradients with step size 1", who)  # fmt: skip
         gradient = content.array_records.get("gradient")
-        slope = self.layout.unpack(gradient, who) if gradient is not None else None
+        slope = layout.unpack(gradient, who) if gradient is not None else None
         if slope is None and said.get("exact") is True and said.get("kind") != "weights":
             slope = direction
-        numbers: dict[str, Any] = {
-            name: number(said, name, may_be_infinite=name == "tau")
-            for name in ("loss", "epsilon", "tau", "standard_error")
-            if name in said
-        }
-        if "loss" in numbers and self.epsilon is not None:
-            numbers.setdefault("epsilon", self.epsilon)
-        made = Report(
-            member.id,
+        return self.report(
+            member,
+            said,
             direction,
             gradient=slope,
             reach=local,
             samples=self._samples(said, content),
-            rates=self.asks.rates_in(said),
-            at_least="loss" in numbers and said.get("at-least") is True,
-            **numbers,
+            at_least="loss" in said and said.get("at-least") is True,
         )
-        move = max(self.step_size, local or 0.0) * made.check(len(weights))
-        if move > LARGEST:
-            raise Error(
-                f"agent {who}: its report would move the model by {move:g}, out of all range"
-            )
-        tells = max((abs(value) for name, value in numbers.items() if name != "tau"), default=0.0)
-        return made, move, tells
 
     def _samples(self, said: Mapping[str, Any], content: RecordDict) -> int:
         """By how much a report counts under a rule that weighs."""
@@ -318,12 +297,11 @@ class Reader:
 
     def _buffers(self, content: RecordDict, who: str) -> dict[str, NDArray[Any]]:
         """The buffers in a reply, where it has them."""
-        assert self.layout is not None
         trained = content.config_records[RECORD].get("kind") == "weights"
         arrays = content.array_records.get("arrays" if trained else "buffers")
-        if arrays is None or not self.layout.buffers:
+        if arrays is None or not self.model.buffers:
             return {}
-        return self.layout.unpack_buffers(arrays, who)
+        return self.model.unpack_buffers(arrays, who)
 
     def _drop_garbage(self, weights: NDArray[np.float64], answers: Answers) -> None:
         answers.drop_garbage(self.roll, weights, self.max_ratio)
@@ -349,12 +327,9 @@ class Reader:
         sent: Mapping[str, int],
         loss_key: str,
         accuracy_key: str,
-        usable: list[RecordDict],
-    ) -> tuple[dict[int, tuple[float, float | None]], dict[str, dict[str, float]]]:
-        """Loss and, where there is one, accuracy by agent, and everybody's numbers by name. What cannot
-        be used is ignored and logged; the rest is put into `usable` as it came."""
-        told: dict[int, tuple[float, float | None]] = {}
-        everything: dict[str, dict[str, float]] = {}
+    ) -> Evaluations:
+        """What agents say of a model. What cannot be used is ignored and logged."""
+        found = Evaluations({}, {}, [])
         for reply in replies:
             node = sent.get(reply.metadata.reply_to_message_id)
             member = self.roll.of_node(node) if node is not None else None
@@ -365,22 +340,22 @@ class Reader:
                 content = _content(reply, node)
                 for record in content.metric_records.values():
                     metrics.update(record)
-                everything[member.name] = scalars(content)
+                found.numbers[member.name] = scalars(content)
                 if loss_key not in metrics:
                     there = ", ".join(f"`{key}`" for key in sorted(metrics)) or "nothing"
                     raise Error(
                         f"its evaluation has no `{loss_key}`, but {there}: give FedStay `loss_key=`"
                     )
-                told[member.id] = (number(metrics, loss_key), None)
+                loss = number(metrics, loss_key)
+                found.told[member.id] = loss, None
                 if accuracy_key in metrics:
-                    accuracy = share(metrics, accuracy_key)
-                    told[member.id] = (told[member.id][0], accuracy)
-                usable.append(content)
+                    found.told[member.id] = loss, share(metrics, accuracy_key)
+                found.contents.append(content)
             # As in `_hear`.
             except Exception as error:  # noqa: BLE001
                 why = reason(error).removeprefix(f"agent {member.name}: ")
                 log(WARNING, "fedstay: agent %s: %s; ignored", member.name, why)
-        return told, everything
+        return found
 
 
 def _size(buffers: Mapping[str, NDArray[Any]]) -> float:

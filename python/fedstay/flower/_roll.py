@@ -41,9 +41,10 @@ class Roll(shared.Roll[Member]):
     strangers: dict[int, Silence] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for number, name in enumerate(self.expected or ()):
-            node = self.expected[name] if isinstance(self.expected, Mapping) else None
-            self.members[name] = Member(number, name, node=node)
+        super().__post_init__()
+        if isinstance(self.expected, Mapping):
+            for name, node in self.expected.items():
+                self.members[name].node = node
 
     def member(self, **known: Any) -> Member:
         """A member as `memory` has it."""
@@ -57,9 +58,7 @@ class Roll(shared.Roll[Member]):
         """The nodes to send this round's weights to, of those that are connected."""
         listed = sorted(listed)
         self.strangers = {node: kept for node, kept in self.strangers.items() if node in listed}
-        for member in self.still_in():
-            if member.aside is not None and member.node not in listed:
-                member.absent = True
+        self.note_absent(set(listed))
         return [node for node in listed if self._asks(node, round)]
 
     def _asks(self, node: int, round: int) -> bool:
@@ -90,14 +89,9 @@ class Roll(shared.Roll[Member]):
         """Whether every name belongs to one node for good."""
         return isinstance(self.expected, Mapping) and None not in self.expected.values()
 
-    def missing(self, asked: Iterable[int]) -> list[Member]:
-        """The agents that should have been asked and could not: known, still in, and not connected."""
-        asked = set(asked)
-        return [
-            member
-            for member in self.still_in()
-            if member.aside is None and (member.node is None or member.node not in asked)
-        ]
+    def is_there(self, member: Member, connected: set[int]) -> bool:
+        """An agent is where it was last heard from."""
+        return member.node in connected
 
     def admit(self, claims: Mapping[int, str], listed: Iterable[int]) -> dict[int, Member | Error]:
         """Which agent each node is, given the names they answered under; or why not."""

@@ -3,45 +3,47 @@
 from __future__ import annotations
 
 import json
-import random
 import sys
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from logging import INFO, WARNING
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType, MetricRecord, RecordDict
+from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType, MetricRecord
 from flwr.common.logger import log
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Result as FlowerResult
 from flwr.serverapp.strategy import Strategy
-from numpy.typing import NDArray
 
 from .. import _core
-from .._core import Error, RuleError
+from .._core import Error
 from ..callbacks import Callback
 from ..policies import PolicyLike, Preview, called, shows
 from ..remote.asks import Asks
+from ..remote.engine import Evaluation
 from ..remote.folder import reopened
-from ..remote.patience import Patience, refuse_wrong_seconds
+from ..remote.patience import Patience
+from ..remote.settings import refuse_wrong
 from ..remote.showing import Showing
 from ..result import Result, from_outcome
 from ..rules import FedAvg, RuleLike, usual_epsilon, weighs
-from ..scale import kind_of
+from ..scale import Scale, kind_of
 from ..worth import WorthLike, asked, needing_a_judge, refuse_unjudged, refuse_unknown
+from ._contract import Contract
+from ._courier import Courier
+from ._draw import Draw
 from ._engine import Engine
-from ._layout import CORRECTION, Layout
-from ._metrics import WEIGHT, Kept, mean
-from ._overrides import Asking, Outgoing, Stepped, refuse_replaced
-from ._replies import Answers, Reader, Sent, told_parameters
+from ._judge import Central, EvaluateFn
+from ._layout import Layout
+from ._loop import Loop
+from ._mail import Mail
+from ._metrics import WEIGHT, Aggregation, Kept, MetricsAggregation, mean
+from ._overrides import Asking, refuse_replaced
+from ._replies import Reader, told_parameters
 from ._roll import Roll
-from ._sent import ARRAYS, ARRAYS_KEY, CONFIG
-
-#: What makes one record of the metrics that clients sent, as Flower's strategies take it.
-MetricsAggregation = Callable[[list[RecordDict], str], MetricRecord]
+from ._sent import ARRAYS, CONFIG
 
 
 class FedStay(Strategy):
@@ -163,20 +165,9 @@ class FedStay(Strategy):
         on: str = "flower",
     ) -> None:
         refuse_replaced(self, FedStay)
-        if on_few not in ("wait", "stop"):
-            raise Error(f'`on_few` is "{on_few}", but must be "wait" or "stop"')
-        for name, value in (("min_agents", min_agents), ("max_silent", max_silent),
-                            ("retry_every", retry_every), ("tries", tries),
-                            ("min_train_nodes", min_train_nodes),
-                            ("min_available_nodes", min_available_nodes)):  # fmt: skip
-            if value < 1:
-                raise Error(f"`{name}` is {value}, but must be 1 or more")
+        refuse_wrong(locals(), ("min_train_nodes", "min_available_nodes"))
         if min_evaluate_nodes < 0:
             raise Error(f"`min_evaluate_nodes` is {min_evaluate_nodes}, but must be 0 or more")
-        refuse_wrong_seconds(wait=wait, grace=grace)
-        for name, most in (("max_reach", max_reach), ("max_ratio", max_ratio)):
-            if not 1 <= most < float("inf"):
-                raise Error(f"`{name}` is {most}, but must be a finite number, 1 or more")
         for name, share in (("fraction_train", fraction_train),
                             ("fraction_evaluate", fraction_evaluate)):  # fmt: skip
             if not 0.0 <= share <= 1.0:
@@ -193,44 +184,48 @@ class FedStay(Strategy):
         #: Whether agents may be shown models of their own.
         self.previews = shows(policy)
         self.parameters = list(parameters) if parameters is not None else None
+        self.seed, self.callbacks, self.on = seed, list(callbacks), on
+        self.epsilon = epsilon if epsilon is not None else usual_epsilon(rule)
+        self.out = Path(out) if out is not None else None
+        #: Where the run is kept, once it has begun.
+        self.folder: Path | None = None
+        self.min_available_nodes, self.min_agents = min_available_nodes, min_agents
+        self.on_few, self.wait, self.tries, self.grace = on_few, wait, tries, grace
         self.fraction_train, self.fraction_evaluate = fraction_train, fraction_evaluate
         self.min_train_nodes, self.min_evaluate_nodes = min_train_nodes, min_evaluate_nodes
-        self.weighted_by_key = weighted_by_key
+        self.evaluate_every, self.evaluate_at_end = evaluate_every, evaluate_at_end
+        self.evaluate_leavers = evaluate_leavers
+        self.weighted_by_key, self.loss_key, self.accuracy_key = (
+            weighted_by_key,
+            loss_key,
+            accuracy_key,
+        )
         self.arrayrecord_key, self.configrecord_key = arrayrecord_key, configrecord_key
         self.train_metrics_aggr_fn = train_metrics_aggr_fn
         self.evaluate_metrics_aggr_fn = evaluate_metrics_aggr_fn
-        self.seed, self.callbacks = seed, list(callbacks)
         #: What clients sent along, by kind, round and name; also in client-metrics.jsonl.
-        self.kept = Kept()
-        self.missing_keys: set[tuple[str, str]] = set()
-        #: Where the run is kept, once it has begun.
-        self.folder: Path | None = None
-        self.epsilon = epsilon if epsilon is not None else usual_epsilon(rule)
-        self.out = Path(out) if out is not None else None
-        self.min_available_nodes, self.min_agents = min_available_nodes, min_agents
-        self.on_few, self.wait, self.tries, self.grace = on_few, wait, tries, grace
-        self.evaluate_every, self.evaluate_at_end = evaluate_every, evaluate_at_end
-        self.evaluate_leavers = evaluate_leavers
-        self.loss_key, self.accuracy_key, self.on = loss_key, accuracy_key, on
-        self.roll = Roll(agents, max_silent, retry_every)
+        self.kept = Kept(weighted_by_key)
         #: The run as `fedstay.Result`, once it is over.
         self.result: Result | None = None
-        self.reader = Reader(self.roll, step_size, self.epsilon, max_reach, max_ratio)
-        self.reader.expects_gradients = given
-        self.reader.asks = Asks.of(self.rule)
-        self.reader.weighs, self.reader.weighted_by = weighs(self.rule), weighted_by_key
-        self.reader.keeps_replies = train_metrics_aggr_fn is not None
+        self.roll = Roll(agents, max_silent, retry_every)
+        self.reader = Reader(
+            roll=self.roll,
+            step_size=step_size,
+            epsilon=self.epsilon,
+            max_reach=max_reach,
+            max_ratio=max_ratio,
+            asks=Asks.of(self.rule),
+            needing=str(called(policy) or kind_of(self.rule) or self.rule),
+            expects_gradients=given,
+            weighs=weighs(self.rule),
+            weighted_by=weighted_by_key,
+            keeps_replies=train_metrics_aggr_fn is not None,
+        )
+        self.mail = Mail(self.reader, arrayrecord_key, configrecord_key)
         self.worth = asked(worth)
-        self._server: _core.Server | None = None
-        self._configured: list[Message] = []
-        #: What everybody is shown now, in a run of `start`; and what each node was sent last.
-        self.showing: Showing | None = None
-        self._went: Sent | None = None
-        self._outgoing: dict[int, Outgoing] = {}
-        #: What the loop of `start` is at, while it calls a method that a subclass may override.
-        self._asking: Asking | None = None
-        self._stepped: Stepped | None = None
-        self._evaluated: tuple[Sequence[Message], MetricRecord | None] | None = None
+        #: What the loop of `start` is at, while it runs; and what loops other than it remember.
+        self._contract: Contract | None = None
+        self._loop = Loop(self.rule, policy, self.previews, self.mail)
         # Refuses wrong settings now, not after the first round.
         refuse_unknown(self.worth)
         _core.refuse_loads(self.rule, "agents behind Flower")
@@ -246,7 +241,7 @@ class FedStay(Strategy):
         timeout: float = 300,
         train_config: ConfigRecord | None = None,
         evaluate_config: ConfigRecord | None = None,
-        evaluate_fn: Callable[[int, ArrayRecord], MetricRecord | None] | None = None,
+        evaluate_fn: EvaluateFn | None = None,
     ) -> FlowerResult:
         """Runs until the rule stops, nobody is left, or the rounds are over; resumes if there is
         something to resume in `out`. An agent has `timeout` seconds to answer."""
@@ -255,48 +250,70 @@ class FedStay(Strategy):
                 self.worth, "`fedstay.Worth(methods, judge=…)`, or `start(…, evaluate_fn=…)`"
             )
         self.folder = self.kept.folder = self._choose_folder(grid)
-        self.showing = None
         self.summary()
         if not self.roll.only_known_nodes():
             log(WARNING, "fedstay: names are not bound to nodes: while an agent's node is away, another "
                 "node can answer under its name; with authenticated SuperNodes give agents={name: node "
                 "id}")  # fmt: skip
-        engine = Engine(
-            self,
-            grid,
-            timeout,
-            train_config if train_config is not None else ConfigRecord(),
-            evaluate_config if evaluate_config is not None else ConfigRecord(),
-            evaluate_fn,
-            num_rounds,
-            FedStay,
+        configs = train_config, evaluate_config
+        self._contract = Contract(self, FedStay, self.mail, grid, *configs)
+        engine = self._gather_with(self._contract, grid, timeout, num_rounds, evaluate_fn)
+        try:
+            self.result = self._driven(engine, initial_arrays, num_rounds)
+        finally:
+            self._contract = None
+        self._log_result(self.result)
+        return engine.flower
+
+    def _gather_with(
+        self,
+        contract: Contract,
+        grid: Grid,
+        timeout: float,
+        rounds: int,
+        evaluate_fn: EvaluateFn | None = None,
+    ) -> Engine:
+        """What gathers the rounds over a grid."""
+        return Engine(
+            Courier(grid, self.min_available_nodes),
+            contract,
+            self.mail,
+            self.reader,
+            self.patience(timeout),
+            self._evaluation(),
+            self._draws("train"),
+            Central(evaluate_fn, self.worth.judge, self.loss_key),
+            self._aggregation(),
+            self.kept,
+            Scale(self.rule, self.policy),
+            self.callbacks,
+            rounds,
+            self.previews,
         )
+
+    def _driven(self, engine: Engine, arrays: ArrayRecord, rounds: int) -> Result:
         resume = self.folder is not None and (self.folder / "config.toml").exists()
         if resume:
             log(INFO, "fedstay: continuing the run in %s", self.folder)
-        layout = self._layout = self._tell_apart(initial_arrays, engine, resume)
+        layout = self.reader.layout = self._tell_apart(arrays, engine, resume)
         outcome = _core.drive(
             engine,
-            layout.unpack(initial_arrays, "(server)", np.float64),
+            layout.unpack(arrays, "(server)", np.float64),
             self.rule,
             step_size=self.step_size,
-            rounds=num_rounds,
+            rounds=rounds,
             policy=self.policy,
             on=self.on,
             out=self.folder,
             resume=resume,
             seconds_between_checkpoints=0.0,
-            settings=json.dumps(self._settings()),
+            settings=json.dumps({"flower": engine.settings(**self._settings(layout))}),
             layout=layout.tensors(),
             worth=list(self.worth.methods),
             judge=engine.judge if needing_a_judge(self.worth) else None,
         )
-        rest = layout.rest(outcome.weights)
-        self.result = from_outcome(outcome, self.folder, layout.tensors(), rest)
-        self._log_result(self.result)
         engine.flower.arrays = layout.pack(outcome.weights)
-        self.showing = None
-        return engine.flower
+        return from_outcome(outcome, self.folder, layout.tensors(), layout.rest(outcome.weights))
 
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
@@ -307,19 +324,13 @@ class FedStay(Strategy):
         messages out. It sees the same `config` at every call of a round, and in the next round what it
         made of it.
         """
-        asking = self._asking
+        asking = self._contract.asking if self._contract is not None else None
         if asking is not None:
-            nodes, kind = asking.nodes, MessageType.TRAIN
-            more = asking.corrections, asking.words
-            return self._messages(nodes, server_round, asking.showing, config, kind, *more)
+            return self.mail.messages(MessageType.TRAIN, server_round, asking, config)
         self._refuse_wrapping(sys._getframe(1).f_locals.get("self"))
         self._refuse_a_loop_without_record()
-        self._refuse_other_weights(arrays)
         nodes = self.roll.to_ask(server_round, grid.get_node_ids())
-        assert self._server is not None
-        showing, by = self._shown(arrays), self._by_node(nodes, self._corrections())
-        self._went = Sent({}, self._server.weights, showing, self._at(nodes, showing))
-        return self._messages(nodes, server_round, showing, config, MessageType.TRAIN, by)
+        return self._loop.configure_train(server_round, arrays, config, nodes)
 
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]
@@ -329,25 +340,15 @@ class FedStay(Strategy):
         `start` calls it once the rule has taken the step, and it says what has come of it; a subclass may
         look at that, and return other metrics.
         """
-        if self._stepped is not None:
-            if [id(r) for r in replies] != [id(r) for r in self._stepped.replies]:
-                raise Error(
-                    f"{type(self).__name__}.aggregate_train hands on other replies than it was given; the "
-                    "step was taken with all that are usable. `agents=` says who may take part"
-                )
-            return self._stepped.arrays, self._stepped.metrics
-        if self._layout is None or self._server is None or self._went is None:
-            raise Error("aggregate_train: `configure_train` comes first")
-        answers = Answers()
-        sent = self._sent()
-        went = replace(self._went, nodes=sent)
-        self.reader.read(replies, went, list(sent.values()), server_round, answers)
-        reported = self._step(answers)
-        self._layout.take_buffers(*answers.all_buffers(self.reader.weighs))
-        if not reported and not answers.goodbyes:
-            return None, None
-        metrics: dict[str, Any] = {"left": len(answers.goodbyes), "reported": reported}
-        return self._layout.pack(self._server.weights), MetricRecord(metrics)
+        stepped = self._contract.stepped if self._contract is not None else None
+        if stepped is None:
+            return self._loop.aggregate_train(server_round, replies)
+        if [id(r) for r in replies] != [id(r) for r in stepped.replies]:
+            raise Error(
+                f"{type(self).__name__}.aggregate_train hands on other replies than it was given; the "
+                "step was taken with all that are usable. `agents=` says who may take part"
+            )
+        return stepped.arrays, stepped.metrics
 
     def configure_evaluate(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
@@ -355,33 +356,23 @@ class FedStay(Strategy):
         """Messages to every agent still in and, with `evaluate_leavers`, to those that left. While a
         policy hides the model from somebody, every agent evaluates what it is shown, and agents that
         left are shown nothing."""
-        members = self.roll.members.values() if self.evaluate_leavers else self.roll.still_in()
-        showing = self._shown(arrays)
-        wanted = {
-            member.node
-            for member in members
-            if member.aside is None and (member.left is None or not showing.hides_from(member.id))
-        }
+        showing = self._showing(arrays)
+        wanted = {member.node for member in self._evaluation().asked(self.roll, showing)}
         nodes = [node for node in sorted(grid.get_node_ids()) if node in wanted]
-        if self.fraction_evaluate < 1.0:
-            known = sorted(nodes, key=lambda node: getattr(self.roll.of_node(node), "id", node))
-            draw = random.Random(f"{self.seed}/evaluate/{server_round}")
-            count = int(len(nodes) * self.fraction_evaluate)
-            least = max(self.min_evaluate_nodes, 1) if self.fraction_evaluate > 0.0 else 0
-            nodes = draw.sample(known, min(max(count, least), len(nodes)))
-        return self._messages(nodes, server_round, showing, config, MessageType.EVALUATE)
+        asking = Asking(self._draws("evaluate").of(server_round, nodes), showing)
+        return self.mail.messages(MessageType.EVALUATE, server_round, asking, config)
 
     def aggregate_evaluate(
         self, server_round: int, replies: Iterable[Message]
     ) -> MetricRecord | None:
         """The mean of what the agents reported, or what `evaluate_metrics_aggr_fn` makes of it."""
-        if self._evaluated is not None:
-            all_of_them, made = self._evaluated
-            if [id(r) for r in replies] == [id(r) for r in all_of_them]:
-                return made
-        usable: list[RecordDict] = []
-        told, everything = self._evaluations(replies, self._sent(), usable)
-        return self._aggregated_evaluations(told, mean(everything, self.weighted_by_key)[0], usable)
+        evaluated = self._contract.evaluated if self._contract is not None else None
+        if evaluated is not None and [id(r) for r in replies] == [id(r) for r in evaluated[0]]:
+            return evaluated[1]
+        keys = self.loss_key, self.accuracy_key
+        told, numbers, usable = self.reader.evaluations(replies, self.mail.addresses(), *keys)
+        means, _ = mean(numbers, self.weighted_by_key)
+        return self._aggregation().evaluated(told, means, usable)
 
     def summary(self) -> None:
         """Logs what this strategy does."""
@@ -391,33 +382,49 @@ class FedStay(Strategy):
         rule = kind_of(self.rule) or self.rule
         log(INFO, "fedstay: rule %s%s, step size %g", rule, around, self.step_size)
         if self.reader.weighs:
-            log(INFO, "fedstay: reports are weighed by `%s`", self.weighted_by_key)
+            log(INFO, "fedstay: reports are weighed by `%s`", self.reader.weighted_by)
         log(INFO, "fedstay: a round needs %d reports; the run is kept in %s", self.min_agents, kept)
 
     def patience(self, timeout: float) -> Patience:
         """How long agents are waited for, and how many."""
         return Patience(timeout, self.min_agents, self.grace, self.on_few, self.wait, self.tries)
 
-    # -- messages -------------------------------------------------------------------------------
+    def _evaluation(self) -> Evaluation:
+        return Evaluation(self.evaluate_every, self.evaluate_at_end, self.evaluate_leavers)
 
-    def _settings(self) -> dict[str, Any]:
-        settings: dict[str, Any] = {
-            "agents": self.roll.settings(),
-            "min_agents": self.min_agents,
-            "on_few": self.on_few,
-            "max_reach": self.reader.max_reach,
-            "max_ratio": self.reader.max_ratio,
-        }
-        if self.epsilon is not None:
-            settings["epsilon"] = self.epsilon
+    def _draws(self, kind: Literal["train", "evaluate"]) -> Draw:
+        if kind == "train":
+            least = max(self.min_train_nodes, self.min_agents)
+            return Draw(self.roll, self.fraction_train, least, str(self.seed))
+        least = max(self.min_evaluate_nodes, 1) if self.fraction_evaluate > 0.0 else 0
+        return Draw(self.roll, self.fraction_evaluate, least, f"{self.seed}/evaluate")
+
+    def _aggregation(self) -> Aggregation:
+        return Aggregation(
+            self.weighted_by_key,
+            self.loss_key,
+            self.accuracy_key,
+            self.train_metrics_aggr_fn,
+            self.evaluate_metrics_aggr_fn,
+        )
+
+    # -- the run --------------------------------------------------------------------------------
+
+    def _settings(self, layout: Layout) -> dict[str, Any]:
+        """What config.toml says of Flower alone."""
+        settings: dict[str, Any] = {}
         if self.fraction_train < 1.0:
             settings |= {"fraction_train": self.fraction_train, "seed": self.seed}
-        layout = self._layout
-        if layout is not None and (layout.buffers or layout.tied):
+        if layout.buffers or layout.tied:
             settings["parameters"] = layout.keys
             if layout.tied:
                 settings["tied"] = layout.tied
-        return {"flower": settings}
+        return settings
+
+    def _showing(self, arrays: ArrayRecord) -> Showing:
+        """What everybody is shown now."""
+        now = self._contract.showing if self._contract is not None else None
+        return now if now is not None else self._loop.shown(arrays)
 
     def _choose_folder(self, grid: Grid) -> Path | None:
         """Where the run is kept: in `out`, unless a run that is over is there already."""
@@ -439,7 +446,7 @@ class FedStay(Strategy):
         if resume and self.folder is not None:
             kept = tomllib.loads((self.folder / "config.toml").read_text()).get("flower", {})
             return Layout(arrays, kept.get("parameters"), kept.get("tied"))
-        layout = self._layout = Layout(arrays)
+        layout = self.reader.layout = Layout(arrays)
         told = told_parameters(engine.ask_early(arrays, layout), arrays)
         if told is not None:
             return Layout(arrays, *told)
@@ -448,150 +455,6 @@ class FedStay(Strategy):
                 "the rule: no agent says what its parameters are. Give `parameters=`",
                 ", ".join(layout.guessed()[:3]))  # fmt: skip
         return layout
-
-    def _messages(
-        self,
-        nodes: list[int],
-        round: int,
-        showing: Showing,
-        config: ConfigRecord,
-        kind: str,
-        corrections: Mapping[int, ArrayRecord] | None = None,
-        words: Mapping[str, Any] | None = None,
-    ) -> list[Message]:
-        """One message for every node, with what its agent is shown; `corrections` is what agents add
-        to every local step, and `words` what else the config says."""
-        assert self._layout is not None
-        config = ConfigRecord({**config, **(words or {})})
-        if self.arrayrecord_key != ARRAYS:
-            config[ARRAYS_KEY] = self.arrayrecord_key
-        config["server-round"] = round
-        config["step-size"] = self.step_size
-        if self.epsilon is not None:
-            config["epsilon"] = float(self.epsilon)
-        if kind == MessageType.TRAIN:
-            for name, asks in self.reader.asks.words().items():
-                config[name] = asks
-        weights_key, settings = self.arrayrecord_key, self.configrecord_key
-        # What is the same for several nodes is one object, which Flower keeps once.
-        contents: dict[int, RecordDict] = {}
-        self._configured = []
-        for node, weights in self._at(nodes, showing).items():
-            if id(weights) not in contents:
-                arrays = self._layout.pack(weights, first=showing.is_first(weights))
-                contents[id(weights)] = RecordDict({weights_key: arrays, settings: config})
-            content = contents[id(weights)]
-            by = (corrections or {}).get(node)
-            if by is not None:
-                content = RecordDict({**content, CORRECTION: by})
-            self._outgoing[node] = Outgoing.of(content, settings)
-            self._configured.append(Message(content, node, kind, group_id=str(round)))
-        return self._configured
-
-    def _at(self, nodes: Iterable[int], showing: Showing) -> dict[int, NDArray[np.float64]]:
-        """What the agents behind nodes are shown."""
-        members = {node: self.roll.of_node(node) for node in nodes}
-        return {node: showing.to(m.id if m else None) for node, m in members.items()}
-
-    def _by_node(
-        self, nodes: Iterable[int], corrections: Mapping[int, NDArray[np.float64]]
-    ) -> dict[int, ArrayRecord]:
-        """What the agents behind nodes are to add to the gradient of every local step."""
-        found = {}
-        for node in nodes:
-            member = self.roll.of_node(node)
-            if member is not None and member.id in corrections and self._layout is not None:
-                found[node] = self._layout.pack_parameters(corrections[member.id])
-        return found
-
-    def _corrections(self) -> dict[int, NDArray[np.float64]]:
-        """The corrections of a round, in loops other than `start`."""
-        if self._server is None:
-            return {}
-        told = {m.id: self._server.correction(m.id) for m in self.roll.still_in()}
-        return {agent: by for agent, by in told.items() if by is not None}
-
-    def _sent(self) -> dict[str, int]:
-        """Which node each message went to; a message has its id once it was pushed."""
-        return {m.metadata.message_id: m.metadata.dst_node_id for m in self._configured}
-
-    def _evaluations(
-        self, replies: Iterable[Message], sent: Mapping[str, int], usable: list[RecordDict]
-    ) -> tuple[dict[int, tuple[float, float | None]], dict[str, dict[str, float]]]:
-        return self.reader.evaluations(replies, sent, self.loss_key, self.accuracy_key, usable)
-
-    def _aggregated_evaluations(
-        self,
-        told: Mapping[int, tuple[float, float | None]],
-        means: Mapping[str, float],
-        usable: list[RecordDict],
-    ) -> MetricRecord | None:
-        """What Flower's result says of an evaluation: means, weighted where everybody sends the weight, or
-        what the strategy was given to make of the replies."""
-        if self.evaluate_metrics_aggr_fn is not None and usable:
-            return self.evaluate_metrics_aggr_fn(usable, self.weighted_by_key)
-        own = self._mean(told)
-        plain: dict[str, Any] = {**(dict(own) if own is not None else {}), **means}
-        return MetricRecord(plain) if plain else None
-
-    def _mean(self, told: Mapping[int, tuple[float, float | None]]) -> MetricRecord | None:
-        """The mean of what the agents reported."""
-        if not told:
-            return None
-        accuracy = [accuracy for _, accuracy in told.values() if accuracy is not None]
-        mean: dict[str, Any] = {self.loss_key: sum(loss for loss, _ in told.values()) / len(told)}
-        if accuracy:
-            mean[self.accuracy_key] = sum(accuracy) / len(accuracy)
-        return MetricRecord(mean)
-
-    # -- loops other than `start` ----------------------------------------------------------------
-
-    @property
-    def _layout(self) -> Layout | None:
-        return self.reader.layout
-
-    @_layout.setter
-    def _layout(self, layout: Layout) -> None:
-        self.reader.layout = layout
-
-    def _shown(self, arrays: ArrayRecord) -> Showing:
-        """What everybody is shown now; in loops other than `start` the server knows, once there is one,
-        and what it hides is not handed in."""
-        if self.showing is not None:
-            return self.showing
-        if not self.previews or self._server is None or not self._server.round:
-            layout = self._layout = self._layout or Layout(arrays)
-            return Showing.the_same(layout.unpack(arrays, "(server)", np.float64))
-        shared, first = self._server.weights, self._server.weights_for(None)
-        everybody = [member.id for member in self.roll.everybody()]
-        personal = {}
-        for agent in everybody:
-            own = self._server.weights_for(agent)
-            if np.array_equal(own, first):
-                personal[agent] = first
-            elif not np.array_equal(own, shared):
-                personal[agent] = own
-        return Showing(shared, personal, first, everybody)
-
-    def _step(self, answers: Answers) -> int:
-        """A step with as many reports as it can be taken with. Returns how many those are."""
-        assert self._server is not None
-        members = {member.id: member for member in self.roll.members.values()}
-        while answers.reports or answers.goodbyes:
-            try:
-                reports = [answers.reports[agent] for agent in sorted(answers.reports)]
-                absent = max(len(self.roll.still_in()) - len(reports), 0)
-                self._server.step(reports, answers.goodbyes, absent, newcomers=True)
-                break
-            except RuleError:
-                raise  # Nobody's report is to blame.
-            except Error as error:
-                # As the core's own loop does: an overflow is blamed on whoever moves farthest.
-                farthest = max(answers.moves, key=lambda agent: answers.moves[agent])
-                bad = members[farthest if error.agent is None else error.agent]
-                log(WARNING, "fedstay: agent %s is skipped: %s", bad.name, error)
-                answers.drop(bad, str(error))
-        return len(answers.reports)
 
     def _refuse_wrapping(self, caller: object) -> None:
         """Refuses to be part of another strategy, as Flower's central differential privacy has it.
@@ -616,21 +479,6 @@ class FedStay(Strategy):
             raise Error(
                 f"configure_train was called by a loop other than FedStay.start, which alone has "
                 f"{' and '.join(lost)}: call `strategy.start(...)`, or leave them out"
-            )
-
-    def _refuse_other_weights(self, arrays: ArrayRecord) -> None:
-        """The server continues from its own weights, so nobody may hand in others between rounds."""
-        layout = self._layout = self._layout or Layout(arrays)
-        given = layout.unpack(arrays, "(server)", np.float64)
-        if self._server is None:
-            self._server = _core.Server(given, self.rule, self.step_size, policy=self.policy)
-            return
-        own = layout.unpack(layout.pack(self._server.weights), "(server)", np.float64)
-        if not np.array_equal(own, given):
-            raise Error(
-                "configure_train was given other arrays than aggregate_train returned, by noise added "
-                "in between for instance; FedStay continues from its own weights, so such a change would "
-                "silently be lost. Hand in what aggregate_train returned"
             )
 
     def initialize_parameters(self, *_: Any, **__: Any) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 from .._core import Rates
 from ..asks import no_corrections, no_rates
 from .asks import CORRECTS, TELL_RATES
+from .door import NONCE
 
-__all__ = ["asked", "counts", "seed"]
+__all__ = ["asked", "counts", "echoed", "seed"]
 
 
 def asked(sent: Mapping[str, Any], agent: Any) -> tuple[list[str], str | None]:
@@ -27,6 +28,11 @@ def asked(sent: Mapping[str, Any], agent: Any) -> tuple[list[str], str | None]:
             return asks, f"it cannot do what the rule asks ({what}): {lack}"
         asks.append(what)
     return asks, None
+
+
+def echoed(sent: Mapping[str, Any]) -> dict[str, Any]:
+    """What every answer repeats of the message that it answers."""
+    return {NONCE: sent[NONCE]} if sent.get(NONCE) is not None else {}
 
 
 def counts(rates: Rates) -> list[int]:

@@ -20,6 +20,8 @@ class Answers:
 
     reports: dict[int, Report] = field(default_factory=dict)
     goodbyes: list[int] = field(default_factory=list)
+    #: Reporting agents for which somebody else had said goodbye.
+    returned: list[int] = field(default_factory=list)
     #: How far each report would move the model, and the largest number in it.
     moves: dict[int, float] = field(default_factory=dict)
     tells: dict[int, float] = field(default_factory=dict)
@@ -43,8 +45,19 @@ class Answers:
         """Everything that belongs to a report."""
         return [self.reports, self.moves, self.tells]
 
+    def add(
+        self, member: Member, made: Report, move: float, tells: float, round: int | None
+    ) -> None:
+        """Takes a report that was checked; `round` is the one in which it told its exact loss, if it did."""
+        self.reports[member.id] = made
+        self.moves[member.id], self.tells[member.id] = move, tells
+        if made.loss is not None and round is not None:
+            member.loss, member.loss_round = made.loss, round
+
     def drop(self, member: Member, why: str) -> None:
         """Takes a report back as its agent's fault."""
+        if member.id in self.returned:
+            self.returned.remove(member.id)
         for kept in self.by_agent():
             kept.pop(member.id, None)
         self.faults[member.name] = why

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import secrets
 from collections.abc import Mapping
 from typing import Any
 
 from .._core import Error
+
+#: What the messages of a round say, and their answers repeat.
+NONCE = "nonce"
 
 #: No number may be larger: its square, and a sum of many squares, is then still finite.
 LARGEST = 1e100
@@ -38,6 +43,29 @@ def number(said: Mapping[str, Any], name: str, *, may_be_infinite: bool = False)
     if not -LARGEST <= value <= LARGEST:
         raise Error(f"its {name} is {value}, not a finite number up to {LARGEST:g}")
     return float(value)
+
+
+class Nonces:
+    """One for every round, which nobody can know before: an old answer that is sent again has another.
+
+    It guards against answers that are kept and repeated, by a client that caches for instance. It is no
+    proof: who wants to lie can put this round's nonce into an old report.
+    """
+
+    def __init__(self) -> None:
+        self._secret = secrets.token_hex(16)
+
+    def of(self, round: int) -> str:
+        """The nonce of a round."""
+        return hashlib.sha256(f"{self._secret}/{round}".encode()).hexdigest()[:16]
+
+    def refuse_old(self, said: Mapping[str, Any], round: int) -> None:
+        """Refuses an answer to another round's message. One without a nonce is let through: clients of
+        fedstay 0.1 do not repeat it."""
+        if said.get(NONCE) not in (None, self.of(round)):
+            raise Error(
+                "it answers another round's message, by the nonce in it: an old answer that was sent again"
+            )
 
 
 def share(said: Mapping[str, Any], name: str) -> float:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Generic, Literal
 
 import numpy as np
@@ -16,26 +18,87 @@ from ..engine import Assessed, Gathered
 from ..engine import Member as Listed
 from .answers import Answers
 from .patience import Patience
+from .reader import Reader
 from .roll import M, Roll
 from .showing import Showing
 
+#: Loss and, where there is one, accuracy by agent.
+Evaluated = Mapping[int, tuple[float, float | None]]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """When agents evaluate the model, and which."""
+
+    every: int
+    at_end: bool
+    leavers: bool
+
+    def is_due(self, round: int) -> bool:
+        """Whether they do in this round."""
+        return bool(self.every) and (round == 1 or round % self.every == 0)
+
+    def asked(self, roll: Roll[M], showing: Showing) -> list[M]:
+        """Who does: everybody still in and, with `leavers`, those that left. While a policy hides the model
+        from them, these are shown nothing."""
+        members = roll.everybody() if self.leavers else roll.still_in()
+        return [
+            member
+            for member in members
+            if member.aside is None and (member.left is None or not showing.hides_from(member.id))
+        ]
+
 
 class RemoteEngine(Generic[M]):
-    """The part of an engine that does not depend on the framework."""
+    """The part of an engine that does not depend on the framework.
+
+    What does: `ask` sends a round's messages and reads what comes back, `evaluate` asks how good models are.
+    """
 
     #: Every agent can be sent weights of its own, those among them that join later.
     personal = True
     newcomers = True
-    #: Whether the policy hides the server's own model from some agents.
-    hides = False
-
-    roll: Roll[M]
-    patience: Patience
-    round: int = 0
-    #: Why the run ends after this round, once patience is over.
-    given_up: str | None = None
     #: What a run that was given up is continued by.
     start_again = "Start the same again, with the same `out`,"
+
+    roll: Roll[M]
+    reader: Reader
+
+    def __init__(
+        self,
+        roll: Roll[M],
+        reader: Reader,
+        patience: Patience,
+        evaluation: Evaluation,
+        rounds: int,
+        hides: bool,
+    ) -> None:
+        """`hides` says whether the policy hides the server's own model from some agents."""
+        self.roll, self.reader, self.patience = roll, reader, patience
+        self.evaluation, self.rounds, self.hides = evaluation, rounds, hides
+        self.corrections, self.rates = reader.asks.corrections, reader.asks.rates
+        self.round = 0
+        #: What agents are to add to the gradient of every local step in this round.
+        self.by: Mapping[int, NDArray[np.float64]] = {}
+        #: Why the run ends after this round, once patience is over.
+        self.given_up: str | None = None
+
+    def begin(self, showing: Showing) -> Answers:
+        """Begins a round, in which nobody has answered yet."""
+        return Answers()
+
+    def ask(self, showing: Showing, exact: bool, answers: Answers, again: bool) -> tuple[int, int]:
+        """One exchange with everybody who has not answered yet; `again` if it is not the round's first.
+        Returns how many were asked, and how many of those may be agents that nobody knows."""
+        raise NotImplementedError
+
+    def took(self, answers: Answers) -> None:
+        """Hears of the answers with which the round's step will be taken."""
+
+    def evaluate(self, showing: Showing, at_end: bool = False) -> Evaluated:
+        """How good the model is for the agents that can be asked, each at what it is shown. What cannot be
+        used is ignored and logged."""
+        raise NotImplementedError
 
     def say(self, text: str, *, warn: bool = False) -> None:
         """Logs a line."""
@@ -67,17 +130,42 @@ class RemoteEngine(Generic[M]):
             )
         return Showing(weights, personal, newcomers, [member.id for member in self.agents()])
 
+    def gather(
+        self,
+        *,
+        round: int,
+        weights: NDArray[np.float64],
+        step_size: float,
+        exact: bool,
+        personal: Mapping[int, NDArray[np.float64]] | None = None,
+        newcomers: NDArray[np.float64] | None = None,
+        corrections: Mapping[int, NDArray[np.float64]] | None = None,
+    ) -> Gathered:
+        """Asks until enough agents have answered, or patience is over."""
+        self.round, self.by = round, corrections or {}
+        showing = self.shown(weights, personal, newcomers)
+        answers = self.begin(showing)
+        for attempt in itertools.count():
+            asked, strangers = self.ask(showing, exact, answers, again=attempt > 0)
+            judged = self.judge_the_number(attempt, answers, asked, strangers)
+            if judged == "enough":
+                break
+            if judged != "ask":
+                return judged
+        faults = self.close(answers)
+        self.took(answers)
+        return self.gathered(answers, faults, self.assessment(showing))
+
     def gathered(
         self,
         answers: Answers,
         faults: list[tuple[int, str]],
         assessment: list[Assessed] | None,
-        returned: list[int] | None = None,
     ) -> Gathered:
         """A round in which enough agents have answered, for the core."""
         reports = [answers.reports[agent] for agent in sorted(answers.reports)]
         absent = max(len(self.roll.still_in()) - len(reports), 0)
-        goodbyes, back = sorted(answers.goodbyes), sorted(returned or ())
+        goodbyes, back = sorted(answers.goodbyes), sorted(answers.returned)
         return Gathered(reports, goodbyes, back, faults, assessment, absent=absent)
 
     def judge_the_number(
@@ -113,7 +201,7 @@ class RemoteEngine(Generic[M]):
         faults, goodbyes = self.close(answers), sorted(answers.goodbyes)
         if what == "over":
             return Gathered([], goodbyes, faults=faults, too_few=True)
-        # A round that moves nothing; `ends` stops the run after it.
+        # A round that moves nothing; `closed` stops the run after it.
         return Gathered([], goodbyes, faults=faults, absent=len(roll.still_in()))
 
     def delivers(self) -> bool:
@@ -121,8 +209,8 @@ class RemoteEngine(Generic[M]):
         and then still hides what it hides."""
         return self.given_up is None or not self.hides
 
-    def ends(self) -> Literal["too-few"] | None:
-        """What `closed` says of a round after which the run ends because patience was over."""
+    def closed(self, line: str, promised: list[tuple[int, float]]) -> bool | str | None:
+        """Hears of a finished round; says "too-few" if the run ends after it because patience was over."""
         return "too-few" if self.given_up is not None else None
 
     def close(self, answers: Answers) -> list[tuple[int, str]]:
@@ -138,9 +226,20 @@ class RemoteEngine(Generic[M]):
             faults.append((member.id, why))
         return sorted(faults)
 
-    def assessed_by_all(
-        self, told: Mapping[int, tuple[float, float | None]], showing: Showing
-    ) -> list[Assessed] | None:
+    def assessment(self, showing: Showing) -> list[Assessed] | None:
+        """How good the model is for everybody in the header, in rounds in which the engine looks."""
+        if not self.evaluation.is_due(self.round):
+            return None
+        return self.assessed_by_all(self.evaluate(showing), showing)
+
+    def assess(self, weights: NDArray[np.float64]) -> list[Assessed]:
+        """How good the delivered model is, where agents can be asked; else what they last reported."""
+        asks = self.evaluation.at_end and self.delivers()
+        # The run is over: this is the delivery.
+        delivered = Showing.the_same(weights)
+        return self.assessed_at_the_end(self.evaluate(delivered, at_end=True) if asks else {})
+
+    def assessed_by_all(self, told: Evaluated, showing: Showing) -> list[Assessed] | None:
         """How good the server's model is for everybody in the header, if all of them told it: whoever
         was shown another model did not."""
         ids = [member.id for member in self.agents()]
@@ -150,7 +249,7 @@ class RemoteEngine(Generic[M]):
         full = all(told[agent][1] is not None for agent in ids)
         return [Assessed(agent, told[agent][0], told[agent][1] if full else None) for agent in ids]
 
-    def assessed_at_the_end(self, told: Mapping[int, tuple[float, float | None]]) -> list[Assessed]:
+    def assessed_at_the_end(self, told: Evaluated) -> list[Assessed]:
         """How good the delivered model is, where agents told it; else what they last reported."""
         assessed = []
         for member in self.roll.everybody():
@@ -181,6 +280,19 @@ class RemoteEngine(Generic[M]):
             return []
         return [f"the run ended because {self.given_up}. {self.start_again} to continue it"]
 
+    def settings(self, **more: Any) -> dict[str, Any]:
+        """What config.toml says besides the rule: a run is continued with the same."""
+        settings: dict[str, Any] = {
+            "agents": self.roll.settings(),
+            "min_agents": self.patience.min_agents,
+            "on_few": self.patience.on_few,
+            "max_reach": self.reader.max_reach,
+            "max_ratio": self.reader.max_ratio,
+        }
+        if self.reader.epsilon is not None:
+            settings["epsilon"] = self.reader.epsilon
+        return {**settings, **more}
+
     def more(self) -> dict[str, Any]:
         """What else a restart needs."""
         return {}
@@ -191,7 +303,7 @@ class RemoteEngine(Generic[M]):
         state = {"round": self.round, **self.roll.memory(), **self.more()}
         return json.dumps(state, allow_nan=False)
 
-    def restored(self, saved: str) -> dict[str, Any]:
+    def restore(self, saved: str) -> dict[str, Any]:
         """Takes up what `save` gave, and returns it."""
         state = json.loads(saved)
         if not isinstance(state, dict) or not {"round", "members"} <= set(state):

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .._core import Error
 from .roll import Roll
 
-__all__ = ["Deadline", "Patience", "refuse_wrong_seconds"]
+__all__ = ["Deadline", "Patience"]
 
 
 @dataclass(frozen=True)
@@ -46,13 +44,6 @@ class Patience:
         if self.on_few == "stop" or (roll.members and left < self.min_agents):
             return "over"
         return "ask" if attempt < self.tries else None
-
-
-def refuse_wrong_seconds(**given: float | None) -> None:
-    """Refuses numbers of seconds that cannot be waited."""
-    for name, value in given.items():
-        if value is not None and not 0 <= value < math.inf:
-            raise Error(f"`{name}` is {value}, but must be a finite number of seconds")
 
 
 class Deadline:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -52,6 +52,10 @@ class Roll(Generic[M]):
     retry_every: int = 5
     members: dict[str, M] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        for number, name in enumerate(self.expected or ()):
+            self.members[name] = self.member(id=number, name=name)
+
     def member(self, **known: Any) -> M:
         """A member of the engine's own kind, as `memory` has it."""
         raise NotImplementedError
@@ -69,6 +73,21 @@ class Roll(Generic[M]):
         if who.aside is None or who.absent:
             return True
         return (round - who.aside) % self.retry_every == 0
+
+    def is_there(self, member: M, connected: set[Any]) -> bool:
+        """Whether an agent is among those that are connected, however the engine knows them."""
+        raise NotImplementedError
+
+    def note_absent(self, connected: set[Any]) -> None:
+        """Those that were set aside and are not connected are asked at once when they are back."""
+        for member in self.still_in():
+            if member.aside is not None and not self.is_there(member, connected):
+                member.absent = True
+
+    def missing(self, connected: Iterable[Any]) -> list[M]:
+        """The agents that should have been asked and could not: still in, and not connected."""
+        there = set(connected)
+        return [m for m in self.still_in() if m.aside is None and not self.is_there(m, there)]
 
     def answered(self, member: M) -> bool:
         """Notes a usable answer; returns whether the agent had been set aside."""

@@ -31,7 +31,9 @@ class Showing:
         newcomers: Weights | None = None,
         known: Collection[int] = (),
     ) -> None:
-        self._weights, self._personal = weights, dict(personal or {})
+        #: The server's own.
+        self.weights = weights
+        self._personal = dict(personal or {})
         self._newcomers, self._known = newcomers, frozenset(known)
 
     @classmethod
@@ -45,7 +47,7 @@ class Showing:
             return self._personal[agent]
         if self._newcomers is not None and (agent is None or agent not in self._known):
             return self._newcomers
-        return self._weights
+        return self.weights
 
     def is_first(self, weights: Weights) -> bool:
         """Whether these are the weights that everybody began with, for agents that are new."""
@@ -53,4 +55,4 @@ class Showing:
 
     def hides_from(self, agent: int | None) -> bool:
         """Whether an agent receives other weights than the server's own."""
-        return self.to(agent) is not self._weights
+        return self.to(agent) is not self.weights

@@ -133,7 +133,7 @@ fn worth(name: &str, text: &str) -> Outcome {
             ];
             let known = |score: Option<f64>| score.map_or("-".to_owned(), |s| format!("{s:.4}"));
             let scores: Vec<String> = scores.into_iter().map(known).collect();
-            println!("{seed} {} {}", agent.id, scores.join(" "));
+            println!("{seed} {} {}", agent.id.0, scores.join(" "));
         }
     }
     Ok(())
@@ -159,7 +159,7 @@ fn arrivals(policy: &str) -> Outcome {
             let content = [found.last, best, found.mixture].map(|loss| loss <= agent.epsilon);
             println!(
                 "{seed} {} {} {:.4} {best:.4} {} {:.4} {} {content:?}",
-                agent.id,
+                agent.id.0,
                 found.round,
                 found.last,
                 found.of_round.unwrap_or(0),

@@ -3,9 +3,9 @@
 use anyhow::Result;
 use fedstay::Seed;
 use fedstay::diagnose::{Diagnosis, Findings, Known};
-use fedstay_draw::words::count;
+use fedstay_draw::words::{changed, count};
 use fedstay_sim::experiment::Experiment;
-use fedstay_sim::run::{Trial, read_gram, read_rounds};
+use fedstay_sim::run::{Trial, changed_since, read_gram, read_rounds};
 use fedstay_terminal::{Progress, Screen, Source, Usage};
 use std::path::Path;
 
@@ -32,7 +32,13 @@ pub struct Check {
 impl Check {
     pub(super) fn run(self, screen: &Screen) -> Result<()> {
         let findings = match &self.source.file {
-            Some(path) if path.is_dir() => recorded(path)?,
+            Some(path) if path.is_dir() => {
+                let findings = recorded(path)?;
+                if let Some(told) = changed(&changed_since(path)).filter(|_| !self.json) {
+                    screen.say(&format!("WARNING  {}: {told}\n", path.display()))?;
+                }
+                findings
+            }
             _ => {
                 let mut trial = Trial::new(self.source.experiment()?)?;
                 let mut diagnosis = Diagnosis::default();
@@ -56,7 +62,7 @@ fn recorded(folder: &Path) -> Result<Findings> {
     })?;
     let recorded = read_rounds(&folder.join("rounds.jsonl")).map_err(Usage)?;
     let mut diagnosis = Diagnosis::default();
-    diagnosis.take_part(recorded.header.count());
+    diagnosis.take_part(&recorded.header);
     for line in lines {
         diagnosis.add(line);
     }
@@ -99,9 +105,10 @@ fn words(findings: &Findings, screen: &Screen) -> String {
         _ => "not known: no two agents reported in one round".to_owned(),
     };
     line("smallest gradient angle", angle);
-    let content: Vec<String> =
-        findings.content_at_start.iter().map(|agent| format!("agent {agent}")).collect();
-    let content = if content.is_empty() { "nobody".to_owned() } else { content.join(", ") };
+    let content = match findings.content_at_start_called.as_slice() {
+        [] => "nobody".to_owned(),
+        called => called.join(", "),
+    };
     line("content with the start", content);
     text.push_str(&format!("\n{}\n", screen.bold("What to change")));
     for advice in &findings.advice {

@@ -4,7 +4,7 @@ use crate::summary::tone;
 use anyhow::Result;
 use fedstay::AgentId;
 use fedstay::ledger::Ledger;
-use fedstay::record::{Header, Summary};
+use fedstay::record::{AsJson, Header, Summary};
 use fedstay_draw::words::{
     self, Files, Next, Standing, Traces, count, leavers, mean_loss, percent,
 };
@@ -144,7 +144,7 @@ impl Found {
             .file_name()
             .map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
         let summary = std::fs::read(path.join("summary.json")).ok();
-        let summary = summary.map(|bytes| serde_json::from_slice::<Box<Summary>>(&bytes));
+        let summary = summary.map(|bytes| Summary::from_json(&bytes).map(Box::new));
         let state = match summary {
             Some(Ok(summary)) => {
                 // What was added to the rule is in the header; the summary has the rule alone.

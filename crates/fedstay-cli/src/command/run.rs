@@ -255,7 +255,8 @@ fn without(
     let mut found = Vec::with_capacity(agents.len());
     for agent in agents {
         let mut trial = Trial::without(experiment.clone(), agent)?;
-        let mut progress = Progress::named(&trial, &format!("without {agent}"), screen);
+        let mut progress =
+            Progress::named(&trial, &format!("without {}", summary.called_briefly(agent)), screen);
         let again = trial.run(&mut [&mut progress])?.context(INTERRUPTED)?;
         progress.finish();
         found.push(Without::of(agent, summary, &again));

@@ -1,6 +1,7 @@
 //! `fedstay step`: the language-neutral interface, one JSON object in, one out.
 
 use anyhow::Result;
+use fedstay::record::called;
 use fedstay::{
     AgentId, Loss, Policies, Progress, Report, Reports, Rule, Server, Split, Standing, Vector,
 };
@@ -200,7 +201,8 @@ impl InputReport {
             (None, None, Some(tau)) => Standing::Private { tau },
             _ => {
                 return Err(Usage(format!(
-                    "agent {agent}: a report has either `loss` and `epsilon`, or `tau` alone"
+                    "{}: a report has either `loss` and `epsilon`, or `tau` alone",
+                    called(agent, None)
                 )));
             }
         };

@@ -6,9 +6,10 @@ use super::delivered::with_end;
 use super::{PictureError, thinned, write_figure};
 use crate::plot::{Bars, Figure, Line, Marker, Panel, Point, Points, Style};
 use crate::words::{at_start, emptiness};
-use fedstay::record::{RoundLine, Summary};
+use fedstay::record::{RoundLine, Summary, as_written, briefly};
 use fedstay::verdict::Verdict;
 use fedstay_sim::run::Recorded;
+use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 
 /// One of several runs.
@@ -64,7 +65,7 @@ fn caption(compared: &[Compared]) -> String {
     };
     let step = |run: &Compared| run.recorded.rounds.first().map(|line| line.step_size);
     let mut parts = vec![match same(&epsilon) {
-        Some(epsilon) => format!("ε = {epsilon}"),
+        Some(epsilon) => format!("ε = {}", as_written(epsilon)),
         None => "agents differ in ε".to_owned(),
     }];
     parts.extend(same(&step).map(|step| format!("η = {step}")));
@@ -211,12 +212,17 @@ fn ends(compared: &[Compared]) -> Panel {
 /// What the comparison shows, in words.
 pub fn sentences(compared: &[Compared]) -> Vec<String> {
     let worst = |run: &Compared| match run.summary.accuracy {
-        Some(accuracy) => format!("{:.1}% accuracy for the worst agent", 100.0 * accuracy.min),
-        None => format!("a loss of {:.3} for the worst agent", run.summary.loss.max),
+        Some(accuracy) => format!("{:.1}% on its own rows", 100.0 * accuracy.min),
+        None => format!("a loss of {}", briefly(run.summary.loss.max)),
     };
-    let score = |run: &&Compared| match run.summary.accuracy {
-        Some(accuracy) => accuracy.min,
-        None => -run.summary.loss.max,
+    // Of equals the one that satisfies more, then the one that takes fewer rounds.
+    let score = |run: &Compared| {
+        let Summary { accuracy, loss, content, rounds, .. } = &run.summary;
+        (accuracy.map_or(-loss.max, |accuracy| accuracy.min), *content, Reverse(*rounds))
+    };
+    let by_score = |a: &&Compared, b: &&Compared| {
+        let (a, b) = (score(a), score(b));
+        a.0.total_cmp(&b.0).then((a.1, a.2).cmp(&(b.1, b.2)))
     };
     let harmed: Vec<&Compared> =
         compared.iter().filter(|run| run.summary.verdict == Verdict::Harmful).collect();
@@ -228,12 +234,15 @@ pub fn sentences(compared: &[Compared]) -> Vec<String> {
     let mut sentences = Vec::new();
     if let Some(run) = harmed.first() {
         let (left, all) = (run.summary.leavers(), run.summary.count());
-        let worst = worst(run);
-        sentences
-            .push(format!("{}: {left} of {all} agents left, which ends in {worst}.", run.label));
+        sentences.push(format!(
+            "{}: {left} of {all} left, and the worst agent ends at {}.",
+            run.label,
+            worst(run)
+        ));
     }
-    if let Some(run) = kept.iter().max_by(|a, b| score(a).total_cmp(&score(b))) {
-        sentences.push(format!("{}: all stayed, and it ends in {}.", run.label, worst(run)));
+    if let Some(run) = kept.into_iter().max_by(by_score) {
+        let worst = worst(run);
+        sentences.push(format!("{}: all stayed, and the worst agent ends at {worst}.", run.label));
     }
     for run in compared {
         if run.summary.verdict == Verdict::Empty {
@@ -264,5 +273,22 @@ mod tests {
         delivered.sort_by(f64::total_cmp);
         drawn.sort_by(f64::total_cmp);
         assert_eq!(drawn, delivered);
+    }
+
+    #[test]
+    fn of_rules_that_keep_everybody_equally_well_the_one_that_satisfies_more_and_sooner_is_named() {
+        let play = |label: &str, content: u32, rounds: u32| {
+            let text = "[rule]\nkind = \"ada-gd\"\n[problem]\nkind = \"observation-3\"\n";
+            let (recorded, mut summary) = played::play(text);
+            (summary.content, summary.rounds) = (content, rounds);
+            Compared { label: label.to_owned(), rule: "ada-gd".to_owned(), recorded, summary }
+        };
+        let told = sentences(&[
+            play("few", 0, 9),
+            play("soon", 2, 16),
+            play("late", 2, 280),
+            play("none", 0, 5),
+        ]);
+        assert!(told[0].starts_with("soon: all stayed, and the worst agent ends at"), "{told:?}");
     }
 }

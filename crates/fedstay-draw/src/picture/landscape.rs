@@ -76,14 +76,21 @@ impl<'a> Landscape<'a> {
     }
 
     /// Every agent's ε-sub-level set, with level lines of its loss above it; the first few agents',
-    /// where there are many.
+    /// where there are many. Agents are counted from 1, as in the paper.
     pub fn content(&self, levels: &[f64]) -> Vec<Layer> {
+        self.content_named(levels, |agent| {
+            let sub = subscript(agent);
+            format!("S{sub}*: agent {} is content, F{sub} ≤ ε", agent + 1)
+        })
+    }
+
+    /// The same, with a name for every set.
+    pub fn content_named(&self, levels: &[f64], name: impl Fn(usize) -> String) -> Vec<Layer> {
         let mut layers = Vec::new();
         for agent in 0..self.instance.oracles.len().min(MOST_AGENTS) {
             let (style, grid) = (Style::agent(agent), self.loss(agent));
-            let sub = subscript(agent);
-            let name = format!("S{sub}*: agent {} is content, F{sub} ≤ ε", agent + 1);
-            layers.push(Region::new(name, grid.clone(), self.instance.epsilon, style).into());
+            layers
+                .push(Region::new(name(agent), grid.clone(), self.instance.epsilon, style).into());
             layers.push(Contours::new("", grid, levels.to_vec(), style).into());
         }
         layers

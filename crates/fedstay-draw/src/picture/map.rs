@@ -3,9 +3,9 @@
 use super::delivered::with_end;
 use super::landscape::{Landscape, MOST_AGENTS};
 use crate::plot::{Colour, Figure, Line, Marker, Points, Style};
-use fedstay::Seed;
 use fedstay::problem::Instance;
-use fedstay::record::Summary;
+use fedstay::record::{Summary, called};
+use fedstay::{AgentId, Seed};
 use fedstay_sim::experiment::Experiment;
 use fedstay_sim::run::Recorded;
 
@@ -42,7 +42,12 @@ pub(super) fn figure(
     let levels: Vec<f64> =
         [0.2, 0.4, 0.6, 0.8].map(|share| (share * highest * 10.0).round() / 10.0).to_vec();
     let mut panel = land.panel("The way the model took, on a map of the losses");
-    panel.layers = land.content(&levels);
+    // The agents of a run are called what they are called in its other pictures.
+    let called = |agent: usize| match recorded.header.agents.get(agent) {
+        Some(agent) => agent.called(),
+        None => called(AgentId(agent as u64), None),
+    };
+    panel.layers = land.content_named(&levels, |agent| format!("{} is content", called(agent)));
     let style = Style::of(&recorded.header.rule);
     let name = recorded.header.rule.clone();
     let left: Vec<(f64, f64)> =

@@ -9,7 +9,7 @@ use crate::plot::{
     Scale, Style,
 };
 use crate::words::{State, sentence, title};
-use fedstay::record::{AssessmentLine, Summary};
+use fedstay::record::{AssessmentLine, Summary, as_written};
 use fedstay_sim::run::Recorded;
 use std::path::PathBuf;
 
@@ -113,7 +113,7 @@ fn losses(recorded: &Recorded, summary: Option<&Summary>, on: LossOf) -> Option<
     epsilons.sort_by(f64::total_cmp);
     epsilons.dedup();
     for epsilon in epsilons.iter().take(4) {
-        panel = panel.with(Guide::horizontal(*epsilon, format!("ε = {epsilon}")));
+        panel = panel.with(Guide::horizontal(*epsilon, format!("ε = {}", as_written(*epsilon))));
     }
     if !entries.is_empty() {
         let ring = Points::new("enters D", entries, Marker::Ring, Colour::INK);

@@ -1,6 +1,6 @@
 //! A run to draw and to write about.
 
-use fedstay::record::{GramLine, Header, Summary};
+use fedstay::record::{AsJson, GramLine, Header, Summary};
 use fedstay_sim::run::{Recorded, changed_since, read_gram, read_rounds};
 use std::path::{Path, PathBuf};
 
@@ -65,7 +65,7 @@ impl Subject {
     pub fn read(folder: &Path) -> Result<Self, String> {
         let recorded = read_rounds(&folder.join("rounds.jsonl"))?;
         let kept = std::fs::read(folder.join("summary.json")).ok();
-        let parsed = kept.map(|bytes| serde_json::from_slice::<Summary>(&bytes));
+        let parsed = kept.map(|bytes| Summary::from_json(&bytes));
         let (summary, unusable) = match parsed {
             Some(Ok(summary)) => (Some(summary), None),
             Some(Err(error)) => (None, Some(format!("summary.json: {error}"))),

@@ -1,7 +1,6 @@
 //! What a progress display says beside the number of the round.
 
-use fedstay::AgentId;
-use fedstay::record::RoundLine;
+use fedstay::record::{Header, RoundLine, called_briefly};
 
 /// What is known of a run so far: the last measured loss and how many agents have left.
 #[derive(Debug, Default)]
@@ -24,16 +23,17 @@ impl RunProgress {
         }
     }
 
-    /// The last measured loss, who is about to leave, and how many have left.
-    pub fn message(&self, near: &[AgentId]) -> String {
+    /// The last measured loss, who is about to leave after a round, and how many have left.
+    pub fn message(&self, header: &Header, line: &RoundLine) -> String {
         let measured = self.measured.map_or(String::new(), |(round, loss)| {
             format!("measured loss {loss:.3} at round {round} · ")
         });
-        let named: Vec<String> = near.iter().take(6).map(ToString::to_string).collect();
-        let more = if near.len() > 6 { ", …" } else { "" };
-        let near = match named.is_empty() {
+        let shown = line.d.iter().take(6).map(|id| called_briefly(*id, header.name(*id)));
+        let shown: Vec<String> = shown.collect();
+        let more = if line.d.len() > 6 { ", …" } else { "" };
+        let near = match line.d.is_empty() {
             true => "nobody about to leave".to_owned(),
-            false => format!("about to leave: {}{more}", named.join(", ")),
+            false => format!("about to leave: {}{more}", shown.join(", ")),
         };
         format!("{measured}{near} · left: {}", self.left)
     }
@@ -63,7 +63,7 @@ mod tests {
         for line in &lines {
             seen.add(line);
             if (5..10).contains(&line.round) {
-                assert_eq!(seen.message(&line.d), wanted);
+                assert_eq!(seen.message(trial.header(), line), wanted);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! A run in plain words: every agent's story, and what the departures cost.
 
 use super::count;
-use fedstay::record::{AgentSummary, Counterfactual, Extra, Score, Summary};
+use fedstay::record::{AgentSummary, Counterfactual, Extra, Score, Summary, as_written, briefly};
 
 /// One or two sentences for every agent.
 pub fn story(summary: &Summary) -> String {
@@ -24,7 +24,8 @@ pub fn story(summary: &Summary) -> String {
 
 fn of(agent: &AgentSummary, summary: &Summary) -> String {
     let behaviour = agent.behaviour.as_deref().unwrap_or(&summary.behaviour);
-    let mut text = format!("{} ({behaviour}, ε = {}): ", agent.called(), agent.epsilon);
+    let epsilon = as_written(agent.epsilon);
+    let mut text = format!("{} ({behaviour}, ε = {epsilon}): ", agent.called());
     if summary.content_at_start.contains(&agent.id) {
         text.push_str("content with the starting model, so it never took part");
         text.push_str(&ending(agent));
@@ -41,7 +42,7 @@ fn of(agent: &AgentSummary, summary: &Summary) -> String {
     });
     if agent.entry.previewed > 0 {
         let shown = agent.entry.last_shown.map_or(String::new(), |shown| {
-            format!(" (at last shown {shown:.3}, real {:.3})", agent.loss)
+            format!(" (at last shown {}, real {})", briefly(shown), briefly(agent.loss))
         });
         let rounds = count(agent.entry.previewed, "round");
         text.push_str(&format!("shown previews in {rounds}{shown}, "));
@@ -90,16 +91,16 @@ fn delivered(agent: &AgentSummary) -> String {
     }
     let accuracy =
         agent.accuracy.map(|share| format!(" and {:.1}% on its own rows", 100.0 * share));
-    format!("; the delivered one has loss {:.3}{} for it", agent.loss, accuracy.unwrap_or_default())
+    let loss = briefly(agent.loss);
+    format!("; the delivered one has loss {loss}{} for it", accuracy.unwrap_or_default())
 }
 
 fn words(score: &Score) -> String {
+    let loss = briefly(score.loss);
     match (score.unseen, score.accuracy) {
-        (Some(unseen), _) => {
-            format!("loss {:.3} and {:.1}% on unseen rows", score.loss, 100.0 * unseen)
-        }
-        (None, Some(accuracy)) => format!("loss {:.3} and {:.1}%", score.loss, 100.0 * accuracy),
-        (None, None) => format!("loss {:.3}", score.loss),
+        (Some(unseen), _) => format!("loss {loss} and {:.1}% on unseen rows", 100.0 * unseen),
+        (None, Some(accuracy)) => format!("loss {loss} and {:.1}%", 100.0 * accuracy),
+        (None, None) => format!("loss {loss}"),
     }
 }
 
@@ -109,7 +110,7 @@ fn gain(ends: &Score, alone: &Score) -> String {
         _ => {
             let less = alone.loss - ends.loss;
             let word = if less >= 0.0 { "gained" } else { "lost" };
-            return format!("it {word} {:.3} of loss", less.abs());
+            return format!("it {word} {} of loss", briefly(less.abs()));
         }
     };
     let word = if points >= 0.0 { "gained" } else { "lost" };
@@ -131,8 +132,9 @@ pub fn harm(summary: &Summary) -> Option<String> {
         }
         _ => {
             let (now, then) = (&summary.loss, &without.loss);
-            parts.push(format!("the average agent's loss {:.3} → {:.3}", then.mean, now.mean));
-            parts.push(format!("the worst agent's {:.3} → {:.3}", then.max, now.max));
+            let change = |then: f64, now: f64| format!("{} → {}", briefly(then), briefly(now));
+            parts.push(format!("the average agent's loss {}", change(then.mean, now.mean)));
+            parts.push(format!("the worst agent's {}", change(then.max, now.max)));
         }
     }
     let accuracy = |score: Option<fedstay::record::Population>| score.and_then(|s| s.accuracy);

@@ -2,10 +2,9 @@
 
 use super::verdict::{Counts, emptiness, sureness};
 use super::{count, percent};
-use fedstay::AgentId;
 use fedstay::fairness::{Fairness, Measure};
 use fedstay::privacy::Budget;
-use fedstay::record::{AgentSummary, Guarantee, Prediction, Summary, decimals, told_apart};
+use fedstay::record::{Departure, Guarantee, Prediction, Summary, decimals, told_apart};
 use fedstay::verdict::Verdict;
 
 /// How many left, as `3 of 10`.
@@ -23,12 +22,9 @@ pub fn moments(summary: &Summary) -> String {
     if left.is_empty() {
         return "–".to_owned();
     }
-    let who = |id: AgentId| {
-        let agent = summary.agents.iter().find(|agent| agent.id == id);
-        agent.map_or_else(|| id.to_string(), AgentSummary::called_briefly)
-    };
-    let named: Vec<String> =
-        left.iter().take(3).map(|left| format!("{}@{}", who(left.agent), left.round)).collect();
+    let moment =
+        |left: &Departure| format!("{}@{}", summary.called_briefly(left.agent), left.round);
+    let named: Vec<String> = left.iter().take(3).map(moment).collect();
     let more = if left.len() > 3 { ", …" } else { "" };
     let back = match summary.returned.len() {
         0 => String::new(),

@@ -3,7 +3,7 @@
 use super::{Asked, LIST, Named, experiment, is_swept, make, named, quick};
 use anyhow::Result;
 use fedstay_sim::sweep::Options;
-use fedstay_terminal::{Screen, Threads, Usage, compute};
+use fedstay_terminal::{Screen, Threads, Usage, compute, pair_of};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -145,13 +145,11 @@ impl Figure {
     fn asked(&self, name: &str) -> Result<Asked, Usage> {
         let mut set = Vec::new();
         for pair in &self.set {
-            let Some((key, value)) = pair.split_once('=') else {
-                return Err(Usage(format!("--set {pair}: write it as --set KEY=VALUE")));
-            };
-            if key.trim() == "seed" {
+            let (key, value) = pair_of("--set", pair)?;
+            if key == "seed" {
                 return Err(Usage(format!("--set {pair}: a figure takes --seeds")));
             }
-            set.push((key.trim().to_owned(), value.trim().to_owned()));
+            set.push((key, value));
         }
         if let Some(rounds) = self.rounds {
             set.push(("rounds".to_owned(), rounds.to_string()));

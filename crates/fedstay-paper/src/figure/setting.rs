@@ -2,8 +2,7 @@
 
 use fedstay_sim::experiment::{Epsilon, Experiment, Training};
 use fedstay_sim::model::Model;
-use fedstay_sim::simulator::DecidesOn;
-use fedstay_sim::simulator::local_work::{BatchSize, Local, StepSize};
+use fedstay_sim::training::{BatchSize, DecidesOn, Local, StepSize};
 use serde::Serialize;
 
 /// Who takes part, with which data and model.

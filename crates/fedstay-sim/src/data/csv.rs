@@ -143,9 +143,12 @@ impl Csv {
     fn check_names(&self, names: &StringRecord, label: usize) -> Result<(), DataError> {
         let features = || names.iter().enumerate().filter(|&(column, _)| column != label);
         let are_numbers = features().all(|(_, name)| name.parse::<f64>().is_ok());
+        // The class may have a name among numbers, but not a number that is not its own.
+        let has_name = |name: &str| name.parse::<f64>().is_err();
         let are_places = |first: usize| {
-            let mut named = features().map(|(column, name)| (column + first, name.parse()));
-            named.all(|(place, name)| name == Ok(place))
+            let own = |column: usize, name: &str| name.parse() == Ok(column + first);
+            let mut named = names.iter().enumerate();
+            named.all(|(column, name)| own(column, name) || column == label && has_name(name))
         };
         let few = features().count() < 2;
         if names.is_empty() || !are_numbers || (!few && (are_places(0) || are_places(1))) {
@@ -383,7 +386,12 @@ mod tests {
 
     #[test]
     fn a_first_line_that_is_a_row_is_not_lost_unsaid() {
-        for table in ["1.5,2,0\n3,4,1\n5,6,0\n", "5,yes\n6,no\n", "1e3,2,yes\n3,4,no\n"] {
+        for table in [
+            "1.5,2,0\n3,4,1\n5,6,0\n",
+            "1,2,0\n2,1,1\n3,4,0\n",
+            "5,yes\n6,no\n",
+            "1e3,2,yes\n3,4,no\n",
+        ] {
             let error = read(table, |_| ()).unwrap_err();
             assert!(error.contains("the names of the columns in line 1"), "{error}");
             assert!(error.contains("data.header = false"), "{error}");

@@ -1,7 +1,9 @@
-//! MNIST: 70,000 handwritten digits of 28×28 pixels, 10,000 of them for testing.
+//! MNIST, 70,000 handwritten digits, and Fashion-MNIST, as many pieces of clothing: images of 28×28
+//! pixels, 10,000 of them for testing. Each is four IDX files, and Fashion-MNIST's are gzipped.
 //!
-//! Reference: Y. LeCun, L. Bottou, Y. Bengio and P. Haffner, *Gradient-Based Learning Applied to
-//! Document Recognition*, 1998. Four IDX files.
+//! References: Y. LeCun, L. Bottou, Y. Bengio and P. Haffner, *Gradient-Based Learning Applied to
+//! Document Recognition*, 1998. H. Xiao, K. Rasul and R. Vollgraf, *Fashion-MNIST: a Novel Image
+//! Dataset for Benchmarking Machine Learning Algorithms*, 2017.
 
 use std::path::PathBuf;
 
@@ -11,7 +13,7 @@ use super::idx::{IdxFile, IdxSet};
 use super::{DataError, LoadedData, yes};
 
 /// What MNIST is made of.
-pub(super) const SET: IdxSet = IdxSet {
+pub(super) const MNIST: IdxSet = IdxSet {
     kind: "mnist",
     classes: ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"],
     files: [
@@ -39,31 +41,77 @@ pub(super) const SET: IdxSet = IdxSet {
     hint: "type `fedstay data fetch mnist`, or set data.path to the folder with the IDX files",
 };
 
-/// The MNIST digits.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Mnist {
-    /// The folder with the four IDX files, plain or gzipped; the fetched ones by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub path: Option<PathBuf>,
-    /// Whether the files must be the published ones. Switch it off for your own files in the same
-    /// format.
-    #[serde(default = "yes")]
-    pub check: bool,
+/// What Fashion-MNIST is made of. It is published gzipped only.
+pub(super) const FASHION_MNIST: IdxSet = IdxSet {
+    kind: "fashion-mnist",
+    classes: [
+        "t-shirt",
+        "trouser",
+        "pullover",
+        "dress",
+        "coat",
+        "sandal",
+        "shirt",
+        "sneaker",
+        "bag",
+        "ankle-boot",
+    ],
+    files: [
+        file("train-images-idx3-ubyte", "8d4fb7e6c68d591d4c3dfef9ec88bf0d"),
+        file("train-labels-idx1-ubyte", "25c81989df183df01b3e8a0aad5dffbe"),
+        file("t10k-images-idx3-ubyte", "bef4ecab320f06d8554ea6380940ec79"),
+        file("t10k-labels-idx1-ubyte", "bb300cfdad3c16e7a12a480ee83cd310"),
+    ],
+    hint: "type `fedstay data fetch fashion-mnist`, \
+           or set data.path to the folder with the IDX files",
+};
+
+const fn file(name: &'static str, gz_md5: &'static str) -> IdxFile {
+    IdxFile { name, md5: None, gz_md5 }
 }
 
-impl Default for Mnist {
-    fn default() -> Self {
-        Mnist { path: None, check: true }
-    }
+/// A data set of four IDX files, as an experiment names it.
+macro_rules! four_files {
+    ($(#[$about:meta])* $name:ident, $set:ident) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct $name {
+            /// The folder with the four IDX files, plain or gzipped; the fetched ones by default.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub path: Option<PathBuf>,
+            /// Whether the files must be the published ones. Switch it off for your own files in
+            /// the same format. (Of Fashion-MNIST's, once unpacked, only sizes and labels can be
+            /// checked.)
+            #[serde(default = "yes")]
+            pub check: bool,
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { path: None, check: true }
+            }
+        }
+
+        impl $name {
+            /// Reads the four files.
+            pub fn load(&self) -> Result<LoadedData, DataError> {
+                $set.load(self.path.as_deref(), self.check)
+            }
+        }
+    };
 }
 
-impl Mnist {
-    /// Reads the four files.
-    pub fn load(&self) -> Result<LoadedData, DataError> {
-        SET.load(self.path.as_deref(), self.check)
-    }
-}
+four_files!(
+    /// The MNIST digits.
+    Mnist,
+    MNIST
+);
+four_files!(
+    /// The Fashion-MNIST images.
+    FashionMnist,
+    FASHION_MNIST
+);
 
 #[cfg(test)]
 mod tests {
@@ -88,7 +136,8 @@ mod tests {
     /// Three training images of 2×2 and one for testing, which is gzipped.
     fn write(dir: &Path) -> Mnist {
         let put = |file: usize, suffix: &str, content: &[u8]| {
-            std::fs::write(dir.join(format!("{}{suffix}", SET.files[file].name)), content).unwrap();
+            std::fs::write(dir.join(format!("{}{suffix}", MNIST.files[file].name)), content)
+                .unwrap();
         };
         put(0, "", &idx(&[3, 2, 2], &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]));
         put(1, "", &idx(&[3], &[7, 0, 9]));
@@ -135,7 +184,7 @@ mod tests {
     fn claims_that_no_file_can_hold_are_refused_before_memory_is_asked_for() {
         let dir = tempfile::tempdir().unwrap();
         let mnist = write(dir.path());
-        let path = dir.path().join(SET.files[0].name);
+        let path = dir.path().join(MNIST.files[0].name);
         for claim in [[u32::MAX; 3], [u32::MAX, 1, 1], [0, 2, 2], [3, 0, 2]] {
             std::fs::write(&path, idx(&claim, &[0; 12])).unwrap();
             assert!(mnist.load().unwrap_err().to_string().contains("after a header of 16"));
@@ -150,7 +199,7 @@ mod tests {
     fn labels_must_match_the_images() {
         let dir = tempfile::tempdir().unwrap();
         let mnist = write(dir.path());
-        let path = dir.path().join(SET.files[1].name);
+        let path = dir.path().join(MNIST.files[1].name);
         std::fs::write(&path, idx(&[2], &[1, 2])).unwrap();
         assert!(mnist.load().unwrap_err().to_string().contains("expected 3 labels, found 2"));
         std::fs::write(&path, idx(&[3], &[1, 2, 10])).unwrap();
@@ -165,5 +214,13 @@ mod tests {
         let mnist = Mnist { check: true, ..write(dir.path()) };
         let error = mnist.load().unwrap_err().to_string();
         assert!(error.contains("expected MD5 6bbc9ace898e44ae57da46a324031adb"), "{error}");
+    }
+
+    #[test]
+    fn without_files_it_says_what_to_type() {
+        let dir = tempfile::tempdir().unwrap();
+        let fashion = FashionMnist { path: Some(dir.path().into()), check: true };
+        let error = fashion.load().unwrap_err().to_string();
+        assert!(error.contains("is not there: type `fedstay data fetch fashion-mnist`"), "{error}");
     }
 }

@@ -12,7 +12,6 @@ mod csv;
 mod dataset;
 mod digits;
 mod error;
-mod fashion_mnist;
 pub mod fetch;
 mod idx;
 mod mnist;
@@ -26,8 +25,7 @@ pub use self::dataset::{Channels, Dataset, Groups, Image, Inputs, Row};
 pub(crate) use self::dataset::{CopiedInputs, Copies};
 pub use self::digits::Digits;
 pub use self::error::{DataError, Fits};
-pub use self::fashion_mnist::FashionMnist;
-pub use self::mnist::Mnist;
+pub use self::mnist::{FashionMnist, Mnist};
 pub use self::npz::Npz;
 
 /// Where rows come from: every data set there is.

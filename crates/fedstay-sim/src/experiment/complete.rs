@@ -2,6 +2,7 @@
 
 use super::SpecError;
 use super::keys::name_kinds;
+use super::written;
 use fedstay::problem::{Instance, Problem};
 use fedstay::{Aggregator, Policy, Rule, Seed};
 use toml::{Table, Value};
@@ -24,7 +25,7 @@ fn default(table: &mut Table, key: &str, value: impl Into<Value>) {
 }
 
 fn complete_problem(table: &mut Table, problem: Value) -> Result<(), SpecError> {
-    let problem: Problem = problem.try_into().map_err(SpecError::unreadable)?;
+    let problem: Problem = written::from_toml(problem)?;
     default(table, "seed", 0);
     let seed = table["seed"].as_integer().unwrap_or(0);
     let instance: Instance = problem.build(Seed(seed as u64))?;

@@ -1,7 +1,7 @@
 //! The experiment that is meant when no file is named.
 
 use super::table::{leaves, look_up};
-use super::{Experiment, SpecError, read_table};
+use super::{Experiment, SpecError, read_table, to_table};
 use toml::Value;
 
 /// The text of `experiments/default.toml`.
@@ -49,7 +49,7 @@ pub fn default_under(default: &str, set: &[(String, String)]) -> Result<String, 
 /// # Errors
 /// Never, for experiments that were parsed.
 pub fn differences(one: &Experiment, other: &Experiment) -> Result<Vec<String>, SpecError> {
-    let (one, other) = (Value::try_from(one)?, Value::try_from(other)?);
+    let (one, other) = (Value::from(to_table(one)?), Value::from(to_table(other)?));
     let differing = leaves(&one).into_iter().filter_map(|(key, value)| {
         let other = look_up(&other, &key).filter(|other| *other != value)?;
         Some(format!("{key} = {value} ({other})"))

@@ -1,9 +1,8 @@
 //! What can be wrong between an experiment's file and its first round.
 
 use super::keys::Allowed;
-use super::locate;
+use super::{PlanError, locate};
 use crate::data::DataError;
-use crate::sweep::PlanError;
 use crate::text::one_line;
 use std::path::{Path, PathBuf};
 
@@ -43,7 +42,7 @@ pub enum SpecError {
         /// What is wrong, in one line.
         why: String,
         /// The reader's error. There is no text to show: the table was completed by us.
-        error: Box<toml::de::Error>,
+        error: serde_json::Error,
     },
     /// An experiment cannot be written as TOML.
     #[error(transparent)]
@@ -262,7 +261,7 @@ impl SpecError {
     pub(crate) fn in_round(self, round: u32) -> fedstay::Error {
         match self {
             Self::Core(error) => error,
-            Self::Model(error) => crate::simulator::failed(round)(error),
+            Self::Model(error) => error.in_round(round),
             error => fedstay::Error::Engine { round, why: error.to_string() },
         }
     }
@@ -305,9 +304,11 @@ impl SpecError {
         })
     }
 
-    /// Describes in one line why a table cannot be read.
-    pub(super) fn unreadable(error: toml::de::Error) -> Self {
-        Self::Unreadable { why: one_line(error.message()), error: Box::new(error) }
+    /// Describes in one line why a table cannot be read. Where in our own text it is, nobody can see.
+    pub(super) fn unreadable(error: serde_json::Error) -> Self {
+        let why = error.to_string();
+        let place = format!(" at line {} column {}", error.line(), error.column());
+        Self::Unreadable { why: one_line(why.strip_suffix(&place).unwrap_or(&why)), error }
     }
 }
 

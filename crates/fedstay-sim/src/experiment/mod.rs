@@ -12,9 +12,11 @@ mod error;
 mod keys;
 mod label;
 mod locate;
+mod plan_error;
 pub(crate) mod table;
 mod warnings;
 mod work;
+mod written;
 
 pub use bounds::{MOST_THREADS, check_threads};
 pub use default::{DEFAULT, default_under, differences};
@@ -23,13 +25,15 @@ pub use error::SpecError;
 pub(crate) use keys::may_share;
 pub use keys::{Allowed, KEYS, Key, Kinds, On, SECTIONS, Section, check_section, page, starter};
 pub use label::under;
+pub(crate) use plan_error::MOST_RUNS;
+pub use plan_error::PlanError;
 pub use table::read_table;
 pub use work::{Training, Work};
+pub use written::{from_toml, to_table};
 
 use crate::data::DataError;
 use crate::model::Architecture;
-use crate::simulator::local_work::ExactGradient;
-use crate::simulator::{DecidesOn, EvalAgents};
+use crate::training::{DecidesOn, EvalAgents, ExactGradient};
 use fedstay::problem::Problem;
 use fedstay::schedule::Trace;
 use fedstay::worth::Method;
@@ -149,7 +153,7 @@ impl Experiment {
             return Err(SpecError::TrainingOnProblem { key });
         }
         complete::complete(&mut table)?;
-        let experiment: Self = table.try_into().map_err(SpecError::unreadable)?;
+        let experiment: Self = written::from_toml(table)?;
         experiment.check()?;
         Ok(experiment)
     }
@@ -159,7 +163,7 @@ impl Experiment {
     /// # Errors
     /// Never, for an experiment that was parsed.
     pub fn to_toml(&self) -> Result<String, SpecError> {
-        Ok(toml::to_string(self)?)
+        written::to_text(self)
     }
 
     /// The problem, if the experiment is on one.

@@ -4,13 +4,12 @@ use super::keys;
 use crate::data::Data;
 use crate::model::Model;
 use crate::partition::Partition;
-use crate::simulator::local_work::Local;
-use crate::simulator::{DecidesOn, EvalAgents, Shelf, Stream};
+use crate::training::{DecidesOn, EvalAgents, Local, Shelf, Stream};
 use fedstay::problem::Problem;
 use serde::de::Error as _;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use toml::Table;
+use serde_json::Map;
 
 /// What an experiment works on. In a file, a problem is the table `[problem]`; without it, the keys
 /// of [`Training`] stand at the top.
@@ -112,11 +111,12 @@ impl Serialize for Work {
 impl<'de> Deserialize<'de> for Work {
     /// Written by hand, because serde's own untagged enums say only that nothing fits.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut table = Table::deserialize(deserializer)?;
+        let mut table = Map::deserialize(deserializer)?;
         let work = match table.remove(keys::PROBLEM) {
-            Some(problem) => problem.try_into().map(Self::Problem),
-            None => table.try_into().map(|training| Self::Training(Box::new(training))),
+            Some(problem) => serde_json::from_value(problem).map(Self::Problem),
+            None => serde_json::from_value(table.into())
+                .map(|training| Self::Training(Box::new(training))),
         };
-        work.map_err(|error: toml::de::Error| D::Error::custom(error.message()))
+        work.map_err(D::Error::custom)
     }
 }

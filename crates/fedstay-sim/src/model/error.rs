@@ -150,3 +150,16 @@ pub enum Error {
     )]
     Scaling,
 }
+
+impl Error {
+    /// What this means for a run in which it turned up.
+    pub(crate) fn in_round(self, round: u32) -> fedstay::Error {
+        match self {
+            // A bound is not a number where a norm is not one.
+            Self::NotFinite { .. } | Self::Bound => {
+                fedstay::Error::Diverged { round, why: self.to_string() }
+            }
+            _ => fedstay::Error::Engine { round, why: self.to_string() },
+        }
+    }
+}

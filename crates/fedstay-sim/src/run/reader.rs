@@ -1,8 +1,7 @@
 //! Reads a run back: finished, running, or cut off in the middle of a line.
 
-use fedstay::record::{GramLine, Header, RoundLine};
+use fedstay::record::{AsJson, GramLine, Header, RoundLine};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
@@ -46,7 +45,7 @@ pub fn read_header(path: &Path) -> Result<Header, String> {
 }
 
 fn header(path: &Path, first: &str) -> Result<Header, String> {
-    let header: Header = serde_json::from_str(first).map_err(|error| {
+    let header = Header::from_json(first.as_bytes()).map_err(|error| {
         format!("{}: its first line is not the header of a run: {error}", path.display())
     })?;
     match header.schema == Header::SCHEMA {
@@ -81,13 +80,13 @@ fn read(path: &Path) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn parse<'a, T: DeserializeOwned>(
+fn parse<'a, T: AsJson>(
     lines: impl Iterator<Item = &'a str>,
     check: impl Fn(&T) -> Result<(), String>,
 ) -> (Vec<T>, Vec<(usize, String)>) {
     let (mut good, mut bad) = (Vec::new(), Vec::new());
     for (number, line) in lines.enumerate() {
-        let read = serde_json::from_str::<T>(line).map_err(|error| error.to_string());
+        let read = T::from_json(line.as_bytes()).map_err(|error| error.to_string());
         match read.and_then(|line| check(&line).map(|()| line)) {
             Ok(line) => good.push(line),
             Err(_) if !line.ends_with('\n') => {}

@@ -6,7 +6,7 @@
 //! with a `Summary` of named scalars inside. Sources: TensorFlow, `core/lib/io/record_writer.h`,
 //! `core/lib/hash/crc32c.h`, `core/util/event.proto`, `core/framework/summary.proto`.
 
-use fedstay::record::{RoundLine, Spread};
+use fedstay::record::{Header, RoundLine, Spread, called_briefly};
 use fedstay::{Book, Error, RoundRecord};
 use std::fs::File;
 use std::io::{self, Write};
@@ -75,7 +75,7 @@ impl TensorBoard {
         self.file.write_all(&framed)
     }
 
-    fn scalars(&mut self, line: &RoundLine) -> Vec<(String, f64)> {
+    fn scalars(&mut self, header: &Header, line: &RoundLine) -> Vec<(String, f64)> {
         self.left += line.left.len();
         let exact = |index: usize| match line.at_least.contains(&line.agents[index]) {
             true => None,
@@ -107,7 +107,8 @@ impl TensorBoard {
         }
         if self.agents <= AGENTS {
             for (index, agent) in line.agents.iter().enumerate() {
-                add(&format!("agent_loss/{agent}"), exact(index));
+                let called = called_briefly(*agent, header.name(*agent));
+                add(&format!("agent_loss/{called}"), exact(index));
             }
         }
         scalars.retain(|(_, value)| value.is_finite());
@@ -119,7 +120,7 @@ impl Book for TensorBoard {
     fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
         let line = &record.line;
         let mut summary = Vec::new();
-        for (tag, value) in self.scalars(line) {
+        for (tag, value) in self.scalars(record.header, line) {
             let mut scalar = Vec::new();
             bytes(&mut scalar, 1, tag.as_bytes());
             scalar.push(2 << 3 | 5);
@@ -179,6 +180,8 @@ fn crc32c(bytes: &[u8]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fedstay::record::HeaderAgent;
+    use fedstay::{About, AgentId};
 
     #[test]
     fn the_checksum_is_castagnolis() {
@@ -186,6 +189,26 @@ mod tests {
         assert_eq!(crc32c(&[0; 32]), 0x8a91_36aa);
         assert_eq!(crc32c(&[0xff; 32]), 0x62a8_ab43);
         assert_eq!(crc32c(b"123456789"), 0xe306_9283);
+    }
+
+    #[test]
+    fn an_agents_curve_has_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut board = TensorBoard::create(folder.path(), 2, 1).unwrap();
+        let agent = |(id, name): (u64, Option<&str>)| HeaderAgent {
+            id: AgentId(id),
+            epsilon: 0.1,
+            name: name.map(str::to_owned),
+        };
+        let agents = [(0, Some("NSW")), (1, None)].map(agent).to_vec();
+        let header = Header::new(&About::default(), 1, agents);
+        let line = r#"{"round":1,"agents":[0,1],"loss":[0.5,0.4],"d":[],"nd":[],"left":[],"step_norm":1,
+            "step_size":1,"case":null,"tau":[null,null]}"#;
+        let line: RoundLine = serde_json::from_str(line).unwrap();
+        let tags: Vec<String> =
+            board.scalars(&header, &line).into_iter().map(|(tag, _)| tag).collect();
+        assert!(tags.contains(&"agent_loss/NSW".to_owned()), "{tags:?}");
+        assert!(tags.contains(&"agent_loss/1".to_owned()), "{tags:?}");
     }
 
     #[test]

@@ -327,7 +327,7 @@ impl Trial {
         let agents = trial.header().count();
         if !Who::Agent(agent.0).is_among(agents) {
             let must = format!("one of the {agents} agents, numbered from 0");
-            return Err(Error::bad_parameter("--without", agent, must).into());
+            return Err(Error::bad_parameter("--without", agent.0, must).into());
         }
         match trial.session.engine_mut() {
             Agents::Problem(federation) => federation.set_without(agent),

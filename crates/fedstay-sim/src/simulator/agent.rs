@@ -1,12 +1,12 @@
 //! The round of one simulated agent: decides, does its local work, and leaves its report on its desk.
 
 use crate::model::{Batch, Error, Loaded, LossTest, Network, Order, Rows, Walk, Workspace};
-use crate::simulator::DecidesOn;
 use crate::simulator::corrected;
 use crate::simulator::desk::{Desk, Sent};
 use crate::simulator::groups::Groups;
-use crate::simulator::local_work::Local;
 use crate::simulator::roster::Agent;
+use crate::training::DecidesOn;
+use crate::training::Local;
 use fedstay::linalg::norm;
 use fedstay::{
     AgentId, Answer, Decide, Evidence, Loss, Losses, Manner, Privacy, Seed, Sends, Standing, Vector,

@@ -3,8 +3,9 @@
 use super::agent::{Seat, Task};
 use super::cohort::Cohort;
 use super::desk::Desk;
-use super::{DecidesOn, Simulator, Worked};
+use super::{Simulator, Worked};
 use crate::model::{Loaded, Workspace};
+use crate::training::DecidesOn;
 use fedstay::{AgentId, Answer, Assessment, Call, Losses};
 use rayon::prelude::*;
 use std::collections::HashMap;

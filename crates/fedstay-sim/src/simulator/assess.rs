@@ -8,68 +8,10 @@ use super::{Simulator, Worked, rows};
 use crate::experiment::SpecError;
 use crate::model::{Evaluation, Loaded, Rows, Workspace};
 use fedstay::record::{Constant, MOST_LISTED, Population as PopulationScore, Score};
-use fedstay::{AgentAssessment, AgentId, Assessment, Seed};
+use fedstay::{AgentAssessment, AgentId, Assessment};
 use rayon::prelude::*;
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
 use std::ops::Range;
-
-/// Whose rows are evaluated in the rounds that measure, and at the end.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum EvalAgents {
-    /// Everybody's.
-    #[default]
-    All,
-    /// Nobody's: only the rows that stand for the population are.
-    None,
-    /// Those of so many agents, drawn once for the whole run.
-    Some(usize),
-}
-
-impl Serialize for EvalAgents {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::All => serializer.serialize_str("all"),
-            Self::None => serializer.serialize_str("none"),
-            Self::Some(agents) => serializer.serialize_u64(*agents as u64),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for EvalAgents {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Said {
-            Agents(usize),
-            Word(String),
-        }
-        match Said::deserialize(deserializer)? {
-            Said::Agents(agents) if agents > 0 => Ok(Self::Some(agents)),
-            Said::Word(word) if word == "all" => Ok(Self::All),
-            Said::Word(word) if word == "none" => Ok(Self::None),
-            _ => Err(D::Error::custom("eval_agents must be `all`, `none`, or a number of agents")),
-        }
-    }
-}
-
-impl EvalAgents {
-    /// The agents that are measured, in order; `None` for all.
-    pub(super) fn sample(self, agents: usize, seed: Seed) -> Option<Vec<usize>> {
-        match self {
-            Self::All => None,
-            Self::None => Some(Vec::new()),
-            Self::Some(some) if some >= agents => None,
-            Self::Some(some) => {
-                let mut rng = seed.stream("evaluation", 0, 0);
-                let mut sample = rand::seq::index::sample(&mut rng, agents, some).into_vec();
-                sample.sort_unstable();
-                Some(sample)
-            }
-        }
-    }
-}
 
 impl Simulator {
     /// The number of agents that are measured.
@@ -355,18 +297,6 @@ fn joins(group: &Range<usize>, rows: &Range<usize>) -> bool {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_sample_is_drawn_once_by_the_seed_and_more_than_all_is_all() {
-        let sample = |of: EvalAgents, seed| of.sample(1_000_000, Seed(seed));
-        assert_eq!(sample(EvalAgents::All, 1), None);
-        assert_eq!(sample(EvalAgents::None, 1), Some(vec![]));
-        assert_eq!(sample(EvalAgents::Some(1_000_000), 1), None);
-        let some = sample(EvalAgents::Some(50), 1).unwrap();
-        assert!(some.len() == 50 && some.windows(2).all(|pair| pair[0] < pair[1]), "{some:?}");
-        assert_eq!(sample(EvalAgents::Some(50), 1).unwrap(), some);
-        assert_ne!(sample(EvalAgents::Some(50), 2).unwrap(), some);
-    }
-
     /// Agents of seven rows are measured together; agents that were left out part the groups.
     #[test]
     fn neighbours_are_measured_as_if_each_were_alone() {
@@ -410,20 +340,5 @@ mod tests {
         // Rows of one class leave nothing to learn; an agent without rows does not count.
         close(&[[4, 0, 0], [0, 0, 0]], 0.0, 1.0);
         assert_eq!(constant_over(&[]), None);
-    }
-
-    #[test]
-    fn it_is_written_as_it_is_read() {
-        for (of, text) in [
-            (EvalAgents::All, "\"all\""),
-            (EvalAgents::None, "\"none\""),
-            (EvalAgents::Some(20), "20"),
-        ] {
-            assert_eq!(serde_json::to_string(&of).unwrap(), text);
-            assert_eq!(serde_json::from_str::<EvalAgents>(text).unwrap(), of);
-        }
-        for bad in ["0", "-1", "\"some\"", "true", "1.5"] {
-            assert!(serde_json::from_str::<EvalAgents>(bad).is_err(), "{bad}");
-        }
     }
 }

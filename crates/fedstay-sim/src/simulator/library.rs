@@ -16,26 +16,11 @@
 //! without increasing inference time*, ICML 2022.
 
 use crate::model::{Error, Network, Rows, Workspace};
+use crate::training::Shelf;
 use fedstay::AgentId;
 use fedstay::packed;
 use fedstay::record::Arrival;
 use serde::{Deserialize, Serialize};
-
-/// The `[library]` table of an experiment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Shelf {
-    /// How many models are kept; none if zero.
-    pub keep: usize,
-    /// Every how many rounds one is kept.
-    pub every: u32,
-}
-
-impl Default for Shelf {
-    fn default() -> Self {
-        Self { keep: 0, every: 25 }
-    }
-}
 
 /// The models that are kept.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

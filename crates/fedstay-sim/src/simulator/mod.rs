@@ -13,25 +13,21 @@ mod desk;
 mod groups;
 mod judge;
 mod library;
-pub mod local_work;
 mod membership;
 pub mod population;
 mod roster;
-mod stream;
 mod unseen;
 mod workers;
 
 pub(crate) use agent::reach_of;
-pub use assess::EvalAgents;
 pub use judge::UnseenRows;
-pub use library::Shelf;
-pub use stream::{Arrive, Kind, Moves, Stream};
 pub use workers::host;
 
 use crate::data::{DataError, Dataset, Inputs};
 use crate::experiment::bounds::{check_drawn, check_held};
 use crate::experiment::{Experiment, SpecError, Training};
 use crate::model::{Architecture, Network, Rows, RowsData, Workspace};
+use crate::training::{BatchSize, ExactGradient};
 use agent::Seat;
 use asking::Asking;
 use desk::Desk;
@@ -42,24 +38,11 @@ use fedstay::{
 };
 use groups::Groups;
 use library::Library;
-use local_work::{BatchSize, ExactGradient};
 use population::{Population, Sizes};
 use roster::{Roster, RosterState};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
-
-/// On which loss an agent decides. It reports the same loss.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum DecidesOn {
-    /// The loss of the model it received: the paper's rule.
-    #[default]
-    Received,
-    /// The loss of its own model, after its local work: the choice that reproduces the paper's
-    /// Figure 2.
-    Own,
-}
 
 /// An engine whose agents hold data.
 pub struct Simulator {
@@ -126,13 +109,8 @@ impl Workspaces {
 type Worked = Result<(), crate::model::Error>;
 
 /// What an error of the model means for a run.
-pub(crate) fn failed(round: u32) -> impl Fn(crate::model::Error) -> Error {
-    use crate::model::Error::{Bound, NotFinite};
-    move |error| match error {
-        // A bound is not a number where a norm is not one.
-        NotFinite { .. } | Bound => Error::Diverged { round, why: error.to_string() },
-        _ => Error::Engine { round, why: error.to_string() },
-    }
+fn failed(round: u32) -> impl Fn(crate::model::Error) -> Error {
+    move |error| error.in_round(round)
 }
 
 impl Simulator {
@@ -177,7 +155,7 @@ impl Simulator {
             let why = "agents that draw their rows have neither groups (data.group) nor a [stream]";
             return Err(DataError::setting("data.replace", why).into());
         }
-        let population = training.stream.line_up(population);
+        let population = population.lined_up(training.stream);
         let data = population.data();
         let groups = match experiment.rule.facts().reads_rates {
             true => Some(Groups::new(&population).ok_or_else(|| {

@@ -12,6 +12,7 @@ use super::rows;
 use crate::data::{CopiedInputs, Copies, DataError, Dataset, Inputs, LoadedData};
 use crate::model::{Error, RowProducts, Rows, RowsData};
 use crate::partition::{Deal, Drawing, Histogram, Partition};
+use crate::training::{Arrive, Kind, Stream};
 
 /// How many devices there are, how many take part, and how much each holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -218,9 +219,17 @@ impl Population {
         Ok(Population { data, agents: sizes.agents, held, rows, warning, products })
     }
 
+    /// The same devices with every agent's rows in the order in which they arrive.
+    pub(super) fn lined_up(self, stream: Stream) -> Self {
+        match (stream.kind, stream.order) {
+            (Kind::Grow | Kind::Slide, Arrive::Class) => self.by_class(),
+            _ => self,
+        }
+    }
+
     /// The same devices with every agent's rows class after class, beginning with the one it has most
     /// of; rows of one class stay in their order. Agents that draw their rows stay as they are.
-    pub(crate) fn by_class(self) -> Self {
+    fn by_class(self) -> Self {
         let labels = &self.data.labels;
         let mut order: Vec<usize> = (0..self.data.len()).collect();
         for agent in 0..self.agents {

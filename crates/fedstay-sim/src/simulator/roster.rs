@@ -6,6 +6,7 @@
 use super::desk::Sent;
 use crate::experiment::SpecError;
 use crate::model::Order;
+use fedstay::record::called;
 use fedstay::{
     AgentId, Behaviour, Decide, Error, Participant, ParticipantState, Seed, Seen, packed,
 };
@@ -53,7 +54,7 @@ impl Agent {
     }
 
     fn restore(&mut self, state: AgentState, parameters: usize) -> Result<(), Error> {
-        let id = self.participant.id;
+        let id = called(self.participant.id, None);
         self.participant.restore(state.participant)?;
         let narrowed = |values: Vec<f64>| -> Result<Option<Vec<f32>>, Error> {
             match values.len() {
@@ -62,13 +63,13 @@ impl Agent {
                     Ok(Some(values.into_iter().map(|value| value as f32).collect()))
                 }
                 _ => {
-                    let why = format!("agent {id}: its last direction is not one of this model");
+                    let why = format!("{id}: its last direction is not one of this model");
                     Err(Error::BadState { why })
                 }
             }
         };
         if !state.seen.fits(parameters) {
-            let why = format!("agent {id}: it saw models of another size");
+            let why = format!("{id}: it saw models of another size");
             return Err(Error::BadState { why });
         }
         (self.seen, self.told) = (state.seen, state.told);

@@ -29,7 +29,7 @@ pub use compute::single::run_cell;
 pub use compute::{Options, SweepError, SweepWatch, Tally, missing, run};
 pub use plan::family::{Family, families};
 pub use plan::key::{BUILD, RESULTS, key};
-pub use plan::{Axis, Plan, PlanError, Planned};
+pub use plan::{Axis, Plan, Planned};
 pub use results::columns::{Column, Values};
 pub use results::frame::{Frame, Record, same_value};
 pub use results::outcome::{Finished, Outcome};

@@ -9,7 +9,11 @@ export class AllView {
     this.list = list;
     this.heading = el("h1", { tabindex: "-1" }, "All runs");
     const choose = (row) => {
-      const box = el("input", { type: "checkbox", "aria-label": `Choose ${row.name} for a comparison`, "data-focus": `choose ${row.key}` });
+      const box = el("input", {
+        type: "checkbox",
+        "aria-label": `Choose ${row.name} for a comparison`,
+        "data-focus": `choose ${row.key}`,
+      });
       box.checked = list.chosen.has(row.key);
       box.addEventListener("change", () => {
         list.chosen[box.checked ? "add" : "delete"](row.key);
@@ -17,9 +21,19 @@ export class AllView {
       });
       return box;
     };
-    this.table = new RunTable({ title: "Runs", note: "Sort by a column’s head; settings in which the runs differ are among the columns.", lead: [{ head: "chosen", cell: choose }] });
+    this.table = new RunTable({
+      title: "Runs",
+      note: "Sort by a column’s head; settings in which the runs differ are among the columns.",
+      lead: [{ head: "chosen", cell: choose }],
+    });
     this.words = el("p", { class: "words" }, "");
-    this.element = el("article", {}, el("div", { class: "title" }, this.heading), this.words, this.table.section);
+    this.element = el(
+      "article",
+      {},
+      el("div", { class: "title" }, this.heading),
+      this.words,
+      this.table.section,
+    );
   }
 
   remove() {}
@@ -27,7 +41,12 @@ export class AllView {
   update() {
     document.title = "All runs · fedstay";
     const { found, common, listings } = this.list;
-    this.words.textContent = found.length === listings.length ? several(found.length, "run") : `${found.length} of ${several(listings.length, "run")}, by the search`;
-    this.table.set(found.slice(0, 1000).map((listing) => rowOf(listing, common, lookOf(listing.id))));
+    this.words.textContent =
+      found.length === listings.length
+        ? several(found.length, "run")
+        : `${found.length} of ${several(listings.length, "run")}, by the search`;
+    this.table.set(
+      found.slice(0, 1000).map((listing) => rowOf(listing, common, lookOf(listing.id))),
+    );
   }
 }

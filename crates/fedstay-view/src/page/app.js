@@ -21,12 +21,15 @@ const said = { text: "", at: 0 };
 startTheme(byId("theme"));
 foldOnSmallScreens();
 // A token has done its work once its cookie is set; it need not stay in the history.
-if (location.search.includes("token=")) history.replaceState(null, "", location.pathname + location.hash);
+if (location.search.includes("token="))
+  history.replaceState(null, "", location.pathname + location.hash);
 
 const list = new RunList({
   current: () => (shown.startsWith("run=") ? shown.slice(4) : null),
   // The table of all runs follows the search.
-  relist: () => { if (view instanceof AllView) view.update(); },
+  relist: () => {
+    if (view instanceof AllView) view.update();
+  },
 });
 
 function wanted() {
@@ -34,9 +37,12 @@ function wanted() {
   if (asked) {
     // What a link names and nobody has is said, and not replaced by something else.
     const ids = asked.ids.filter((id) => list.listings.some((listing) => listing.id === id));
-    return asked.kind === "all" || ids.length ? { ...asked, ids, missing: asked.ids.length - ids.length } : { kind: "unknown", ids: [], asked: asked.ids };
+    return asked.kind === "all" || ids.length
+      ? { ...asked, ids, missing: asked.ids.length - ids.length }
+      : { kind: "unknown", ids: [], asked: asked.ids };
   }
-  // Whoever reads stays where they are, also when what they read is removed; it is shown again if it comes back.
+  // Whoever reads stays where they are, also when what they read is removed; it is shown again if
+  // it comes back.
   const here = (wanted) => list.listings.find(({ id }) => id === wanted);
   const before = gone || (shown.startsWith("run=") ? shown.slice(4) : null);
   gone = before && !here(before) ? before : null;
@@ -50,19 +56,39 @@ function wanted() {
 function nothing() {
   return [
     el("h1", { tabindex: "-1" }, "No runs yet"),
-    el("p", { class: "words" }, "There is no run in these folders yet. One that begins appears here by itself."),
-    el("p", { class: "next" }, "To begin one: ", el("code", {}, "fedstay run --out DIR/first"), " with the folder that fedstay view was given as DIR."),
+    el(
+      "p",
+      { class: "words" },
+      "There is no run in these folders yet. One that begins appears here by itself.",
+    ),
+    el(
+      "p",
+      { class: "next" },
+      "To begin one: ",
+      el("code", {}, "fedstay run --out DIR/first"),
+      " with the folder that fedstay view was given as DIR.",
+    ),
   ];
 }
 
 // A link to a run that is not here, or one that was shown and is not here any more.
 function unknown(ids) {
-  const why = gone ? "The run that was shown is not in these folders any more."
-    : ids.length > 1 ? "None of the runs of this link is in these folders." : "The run of this link is not in these folders.";
+  const why = gone
+    ? "The run that was shown is not in these folders any more."
+    : ids.length > 1
+      ? "None of the runs of this link is in these folders."
+      : "The run of this link is not in these folders.";
   return [
     el("h1", { tabindex: "-1" }, "No such run"),
     el("p", { class: "words" }, why),
-    el("p", { class: "next" }, "It may have been moved or removed, or the link is of a page about other folders. To see those: ", el("code", {}, "fedstay view DIR"), " with the folder of that run; or choose one of the runs in the list."),
+    el(
+      "p",
+      { class: "next" },
+      "It may have been moved or removed, or the link is of a page about other folders. " +
+        "To see those: ",
+      el("code", {}, "fedstay view DIR"),
+      " with the folder of that run; or choose one of the runs in the list.",
+    ),
   ];
 }
 
@@ -76,11 +102,18 @@ function show(again) {
   if (kind === "none" || kind === "unknown") {
     view = null;
     document.title = "fedstay";
-    byId("view").replaceChildren(el("div", { class: "told" }, ...(kind === "none" ? nothing() : unknown(asked))));
+    byId("view").replaceChildren(
+      el("div", { class: "told" }, ...(kind === "none" ? nothing() : unknown(asked))),
+    );
     list.draw();
     return;
   }
-  view = kind === "compare" ? new CompareView([...runs.values()]) : kind === "all" ? new AllView(list) : new RunView(runs.get(ids[0]));
+  view =
+    kind === "compare"
+      ? new CompareView([...runs.values()])
+      : kind === "all"
+        ? new AllView(list)
+        : new RunView(runs.get(ids[0]));
   if (kind === "compare") view.missing = missing;
   view.element.classList.toggle("filling", kind !== "all");
   byId("view").replaceChildren(view.element);
@@ -104,7 +137,8 @@ async function fetchAll(ids) {
     while (others.length && own === view) {
       const some = others.splice(0, BATCH);
       const missing = await readFirst(some);
-      if (missing.length) byId("link").textContent = `${several(missing.length, "run")} cannot be read`;
+      if (missing.length)
+        byId("link").textContent = `${several(missing.length, "run")} cannot be read`;
       await Promise.all(some.map((run) => run.range && run.look(run.range).catch(() => {})));
       if (own === view) redraw(own);
     }
@@ -127,7 +161,11 @@ async function refresh(id) {
   const wait = rest - performance.now();
   // The first time there is nothing to see yet, so nothing is put off.
   if (wait > 0 && run.series) {
-    if (!waiting.has(id)) setTimeout(() => { waiting.delete(id); refresh(id); }, wait);
+    if (!waiting.has(id))
+      setTimeout(() => {
+        waiting.delete(id);
+        refresh(id);
+      }, wait);
     waiting.add(id);
     return;
   }
@@ -153,18 +191,25 @@ function redraw(own) {
   if (drawing && !complete) return;
   clearTimeout(drawing);
   const wait = complete ? 0 : Math.max(0, rest - performance.now());
-  drawing = setTimeout(() => {
-    drawing = 0;
-    if (own !== view) return;
-    const since = performance.now();
-    refill(view);
-    announce();
-    performance.mark("fedstay-drawn");
-    requestAnimationFrame(() => setTimeout(() => {
-      // Of a comparison that is being read, nobody waits for the next part long.
-      rest = performance.now() + Math.min(4 * (performance.now() - since), runs.size > 1 ? 1000 : 3000);
-    }));
-  }, runs.size > 1 ? wait : 0);
+  drawing = setTimeout(
+    () => {
+      drawing = 0;
+      if (own !== view) return;
+      const since = performance.now();
+      refill(view);
+      announce();
+      performance.mark("fedstay-drawn");
+      requestAnimationFrame(() =>
+        setTimeout(() => {
+          // Of a comparison that is being read, nobody waits for the next part long.
+          rest =
+            performance.now() +
+            Math.min(4 * (performance.now() - since), runs.size > 1 ? 1000 : 3000);
+        }),
+      );
+    },
+    runs.size > 1 ? wait : 0,
+  );
 }
 
 // Tells a screen reader what came of the run, but not with every round.
@@ -209,18 +254,22 @@ window.addEventListener("hashchange", () => {
 
 await refreshList();
 let first = true;
-listen((news) => {
-  if (news.kind === "run") refresh(news.id);
-  else if (news.kind === "runs") refreshList();
-  else if (first) {
-    // A run that began between the list and the stream is in neither; there is no hurry to find it.
-    setTimeout(refreshList, 500);
-  } else {
-    refreshList();
-    for (const id of runs.keys()) refresh(id);
-  }
-  first = false;
-}, (up) => {
-  byId("link").textContent = up ? "live" : "not connected: is fedstay view still running?";
-  byId("link").dataset.up = String(up);
-});
+listen(
+  (news) => {
+    if (news.kind === "run") refresh(news.id);
+    else if (news.kind === "runs") refreshList();
+    else if (first) {
+      // A run that began between the list and the stream is in neither; there is no hurry to find
+      // it.
+      setTimeout(refreshList, 500);
+    } else {
+      refreshList();
+      for (const id of runs.keys()) refresh(id);
+    }
+    first = false;
+  },
+  (up) => {
+    byId("link").textContent = up ? "live" : "not connected: is fedstay view still running?";
+    byId("link").dataset.up = String(up);
+  },
+);

@@ -1,6 +1,6 @@
-// A pair of axes on two canvases: one for what is drawn once, one above it for what is highlighted or dragged over.
-// The cursor is an element above both, so that moving it draws nothing again. All plots of a view share it and the
-// margins, so rounds stand below each other.
+// A pair of axes on two canvases: one for what is drawn once, one above it for what is highlighted
+// or dragged over. The cursor is an element above both, so that moving it draws nothing again. All
+// plots of a view share it and the margins, so rounds stand below each other.
 
 import { ValueList } from "./values.js";
 import { colours, onTheme } from "./theme.js";
@@ -16,15 +16,21 @@ const STILL = 6;
 // Charts that are out of sight are drawn when they come near it, or when everything is printed.
 const plots = new WeakMap();
 const all = new Set();
-const sight = new IntersectionObserver((entries) => {
-  for (const { target, isIntersecting } of entries) plots.get(target)?.comes(isIntersecting);
-}, { rootMargin: "300px 0px" });
-addEventListener("beforeprint", () => all.forEach((plot) => {
-  plot.inSight = true;
-  plot.draw();
-}));
+const sight = new IntersectionObserver(
+  (entries) => {
+    for (const { target, isIntersecting } of entries) plots.get(target)?.comes(isIntersecting);
+  },
+  { rootMargin: "300px 0px" },
+);
+addEventListener("beforeprint", () =>
+  all.forEach((plot) => {
+    plot.inSight = true;
+    plot.draw();
+  }),
+);
 
-// What one movement of the pointer changes: every plot that has to follow, and whether its highlight has changed too.
+// What one movement of the pointer changes: every plot that has to follow, and whether its
+// highlight has changed too.
 let gathered = null;
 function gather(act) {
   gathered = new Map();
@@ -46,7 +52,10 @@ export function ticks(low, high, target) {
   const step = factor * power;
   const first = Math.ceil(low / step - 1e-9);
   const count = Math.floor(high / step + 1e-9) - first;
-  return Array.from({ length: Math.max(0, Math.min(count, 60)) + 1 }, (_, i) => (first + i) * step).filter((value) => value <= high + step * 1e-9);
+  return Array.from(
+    { length: Math.max(0, Math.min(count, 60)) + 1 },
+    (_, i) => (first + i) * step,
+  ).filter((value) => value <= high + step * 1e-9);
 }
 
 function logTicks(low, high) {
@@ -55,7 +64,8 @@ function logTicks(low, high) {
   const factors = to - from <= 3 ? [1, 2, 5] : [1];
   const every = Math.max(1, Math.ceil((to - from) / 6));
   const values = [];
-  for (let e = from; e <= to; e += every) for (const factor of factors) values.push(factor * 10 ** e);
+  for (let e = from; e <= to; e += every)
+    for (const factor of factors) values.push(factor * 10 ** e);
   return values.filter((value) => value >= low * 0.999 && value <= high * 1.001);
 }
 
@@ -63,12 +73,17 @@ function logTicks(low, high) {
 export function roomFor(value) {
   if (!(value > 10)) return 10;
   const power = 10 ** Math.floor(Math.log10(value));
-  return [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10].map((one) => Math.round(one * power)).find((one) => one >= value) || value;
+  return (
+    [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10]
+      .map((one) => Math.round(one * power))
+      .find((one) => one >= value) || value
+  );
 }
 
 export class Plot {
   // `says` turns an index of the series into a sentence, `values` into a list of all values there;
-  // `draws` paints below, and `marks` above what is highlighted, while `marked` says that there is something.
+  // `draws` paints below, and `marks` above what is highlighted, while `marked` says that there is
+  // something.
   constructor({ label, height, cursor, draws, marks, marked, says, values, hover }) {
     this.cursor = cursor;
     this.draws = draws;
@@ -85,7 +100,13 @@ export class Plot {
     this.box.tabIndex = 0;
     this.box.setAttribute("role", "slider");
     this.box.setAttribute("aria-label", label);
-    for (const [name, value] of [["min", "1"], ["max", "1"], ["now", "1"], ["text", "no round chosen"]]) this.box.setAttribute(`aria-value${name}`, value);
+    for (const [name, value] of [
+      ["min", "1"],
+      ["max", "1"],
+      ["now", "1"],
+      ["text", "no round chosen"],
+    ])
+      this.box.setAttribute(`aria-value${name}`, value);
     this.base = document.createElement("canvas");
     this.over = document.createElement("canvas");
     this.line = document.createElement("div");
@@ -162,7 +183,12 @@ export class Plot {
     this.box.addEventListener("pointerdown", (event) => {
       at(event);
       if (event.button !== 0 || event.pointerType === "touch") return;
-      this.drag = { from: place(event)[0], to: null, pan: event.shiftKey, domain: this.cursor.domain };
+      this.drag = {
+        from: place(event)[0],
+        to: null,
+        pan: event.shiftKey,
+        domain: this.cursor.domain,
+      };
       this.box.setPointerCapture(event.pointerId);
     });
     this.box.addEventListener("pointerup", (event) => {
@@ -176,7 +202,9 @@ export class Plot {
       this.follow(true);
     });
     this.box.addEventListener("dblclick", () => this.cursor.zoom(null));
-    this.box.addEventListener("wheel", (event) => this.wheel(event, place(event)[0]), { passive: false });
+    this.box.addEventListener("wheel", (event) => this.wheel(event, place(event)[0]), {
+      passive: false,
+    });
     this.box.addEventListener("pointerleave", () => {
       this.still();
       this.pointer = null;
@@ -187,7 +215,8 @@ export class Plot {
     this.box.addEventListener("blur", () => this.cursor.move(null));
     this.box.addEventListener("focus", () => {
       // A click focuses too, but it has a round already.
-      if (this.cursor.shown === null && this.first.length) this.cursor.move(this.first[this.lastShown()]);
+      if (this.cursor.shown === null && this.first.length)
+        this.cursor.move(this.first[this.lastShown()]);
     });
     this.box.addEventListener("keydown", (event) => this.key(event));
   }
@@ -218,17 +247,22 @@ export class Plot {
     if (drag.to === null) {
       if (this.first.length) this.cursor.pin(this.roundNear(this.toRound(x)));
     } else if (!drag.pan) {
-      const ends = [drag.from, x].map((one) => this.toRound(Math.max(LEFT, Math.min(this.area.right, one)))).sort((a, b) => a - b);
+      const ends = [drag.from, x]
+        .map((one) => this.toRound(Math.max(LEFT, Math.min(this.area.right, one))))
+        .sort((a, b) => a - b);
       this.cursor.zoom(ends);
       this.follow(true);
     }
   }
 
-  // With Ctrl (which pinching on a pad sends too) it zooms; sideways it moves; else the page scrolls.
+  // With Ctrl (which pinching on a pad sends too) it zooms; sideways it moves; else the page
+  // scrolls.
   wheel(event, x) {
     const sideways = Math.abs(event.deltaX) > Math.abs(event.deltaY);
-    if (event.ctrlKey || event.metaKey) this.cursor.zoomBy(event.deltaY > 0 ? 1.25 : 0.8, this.toRound(x));
-    else if (sideways && this.cursor.range) this.cursor.panBy(event.deltaX / (this.area.right - this.area.left));
+    if (event.ctrlKey || event.metaKey)
+      this.cursor.zoomBy(event.deltaY > 0 ? 1.25 : 0.8, this.toRound(x));
+    else if (sideways && this.cursor.range)
+      this.cursor.panBy(event.deltaX / (this.area.right - this.area.left));
     else return;
     event.preventDefault();
   }
@@ -240,8 +274,14 @@ export class Plot {
     const far = Math.max(1, Math.round(last / 20));
     const zooms = { "+": 0.5, "=": 0.5, "-": 2, "−": 2, _: 2 };
     const moves = {
-      ArrowLeft: here - 1, ArrowDown: here - 1, ArrowRight: here + 1, ArrowUp: here + 1,
-      PageDown: here - far, PageUp: here + far, Home: 0, End: last,
+      ArrowLeft: here - 1,
+      ArrowDown: here - 1,
+      ArrowRight: here + 1,
+      ArrowUp: here + 1,
+      PageDown: here - far,
+      PageUp: here + far,
+      Home: 0,
+      End: last,
     };
     if (event.key === "Escape") {
       if (this.cursor.pinned !== null) this.cursor.pin(this.cursor.pinned);
@@ -276,7 +316,8 @@ export class Plot {
   reveal() {
     const [from, to] = this.cursor.domain;
     const { round } = this.cursor;
-    if (round < from || round > to) this.cursor.zoom([round - (to - from) / 2, round + (to - from) / 2]);
+    if (round < from || round > to)
+      this.cursor.zoom([round - (to - from) / 2, round + (to - from) / 2]);
   }
 
   get domain() {
@@ -313,7 +354,10 @@ export class Plot {
   }
 
   // `last` is the last round there is; the series may be of some of the rounds only.
-  setSeries(series, last = series && series.first.length ? series.first[series.first.length - 1] : 1) {
+  setSeries(
+    series,
+    last = series && series.first.length ? series.first[series.first.length - 1] : 1,
+  ) {
     this.first = series ? series.first : new Float64Array(0);
     this.bucket = series ? series.bucket : 1;
     this.last = last;
@@ -327,14 +371,18 @@ export class Plot {
   }
 
   toRound(x) {
-    return this.domain[0] + ((x - LEFT) / (this.width - LEFT - RIGHT)) * (this.domain[1] - this.domain[0]);
+    return (
+      this.domain[0] +
+      ((x - LEFT) / (this.width - LEFT - RIGHT)) * (this.domain[1] - this.domain[0])
+    );
   }
 
   y(value) {
     return this.scales().y(value);
   }
 
-  // Where rounds and values stand, and where the places of the series do: asked once for many points.
+  // Where rounds and values stand, and where the places of the series do: asked once for many
+  // points.
   scales() {
     const [[from, to], [low, high]] = [this.domain, this.range];
     const [wide, inner] = [(this.width - LEFT - RIGHT) / (to - from), this.height - TOP - BOTTOM];
@@ -343,7 +391,9 @@ export class Plot {
     const half = (this.bucket - 1) / 2;
     return {
       x: (round) => LEFT + (round - from) * wide,
-      y: this.log ? (value) => TOP + Math.log(high / Math.max(value, low * 0.1)) * log : (value) => TOP + (high - value) * linear,
+      y: this.log
+        ? (value) => TOP + Math.log(high / Math.max(value, low * 0.1)) * log
+        : (value) => TOP + (high - value) * linear,
       middle: (index) => first[index] + half,
     };
   }
@@ -402,7 +452,11 @@ export class Plot {
     context.lineWidth = 1;
     context.textBaseline = "middle";
     context.textAlign = "right";
-    const rows = this.categories ? [] : this.log ? logTicks(...this.range) : ticks(this.range[0], this.range[1], Math.max(2, (bottom - top) / 38));
+    const rows = this.categories
+      ? []
+      : this.log
+        ? logTicks(...this.range)
+        : ticks(this.range[0], this.range[1], Math.max(2, (bottom - top) / 38));
     for (const value of rows) {
       const y = Math.round(this.y(value)) + 0.5;
       context.strokeStyle = grid;
@@ -416,8 +470,15 @@ export class Plot {
     context.textAlign = "center";
     context.textBaseline = "top";
     context.fillStyle = faint;
-    const columns = ticks(this.domain[0], this.domain[1], Math.max(2, (right - left) / 90)).filter((value) => Number.isInteger(value) && value >= 1);
-    if (this.domain[0] === 1 && !columns.includes(1) && (columns.length === 0 || this.x(columns[0]) - left > 30)) columns.unshift(1);
+    const columns = ticks(this.domain[0], this.domain[1], Math.max(2, (right - left) / 90)).filter(
+      (value) => Number.isInteger(value) && value >= 1,
+    );
+    if (
+      this.domain[0] === 1 &&
+      !columns.includes(1) &&
+      (columns.length === 0 || this.x(columns[0]) - left > 30)
+    )
+      columns.unshift(1);
     for (const value of columns) {
       const x = Math.round(this.x(value)) + 0.5;
       context.strokeStyle = line;
@@ -426,7 +487,11 @@ export class Plot {
       context.lineTo(x, bottom + 4);
       context.stroke();
       const label = String(value);
-      context.fillText(label, Math.min(x, right - context.measureText(label).width / 2 + 10), bottom + 8);
+      context.fillText(
+        label,
+        Math.min(x, right - context.measureText(label).width / 2 + 10),
+        bottom + 8,
+      );
     }
     context.textAlign = "right";
     context.fillText("round", left - 8, bottom + 8);
@@ -474,7 +539,8 @@ export class Plot {
     this.line.style.transform = `translateX(${x}px)`;
   }
 
-  // What is highlighted, and the rounds that are dragged over. A canvas with nothing on it is not there.
+  // What is highlighted, and the rounds that are dragged over. A canvas with nothing on it is not
+  // there.
   drawMarks() {
     const dragged = this.drag && this.drag.to !== null && !this.drag.pan;
     const some = dragged || this.marked(this);
@@ -483,7 +549,9 @@ export class Plot {
     const context = this.context(this.over);
     const { left, right, top, bottom } = this.area;
     if (dragged) {
-      const [from, to] = [this.drag.from, this.drag.to].map((x) => Math.max(left, Math.min(right, x)));
+      const [from, to] = [this.drag.from, this.drag.to].map((x) =>
+        Math.max(left, Math.min(right, x)),
+      );
       context.fillStyle = colours().accent;
       context.globalAlpha = 0.18;
       context.fillRect(Math.min(from, to), top, Math.abs(to - from), bottom - top);
@@ -512,7 +580,8 @@ export function windowOf(first, [from, to]) {
   return [low, high];
 }
 
-// The smallest and largest value of some columns, without NaN; of the places in a window, if there is one.
+// The smallest and largest value of some columns, without NaN; of the places in a window, if there
+// is one.
 export function extent(columns, [from, to] = [0, Infinity]) {
   let low = Infinity;
   let high = -Infinity;
@@ -526,10 +595,17 @@ export function extent(columns, [from, to] = [0, Infinity]) {
   return low <= high ? [low, high] : null;
 }
 
-// Adds a column to a path: one point where a bucket is one round, both its ends where it is more. `scales` are a
-// plot's, with the middles of the column's own places. With `steps` a value holds until the next one is known: a number
-// of agents is never half way between two.
-export function trace(path, { x: across, y: up, middle }, { low: lows, high: highs }, from = 0, to = lows.length, steps = false) {
+// Adds a column to a path: one point where a bucket is one round, both its ends where it is more.
+// `scales` are a plot's, with the middles of the column's own places. With `steps` a value holds
+// until the next one is known: a number of agents is never half way between two.
+export function trace(
+  path,
+  { x: across, y: up, middle },
+  { low: lows, high: highs },
+  from = 0,
+  to = lows.length,
+  steps = false,
+) {
   let pen = false;
   let before = NaN;
   for (let i = from; i < to; i += 1) {

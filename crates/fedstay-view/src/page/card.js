@@ -10,10 +10,23 @@ import { el } from "./words.js";
 export function card({ title, about, plot, of, lines, extra = [] }) {
   const legend = el("div", { class: "legend" });
   const heading = el("h2", {}, title);
-  const save = saveMenu({ plot, lines, title: () => [of(), heading.textContent].filter(Boolean).join(": ") });
+  const save = saveMenu({
+    plot,
+    lines,
+    title: () => [of(), heading.textContent].filter(Boolean).join(": "),
+  });
   const head = el("div", { class: "head" }, heading, ...extra, save);
   const words = el("p", { class: "about" }, about);
-  const section = el("section", { class: "card", "aria-label": title }, head, words, legend, plot.box, plot.readout, plot.list.pinned);
+  const section = el(
+    "section",
+    { class: "card", "aria-label": title },
+    head,
+    words,
+    legend,
+    plot.box,
+    plot.readout,
+    plot.list.pinned,
+  );
   return { section, legend, heading, about: words };
 }
 
@@ -28,17 +41,32 @@ function fillOf(kind) {
 
 // Entries are [kind, text, look]; the same go into a file that is saved.
 export function keys(legend, plot, entries) {
-  plot.entries = entries.map(([kind, text, look]) => ({ kind, text, look, get fill() { return fillOf(kind); } }));
-  const wanted = entries.map(([kind, text, look]) => `${kind}|${text}|${look ? look.light : ""}`).join("\n");
+  plot.entries = entries.map(([kind, text, look]) => ({
+    kind,
+    text,
+    look,
+    get fill() {
+      return fillOf(kind);
+    },
+  }));
+  const wanted = entries
+    .map(([kind, text, look]) => `${kind}|${text}|${look ? look.light : ""}`)
+    .join("\n");
   if (legend.dataset.keys === wanted) return;
   legend.dataset.keys = wanted;
-  legend.replaceChildren(...entries.map(([kind, text, look]) => el("span", { class: "key" }, look ? lineSwatch(look) : swatch(kind), text)));
+  legend.replaceChildren(
+    ...entries.map(([kind, text, look]) =>
+      el("span", { class: "key" }, look ? lineSwatch(look) : swatch(kind), text),
+    ),
+  );
 }
 
 // The last round on the axis: the run's last if it is over, else a little more.
 export function endOf(run) {
   const last = (run.detail && run.detail.round) || 1;
-  return run.detail && run.detail.status === "running" ? Math.min(roomFor(last), Math.max(run.detail.listing.asked, last)) : last;
+  return run.detail && run.detail.status === "running"
+    ? Math.min(roomFor(last), Math.max(run.detail.listing.asked, last))
+    : last;
 }
 
 export function choice(label, options, chosen, pick) {
@@ -46,7 +74,8 @@ export function choice(label, options, chosen, pick) {
   for (const [value, text] of options) {
     const button = el("button", { type: "button", "aria-pressed": String(value === chosen) }, text);
     button.addEventListener("click", () => {
-      for (const other of group.children) other.setAttribute("aria-pressed", String(other === button));
+      for (const other of group.children)
+        other.setAttribute("aria-pressed", String(other === button));
       pick(value);
     });
     group.append(button);
@@ -56,7 +85,10 @@ export function choice(label, options, chosen, pick) {
 
 // A cross on a chart: somebody leaves.
 export function drawCross(context, x, y, { size, ink, paper, width = 2 }) {
-  for (const [colour, wide, reach] of [[paper, width + 2.5, size + 0.5], [ink, width, size]]) {
+  for (const [colour, wide, reach] of [
+    [paper, width + 2.5, size + 0.5],
+    [ink, width, size],
+  ]) {
     context.strokeStyle = colour;
     context.lineWidth = wide;
     context.beginPath();

@@ -21,6 +21,11 @@ const KINDS = [
   { title: "Agents still in", track: ["still_in", "still_in"], height: 190, counts: true },
   { title: "Agents content", track: ["content", "content"], height: 190, counts: true },
 ];
+// What the band of a group spans.
+const SPANS = {
+  range: "from the least to the most",
+  sd: "one standard deviation either way",
+};
 // More lines are drawn thinner, and their legend scrolls.
 const MANY = 16;
 
@@ -49,21 +54,61 @@ export class CompareView {
       this.noteShown();
       this.update();
     });
-    this.band = choice("The band of a group", [["range", "least to most"], ["sd", "± standard deviation"]], read("band") === "sd" ? "sd" : "range", (how) => {
-      write("band", how === "sd" ? how : null);
-      this.update();
+    this.band = choice(
+      "The band of a group",
+      [
+        ["range", "least to most"],
+        ["sd", "± standard deviation"],
+      ],
+      read("band") === "sd" ? "sd" : "range",
+      (how) => {
+        write("band", how === "sd" ? how : null);
+        this.update();
+      },
+    );
+    this.what = choice(
+      "What is measured",
+      [
+        ["accuracy", "accuracy"],
+        ["loss", "loss"],
+      ],
+      read("what") === "loss" ? "loss" : "accuracy",
+      (what) => {
+        write("what", what === "loss" ? what : null);
+        this.update();
+      },
+    );
+    this.legend = el("div", {
+      class: "legend lines",
+      role: "group",
+      "aria-label": "Lines: press to hide or show",
     });
-    this.what = choice("What is measured", [["accuracy", "accuracy"], ["loss", "loss"]], read("what") === "loss" ? "loss" : "accuracy", (what) => {
-      write("what", what === "loss" ? what : null);
-      this.update();
-    });
-    this.legend = el("div", { class: "legend lines", role: "group", "aria-label": "Lines: press to hide or show" });
-    const controls = el("div", { class: "controls compare" }, el("label", {}, "group by ", this.group), this.band, this.what);
+    const controls = el(
+      "div",
+      { class: "controls compare" },
+      el("label", {}, "group by ", this.group),
+      this.band,
+      this.what,
+    );
     this.plots = KINDS.map((kind) => this.chart(kind));
-    this.table = new RunTable({ title: "Results", note: "What finished runs delivered; of others how far they have come.", lead: [{ head: "shown", cell: (row) => this.toggles(row) }] });
+    this.table = new RunTable({
+      title: "Results",
+      note: "What finished runs delivered; of others how far they have come.",
+      lead: [{ head: "shown", cell: (row) => this.toggles(row) }],
+    });
     this.diff = new Diff();
-    this.element = el("article", {}, el("div", { class: "title" }, this.heading), this.words, controls, zoomBar(this.cursor), this.legend,
-      ...this.plots.map((one) => one.section), this.table.section, this.diff.section);
+    this.element = el(
+      "article",
+      {},
+      el("div", { class: "title" }, this.heading),
+      this.words,
+      controls,
+      zoomBar(this.cursor),
+      this.legend,
+      ...this.plots.map((one) => one.section),
+      this.table.section,
+      this.diff.section,
+    );
   }
 
   remove() {
@@ -76,7 +121,12 @@ export class CompareView {
     const rest = [...this.ready];
     let more = false;
     const one = async () => {
-      while (rest.length && range === this.cursor.range) more = (await rest.shift().look(range).catch(() => false)) || more;
+      while (rest.length && range === this.cursor.range)
+        more =
+          (await rest
+            .shift()
+            .look(range)
+            .catch(() => false)) || more;
     };
     await Promise.all(Array.from({ length: 6 }, one));
     if (more && range === this.cursor.range) this.update();
@@ -98,7 +148,13 @@ export class CompareView {
       values: () => this.values(kind),
       hover: (index, y) => this.hover(kind, plot, index, y),
     });
-    const made = card({ title: kind.title, about: "", plot, of: () => "", lines: () => this.numbers(kind) });
+    const made = card({
+      title: kind.title,
+      about: "",
+      plot,
+      of: () => "",
+      lines: () => this.numbers(kind),
+    });
     made.about.remove();
     made.legend.remove();
     return { plot, section: made.section, kind, heading: made.heading };
@@ -144,23 +200,38 @@ export class CompareView {
     if (!ready.length) return;
     document.title = `Comparing ${several(ready.length, "run")} · fedstay`;
     this.heading.textContent = `Comparing ${several(this.runs.length, "run")}`;
-    const measured = (run) => extent([run.series.tracks.accuracy_mean]) !== null || (run.detail.delivered && Number.isFinite(run.detail.delivered.accuracy_mean));
+    const measured = (run) =>
+      extent([run.series.tracks.accuracy_mean]) !== null ||
+      (run.detail.delivered && Number.isFinite(run.detail.delivered.accuracy_mean));
     this.measured = ready.some(measured);
     this.accuracy = this.measured && read("what") !== "loss";
     this.what.hidden = !this.measured;
     this.unmeasured = this.accuracy ? ready.filter((run) => !measured(run)) : [];
     this.updateGroups(ready);
     this.lines = linesOf(ready, read("group"), read("band") || "range");
-    const dropped = this.solo !== null && !this.lines.some((line) => line.key === this.solo) && ready.length === this.runs.length;
+    const dropped =
+      this.solo !== null &&
+      !this.lines.some((line) => line.key === this.solo) &&
+      ready.length === this.runs.length;
     if (dropped) this.solo = null;
-    this.diff.set(ready.map((run) => ({ name: run.detail.listing.name, look: lookOf(run.id), settings: run.detail.settings })));
+    this.diff.set(
+      ready.map((run) => ({
+        name: run.detail.listing.name,
+        look: lookOf(run.id),
+        settings: run.detail.settings,
+      })),
+    );
     this.draw();
   }
 
   // The keys by which the runs can be grouped: the rule, and every setting in which they differ.
   updateGroups(ready) {
     const settings = ready.map((run) => run.detail.settings || {});
-    const keys = ["rule", "data", ...differences(settings).differ.filter((key) => key !== "rule.kind")];
+    const keys = [
+      "rule",
+      "data",
+      ...differences(settings).differ.filter((key) => key !== "rule.kind"),
+    ];
     const options = [["", "nothing: one line per run"], ...keys.map((key) => [key, key])];
     const wanted = read("group");
     if (wanted && !keys.includes(wanted)) options.push([wanted, wanted]);
@@ -187,10 +258,19 @@ export class CompareView {
       const share = this.accuracy && !kind.counts;
       const whole = share ? [0, 1] : [0, Math.max(known[1], 0) * 1.06 || 1];
       plot.range = this.cursor.range && !kind.counts ? padded(known, share) : whole;
-      plot.format = kind.counts ? (value) => (Number.isInteger(value) ? String(value) : "") : share ? axisPercent : axisNumber;
-      const text = kind.counts ? kind.title : `${kind.title}: ${this.accuracy ? "accuracy" : "loss"}${this.partly()}`;
+      plot.format = kind.counts
+        ? (value) => (Number.isInteger(value) ? String(value) : "")
+        : share
+          ? axisPercent
+          : axisNumber;
+      const text = kind.counts
+        ? kind.title
+        : `${kind.title}: ${this.accuracy ? "accuracy" : "loss"}${this.partly()}`;
       if (heading.textContent !== text) heading.textContent = text;
-      plot.entries = [...visible.map((line) => ({ kind: "dash", text: line.name, look: line.look })), { kind: "diamond", text: "delivered" }];
+      plot.entries = [
+        ...visible.map((line) => ({ kind: "dash", text: line.name, look: line.look })),
+        { kind: "diamond", text: "delivered" },
+      ];
       plot.setSeries(longest.drawn, longest.detail.round);
     }
     this.updateWords();
@@ -200,13 +280,20 @@ export class CompareView {
 
   extentOf(lines, track) {
     const { domain } = this.cursor;
-    const all = lines.flatMap((line) => {
-      const { first, column, band } = line.column(track);
-      const window = windowOf(first, domain);
-      const end = line.end <= domain[1] ? line.delivered(track) : NaN;
-      return [extent(band ? [column, band] : [column], window), extent([{ low: [end], high: [end] }])];
-    }).filter(Boolean);
-    return all.length ? [Math.min(...all.map(([low]) => low)), Math.max(...all.map(([, high]) => high))] : null;
+    const all = lines
+      .flatMap((line) => {
+        const { first, column, band } = line.column(track);
+        const window = windowOf(first, domain);
+        const end = line.end <= domain[1] ? line.delivered(track) : NaN;
+        return [
+          extent(band ? [column, band] : [column], window),
+          extent([{ low: [end], high: [end] }]),
+        ];
+      })
+      .filter(Boolean);
+    return all.length
+      ? [Math.min(...all.map(([low]) => low)), Math.max(...all.map(([, high]) => high))]
+      : null;
   }
 
   // Whose losses are known only where they are reported.
@@ -214,36 +301,102 @@ export class CompareView {
     const { ready } = this;
     const some = this.accuracy ? [] : ready.filter((run) => !run.series.measured);
     if (!some.length) return "";
-    return some.length === ready.length ? ", over those who reported" : `, of ${some.length} runs over those who reported`;
+    return some.length === ready.length
+      ? ", over those who reported"
+      : `, of ${some.length} runs over those who reported`;
   }
 
   updateWords() {
     const missing = this.unmeasured.map((run) => run.detail.listing.name);
-    const without = missing.length ? ` Without an accuracy: ${missing.slice(0, 4).join(", ")}${missing.length > 4 ? ` and ${missing.length - 4} more` : ""}; choose loss to see them.` : "";
-    const grouped = read("group") ? ` A line is the mean of a group, its band ${read("band") === "sd" ? "one standard deviation either way" : "from the least to the most"}; a run that has ended stays at what it delivered.` : "";
-    const gone = this.missing ? ` ${several(this.missing, "run")} of this link ${this.missing === 1 ? "is" : "are"} not in these folders.` : "";
+    const without = missing.length
+      ? ` Without an accuracy: ${missing.slice(0, 4).join(", ")}` +
+        (missing.length > 4 ? ` and ${missing.length - 4} more` : "") +
+        "; choose loss to see them."
+      : "";
+    const grouped = read("group")
+      ? ` A line is the mean of a group, its band ${SPANS[read("band") === "sd" ? "sd" : "range"]}; ` +
+        "a run that has ended stays at what it delivered."
+      : "";
+    const gone = this.missing
+      ? ` ${several(this.missing, "run")} of this link ` +
+        `${this.missing === 1 ? "is" : "are"} not in these folders.`
+      : "";
     const text = `The same round is at the same place in every chart.${grouped}${without}${gone}`;
     if (this.words.textContent !== text) this.words.textContent = text;
   }
 
   updateLegend() {
     const all = this.lines;
-    const wanted = JSON.stringify([all.map((line) => [line.key, line.name, line.look.light, this.shows(line)]), this.solo]);
+    const wanted = JSON.stringify([
+      all.map((line) => [line.key, line.name, line.look.light, this.shows(line)]),
+      this.solo,
+    ]);
     if (this.legend.dataset.wanted === wanted) return;
     this.legend.dataset.wanted = wanted;
-    const focus = this.legend.contains(document.activeElement) ? document.activeElement.dataset.focus : null;
+    const focus = this.legend.contains(document.activeElement)
+      ? document.activeElement.dataset.focus
+      : null;
     const one = (line) => {
-      const hide = el("button", { type: "button", class: "key", "aria-pressed": String(this.shows(line)), "data-focus": `hide ${line.key}`, title: "Hide or show", onclick: () => this.hide(line.key) },
-        lineSwatch(line.look), line.runs.length > 1 || read("group") ? `${line.name} (${line.runs.length})` : line.name);
-      const only = el("button", { type: "button", class: "only", "aria-pressed": String(this.solo === line.key), "data-focus": `only ${line.key}`, "aria-label": `Show only ${line.name}`, onclick: () => this.only(line.key) }, "only");
-      return el("span", { class: "line", "data-off": this.shows(line) ? null : "true" }, hide, only);
+      const hide = el(
+        "button",
+        {
+          type: "button",
+          class: "key",
+          "aria-pressed": String(this.shows(line)),
+          "data-focus": `hide ${line.key}`,
+          title: "Hide or show",
+          onclick: () => this.hide(line.key),
+        },
+        lineSwatch(line.look),
+        line.runs.length > 1 || read("group") ? `${line.name} (${line.runs.length})` : line.name,
+      );
+      const only = el(
+        "button",
+        {
+          type: "button",
+          class: "only",
+          "aria-pressed": String(this.solo === line.key),
+          "data-focus": `only ${line.key}`,
+          "aria-label": `Show only ${line.name}`,
+          onclick: () => this.only(line.key),
+        },
+        "only",
+      );
+      return el(
+        "span",
+        { class: "line", "data-off": this.shows(line) ? null : "true" },
+        hide,
+        only,
+      );
     };
-    const marks = [el("span", { class: "key" }, swatch("cross"), "an agent leaves"), el("span", { class: "key" }, swatch("diamond"), "the delivered model")];
+    const marks = [
+      el("span", { class: "key" }, swatch("cross"), "an agent leaves"),
+      el("span", { class: "key" }, swatch("diamond"), "the delivered model"),
+    ];
     const some = this.solo !== null || this.hidden.size > 0;
-    const back = some ? [el("button", { type: "button", class: "only", onclick: () => { [this.hidden, this.solo] = [new Set(), null]; this.noteShown(); this.draw(); } }, "show all")] : [];
+    const back = some
+      ? [
+          el(
+            "button",
+            {
+              type: "button",
+              class: "only",
+              onclick: () => {
+                [this.hidden, this.solo] = [new Set(), null];
+                this.noteShown();
+                this.draw();
+              },
+            },
+            "show all",
+          ),
+        ]
+      : [];
     this.legend.classList.toggle("many", all.length > MANY);
     this.legend.replaceChildren(...back, ...all.map(one), ...marks);
-    if (focus) [...this.legend.querySelectorAll("[data-focus]")].find((each) => each.dataset.focus === focus)?.focus();
+    if (focus)
+      [...this.legend.querySelectorAll("[data-focus]")]
+        .find((each) => each.dataset.focus === focus)
+        ?.focus();
   }
 
   drawLines(context, plot, kind) {
@@ -269,14 +422,21 @@ export class CompareView {
       if (end !== end) continue;
       const last = lastKnown(column);
       const from = last >= 0 && !band ? [own.x(own.middle(last)), own.y(column.low[last])] : null;
-      drawDelivered(context, { from, at: [own.x(line.end), own.y(end)], colour: line.look.colour, size: many ? 3.5 : 6 });
+      drawDelivered(context, {
+        from,
+        at: [own.x(line.end), own.y(end)],
+        colour: line.look.colour,
+        size: many ? 3.5 : 6,
+      });
     }
   }
 
   drawBand(context, own, band, look) {
     const path = newPath(context);
     const known = [...band.low.keys()].filter((i) => band.low[i] === band.low[i]);
-    known.forEach((i, place) => path[place ? "lineTo" : "moveTo"](own.x(own.middle(i)), own.y(band.high[i])));
+    known.forEach((i, place) =>
+      path[place ? "lineTo" : "moveTo"](own.x(own.middle(i)), own.y(band.high[i])),
+    );
     known.reverse().forEach((i) => path.lineTo(own.x(own.middle(i)), own.y(band.low[i])));
     if (known.length) path.closePath();
     context.fillStyle = look.colour;
@@ -286,13 +446,21 @@ export class CompareView {
   }
 
   crosses(context, plot, line, track) {
-    const rounds = [...new Set((line.run.detail.left || []).map((left) => left.round))].slice(0, 60);
+    const rounds = [...new Set((line.run.detail.left || []).map((left) => left.round))].slice(
+      0,
+      60,
+    );
     for (const round of rounds) {
       const { column, first } = line.column(track);
       let to = 0;
       while (to < first.length && first[to] <= round) to += 1;
       const last = lastKnown(column, to);
-      if (last >= 0) drawCross(context, plot.x(round), plot.y(column.low[last]), { size: 4, ink: line.look.colour, paper: colours().card });
+      if (last >= 0)
+        drawCross(context, plot.x(round), plot.y(column.low[last]), {
+          size: 4,
+          ink: line.look.colour,
+          paper: colours().card,
+        });
     }
   }
 
@@ -320,13 +488,23 @@ export class CompareView {
     const line = this.marked();
     const { first, bucket, column } = line.column(this.track(kind));
     const path = new Path2D();
-    trace(path, { ...plot.scales(), middle: (index) => first[index] + (bucket - 1) / 2 }, column, 0, column.low.length, kind.counts);
+    trace(
+      path,
+      { ...plot.scales(), middle: (index) => first[index] + (bucket - 1) / 2 },
+      column,
+      0,
+      column.low.length,
+      kind.counts,
+    );
     const { left, right, top, bottom } = plot.area;
     context.save();
     context.beginPath();
     context.rect(left, top, right - left, bottom - top);
     context.clip();
-    for (const [colour, width] of [[colours().card, 6], [line.look.colour, 3]]) {
+    for (const [colour, width] of [
+      [colours().card, 6],
+      [line.look.colour, 3],
+    ]) {
       context.strokeStyle = colour;
       context.lineWidth = width;
       context.stroke(path);
@@ -336,7 +514,11 @@ export class CompareView {
 
   show(kind, value) {
     if (!Number.isFinite(value)) return NONE;
-    return kind.counts ? String(Math.round(value * 100) / 100) : this.accuracy ? percent(value) : number(value);
+    return kind.counts
+      ? String(Math.round(value * 100) / 100)
+      : this.accuracy
+        ? percent(value)
+        : number(value);
   }
 
   values(kind) {
@@ -346,10 +528,22 @@ export class CompareView {
     return this.visible.map((line) => {
       const value = line.at(track, round);
       const band = line.bandAt && line.runs.length > 1 ? line.bandAt(track, round) : null;
-      const spanned = () => (band ? ` (${this.show(kind, band[0])} to ${this.show(kind, band[1])})` : "");
-      const over = () => (line.over && round >= line.end && Number.isFinite(line.delivered(track)) ? "delivered " : "");
+      const spanned = () =>
+        band ? ` (${this.show(kind, band[0])} to ${this.show(kind, band[1])})` : "";
+      const over = () =>
+        line.over && round >= line.end && Number.isFinite(line.delivered(track))
+          ? "delivered "
+          : "";
       const text = () => `${over()}${this.show(kind, value)}${spanned()}`;
-      return { name: line.name, value, get shown() { return text(); }, look: line.look, near: line.key === this.near };
+      return {
+        name: line.name,
+        value,
+        get shown() {
+          return text();
+        },
+        look: line.look,
+        near: line.key === this.near,
+      };
     });
   }
 
@@ -360,8 +554,18 @@ export class CompareView {
       const { first, bucket, column, band } = line.column(track);
       const own = { name: line.name, column, first, bucket, delivered: line.delivered(track) };
       if (!band) return [own];
-      const end = (name, values) => ({ name: `${line.name}, ${name}`, column: { low: values, high: values }, first, bucket, delivered: NaN });
-      return [{ ...own, name: `${line.name}, mean` }, end("band from", band.low), end("band to", band.high)];
+      const end = (name, values) => ({
+        name: `${line.name}, ${name}`,
+        column: { low: values, high: values },
+        first,
+        bucket,
+        delivered: NaN,
+      });
+      return [
+        { ...own, name: `${line.name}, mean` },
+        end("band from", band.low),
+        end("band to", band.high),
+      ];
     });
   }
 
@@ -373,7 +577,9 @@ export class CompareView {
       const [end, there] = [line.delivered(track), this.show(kind, line.at(track, round))];
       if (round < line.end || !line.over) return `${line.name} ${there}`;
       // Where a run has ended, what it delivered is what counts.
-      return end === end ? `${line.name}: ended in ${line.end}, delivered ${this.show(kind, end)}` : `${line.name}: ended in ${line.end} with ${there}`;
+      return end === end
+        ? `${line.name}: ended in ${line.end}, delivered ${this.show(kind, end)}`
+        : `${line.name}: ended in ${line.end} with ${there}`;
     });
     const more = this.visible.length > 8 ? [`and ${this.visible.length - 8} more`] : [];
     return [`round ${round}`, ...each, ...more].join(" · ");
@@ -381,20 +587,45 @@ export class CompareView {
 
   toggles(row) {
     const line = this.lines.find((one) => one.key === row.key);
-    const hide = el("input", { type: "checkbox", "aria-label": `Show ${row.name}`, "data-focus": `show ${row.key}` });
+    const hide = el("input", {
+      type: "checkbox",
+      "aria-label": `Show ${row.name}`,
+      "data-focus": `show ${row.key}`,
+    });
     hide.checked = this.shows(line);
     hide.addEventListener("change", () => this.hide(row.key));
-    const only = el("button", { type: "button", class: "only", "aria-pressed": String(this.solo === row.key), "aria-label": `Show only ${row.name}`, "data-focus": `solo ${row.key}`, onclick: () => this.only(row.key) }, "only");
+    const only = el(
+      "button",
+      {
+        type: "button",
+        class: "only",
+        "aria-pressed": String(this.solo === row.key),
+        "aria-label": `Show only ${row.name}`,
+        "data-focus": `solo ${row.key}`,
+        onclick: () => this.only(row.key),
+      },
+      "only",
+    );
     return el("span", { class: "toggles" }, hide, only);
   }
 
   updateTable() {
     const rows = this.lines.map((line) => {
       const members = line.runs.map((run) => this.row(run));
-      if (line.run) return { ...members[0], key: line.key, look: line.look, hidden: !this.shows(line) };
-      return { key: line.key, name: line.name, look: line.look, members, settings: {}, hidden: !this.shows(line) };
+      if (line.run)
+        return { ...members[0], key: line.key, look: line.look, hidden: !this.shows(line) };
+      return {
+        key: line.key,
+        name: line.name,
+        look: line.look,
+        members,
+        settings: {},
+        hidden: !this.shows(line),
+      };
     });
-    if (rows.some((row) => row.members)) for (const row of rows) row.settings = Object.assign({}, ...row.members.map((member) => member.settings));
+    if (rows.some((row) => row.members))
+      for (const row of rows)
+        row.settings = Object.assign({}, ...row.members.map((member) => member.settings));
     const wanted = JSON.stringify([rows, this.solo]);
     if (this.table.body.dataset.wanted === wanted) return;
     this.table.body.dataset.wanted = wanted;
@@ -409,13 +640,30 @@ export class CompareView {
       const at = lastKnown(series.tracks[name]);
       return at >= 0 ? series.tracks[name].low[at] : NaN;
     };
-    const names = ["loss_mean", "loss_worst", "accuracy_mean", "accuracy_worst", "accuracy_population"];
+    const names = [
+      "loss_mean",
+      "loss_worst",
+      "accuracy_mean",
+      "accuracy_worst",
+      "accuracy_population",
+    ];
     const known = (value) => (Number.isFinite(value) ? value : NaN);
-    const values = Object.fromEntries(names.map((name) => [name, known(delivered ? delivered[name] : last(name))]));
+    const values = Object.fromEntries(
+      names.map((name) => [name, known(delivered ? delivered[name] : last(name))]),
+    );
     const { head, tone } = verdict(detail);
     return {
-      name: detail.listing.name, href: linkTo("run", run.id), verdict: { head, tone }, settings: { rule: detail.listing.rule, ...detail.settings },
-      values: { ...values, agents: detail.agents_all || 0, left: delivered ? delivered.left : detail.counts ? detail.counts.left : 0, content: delivered ? delivered.content : known(last("content")), rounds: detail.round || 0 },
+      name: detail.listing.name,
+      href: linkTo("run", run.id),
+      verdict: { head, tone },
+      settings: { rule: detail.listing.rule, ...detail.settings },
+      values: {
+        ...values,
+        agents: detail.agents_all || 0,
+        left: delivered ? delivered.left : detail.counts ? detail.counts.left : 0,
+        content: delivered ? delivered.content : known(last("content")),
+        rounds: detail.round || 0,
+      },
     };
   }
 }

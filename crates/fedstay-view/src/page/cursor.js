@@ -1,4 +1,5 @@
-// What all charts of a view share: the round under the cursor, the pinned one, and the rounds shown.
+// What all charts of a view share: the round under the cursor, the pinned one, and the rounds
+// shown.
 
 import { read, write } from "./state.js";
 import { el } from "./words.js";
@@ -66,7 +67,10 @@ export class Cursor {
   // Nearer or farther, around a round that stays where it is.
   zoomBy(factor, around) {
     const [from, to] = this.domain;
-    const middle = Math.max(from, Math.min(to, around === null || around === undefined ? (from + to) / 2 : around));
+    const middle = Math.max(
+      from,
+      Math.min(to, around === null || around === undefined ? (from + to) / 2 : around),
+    );
     this.zoom([middle - (middle - from) * factor, middle + (to - middle) * factor]);
   }
 
@@ -83,14 +87,25 @@ export class Cursor {
 // The controls for the rounds that are shown, for those who do not drag.
 export function zoomBar(cursor) {
   const said = el("span", { class: "faint" });
-  const button = (text, label, act) => el("button", { type: "button", "aria-label": label, title: label, onclick: act }, text);
+  const button = (text, label, act) =>
+    el("button", { type: "button", "aria-label": label, title: label, onclick: act }, text);
   const back = button("◀", "Earlier rounds", () => cursor.panBy(-0.5));
   const on = button("▶", "Later rounds", () => cursor.panBy(0.5));
   const near = button("+", "Zoom in", () => cursor.zoomBy(0.5, cursor.shown));
   const far = button("−", "Zoom out", () => cursor.zoomBy(2, cursor.shown));
   const whole = button("all rounds", "Show all rounds", () => cursor.zoom(null));
-  const bar = el("div", { class: "zoom", role: "group", "aria-label": "Rounds shown" }, said, el("span", { class: "choice" }, back, near, far, on, whole),
-    el("span", { class: "faint hint" }, "drag to zoom, Shift and drag to move, click to pin a round; keys: + − 0, Shift and arrows, Space"));
+  const bar = el(
+    "div",
+    { class: "zoom", role: "group", "aria-label": "Rounds shown" },
+    said,
+    el("span", { class: "choice" }, back, near, far, on, whole),
+    el(
+      "span",
+      { class: "faint hint" },
+      "drag to zoom, Shift and drag to move, click to pin a round; keys: + − 0, Shift " +
+        "and arrows, Space",
+    ),
+  );
   cursor.bar = () => {
     const [from, to] = cursor.domain;
     const text = `rounds ${from} to ${to}`;

@@ -10,7 +10,8 @@ export async function listRuns() {
   return (await ask("/api/runs")).json();
 }
 
-// Several runs at once, each with its details and its series; `have` is what the page has of a single one.
+// Several runs at once, each with its details and its series; `have` is what the page has of a
+// single one.
 async function readWhole(ids, have = "") {
   const bytes = await (await ask(`/api/whole?ids=${ids.join(",")}${have}`)).arrayBuffer();
   return parts(bytes);
@@ -23,7 +24,9 @@ function parts(buffer) {
   for (let at = 0; at < buffer.byteLength;) {
     const [told, series] = [view.getUint32(at, true), view.getUint32(at + 4, true)];
     at += 8;
-    const detail = told ? JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, at, told))) : null;
+    const detail = told
+      ? JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, at, told)))
+      : null;
     at += Math.ceil(told / 4) * 4;
     found.push({ detail, series: series ? decode(buffer, at) : null });
     at += Math.ceil(series / 4) * 4;
@@ -49,7 +52,9 @@ export class Run {
   // What charts draw: some of the rounds in detail, where they are looked at and known, else all.
   get drawn() {
     const { part, series } = this;
-    return part && series && part.revision === series.revision && part.agents === series.agents ? part : series;
+    return part && series && part.revision === series.revision && part.agents === series.agents
+      ? part
+      : series;
   }
 
   // Takes note of which rounds are looked at. Resolves to whether there is something else to draw.
@@ -85,7 +90,10 @@ export class Run {
     do {
       this.again = false;
       const { series } = this;
-      const have = series && series.count ? `&bucket=${series.bucket}&from=${series.count - 1}&revision=${series.revision}` : "";
+      const have =
+        series && series.count
+          ? `&bucket=${series.bucket}&from=${series.count - 1}&revision=${series.revision}`
+          : "";
       const [found] = await readWhole([this.id], have);
       this.take(found);
       if (this.range) await this.look(this.range);
@@ -96,6 +104,8 @@ export class Run {
     if (!detail) throw new Error("it is not there any more");
     if (series) this.series = merge(this.series, series);
     this.detail = detail;
+    // The number that the series have for each state, by its name.
+    this.codes = Object.fromEntries(detail.states.map(({ name }, code) => [name, code]));
   }
 }
 
@@ -141,11 +151,13 @@ function joined(a, b, from) {
 }
 
 function merge(old, part) {
-  if (!old || part.from === 0 || old.bucket !== part.bucket || old.revision !== part.revision) return part;
+  if (!old || part.from === 0 || old.bucket !== part.bucket || old.revision !== part.revision)
+    return part;
   const { from } = part;
   const pair = (a, b) => {
     const low = joined(a ? a.low : new Float32Array(from).fill(NaN), b.low, from);
-    const high = part.bucket > 1 ? joined(a ? a.high : new Float32Array(from).fill(NaN), b.high, from) : low;
+    const high =
+      part.bucket > 1 ? joined(a ? a.high : new Float32Array(from).fill(NaN), b.high, from) : low;
     return { low, high };
   };
   return {
@@ -155,16 +167,20 @@ function merge(old, part) {
     first: joined(old.first, part.first, from),
     losses: part.losses.map((column, index) => pair(old.losses[index], column)),
     received: part.received.map((column, index) => pair(old.received[index], column)),
-    tracks: Object.fromEntries(Object.entries(part.tracks).map(([name, column]) => [name, pair(old.tracks[name], column)])),
-    states: part.states.map((column, index) => joined(old.states[index] || new Uint8Array(from), column, from)),
+    tracks: Object.fromEntries(
+      Object.entries(part.tracks).map(([name, column]) => [name, pair(old.tracks[name], column)]),
+    ),
+    states: part.states.map((column, index) =>
+      joined(old.states[index] || new Uint8Array(from), column, from),
+    ),
   };
 }
 
 // How long to wait before a stream that was refused is asked for again.
 const AGAIN = 5000;
 
-// The stream of events, while somebody looks: a browser has six connections for all its windows on one address, and a
-// stream takes one. `link` is told whether it is connected.
+// The stream of events, while somebody looks: a browser has six connections for all its windows on
+// one address, and a stream takes one. `link` is told whether it is connected.
 export function listen(tell, link) {
   let source = null;
   const close = () => {
@@ -181,12 +197,17 @@ export function listen(tell, link) {
     source.addEventListener("error", () => {
       link(false);
       // A browser asks again by itself, but not after it was refused.
-      if (source?.readyState === EventSource.CLOSED) setTimeout(() => { if (!document.hidden) open(); }, AGAIN);
+      if (source?.readyState === EventSource.CLOSED)
+        setTimeout(() => {
+          if (!document.hidden) open();
+        }, AGAIN);
     });
     source.addEventListener("message", (event) => tell(JSON.parse(event.data)));
   };
   document.addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
   addEventListener("pagehide", close);
-  addEventListener("pageshow", ({ persisted }) => { if (persisted && !document.hidden) open(); });
+  addEventListener("pageshow", ({ persisted }) => {
+    if (persisted && !document.hidden) open();
+  });
   if (!document.hidden) open();
 }

@@ -7,7 +7,8 @@ export function lastKnown(column, to = column.low.length) {
   return last;
 }
 
-// Whether a place of what is drawn is the run's last round, behind which the delivered model stands.
+// Whether a place of what is drawn is the run's last round, behind which the delivered model
+// stands.
 export function reaches(run, index) {
   const { first, bucket } = run.drawn;
   return index >= 0 && first[index] + bucket - 1 >= run.detail.round;
@@ -27,6 +28,12 @@ export function drawDelivered(context, { from, at: [x, y], colour, size = 6 }) {
     context.setLineDash([]);
   }
   context.beginPath();
-  for (const [dx, dy] of [[0, -size], [size, 0], [0, size], [-size, 0]]) context.lineTo(x + dx, y + dy);
+  for (const [dx, dy] of [
+    [0, -size],
+    [size, 0],
+    [0, size],
+    [-size, 0],
+  ])
+    context.lineTo(x + dx, y + dy);
   context.fill();
 }

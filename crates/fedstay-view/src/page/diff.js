@@ -33,27 +33,67 @@ export class Diff {
     this.head = el("tr");
     this.body = el("tbody");
     this.same = el("pre", { tabindex: "0" });
-    const table = el("table", {}, el("caption", { class: "hidden" }, "Settings in which the runs differ"), el("thead", {}, this.head), this.body);
-    this.section = el("section", { class: "card diff", "aria-label": "Configuration, what differs" }, el("div", { class: "head" }, el("h2", {}, "Configuration: what differs")), this.note,
-      el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of settings that differ" }, table),
-      el("details", {}, el("summary", {}, "What they share"), this.same));
+    const table = el(
+      "table",
+      {},
+      el("caption", { class: "hidden" }, "Settings in which the runs differ"),
+      el("thead", {}, this.head),
+      this.body,
+    );
+    this.section = el(
+      "section",
+      { class: "card diff", "aria-label": "Configuration, what differs" },
+      el("div", { class: "head" }, el("h2", {}, "Configuration: what differs")),
+      this.note,
+      el(
+        "div",
+        {
+          class: "scroll",
+          tabindex: "0",
+          role: "region",
+          "aria-label": "Table of settings that differ",
+        },
+        table,
+      ),
+      el("details", {}, el("summary", {}, "What they share"), this.same),
+    );
   }
 
   // Runs are { name, look, settings }.
   set(runs) {
     const known = runs.filter((run) => run.settings);
-    const wanted = JSON.stringify(known.map(({ name, look, settings }) => [name, look.light, settings]));
+    const wanted = JSON.stringify(
+      known.map(({ name, look, settings }) => [name, look.light, settings]),
+    );
     if (this.body.dataset.wanted === wanted) return;
     this.body.dataset.wanted = wanted;
     const settings = known.map((run) => run.settings);
     const { differ, same } = differences(settings);
     const without = runs.length - known.length;
-    this.note.textContent = `${differ.length ? `${differ.length} of ${differ.length + same.length} keys differ.` : "All keys have the same values."}${without ? ` ${without} of the runs have no config.toml.` : ""}`;
+    const found = differ.length
+      ? `${differ.length} of ${differ.length + same.length} keys differ.`
+      : "All keys have the same values.";
+    const lack = without ? ` ${without} of the runs have no config.toml.` : "";
+    this.note.textContent = found + lack;
     const beside = known.length <= BESIDE;
-    const heads = beside ? known.map((run) => el("th", { scope: "col", class: "text" }, lineSwatch(run.look), run.name)) : [el("th", { scope: "col", class: "text" }, "values, and how many runs have them")];
+    const heads = beside
+      ? known.map((run) =>
+          el("th", { scope: "col", class: "text" }, lineSwatch(run.look), run.name),
+        )
+      : [el("th", { scope: "col", class: "text" }, "values, and how many runs have them")];
     this.head.replaceChildren(el("th", { scope: "col", class: "text" }, "key"), ...heads);
-    const cells = (key) => (beside ? settings.map((one) => text(one[key])) : [counted(settings, key)]);
-    this.body.replaceChildren(...differ.map((key) => el("tr", {}, el("th", { scope: "row", class: "text" }, key), ...cells(key).map((cell) => el("td", { class: "text wrap" }, cell)))));
+    const cells = (key) =>
+      beside ? settings.map((one) => text(one[key])) : [counted(settings, key)];
+    this.body.replaceChildren(
+      ...differ.map((key) =>
+        el(
+          "tr",
+          {},
+          el("th", { scope: "row", class: "text" }, key),
+          ...cells(key).map((cell) => el("td", { class: "text wrap" }, cell)),
+        ),
+      ),
+    );
     this.same.textContent = same.map((key) => `${key} = ${text(settings[0][key])}`).join("\n");
   }
 }

@@ -1,5 +1,6 @@
-// What comes first: only the frame of the page. The rest, some 200 kB of script, most of the style and the list of runs,
-// is asked for once that frame is painted, because reading and running it would be in the way of the first paint.
+// What comes first: only the frame of the page. The rest, some 200 kB of script, most of the style
+// and the list of runs, is asked for once that frame is painted, because reading and running it
+// would be in the way of the first paint.
 
 let begun = false;
 

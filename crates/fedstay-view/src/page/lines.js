@@ -6,8 +6,9 @@ import { valuesOf } from "./query.js";
 import { spread } from "./results.js";
 import { NONE, short } from "./words.js";
 
-// The rounds of a run and its values there. Where some rounds are looked at closely every one of them is
-// there, between what is known of the others, so that lines enter and leave the chart where they should.
+// The rounds of a run and its values there. Where some rounds are looked at closely every one of
+// them is there, between what is known of the others, so that lines enter and leave the chart where
+// they should.
 function columnOf(run, track) {
   const { series, drawn } = run;
   const whole = { first: series.first, bucket: series.bucket, column: series.tracks[track] };
@@ -22,14 +23,19 @@ function columnOf(run, track) {
   const close = Float64Array.from(drawn.first, (at) => at + (drawn.bucket - 1) / 2);
   const join = (a, b) => Float64Array.from([...a.subarray(0, before), ...b, ...a.subarray(after)]);
   const { low, high } = drawn.tracks[track];
-  return { first: join(first.map(middle), close), bucket: 1, column: { low: join(whole.column.low, low), high: join(whole.column.high, high) } };
+  return {
+    first: join(first.map(middle), close),
+    bucket: 1,
+    column: { low: join(whole.column.low, low), high: join(whole.column.high, high) },
+  };
 }
 
 // A value of a run's track at a round: the last known one or, once it is over, what it delivered.
 function valueAt(run, { first, column }, track, round) {
   const { detail } = run;
   const delivered = detail.delivered && detail.delivered[track];
-  if (detail.status === "finished" && round >= detail.round && Number.isFinite(delivered)) return delivered;
+  if (detail.status === "finished" && round >= detail.round && Number.isFinite(delivered))
+    return delivered;
   if (!column) return NaN;
   let [low, high] = [0, first.length];
   while (low < high) {
@@ -86,7 +92,10 @@ export class GroupLine {
     const rounds = new Set();
     for (const line of this.each) {
       const { first, bucket, column } = line.column(track);
-      if (column) first.forEach((round, i) => { if (column.low[i] === column.low[i]) rounds.add(round + bucket - 1); });
+      if (column)
+        first.forEach((round, i) => {
+          if (column.low[i] === column.low[i]) rounds.add(round + bucket - 1);
+        });
       if (line.over && Number.isFinite(line.delivered(track))) rounds.add(line.run.detail.round);
     }
     return Float64Array.from([...rounds].sort((a, b) => a - b));
@@ -96,7 +105,9 @@ export class GroupLine {
   column(track) {
     if (this.made.has(track)) return this.made.get(track);
     const [first, bucket] = [this.rounds(track), 1];
-    const [mean, low, high] = Array.from({ length: 3 }, () => new Float64Array(first.length).fill(NaN));
+    const [mean, low, high] = Array.from({ length: 3 }, () =>
+      new Float64Array(first.length).fill(NaN),
+    );
     for (let i = 0; i < first.length; i += 1) {
       const found = spread(this.each.map((line) => line.at(track, first[i])));
       if (!found) continue;
@@ -108,10 +119,13 @@ export class GroupLine {
     return made;
   }
 
-  // The ends of the band: the least and the most, or one standard deviation either way, within what there can be.
+  // The ends of the band: the least and the most, or one standard deviation either way, within what
+  // there can be.
   ends({ mean, deviation, low, high }, track) {
     if (this.how !== "sd") return [low, high];
-    const [least, most] = track.startsWith("accuracy") ? [0, 1] : [track.startsWith("loss") ? -Infinity : 0, Infinity];
+    const [least, most] = track.startsWith("accuracy")
+      ? [0, 1]
+      : [track.startsWith("loss") ? -Infinity : 0, Infinity];
     return [Math.max(least, mean - (deviation || 0)), Math.min(most, mean + (deviation || 0))];
   }
 
@@ -137,7 +151,11 @@ function groupOf(run, key) {
   const { listing, settings } = run.detail;
   const [value] = valuesOf({ ...listing, settings: settings || listing.settings }, {}, key);
   if (value === undefined) return `${key} ${NONE}`;
-  return typeof value === "number" ? `${key} = ${short(value)}` : key === "rule" ? String(value) : `${key} = ${value}`;
+  return typeof value === "number"
+    ? `${key} = ${short(value)}`
+    : key === "rule"
+      ? String(value)
+      : `${key} = ${value}`;
 }
 
 export function linesOf(runs, key, how) {
@@ -149,6 +167,7 @@ export function linesOf(runs, key, how) {
   }
   const names = [...groups.keys()].sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
   // Of a rule the look it has in every drawing.
-  const look = (name, place) => (key === "rule" ? onScreen(groups.get(name)[0].detail.listing.look) : groupLook(place));
+  const look = (name, place) =>
+    key === "rule" ? onScreen(groups.get(name)[0].detail.listing.look) : groupLook(place);
   return names.map((name, place) => new GroupLine(name, groups.get(name), look(name, place), how));
 }

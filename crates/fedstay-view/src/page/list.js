@@ -11,7 +11,13 @@ const byId = (id) => document.getElementById(id);
 const MOST = 300;
 
 const SORTS = [
-  ["name", "name"], ["newest", "newest first"], ["verdict", "verdict"], ["rounds", "rounds"], ["accuracy", "mean accuracy"], ["worst accuracy", "worst accuracy"], ["loss", "mean loss"],
+  ["name", "name"],
+  ["newest", "newest first"],
+  ["verdict", "verdict"],
+  ["rounds", "rounds"],
+  ["accuracy", "mean accuracy"],
+  ["worst accuracy", "worst accuracy"],
+  ["loss", "mean loss"],
 ];
 
 function byName(a, b) {
@@ -29,7 +35,9 @@ function sorted(listings, key) {
     const [x, y] = [value(a), value(b)];
     const [none, empty] = [x === null || x === undefined, y === null || y === undefined];
     if (none || empty) return none - empty;
-    return typeof x === "number" && typeof y === "number" ? x - y : String(x).localeCompare(String(y), "en", { numeric: true });
+    return typeof x === "number" && typeof y === "number"
+      ? x - y
+      : String(x).localeCompare(String(y), "en", { numeric: true });
   };
   return key === "name" ? listings : [...listings].sort((a, b) => compare(a, b) || byName(a, b));
 }
@@ -37,7 +45,9 @@ function sorted(listings, key) {
 // On a small screen the list opens when it is wanted.
 export function foldOnSmallScreens() {
   const small = matchMedia("(max-width: 860px)");
-  const fold = () => { if (byId("fold").open === small.matches) byId("fold").open = !small.matches; };
+  const fold = () => {
+    if (byId("fold").open === small.matches) byId("fold").open = !small.matches;
+  };
   small.addEventListener("change", fold);
   fold();
 }
@@ -77,7 +87,9 @@ export class RunList {
     this.common = common;
     this.first = first;
     this.listings = runs.sort(byName);
-    const keys = [...new Set(runs.flatMap((listing) => Object.keys(listing.settings)))].sort().slice(0, 40);
+    const keys = [...new Set(runs.flatMap((listing) => Object.keys(listing.settings)))]
+      .sort()
+      .slice(0, 40);
     const options = [...SORTS, ...keys.map((key) => [key, key])];
     const wanted = JSON.stringify(options);
     if (this.sort.dataset.wanted !== wanted) {
@@ -98,7 +110,10 @@ export class RunList {
   }
 
   item(listing) {
-    const box = el("input", { type: "checkbox", "aria-label": `Choose ${listing.name} for a comparison` });
+    const box = el("input", {
+      type: "checkbox",
+      "aria-label": `Choose ${listing.name} for a comparison`,
+    });
     box.checked = this.chosen.has(listing.id);
     box.addEventListener("change", () => {
       this.chosen[box.checked ? "add" : "delete"](listing.id);
@@ -107,17 +122,36 @@ export class RunList {
     });
     const { text, tone } = listing.brief;
     const rule = listing.rule && listing.rule !== listing.name ? `${listing.rule} · ` : "";
-    const about = listing.why ? `${text}: ${listing.why}` : `${rule}${text} · round ${listing.rounds}${listing.status === "running" ? ` of ${listing.asked}` : ""}`;
-    const link = el("a", { href: linkTo("run", listing.id), "aria-current": this.open.current() === listing.id ? "page" : null, title: title(listing) },
+    const about = listing.why
+      ? `${text}: ${listing.why}`
+      : `${rule}${text} · round ${listing.rounds}` +
+        (listing.status === "running" ? ` of ${listing.asked}` : "");
+    const link = el(
+      "a",
+      {
+        href: linkTo("run", listing.id),
+        "aria-current": this.open.current() === listing.id ? "page" : null,
+        title: title(listing),
+      },
       el("span", { class: "name" }, lineSwatch(lookOf(listing.id)), listing.name),
-      el("span", { class: "how", "data-status": listing.why ? "unreadable" : listing.status, "data-tone": tone }, about));
+      el(
+        "span",
+        {
+          class: "how",
+          "data-status": listing.why ? "unreadable" : listing.status,
+          "data-tone": tone,
+        },
+        about,
+      ),
+    );
     return el("li", {}, box, link);
   }
 
   buttons() {
     const { chosen } = this;
     byId("compare").disabled = chosen.size < 2;
-    byId("compare").textContent = chosen.size < 2 ? "Compare chosen runs" : `Compare ${chosen.size} runs`;
+    byId("compare").textContent =
+      chosen.size < 2 ? "Compare chosen runs" : `Compare ${chosen.size} runs`;
     const { found } = this;
     const all = found.length > 0 && found.every(({ id }) => chosen.has(id));
     byId("choose").disabled = found.length === 0;
@@ -127,7 +161,13 @@ export class RunList {
 
   draw() {
     const { found, list } = this;
-    const key = JSON.stringify([found, [...this.chosen], this.open.current(), read("find"), read("sort")]);
+    const key = JSON.stringify([
+      found,
+      [...this.chosen],
+      this.open.current(),
+      read("find"),
+      read("sort"),
+    ]);
     if (list.dataset.key === key) return;
     list.dataset.key = key;
     // What has the focus keeps it when the list is made again.
@@ -135,14 +175,35 @@ export class RunList {
     const row = active ? [...list.children].indexOf(active.closest("li")) : -1;
     const tag = active ? active.tagName.toLowerCase() : "";
     list.replaceChildren(...found.slice(0, MOST).map((listing) => this.item(listing)));
-    if (found.length > MOST) list.append(el("li", { class: "faint" }, `… and ${found.length - MOST} more: find one by its name or a key`));
+    if (found.length > MOST)
+      list.append(
+        el(
+          "li",
+          { class: "faint" },
+          `… and ${found.length - MOST} more: find one by its name or a key`,
+        ),
+      );
     if (row >= 0 && list.children[row]) list.children[row].querySelector(tag)?.focus();
     const all = this.listings.length;
     // Without a run there is nothing to find, to sort or to choose.
-    for (const part of [this.find.closest("label"), this.sort.closest("label"), byId("compare").closest("p"), byId("all").closest("p")]) part.hidden = all === 0;
-    byId("count").textContent = !all ? "" : found.length === all ? `(${all})` : `(${found.length} of ${all})`;
-    byId("nothing").textContent = all && !found.length ? whyNothing(this.listings, this.common, this.find.value) : "";
-    byId("matches").textContent = this.find.value.trim() && found.length ? `${several(found.length, "run matches", "runs match")}.` : "";
+    for (const part of [
+      this.find.closest("label"),
+      this.sort.closest("label"),
+      byId("compare").closest("p"),
+      byId("all").closest("p"),
+    ])
+      part.hidden = all === 0;
+    byId("count").textContent = !all
+      ? ""
+      : found.length === all
+        ? `(${all})`
+        : `(${found.length} of ${all})`;
+    byId("nothing").textContent =
+      all && !found.length ? whyNothing(this.listings, this.common, this.find.value) : "";
+    byId("matches").textContent =
+      this.find.value.trim() && found.length
+        ? `${several(found.length, "run matches", "runs match")}.`
+        : "";
     this.buttons();
   }
 }

@@ -1,9 +1,19 @@
-// One colour, one pattern and one name for every run, whichever others are shown with it: its own, by its rule and name.
+// One colour, one pattern and one name for every run, whichever others are shown with it: its own,
+// by its rule and name.
 
 import { Look } from "./theme.js";
 
 // No two of these are closer than Okabe and Ito's colours are.
-const SPARE = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#767676", "#222222"];
+const SPARE = [
+  "#0072b2",
+  "#d55e00",
+  "#009e73",
+  "#cc79a7",
+  "#e69f00",
+  "#56b4e9",
+  "#767676",
+  "#222222",
+];
 const DASHES = [[], [3, 1.5], [1, 1.25], [5, 1.25, 1, 1.25]];
 
 const NOBODY = { colour: "#767676", dash: [1, 1.25] };
@@ -13,19 +23,27 @@ let given = new Map();
 const sign = ({ colour, dash }) => `${colour} ${dash}`;
 const turned = (all, by) => [...all.slice(by % all.length), ...all.slice(0, by % all.length)];
 
-// The looks of a run, the one it would have first: its rule's own colour in one of the patterns, by the name of its
-// folder; then the other colours. Nothing of it depends on where the folder is or on other runs.
+// The looks of a run, the one it would have first: its rule's own colour in one of the patterns, by
+// the name of its folder; then the other colours. Nothing of it depends on where the folder is or
+// on other runs.
 function wishes({ look, mark }) {
   const dashes = (colour) => turned(DASHES, mark).map((dash) => ({ colour, dash }));
-  const others = turned(SPARE.filter((colour) => colour !== look.colour), mark).map((colour) => ({ colour, dash: DASHES[(mark >>> 3) % DASHES.length] }));
-  const rest = turned(DASHES, mark >>> 3).flatMap((dash) => turned(SPARE, mark).map((colour) => ({ colour, dash })));
+  const others = turned(
+    SPARE.filter((colour) => colour !== look.colour),
+    mark,
+  ).map((colour) => ({ colour, dash: DASHES[(mark >>> 3) % DASHES.length] }));
+  const rest = turned(DASHES, mark >>> 3).flatMap((dash) =>
+    turned(SPARE, mark).map((colour) => ({ colour, dash })),
+  );
   return [...(look.own ? dashes(look.colour) : []), ...others, ...rest];
 }
 
-// Every run of the list has the first look it wishes for that no run has which began earlier: so a run that begins later
-// changes no other's, and whoever opens the page later sees the same.
+// Every run of the list has the first look it wishes for that no run has which began earlier: so a
+// run that begins later changes no other's, and whoever opens the page later sees the same.
 export function giveLooks(listings) {
-  const order = (a, b) => (a.began ?? Infinity) - (b.began ?? Infinity) || a.name.localeCompare(b.name, "en", { numeric: true });
+  const order = (a, b) =>
+    (a.began ?? Infinity) - (b.began ?? Infinity) ||
+    a.name.localeCompare(b.name, "en", { numeric: true });
   given = new Map();
   const taken = new Set();
   // What cannot be read is never drawn, so it takes nobody's look.
@@ -38,7 +56,10 @@ export function giveLooks(listings) {
 }
 
 export function onScreen({ colour, dash }) {
-  return new Look(colour, dash.map((length) => length * 2));
+  return new Look(
+    colour,
+    dash.map((length) => length * 2),
+  );
 }
 
 export function lookOf(id) {
@@ -47,5 +68,8 @@ export function lookOf(id) {
 
 // Looks for groups, by their place.
 export function groupLook(place) {
-  return onScreen({ colour: SPARE[place % SPARE.length], dash: DASHES[Math.floor(place / SPARE.length) % DASHES.length] });
+  return onScreen({
+    colour: SPARE[place % SPARE.length],
+    dash: DASHES[Math.floor(place / SPARE.length) % DASHES.length],
+  });
 }

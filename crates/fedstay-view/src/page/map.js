@@ -4,7 +4,7 @@ import { readMap } from "./data.js";
 import { drawDelivered } from "./delivered.js";
 import { lineSign } from "./sign.js";
 import { agentLook, colours, onTheme } from "./theme.js";
-import { agentName, el, number, several } from "./words.js";
+import { el, number, several } from "./words.js";
 
 const SECONDS = 8;
 
@@ -14,10 +14,19 @@ export class Map2 {
     this.map = null;
     this.at = null;
     this.playing = false;
-    this.canvas = el("canvas", { role: "img", "aria-label": "Contour map of the losses with the model’s trajectory" });
+    this.canvas = el("canvas", {
+      role: "img",
+      "aria-label": "Contour map of the losses with the model’s trajectory",
+    });
     this.play = el("button", { type: "button", class: "play", "aria-pressed": "false" }, "play");
     this.play.addEventListener("click", () => this.toggle());
-    this.slider = el("input", { type: "range", min: "0", max: "0", value: "0", "aria-label": "Round on the map" });
+    this.slider = el("input", {
+      type: "range",
+      min: "0",
+      max: "0",
+      value: "0",
+      "aria-label": "Round on the map",
+    });
     this.slider.addEventListener("input", () => {
       this.pause();
       this.at = Number(this.slider.value) === this.last() ? null : Number(this.slider.value);
@@ -26,10 +35,21 @@ export class Map2 {
     this.said = el("p", { class: "readout" });
     this.box = el("div", { class: "map" }, this.canvas);
     this.legend = el("div", { class: "legend" });
-    this.section = el("section", { class: "card", "aria-label": "Map of the losses" },
+    this.section = el(
+      "section",
+      { class: "card", "aria-label": "Map of the losses" },
       el("div", { class: "head" }, el("h2", {}, "The trajectory, on a map of the losses")),
-      el("p", { class: "about" }, "Tinted: where an agent is content, F ≤ ε. Lines: levels of its loss. The model starts at the ring."),
-      this.legend, this.box, el("div", { class: "controls" }, this.play, this.slider), this.said);
+      el(
+        "p",
+        { class: "about" },
+        "Tinted: where an agent is content, F ≤ ε. Lines: levels of its loss. The model " +
+          "starts at the ring.",
+      ),
+      this.legend,
+      this.box,
+      el("div", { class: "controls" }, this.play, this.slider),
+      this.said,
+    );
     this.stop = onTheme(() => this.draw());
     this.sizes = new ResizeObserver(() => this.draw());
     this.sizes.observe(this.box);
@@ -51,7 +71,8 @@ export class Map2 {
     try {
       const map = await readMap(this.run.id);
       if (map) {
-        const still = this.map && JSON.stringify([this.map.x, this.map.y]) === JSON.stringify([map.x, map.y]);
+        const still =
+          this.map && JSON.stringify([this.map.x, this.map.y]) === JSON.stringify([map.x, map.y]);
         this.map = map;
         this.slider.max = String(this.last());
         if (this.at === null) this.slider.value = String(this.last());
@@ -94,12 +115,18 @@ export class Map2 {
 
   geometry() {
     const width = this.box.clientWidth;
-    const height = Math.min(460, Math.round(width * (this.map.rows - 1) / (this.map.columns - 1)));
-    const inner = Math.min(width, height * (this.map.columns - 1) / (this.map.rows - 1));
+    const height = Math.min(
+      460,
+      Math.round((width * (this.map.rows - 1)) / (this.map.columns - 1)),
+    );
+    const inner = Math.min(width, (height * (this.map.columns - 1)) / (this.map.rows - 1));
     const left = (width - inner) / 2;
     const { x, y } = this.map;
     return {
-      width, height, left, inner,
+      width,
+      height,
+      left,
+      inner,
       px: (value) => left + ((value - x[0]) / (x[1] - x[0])) * inner,
       py: (value) => height - ((value - y[0]) / (y[1] - y[0])) * height,
     };
@@ -111,8 +138,12 @@ export class Map2 {
     const scale = window.devicePixelRatio || 1;
     this.canvas.style.width = `${geometry.width}px`;
     this.canvas.style.height = `${geometry.height}px`;
-    const [width, height] = [Math.round(geometry.width * scale), Math.round(geometry.height * scale)];
-    if (this.canvas.width !== width || this.canvas.height !== height) [this.canvas.width, this.canvas.height] = [width, height];
+    const [width, height] = [
+      Math.round(geometry.width * scale),
+      Math.round(geometry.height * scale),
+    ];
+    if (this.canvas.width !== width || this.canvas.height !== height)
+      [this.canvas.width, this.canvas.height] = [width, height];
     const context = this.canvas.getContext("2d");
     context.setTransform(scale, 0, 0, scale, 0, 0);
     context.clearRect(0, 0, geometry.width, geometry.height);
@@ -159,10 +190,18 @@ export class Map2 {
   cells(losses, level, visit) {
     const { columns, rows, x, y } = this.map;
     const at = (column, row) => losses[row * columns + column];
-    const place = (column, row) => [x[0] + ((x[1] - x[0]) * column) / (columns - 1), y[0] + ((y[1] - y[0]) * row) / (rows - 1)];
+    const place = (column, row) => [
+      x[0] + ((x[1] - x[0]) * column) / (columns - 1),
+      y[0] + ((y[1] - y[0]) * row) / (rows - 1),
+    ];
     for (let row = 0; row + 1 < rows; row += 1) {
       for (let column = 0; column + 1 < columns; column += 1) {
-        const corners = [[column, row], [column + 1, row], [column + 1, row + 1], [column, row + 1]];
+        const corners = [
+          [column, row],
+          [column + 1, row],
+          [column + 1, row + 1],
+          [column, row + 1],
+        ];
         const ring = [];
         const cuts = [];
         for (let side = 0; side < 4; side += 1) {
@@ -195,7 +234,10 @@ export class Map2 {
     this.cells(losses, level, (ring) => {
       if (ring.length < 3) return;
       // Half a pixel more, or seams would show between the cells.
-      const middle = ring.reduce(([a, b], [x, y]) => [a + px(x) / ring.length, b + py(y) / ring.length], [0, 0]);
+      const middle = ring.reduce(
+        ([a, b], [x, y]) => [a + px(x) / ring.length, b + py(y) / ring.length],
+        [0, 0],
+      );
       ring.forEach(([x, y], place) => {
         const [u, v] = [px(x), py(y)];
         const [w, z] = [u + Math.sign(u - middle[0]) * 0.3, v + Math.sign(v - middle[1]) * 0.3];
@@ -211,8 +253,13 @@ export class Map2 {
     const end = this.at === null ? this.last() : this.at;
     const { path } = this.map;
     const way = new Path2D();
-    path.slice(0, end + 1).forEach(([, x, y], place) => (place ? way.lineTo(px(x), py(y)) : way.moveTo(px(x), py(y))));
-    for (const [colour, width] of [[paper, 5], [ink, 2.2]]) {
+    path
+      .slice(0, end + 1)
+      .forEach(([, x, y], place) => (place ? way.lineTo(px(x), py(y)) : way.moveTo(px(x), py(y))));
+    for (const [colour, width] of [
+      [paper, 5],
+      [ink, 2.2],
+    ]) {
       context.strokeStyle = colour;
       context.lineWidth = width;
       context.lineJoin = "round";
@@ -232,13 +279,21 @@ export class Map2 {
     const delivered = this.delivered(end);
     if (delivered) {
       const from = [px(path[end][1]), py(path[end][2])];
-      drawDelivered(context, { from, at: [px(delivered[0]), py(delivered[1])], colour: ink, size: 7 });
+      drawDelivered(context, {
+        from,
+        at: [px(delivered[0]), py(delivered[1])],
+        colour: ink,
+        size: 7,
+      });
     }
     for (const agent of this.run.detail.agents) {
       const place = agent.left === null ? -1 : path.findIndex(([round]) => round >= agent.left);
       if (place < 0 || place > end) continue;
       const [x, y] = [px(path[place][1]), py(path[place][2])];
-      for (const [colour, width] of [[paper, 6.5], [ink, 2.6]]) {
+      for (const [colour, width] of [
+        [paper, 6.5],
+        [ink, 2.6],
+      ]) {
         context.strokeStyle = colour;
         context.lineWidth = width;
         context.beginPath();
@@ -255,7 +310,12 @@ export class Map2 {
   delivered(end) {
     const { summary } = this.run.detail;
     const weights = summary && summary.weights;
-    return end === this.last() && Array.isArray(weights) && weights.length === 2 && weights.every(Number.isFinite) ? weights : null;
+    return end === this.last() &&
+      Array.isArray(weights) &&
+      weights.length === 2 &&
+      weights.every(Number.isFinite)
+      ? weights
+      : null;
   }
 
   drawScale(context, { left, inner, height }) {
@@ -275,18 +335,35 @@ export class Map2 {
   say() {
     const end = this.at === null ? this.last() : this.at;
     const [round, x, y] = this.map.path[end];
-    const left = this.run.detail.agents.filter((agent) => agent.left !== null && agent.left <= round);
-    const who = left.length ? `left: ${left.slice(0, 6).map(agentName).join(", ")}` : "nobody has left";
+    const left = this.run.detail.agents.filter(
+      (agent) => agent.left !== null && agent.left <= round,
+    );
+    const who = left.length
+      ? `left: ${left
+          .slice(0, 6)
+          .map(({ called }) => called)
+          .join(", ")}`
+      : "nobody has left";
     const delivered = this.delivered(end);
-    const after = delivered ? ` · delivered ◆ (${number(delivered[0], 3)}, ${number(delivered[1], 3)})` : "";
+    const after = delivered
+      ? ` · delivered ◆ (${number(delivered[0], 3)}, ${number(delivered[1], 3)})`
+      : "";
     const text = `round ${round} · w = (${number(x, 3)}, ${number(y, 3)})${after} · ${who}`;
     if (this.said.textContent !== text) this.said.textContent = text;
     const drawn = this.run.detail.agents.slice(0, this.map.losses.length);
-    const wanted = drawn.map((agent) => agentName(agent)).join();
+    const wanted = drawn.map((agent) => agent.called).join();
     if (this.legend.dataset.keys !== wanted) {
       this.legend.dataset.keys = wanted;
-      this.legend.replaceChildren(...drawn.map((agent, index) => el("span", { class: "key" }, lineSign(agentLook(index)), agentName(agent))));
+      this.legend.replaceChildren(
+        ...drawn.map((agent, index) =>
+          el("span", { class: "key" }, lineSign(agentLook(index)), agent.called),
+        ),
+      );
     }
-    this.canvas.setAttribute("aria-label", `Contour map of the losses of ${several(drawn.length, "agent")} with the model’s trajectory. ${text}`);
+    this.canvas.setAttribute(
+      "aria-label",
+      `Contour map of the losses of ${several(drawn.length, "agent")} ` +
+        `with the model’s trajectory. ${text}`,
+    );
   }
 }

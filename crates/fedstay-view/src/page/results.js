@@ -21,15 +21,28 @@ const RESULTS = [
 ];
 
 function setting(value) {
-  return value === undefined || value === null ? NONE : typeof value === "number" ? short(value) : String(value);
+  return value === undefined || value === null
+    ? NONE
+    : typeof value === "number"
+      ? short(value)
+      : String(value);
 }
 
 export function spread(values) {
   const known = values.filter(Number.isFinite);
   if (!known.length) return null;
   const mean = known.reduce((sum, value) => sum + value, 0) / known.length;
-  const deviation = known.length > 1 ? Math.sqrt(known.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (known.length - 1)) : null;
-  return { mean, deviation, count: known.length, low: Math.min(...known), high: Math.max(...known) };
+  const deviation =
+    known.length > 1
+      ? Math.sqrt(known.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (known.length - 1))
+      : null;
+  return {
+    mean,
+    deviation,
+    count: known.length,
+    low: Math.min(...known),
+    high: Math.max(...known),
+  };
 }
 
 // A row is { key, name, href, look, values, settings } or, of a group, { …, members } with rows.
@@ -42,9 +55,24 @@ export class RunTable {
     this.note = el("p", { class: "about" }, note);
     this.menu = el("div", { class: "columns" });
     const chooser = el("details", { class: "chooser" }, el("summary", {}, "Columns"), this.menu);
-    const table = el("table", {}, el("caption", { class: "hidden" }, title), el("thead", {}, this.head), this.body);
-    this.section = el("section", { class: "card results", "aria-label": title }, el("div", { class: "head" }, el("h2", {}, title), chooser), this.note,
-      el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Table: ${title}` }, table));
+    const table = el(
+      "table",
+      {},
+      el("caption", { class: "hidden" }, title),
+      el("thead", {}, this.head),
+      this.body,
+    );
+    this.section = el(
+      "section",
+      { class: "card results", "aria-label": title },
+      el("div", { class: "head" }, el("h2", {}, title), chooser),
+      this.note,
+      el(
+        "div",
+        { class: "scroll", tabindex: "0", role: "region", "aria-label": `Table: ${title}` },
+        table,
+      ),
+    );
   }
 
   // All columns there are: results, and the settings in which the rows differ.
@@ -63,7 +91,10 @@ export class RunTable {
     const shown = new Set(this.columns.map((column) => column.key));
     shown[shown.has(key) ? "delete" : "add"](key);
     const plain = RESULTS.map((column) => column.key).join(",");
-    const text = this.available.map((column) => column.key).filter((one) => shown.has(one)).join(",");
+    const text = this.available
+      .map((column) => column.key)
+      .filter((one) => shown.has(one))
+      .join(",");
     write("columns", text === plain ? null : text || "none");
     this.draw();
   }
@@ -87,17 +118,23 @@ export class RunTable {
         const one = column.setting ? setting(member.settings[column.key]) : member.verdict.head;
         counts.set(one, (counts.get(one) || 0) + 1);
       }
-      const some = [...counts].slice(0, 4).map(([one, count]) => (counts.size === 1 ? one : `${one} (${count})`));
+      const some = [...counts]
+        .slice(0, 4)
+        .map(([one, count]) => (counts.size === 1 ? one : `${one} (${count})`));
       return some.join(", ") + (counts.size > 4 ? ", …" : "");
     }
     if (row.members) {
       const found = spread(row.members.map((member) => member.values[column.key]));
       if (!found) return NONE;
-      return found.deviation === null ? column.show(found.mean) : `${column.show(found.mean)} ± ${column.show(found.deviation)}`;
+      return found.deviation === null
+        ? column.show(found.mean)
+        : `${column.show(found.mean)} ± ${column.show(found.deviation)}`;
     }
     if (column.setting) return setting(row.settings[column.key]);
     const value = row.values[column.key];
-    return Number.isFinite(value) && column.of ? `${column.show(value)} of ${row.values[column.of]}` : column.show(value);
+    return Number.isFinite(value) && column.of
+      ? `${column.show(value)} of ${row.values[column.of]}`
+      : column.show(value);
   }
 
   get order() {
@@ -130,7 +167,10 @@ export class RunTable {
     return [...this.rows].sort((a, b) => {
       const [x, y] = [known(a), known(b)];
       if (x === null || y === null) return (x === null) - (y === null);
-      const order = typeof x === "number" && typeof y === "number" ? x - y : String(x).localeCompare(String(y), "en", { numeric: true });
+      const order =
+        typeof x === "number" && typeof y === "number"
+          ? x - y
+          : String(x).localeCompare(String(y), "en", { numeric: true });
       return down ? -order : order;
     });
   }
@@ -138,29 +178,71 @@ export class RunTable {
   draw() {
     const { columns, order } = this;
     const heads = [{ key: "name", head: "run", text: true }, ...columns];
-    const focus = this.section.contains(document.activeElement) ? document.activeElement.dataset.focus : null;
-    this.head.replaceChildren(...this.lead.map(({ head }) => el("th", { scope: "col", class: "text" }, head)), ...heads.map((column) => {
-      const sort = order.key !== column.key ? "none" : order.down ? "descending" : "ascending";
-      return el("th", { scope: "col", class: column.text ? "text" : "", "aria-sort": sort }, el("button", { type: "button", "data-focus": `sort ${column.key}`, onclick: () => this.sortBy(column.key) }, column.head));
-    }));
+    const focus = this.section.contains(document.activeElement)
+      ? document.activeElement.dataset.focus
+      : null;
+    this.head.replaceChildren(
+      ...this.lead.map(({ head }) => el("th", { scope: "col", class: "text" }, head)),
+      ...heads.map((column) => {
+        const sort = order.key !== column.key ? "none" : order.down ? "descending" : "ascending";
+        return el(
+          "th",
+          { scope: "col", class: column.text ? "text" : "", "aria-sort": sort },
+          el(
+            "button",
+            {
+              type: "button",
+              "data-focus": `sort ${column.key}`,
+              onclick: () => this.sortBy(column.key),
+            },
+            column.head,
+          ),
+        );
+      }),
+    );
     this.body.replaceChildren(...this.sorted().map((row) => this.row(row, columns)));
     const shown = new Set(columns.map((column) => column.key));
-    this.menu.replaceChildren(...this.available.map((column) => {
-      const box = el("input", { type: "checkbox", "data-focus": `column ${column.key}`, onchange: () => this.toggle(column.key) });
-      box.checked = shown.has(column.key);
-      return el("label", {}, box, column.head);
-    }));
-    if (focus) [...this.section.querySelectorAll("[data-focus]")].find((one) => one.dataset.focus === focus)?.focus();
+    this.menu.replaceChildren(
+      ...this.available.map((column) => {
+        const box = el("input", {
+          type: "checkbox",
+          "data-focus": `column ${column.key}`,
+          onchange: () => this.toggle(column.key),
+        });
+        box.checked = shown.has(column.key);
+        return el("label", {}, box, column.head);
+      }),
+    );
+    if (focus)
+      [...this.section.querySelectorAll("[data-focus]")]
+        .find((one) => one.dataset.focus === focus)
+        ?.focus();
   }
 
   row(row, columns) {
     const name = row.members ? `${row.name} (${row.members.length})` : row.name;
-    const first = el("th", { scope: "row", class: "text" }, lineSwatch(row.look), row.href ? el("a", { href: row.href, "data-focus": `row ${row.key}` }, name) : name);
+    const first = el(
+      "th",
+      { scope: "row", class: "text" },
+      lineSwatch(row.look),
+      row.href ? el("a", { href: row.href, "data-focus": `row ${row.key}` }, name) : name,
+    );
     const cells = columns.map((column) => {
-      if (column.key === "verdict" && !row.members) return el("td", { class: "text" }, el("span", { class: "how", "data-tone": row.verdict.tone }, row.verdict.head));
+      if (column.key === "verdict" && !row.members)
+        return el(
+          "td",
+          { class: "text" },
+          el("span", { class: "how", "data-tone": row.verdict.tone }, row.verdict.head),
+        );
       return el("td", { class: column.text ? "text" : "" }, this.text(row, column));
     });
-    return el("tr", { class: row.hidden ? "off" : "" }, ...this.lead.map(({ cell }) => el("td", { class: "text" }, cell(row))), first, ...cells);
+    return el(
+      "tr",
+      { class: row.hidden ? "off" : "" },
+      ...this.lead.map(({ cell }) => el("td", { class: "text" }, cell(row))),
+      first,
+      ...cells,
+    );
   }
 }
 
@@ -169,9 +251,25 @@ export function rowOf(listing, common, look) {
   const { delivered } = listing;
   const of = (key) => (delivered && Number.isFinite(delivered[key]) ? delivered[key] : NaN);
   return {
-    key: listing.id, name: listing.name, href: linkTo("run", listing.id), look,
-    verdict: { head: listing.brief.text.split(",")[0].replace(/^./, (sign) => sign.toUpperCase()), tone: listing.brief.tone },
-    values: { agents: listing.agents, left: of("left"), content: of("content"), rounds: listing.rounds, ...Object.fromEntries(["loss_mean", "loss_worst", "accuracy_mean", "accuracy_worst", "accuracy_population"].map((key) => [key, of(key)])) },
+    key: listing.id,
+    name: listing.name,
+    href: linkTo("run", listing.id),
+    look,
+    verdict: {
+      head: listing.brief.text.split(",")[0].replace(/^./, (sign) => sign.toUpperCase()),
+      tone: listing.brief.tone,
+    },
+    values: {
+      agents: listing.agents,
+      left: of("left"),
+      content: of("content"),
+      rounds: listing.rounds,
+      ...Object.fromEntries(
+        ["loss_mean", "loss_worst", "accuracy_mean", "accuracy_worst", "accuracy_population"].map(
+          (key) => [key, of(key)],
+        ),
+      ),
+    },
     settings: { rule: listing.rule, ...common, ...listing.settings },
   };
 }

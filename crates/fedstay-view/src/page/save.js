@@ -10,7 +10,11 @@ const ROW = 20;
 
 // The name of a file about something with this title.
 export function fileName(title, ending) {
-  return `${title.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "").slice(0, 80)}.${ending}`;
+  return `${title
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]+/gu, "-")
+    .replace(/^-|-$/g, "")
+    .slice(0, 80)}.${ending}`;
 }
 
 export function download(name, blob) {
@@ -117,16 +121,20 @@ export function asPng(plot, title) {
 // A cell that a spreadsheet reads as text or number, never as a formula.
 function cell(value) {
   // Series are sent in single precision; more digits would be noise.
-  if (typeof value === "number") return Number.isFinite(value) ? String(Number(value.toPrecision(7))) : "";
+  if (typeof value === "number")
+    return Number.isFinite(value) ? String(Number(value.toPrecision(7))) : "";
   const text = String(value);
   const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
   return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-// One row per round, or per bucket of rounds with its smallest and largest value, then the delivered model.
+// One row per round, or per bucket of rounds with its smallest and largest value, then the
+// delivered model.
 export function asCsv(lines) {
   const thinned = lines.some(({ bucket }) => bucket > 1);
-  const heads = lines.flatMap(({ name }) => (thinned ? [`${name} (least)`, `${name} (most)`] : [name]));
+  const heads = lines.flatMap(({ name }) =>
+    thinned ? [`${name} (least)`, `${name} (most)`] : [name],
+  );
   const rows = new Map();
   lines.forEach(({ column, first }, line) => {
     for (let i = 0; i < column.low.length; i += 1) {
@@ -137,9 +145,17 @@ export function asCsv(lines) {
       rows.set(first[i], row);
     }
   });
-  const text = [["round", ...heads], ...[...rows].sort(([a], [b]) => a - b).map(([round, row]) => [round, ...row])];
+  const text = [
+    ["round", ...heads],
+    ...[...rows].sort(([a], [b]) => a - b).map(([round, row]) => [round, ...row]),
+  ];
   if (lines.some(({ delivered }) => Number.isFinite(delivered))) {
-    text.push(["delivered", ...lines.flatMap(({ delivered }) => (thinned ? [delivered, delivered] : [delivered])).map((value) => (Number.isFinite(value) ? value : ""))]);
+    text.push([
+      "delivered",
+      ...lines
+        .flatMap(({ delivered }) => (thinned ? [delivered, delivered] : [delivered]))
+        .map((value) => (Number.isFinite(value) ? value : "")),
+    ]);
   }
   return csvOf(text);
 }
@@ -152,11 +168,22 @@ export function csvOf(rows) {
 export function saveMenu({ plot, title, lines }) {
   const name = (ending) => fileName(title(), ending);
   const kinds = [
-    ["SVG", async () => download(name("svg"), new Blob([asSvg(plot, title())], { type: "image/svg+xml" }))],
+    [
+      "SVG",
+      async () =>
+        download(name("svg"), new Blob([asSvg(plot, title())], { type: "image/svg+xml" })),
+    ],
     ["PNG", async () => download(name("png"), await asPng(plot, title()))],
     ["CSV", async () => download(name("csv"), new Blob([asCsv(lines())], { type: "text/csv" }))],
   ];
-  const group = el("div", { class: "choice save", role: "group", "aria-label": "Save this chart as" });
-  for (const [kind, act] of kinds) group.append(el("button", { type: "button", title: `Save this chart as ${kind}`, onclick: act }, kind));
+  const group = el("div", {
+    class: "choice save",
+    role: "group",
+    "aria-label": "Save this chart as",
+  });
+  for (const [kind, act] of kinds)
+    group.append(
+      el("button", { type: "button", title: `Save this chart as ${kind}`, onclick: act }, kind),
+    );
   return group;
 }

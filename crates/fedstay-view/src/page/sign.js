@@ -19,7 +19,9 @@ export function lineSwatch(look) {
   const sign = lineSign(look);
   if (look.dash.length) {
     let at = 0;
-    const stops = look.dash.map((length, i) => `${i % 2 ? "transparent" : "#000"} ${at}px ${(at += length)}px`);
+    const stops = look.dash.map(
+      (length, i) => `${i % 2 ? "transparent" : "#000"} ${at}px ${(at += length)}px`,
+    );
     sign.style.maskImage = `repeating-linear-gradient(to right, ${stops.join(", ")})`;
   }
   return sign;

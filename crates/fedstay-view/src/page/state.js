@@ -11,7 +11,13 @@ function parse() {
 }
 
 function written(map) {
-  const plain = (text) => encodeURIComponent(text).replace(/%2C/g, ",").replace(/%3A/g, ":").replace(/%3D/g, "=").replace(/%3E/g, ">").replace(/%3C/g, "<");
+  const plain = (text) =>
+    encodeURIComponent(text)
+      .replace(/%2C/g, ",")
+      .replace(/%3A/g, ":")
+      .replace(/%3D/g, "=")
+      .replace(/%3E/g, ">")
+      .replace(/%3C/g, "<");
   const parts = [...map].map(([key, value]) => `${key}=${plain(value)}`);
   return parts.length ? `#${parts.join("&")}` : "";
 }
@@ -44,7 +50,10 @@ export function wantedView() {
   for (const kind of VIEWS) {
     if (!state.has(kind)) continue;
     if (kind === "all") return { kind, ids: [] };
-    const ids = state.get(kind).split(",").filter((id) => id !== "");
+    const ids = state
+      .get(kind)
+      .split(",")
+      .filter((id) => id !== "");
     return { kind, ids: kind === "run" ? ids.slice(0, 1) : ids };
   }
   return null;

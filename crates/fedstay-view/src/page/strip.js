@@ -4,11 +4,10 @@ import { Plot } from "./axes.js";
 import { card, keys } from "./card.js";
 import { newPath } from "./svg.js";
 import { colours } from "./theme.js";
-import { agentName } from "./words.js";
 
-const STATE_COLOURS = [null, "free", "near", "fault", "left"];
-// The states by their numbers, in the order in which they are listed; the server has the words for them.
-const LEGEND = [1, 2, 4, 3, 0];
+// The states by their names, in the order in which they are listed; the server has the words for
+// them.
+const LEGEND = ["free", "near", "left", "fault", "absent"];
 
 export class Strip {
   constructor(run, cursor, highlight) {
@@ -28,8 +27,12 @@ export class Strip {
     this.plot.beside = (context, plot) => this.labels(context, plot);
     const made = card({
       title: "Who is in, who is about to leave, who has left",
-      about: "One row per agent. A rule that acts on its prediction holds agents that are about to leave; under averaging they leave.",
-      plot: this.plot, of: () => run.detail.listing.name, lines: () => this.lines(),
+      about:
+        "One row per agent. A rule that acts on its prediction holds agents that are " +
+        "about to leave; under averaging they leave.",
+      plot: this.plot,
+      of: () => run.detail.listing.name,
+      lines: () => this.lines(),
     });
     Object.assign(this, { section: made.section, legend: made.legend });
     highlight.listeners.add(() => this.plot.follow(true));
@@ -40,11 +43,19 @@ export class Strip {
   }
 
   update() {
-    const { states } = this.run.detail;
-    keys(this.legend, this.plot, LEGEND.map((state) => [states[state].name, states[state].text]));
+    keys(
+      this.legend,
+      this.plot,
+      LEGEND.map((name) => [name, this.text(name)]),
+    );
     const rows = this.run.detail.agents_all || 0;
     this.plot.setHeight(Math.max(90, Math.min(340, Math.min(rows, 500) * 16)) + 36);
     this.plot.setSeries(this.run.drawn, this.run.detail.round);
+  }
+
+  // The words for a state.
+  text(name) {
+    return this.run.detail.states[this.run.codes[name]].text;
   }
 
   top(row) {
@@ -55,7 +66,9 @@ export class Strip {
   draw(context, plot) {
     const { drawn: series } = this.run;
     if (!series || !series.count) return;
+    const { codes } = this.run;
     const palette = colours();
+    const paints = this.run.detail.states.map(({ name }) => palette[name]);
     const gap = this.rows <= 40 ? 1 : 0;
     const hatch = newPath(context);
     const { x: across } = plot.scales();
@@ -64,14 +77,23 @@ export class Strip {
       for (let i = 0; i < series.count;) {
         let end = i + 1;
         while (end < series.count && own[end] === own[i]) end += 1;
-        const colour = STATE_COLOURS[own[i]];
+        const colour = paints[own[i]];
         if (colour) {
           const from = across(series.first[i] - 0.5);
-          const to = across(end < series.count ? series.first[end] - 0.5 : series.first[end - 1] + series.bucket - 0.5);
-          context.fillStyle = palette[colour];
+          const to = across(
+            end < series.count
+              ? series.first[end] - 0.5
+              : series.first[end - 1] + series.bucket - 0.5,
+          );
+          context.fillStyle = colour;
           // A single fault in a long run must still be seen.
-          context.fillRect(from, y, Math.max(to - from, own[i] === 3 ? 2 : 0.75), next - y - gap);
-          if (own[i] === 4) hatch.rect(from, y, to - from, next - y - gap);
+          context.fillRect(
+            from,
+            y,
+            Math.max(to - from, own[i] === codes.fault ? 2 : 0.75),
+            next - y - gap,
+          );
+          if (own[i] === codes.left) hatch.rect(from, y, to - from, next - y - gap);
         }
         i = end;
       }
@@ -100,7 +122,8 @@ export class Strip {
     context.textAlign = "right";
     context.textBaseline = "middle";
     this.run.detail.agents.slice(0, this.rows).forEach((agent, row) => {
-      if (row % every === 0) context.fillText((agent.name || String(agent.id)).slice(0, 7), plot.area.left - 8, this.top(row) + height / 2);
+      if (row % every === 0)
+        context.fillText(agent.brief.slice(0, 7), plot.area.left - 8, this.top(row) + height / 2);
     });
   }
 
@@ -116,23 +139,42 @@ export class Strip {
     context.strokeStyle = colours().ink;
     context.lineWidth = 1.5;
     const { left, right } = plot.area;
-    context.strokeRect(left, this.top(shown) - 0.5, right - left, this.top(shown + 1) - this.top(shown));
+    context.strokeRect(
+      left,
+      this.top(shown) - 0.5,
+      right - left,
+      this.top(shown + 1) - this.top(shown),
+    );
   }
 
-  // The states by their numbers in `states`: 0 is absent, 4 has left.
+  // The states by their numbers.
   lines() {
     const { first, bucket, states } = this.run.drawn;
-    return states.map((own, row) => ({ name: `state of ${agentName(this.run.detail.agents[row])}`, column: { low: own, high: own }, first, bucket, delivered: NaN }));
+    return states.map((own, row) => ({
+      name: `state of ${this.run.detail.agents[row].called}`,
+      column: { low: own, high: own },
+      first,
+      bucket,
+      delivered: NaN,
+    }));
   }
 
   says(index) {
     const { drawn: series } = this.run;
-    const counts = [0, 0, 0, 0, 0];
+    const counts = this.run.detail.states.map(() => 0);
     for (const own of series.states) counts[own[index]] += 1;
     const parts = [this.plot.rounds(index)];
     const shown = this.highlight.shown();
-    if (shown !== null && series.states[shown]) parts.push(`${agentName(this.run.detail.agents[shown])}: ${this.run.detail.states[series.states[shown][index]].text}`);
-    parts.push(LEGEND.filter((state) => counts[state]).map((state) => `${counts[state]} ${this.run.detail.states[state].text}`).join(", "));
+    if (shown !== null && series.states[shown])
+      parts.push(
+        `${this.run.detail.agents[shown].called}: ` +
+          `${this.run.detail.states[series.states[shown][index]].text}`,
+      );
+    parts.push(
+      LEGEND.filter((name) => counts[this.run.codes[name]])
+        .map((name) => `${counts[this.run.codes[name]]} ${this.text(name)}`)
+        .join(", "),
+    );
     return parts.join(" · ");
   }
 }

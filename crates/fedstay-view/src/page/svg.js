@@ -1,7 +1,21 @@
 // A context that draws like a canvas's and becomes an SVG file: only what our charts use.
 
 const fine = (value) => String(Math.round(value * 100) / 100);
-const escaped = (text) => String(text).replace(/[&<>"]/g, (sign) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" }[sign])).replace(/[^\P{Cc}\t]/gu, "");
+const escaped = (text) =>
+  String(text)
+    .replace(/[&<>"]/g, (sign) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[sign])
+    .replace(/[^\P{Cc}\t]/gu, "");
+
+// An element, with the attributes that are not null, around markup.
+function element(kind, attributes, inside) {
+  const said = Object.entries(attributes)
+    .filter(([, value]) => value !== null)
+    .map(
+      ([name, value]) => ` ${name}="${typeof value === "number" ? fine(value) : escaped(value)}"`,
+    )
+    .join("");
+  return inside === undefined ? `<${kind}${said}/>` : `<${kind}${said}>${inside}</${kind}>`;
+}
 
 class SvgPath {
   constructor() {
@@ -19,7 +33,8 @@ class SvgPath {
   // Only whole circles are drawn.
   arc(x, y, radius) {
     const r = fine(radius);
-    this.d += `M${fine(x - radius)} ${fine(y)}a${r} ${r} 0 1 0 ${fine(2 * radius)} 0a${r} ${r} 0 1 0 ${fine(-2 * radius)} 0`;
+    const half = (by) => `a${r} ${r} 0 1 0 ${fine(by)} 0`;
+    this.d += `M${fine(x - radius)} ${fine(y)}${half(2 * radius)}${half(-2 * radius)}`;
   }
 
   rect(x, y, width, height) {
@@ -31,7 +46,18 @@ class SvgPath {
   }
 }
 
-const PLAIN = { strokeStyle: "#000", fillStyle: "#000", lineWidth: 1, globalAlpha: 1, font: "12px sans-serif", textAlign: "left", textBaseline: "alphabetic", lineJoin: "round", dash: [], groups: 0 };
+const PLAIN = {
+  strokeStyle: "#000",
+  fillStyle: "#000",
+  lineWidth: 1,
+  globalAlpha: 1,
+  font: "12px sans-serif",
+  textAlign: "left",
+  textBaseline: "alphabetic",
+  lineJoin: "round",
+  dash: [],
+  groups: 0,
+};
 
 export class SvgContext {
   constructor(width, height, title) {
@@ -67,17 +93,29 @@ export class SvgContext {
     this.current = new SvgPath();
   }
 
-  moveTo(x, y) { this.current.moveTo(x, y); }
+  moveTo(x, y) {
+    this.current.moveTo(x, y);
+  }
 
-  lineTo(x, y) { this.current.lineTo(x, y); }
+  lineTo(x, y) {
+    this.current.lineTo(x, y);
+  }
 
-  arc(x, y, radius) { this.current.arc(x, y, radius); }
+  arc(x, y, radius) {
+    this.current.arc(x, y, radius);
+  }
 
-  rect(x, y, width, height) { this.current.rect(x, y, width, height); }
+  rect(x, y, width, height) {
+    this.current.rect(x, y, width, height);
+  }
 
-  closePath() { this.current.closePath(); }
+  closePath() {
+    this.current.closePath();
+  }
 
-  setLineDash(dash) { this.dash = [...dash]; }
+  setLineDash(dash) {
+    this.dash = [...dash];
+  }
 
   clip(path = this.current) {
     const id = `clip${this.clips.length}`;
@@ -87,22 +125,30 @@ export class SvgContext {
     this.groups += 1;
   }
 
-  put(kind, attributes) {
-    this.parts.push(`<${kind} ${attributes}${this.globalAlpha < 1 ? ` opacity="${fine(this.globalAlpha)}"` : ""}/>`);
+  put(kind, attributes, text) {
+    const opacity = this.globalAlpha < 1 ? this.globalAlpha : null;
+    this.parts.push(element(kind, { ...attributes, opacity }, text));
   }
 
   stroke(path = this.current) {
     if (!path.d) return;
-    const dash = this.dash.length ? ` stroke-dasharray="${this.dash.map(fine).join(" ")}"` : "";
-    this.put("path", `d="${path.d}" fill="none" stroke="${escaped(this.strokeStyle)}" stroke-width="${fine(this.lineWidth)}" stroke-linejoin="round"${dash}`);
+    this.put("path", {
+      d: path.d,
+      fill: "none",
+      stroke: this.strokeStyle,
+      "stroke-width": this.lineWidth,
+      "stroke-linejoin": "round",
+      "stroke-dasharray": this.dash.length ? this.dash.map(fine).join(" ") : null,
+    });
   }
 
   fill(path = this.current) {
-    if (path.d) this.put("path", `d="${path.d}" fill="${escaped(this.fillStyle)}"`);
+    if (path.d) this.put("path", { d: path.d, fill: this.fillStyle });
   }
 
   fillRect(x, y, width, height) {
-    this.put("rect", `x="${fine(x)}" y="${fine(y)}" width="${fine(Math.max(0, width))}" height="${fine(Math.max(0, height))}" fill="${escaped(this.fillStyle)}"`);
+    const size = { width: Math.max(0, width), height: Math.max(0, height) };
+    this.put("rect", { x, y, ...size, fill: this.fillStyle });
   }
 
   strokeRect(x, y, width, height) {
@@ -120,14 +166,31 @@ export class SvgContext {
     const size = Number((this.font.match(/([\d.]+)px/) || [0, 12])[1]);
     const drop = { top: 0.8, middle: 0.35, bottom: -0.2 }[this.textBaseline] || 0;
     const anchor = { right: "end", center: "middle" }[this.textAlign] || "start";
-    const weight = /^\d{3} /.test(this.font) ? ` font-weight="${this.font.slice(0, 3)}"` : "";
-    const opacity = this.globalAlpha < 1 ? ` opacity="${fine(this.globalAlpha)}"` : "";
-    this.parts.push(`<text x="${fine(x)}" y="${fine(y + drop * size)}" font-size="${size}"${weight} text-anchor="${anchor}" fill="${escaped(this.fillStyle)}"${opacity}>${escaped(text)}</text>`);
+    const attributes = {
+      x,
+      y: y + drop * size,
+      "font-size": String(size),
+      "font-weight": /^\d{3} /.test(this.font) ? this.font.slice(0, 3) : null,
+      "text-anchor": anchor,
+      fill: this.fillStyle,
+    };
+    this.put("text", attributes, escaped(text));
   }
 
   toString() {
-    const title = escaped(this.title);
-    return `<svg xmlns="http://www.w3.org/2000/svg" width="${fine(this.width)}" height="${fine(this.height)}" viewBox="0 0 ${fine(this.width)} ${fine(this.height)}" role="img" aria-label="${title}" font-family="system-ui, sans-serif"><title>${title}</title><defs>${this.clips.join("")}</defs>${this.parts.join("")}</svg>\n`;
+    const [width, height] = [fine(this.width), fine(this.height)];
+    const attributes = {
+      xmlns: "http://www.w3.org/2000/svg",
+      width,
+      height,
+      viewBox: `0 0 ${width} ${height}`,
+      role: "img",
+      "aria-label": this.title,
+      "font-family": "system-ui, sans-serif",
+    };
+    const head = element("title", {}, escaped(this.title));
+    const clips = element("defs", {}, this.clips.join(""));
+    return `${element("svg", attributes, head + clips + this.parts.join(""))}\n`;
   }
 }
 

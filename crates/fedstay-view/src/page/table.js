@@ -2,46 +2,117 @@
 
 import { swatch } from "./sign.js";
 import { read, write } from "./state.js";
-import { NONE, agentName, el, number, percent } from "./words.js";
+import { NONE, el, number, percent } from "./words.js";
 
-function predicted(agent, { round }) {
+function predicted(agent, { round, states }) {
   if (agent.left !== null) return [`left in ${agent.left}`, agent.left];
-  if (agent.state === 2) return ["next, unless held", round + 1];
+  if (states[agent.state].name === "near") return ["next, unless held", round + 1];
   return agent.forecast ? [agent.departure, agent.forecast.likely] : [NONE, Infinity];
 }
 
-// A loss, or how far it is above ε: with ≥ where only a bound is known, with its round where that is not the last.
+// A loss, or how far it is above ε: with ≥ where only a bound is known, with its round where that
+// is not the last.
 function known(value, agent, round) {
   if (value === null) return NONE;
-  const old = agent.loss_round !== null && agent.loss_round < round ? ` (in ${agent.loss_round})` : "";
+  const old =
+    agent.loss_round !== null && agent.loss_round < round ? ` (in ${agent.loss_round})` : "";
   return `${agent.source === "at-least" ? "≥ " : ""}${number(value)}${old}`;
 }
 
-// What is counted about an agent has the names it has in summary.json; what is zero or none is not sent,
-// except `left`, `rounds_in_d` and `reports`.
+// What is counted about an agent has the names it has in summary.json; what is zero or none is not
+// sent, except `left`, `rounds_in_d` and `reports`.
 const AGENT = { name: "agent", text: true, value: (agent) => agent.id };
-const EPSILON = { name: "ε", about: "its target loss: at this loss it leaves", value: (agent) => agent.epsilon, show: (agent) => number(agent.epsilon) };
-const MARGIN = { name: "margin", about: "loss minus ε", value: (agent) => agent.margin, show: (agent) => number(agent.margin) };
+const EPSILON = {
+  name: "ε",
+  about: "its target loss: at this loss it leaves",
+  value: (agent) => agent.epsilon,
+  show: (agent) => number(agent.epsilon),
+};
+const MARGIN = {
+  name: "margin",
+  about: "loss minus ε",
+  value: (agent) => agent.margin,
+  show: (agent) => number(agent.margin),
+};
 
-const SHOWN = { name: "shown", about: "its loss at what it was last shown, if that was not the server’s model, and in how many rounds it was not", value: (agent) => agent.previewed || 0, show: (agent) => (agent.previewed ? `${number(agent.last_shown)} (${agent.previewed} rounds)` : NONE), only: (agents) => agents.some((agent) => agent.previewed) };
-const CLASSES = { name: "classes", about: "which classes its samples are of, by the configuration", text: true, value: (agent) => agent.classes || NONE, show: (agent) => agent.classes || NONE, only: (agents) => agents.some((agent) => agent.classes) };
+const SHOWN = {
+  name: "shown",
+  about:
+    "its loss at what it was last shown, if that was not the server’s model, and in how " +
+    "many rounds it was not",
+  value: (agent) => agent.previewed || 0,
+  show: (agent) =>
+    agent.previewed ? `${number(agent.last_shown)} (${agent.previewed} rounds)` : NONE,
+  only: (agents) => agents.some((agent) => agent.previewed),
+};
+const CLASSES = {
+  name: "classes",
+  about: "which classes its samples are of, by the configuration",
+  text: true,
+  value: (agent) => agent.classes || NONE,
+  show: (agent) => agent.classes || NONE,
+  only: (agents) => agents.some((agent) => agent.classes),
+};
 
 const RUNNING = [
   AGENT,
   { name: "now", text: true, value: (agent) => agent.state },
-  { name: "loss", about: "the last exact one, with its round; ≥ where only a bound is known", value: (agent) => agent.loss, show: (agent, { round }) => known(agent.loss, agent, round) },
+  {
+    name: "loss",
+    about: "the last exact one, with its round; ≥ where only a bound is known",
+    value: (agent) => agent.loss,
+    show: (agent, { round }) => known(agent.loss, agent, round),
+  },
   EPSILON,
-  { ...MARGIN, about: "the loss beside it minus ε", show: (agent, { round }) => known(agent.margin, agent, round) },
-  { name: "accuracy", about: "of the model it received, when that was last measured", value: (agent) => agent.accuracy, show: (agent) => percent(agent.accuracy), only: (agents) => agents.some((agent) => agent.accuracy !== null) },
-  { name: "rounds waited", about: "rounds in which it was about to leave", value: (agent) => agent.rounds_in_d, show: (agent) => String(agent.rounds_in_d) },
-  { name: "predicted departure", about: "by its last exact losses, if nothing holds it and nobody else leaves; a dash where they do not say", value: (agent, detail) => predicted(agent, detail)[1], show: (agent, detail) => predicted(agent, detail)[0] },
-  { name: "contribution", about: "share of the rounds in which its report moved the model", value: (agent) => agent.moved || 0, show: (agent, detail) => percent(detail.rounds && !detail.sketch ? (agent.moved || 0) / detail.rounds : null) },
+  {
+    ...MARGIN,
+    about: "the loss beside it minus ε",
+    show: (agent, { round }) => known(agent.margin, agent, round),
+  },
+  {
+    name: "accuracy",
+    about: "of the model it received, when that was last measured",
+    value: (agent) => agent.accuracy,
+    show: (agent) => percent(agent.accuracy),
+    only: (agents) => agents.some((agent) => agent.accuracy !== null),
+  },
+  {
+    name: "rounds waited",
+    about: "rounds in which it was about to leave",
+    value: (agent) => agent.rounds_in_d,
+    show: (agent) => String(agent.rounds_in_d),
+  },
+  {
+    name: "predicted departure",
+    about:
+      "by its last exact losses, if nothing holds it and nobody else leaves; a dash " +
+      "where they do not say",
+    value: (agent, detail) => predicted(agent, detail)[1],
+    show: (agent, detail) => predicted(agent, detail)[0],
+  },
+  {
+    name: "contribution",
+    about: "share of the rounds in which its report moved the model",
+    value: (agent) => agent.moved || 0,
+    show: (agent, detail) =>
+      percent(detail.rounds && !detail.sketch ? (agent.moved || 0) / detail.rounds : null),
+  },
   SHOWN,
   CLASSES,
-  { name: "behaviour", about: "by the configuration", text: true, value: (agent) => agent.behaviour || NONE, show: (agent) => agent.behaviour || NONE, only: (agents) => agents.some((agent) => agent.behaviour) },
+  {
+    name: "behaviour",
+    about: "by the configuration",
+    text: true,
+    value: (agent) => agent.behaviour || NONE,
+    show: (agent) => agent.behaviour || NONE,
+    only: (agents) => agents.some((agent) => agent.behaviour),
+  },
 ];
 
-const CONTENT = new Map([[true, "yes"], [false, "no"]]);
+const CONTENT = new Map([
+  [true, "yes"],
+  [false, "no"],
+]);
 
 function behaviour(agent) {
   const flags = agent.flags ? ` · contradicted itself ${agent.flags}×` : "";
@@ -56,16 +127,51 @@ function leftIn(agent) {
 // For a run that is over: what it delivered to each agent.
 const OVER = [
   AGENT,
-  { name: "content", about: "whether its loss under the delivered model is at most its ε", value: (agent) => Number(agent.delivered.content), show: (agent) => CONTENT.get(agent.delivered.content) || "not asked" },
-  { name: "loss", about: "under the delivered model", value: (agent) => agent.loss, show: (agent) => number(agent.loss) + (agent.delivered.loss_of_round === null ? "" : ` (told in ${agent.delivered.loss_of_round})`) },
+  {
+    name: "content",
+    about: "whether its loss under the delivered model is at most its ε",
+    value: (agent) => Number(agent.delivered.content),
+    show: (agent) => CONTENT.get(agent.delivered.content) || "not asked",
+  },
+  {
+    name: "loss",
+    about: "under the delivered model",
+    value: (agent) => agent.loss,
+    show: (agent) =>
+      number(agent.loss) +
+      (agent.delivered.loss_of_round === null ? "" : ` (told in ${agent.delivered.loss_of_round})`),
+  },
   EPSILON,
   MARGIN,
-  { name: "accuracy", about: "under the delivered model", value: (agent) => agent.delivered.accuracy, show: (agent) => percent(agent.delivered.accuracy) },
+  {
+    name: "accuracy",
+    about: "under the delivered model",
+    value: (agent) => agent.delivered.accuracy,
+    show: (agent) => percent(agent.delivered.accuracy),
+  },
   SHOWN,
-  { name: "left in round", value: (agent) => (agent.left === null ? Infinity : agent.left), show: leftIn },
+  {
+    name: "left in round",
+    value: (agent) => (agent.left === null ? Infinity : agent.left),
+    show: leftIn,
+  },
   CLASSES,
   { name: "behaviour", text: true, value: behaviour, show: behaviour },
 ];
+
+// What the losses in the table are.
+function told({ delivered, previews, own }) {
+  if (delivered) return "Loss and accuracy are those of the delivered model.";
+  const which = previews
+    ? " Losses are those of what each agent was shown, on which it decides."
+    : own
+      ? " Losses are those of each agent’s own model, on which it decides."
+      : "";
+  return (
+    "Losses are the last exact ones, with their round. A loss with ≥ is a lower bound: " +
+    `the agent stopped evaluating once its decision was certain.${which}`
+  );
+}
 
 export class AgentTable {
   constructor(run, highlight) {
@@ -78,8 +184,17 @@ export class AgentTable {
     this.caption = el("caption", { class: "hidden" });
     const table = el("table", {}, this.caption, el("thead", {}, this.head), this.body);
     this.note = el("p", { class: "about" });
-    this.section = el("section", { class: "card", "aria-label": "Agents" },
-      el("div", { class: "head" }, el("h2", {}, "Agents")), this.note, el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of agents" }, table));
+    this.section = el(
+      "section",
+      { class: "card", "aria-label": "Agents" },
+      el("div", { class: "head" }, el("h2", {}, "Agents")),
+      this.note,
+      el(
+        "div",
+        { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of agents" },
+        table,
+      ),
+    );
     highlight.listeners.add(() => this.mark());
     this.choose(RUNNING);
   }
@@ -94,14 +209,27 @@ export class AgentTable {
     this.wanted = wanted;
     this.columns = columns;
     const sorted = (read("agents") || "").replace("-", "");
-    this.sort = { column: Math.max(0, columns.findIndex((column) => column.name === sorted)), down: (read("agents") || "").startsWith("-") };
+    this.sort = {
+      column: Math.max(
+        0,
+        columns.findIndex((column) => column.name === sorted),
+      ),
+      down: (read("agents") || "").startsWith("-"),
+    };
     this.rows.clear();
     this.body.replaceChildren();
-    this.caption.textContent = all === OVER ? "Every agent, under the delivered model" : "Every agent, as of the last round read";
+    this.caption.textContent =
+      all === OVER
+        ? "Every agent, under the delivered model"
+        : "Every agent, as of the last round read";
     this.heads = columns.map((column, index) => {
       const button = el("button", { type: "button", title: column.about }, column.name);
       button.addEventListener("click", () => this.sortBy(index));
-      return el("th", { scope: "col", class: column.text ? "text" : "", "aria-sort": "none" }, button);
+      return el(
+        "th",
+        { scope: "col", class: column.text ? "text" : "", "aria-sort": "none" },
+        button,
+      );
     });
     this.head.replaceChildren(...this.heads);
   }
@@ -114,8 +242,13 @@ export class AgentTable {
 
   row(agent, place) {
     if (this.rows.has(place)) return this.rows.get(place);
-    const cells = this.columns.map((column, index) => el(index === 0 ? "th" : "td", { scope: index === 0 ? "row" : null, class: column.text ? "text" : "" }));
-    const button = el("button", { type: "button", "aria-pressed": "false" }, agentName(agent));
+    const cells = this.columns.map((column, index) =>
+      el(index === 0 ? "th" : "td", {
+        scope: index === 0 ? "row" : null,
+        class: column.text ? "text" : "",
+      }),
+    );
+    const button = el("button", { type: "button", "aria-pressed": "false" }, agent.called);
     button.addEventListener("click", () => this.highlight.pin(place));
     cells[0].append(button);
     const element = el("tr", {}, ...cells);
@@ -128,11 +261,12 @@ export class AgentTable {
 
   update() {
     const { detail } = this.run;
-    const fewer = detail.agents.length < (detail.agents_all || 0) ? `The first ${detail.agents.length} of ${detail.agents_all} agents. ` : "";
+    const fewer =
+      detail.agents.length < (detail.agents_all || 0)
+        ? `The first ${detail.agents.length} of ${detail.agents_all} agents. `
+        : "";
     this.choose(detail.delivered ? OVER : RUNNING);
-    const told = detail.delivered ? "Loss and accuracy are those of the delivered model."
-      : `Losses are the last exact ones, with their round. A loss with ≥ is a lower bound: the agent stopped evaluating once its decision was certain.${detail.previews ? " Losses are those of what each agent was shown, on which it decides." : detail.own ? " Losses are those of each agent’s own model, on which it decides." : ""}`;
-    this.note.textContent = `${fewer}${told}`;
+    this.note.textContent = `${fewer}${told(detail)}`;
     const { column, down } = this.sort;
     const order = detail.agents.map((agent, place) => [this.known(agent), place]);
     const key = (agent) => {
@@ -144,7 +278,9 @@ export class AgentTable {
       if (x === y) return i - j;
       return (x < y ? -1 : 1) * (down ? -1 : 1);
     });
-    this.heads.forEach((head, index) => head.setAttribute("aria-sort", index !== column ? "none" : down ? "descending" : "ascending"));
+    this.heads.forEach((head, index) =>
+      head.setAttribute("aria-sort", index !== column ? "none" : down ? "descending" : "ascending"),
+    );
     order.forEach(([agent, place], position) => {
       const row = this.row(agent, place);
       this.columns.forEach((each, index) => {
@@ -152,7 +288,8 @@ export class AgentTable {
         if (each.name === "now") this.state(row.cells[index], agent);
         else this.text(row.cells[index], each.show(agent, detail));
       });
-      if (this.body.children[position] !== row.element) this.body.insertBefore(row.element, this.body.children[position] || null);
+      if (this.body.children[position] !== row.element)
+        this.body.insertBefore(row.element, this.body.children[position] || null);
     });
     while (this.body.children.length > order.length) {
       this.body.lastChild.remove();
@@ -163,8 +300,15 @@ export class AgentTable {
   // Once a run is over, an agent's loss is that under the delivered model.
   known(agent) {
     if (!this.run.detail.delivered) return agent;
-    const delivered = agent.delivered || { loss: null, loss_of_round: null, accuracy: null, content: null, behaviour: null };
-    const margin = delivered.loss === null || agent.epsilon === null ? null : delivered.loss - agent.epsilon;
+    const delivered = agent.delivered || {
+      loss: null,
+      loss_of_round: null,
+      accuracy: null,
+      content: null,
+      behaviour: null,
+    };
+    const margin =
+      delivered.loss === null || agent.epsilon === null ? null : delivered.loss - agent.epsilon;
     return { ...agent, delivered, loss: delivered.loss, margin };
   }
 
@@ -173,12 +317,15 @@ export class AgentTable {
     if (cell.dataset.kind === kind) return;
     cell.dataset.kind = kind;
     const state = this.run.detail.states[agent.state];
-    const why = agent.state === 3 && agent.fault ? agent.fault : state.text;
+    const why = state.name === "fault" && agent.fault ? agent.fault : state.text;
     const more = [
       agent.returned && agent.left === null ? ` · back since ${agent.returned}` : "",
       agent.flags ? ` · contradicts itself ${agent.flags}×` : "",
     ];
-    cell.replaceChildren(swatch(state.name), el("span", { title: why }, state.brief + more.join("")));
+    cell.replaceChildren(
+      swatch(state.name),
+      el("span", { title: why }, state.brief + more.join("")),
+    );
   }
 
   text(cell, value) {
@@ -189,8 +336,10 @@ export class AgentTable {
     const [shown, pinned] = [this.highlight.shown(), this.highlight.pinned];
     for (const row of this.rows.values()) {
       // Asked with every movement of the pointer, so only what changes is touched.
-      if (row.shown !== (row.place === shown)) row.element.classList.toggle("shown", (row.shown = row.place === shown));
-      if (row.pinned !== (row.place === pinned)) row.button.setAttribute("aria-pressed", String((row.pinned = row.place === pinned)));
+      if (row.shown !== (row.place === shown))
+        row.element.classList.toggle("shown", (row.shown = row.place === shown));
+      if (row.pinned !== (row.place === pinned))
+        row.button.setAttribute("aria-pressed", String((row.pinned = row.place === pinned)));
     }
   }
 }

@@ -3,9 +3,15 @@
 const ORDER = ["auto", "light", "dark"];
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const listeners = new Set();
-// A choice is kept in a cookie, so that the server sends the page in that theme: its first frame waits for no script.
+// A choice is kept in a cookie, so that the server sends the page in that theme: its first frame
+// waits for no script.
 const COOKIE = "fedstay-theme";
-let chosen = document.cookie.split("; ").find((one) => one.startsWith(`${COOKIE}=`))?.slice(COOKIE.length + 1);
+// In seconds.
+const YEAR = 31536000;
+let chosen = document.cookie
+  .split("; ")
+  .find((one) => one.startsWith(`${COOKIE}=`))
+  ?.slice(COOKIE.length + 1);
 if (!ORDER.includes(chosen)) chosen = "auto";
 
 // What is printed is on white paper.
@@ -15,7 +21,10 @@ export function isDark() {
   return !printing && (chosen === "dark" || (chosen === "auto" && dark.matches));
 }
 
-for (const [name, on] of [["beforeprint", true], ["afterprint", false]]) {
+for (const [name, on] of [
+  ["beforeprint", true],
+  ["afterprint", false],
+]) {
   addEventListener(name, () => {
     printing = on;
     apply();
@@ -40,7 +49,8 @@ export function startTheme(button) {
   };
   button.addEventListener("click", () => {
     chosen = ORDER[(ORDER.indexOf(chosen) + 1) % ORDER.length];
-    document.cookie = `${COOKIE}=${chosen}; path=/; max-age=${chosen === "auto" ? 0 : 31536000}; samesite=lax`;
+    const age = chosen === "auto" ? 0 : YEAR;
+    document.cookie = `${COOKIE}=${chosen}; path=/; max-age=${age}; samesite=lax`;
     label();
     apply();
   });
@@ -55,8 +65,24 @@ let cache = null;
 export function colours() {
   if (!cache) {
     const style = getComputedStyle(document.documentElement);
-    const names = ["ink", "faint", "line", "grid", "paper", "card", "free", "near", "left", "fault", "accent", "good", "warn"];
-    cache = Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
+    const names = [
+      "ink",
+      "faint",
+      "line",
+      "grid",
+      "paper",
+      "card",
+      "free",
+      "near",
+      "left",
+      "fault",
+      "accent",
+      "good",
+      "warn",
+    ];
+    cache = Object.fromEntries(
+      names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]),
+    );
   }
   return cache;
 }
@@ -69,8 +95,8 @@ function lighter(hex) {
   return `rgb(${mix(1)}, ${mix(3)}, ${mix(5)})`;
 }
 
-// The colour and pattern of a line, in both themes. Signs have both as CSS variables and canvases ask for the one
-// that fits, so a change of theme rebuilds nothing.
+// The colour and pattern of a line, in both themes. Signs have both as CSS variables and canvases
+// ask for the one that fits, so a change of theme rebuilds nothing.
 export class Look {
   constructor(hex, dash) {
     [this.light, this.dark, this.dash] = [hex, lighter(hex), dash];

@@ -21,9 +21,28 @@ export function axisPercent(value) {
 class Tracks {
   constructor(run, cursor, { title, about, label, height, extra }) {
     this.run = run;
-    this.plot = new Plot({ label, height, cursor, draws: (context, plot) => this.draw(context, plot), says: (index) => this.says(index), values: (index) => this.values(index) });
-    const made = card({ title, about, plot: this.plot, extra, of: () => run.detail.listing.name, lines: () => this.table() });
-    Object.assign(this, { section: made.section, legend: made.legend, heading: made.heading, about: made.about });
+    this.plot = new Plot({
+      label,
+      height,
+      cursor,
+      draws: (context, plot) => this.draw(context, plot),
+      says: (index) => this.says(index),
+      values: (index) => this.values(index),
+    });
+    const made = card({
+      title,
+      about,
+      plot: this.plot,
+      extra,
+      of: () => run.detail.listing.name,
+      lines: () => this.table(),
+    });
+    Object.assign(this, {
+      section: made.section,
+      legend: made.legend,
+      heading: made.heading,
+      about: made.about,
+    });
     this.empty = el("p", { class: "nothing", hidden: true });
     this.plot.box.append(this.empty);
     this.lines = [];
@@ -49,7 +68,13 @@ class Tracks {
 
   table() {
     const { first, bucket } = this.run.drawn;
-    return this.lines.map(({ text, column, delivered }) => ({ name: text, column, first, bucket, delivered: delivered === undefined ? NaN : delivered }));
+    return this.lines.map(({ text, column, delivered }) => ({
+      name: text,
+      column,
+      first,
+      bucket,
+      delivered: delivered === undefined ? NaN : delivered,
+    }));
   }
 
   // From the last round that was measured to what is delivered.
@@ -57,7 +82,11 @@ class Tracks {
     if (!reaches(this.run, this.run.drawn.count - 1)) return;
     const last = lastKnown(column);
     const from = last >= 0 ? [plot.x(plot.middle(last)), plot.y(column.low[last])] : null;
-    drawDelivered(context, { from, at: [plot.x(this.run.detail.round), plot.y(delivered)], colour: look.colour });
+    drawDelivered(context, {
+      from,
+      at: [plot.x(this.run.detail.round), plot.y(delivered)],
+      colour: look.colour,
+    });
   }
 
   draw(context, plot) {
@@ -102,11 +131,19 @@ class Tracks {
 
 export class Accuracy extends Tracks {
   constructor(run, cursor) {
-    const what = choice("What is measured", [["accuracy", "accuracy"], ["loss", "loss"]], read("what") === "loss" ? "loss" : "accuracy", (chosen) => {
-      this.wanted = chosen;
-      write("what", chosen === "loss" ? chosen : null);
-      this.update();
-    });
+    const what = choice(
+      "What is measured",
+      [
+        ["accuracy", "accuracy"],
+        ["loss", "loss"],
+      ],
+      read("what") === "loss" ? "loss" : "accuracy",
+      (chosen) => {
+        this.wanted = chosen;
+        write("what", chosen === "loss" ? chosen : null);
+        this.update();
+      },
+    );
     super(run, cursor, {
       title: "How good the model is for everybody",
       about: "",
@@ -122,30 +159,70 @@ export class Accuracy extends Tracks {
     const { drawn: series, detail } = this.run;
     if (!series) return;
     const { tracks } = series;
-    const measured = extent([tracks.accuracy_mean]) !== null || (detail.delivered && Number.isFinite(detail.delivered.accuracy_mean));
+    const measured =
+      extent([tracks.accuracy_mean]) !== null ||
+      (detail.delivered && Number.isFinite(detail.delivered.accuracy_mean));
     this.accuracy = measured && this.wanted === "accuracy";
     this.what.hidden = !measured;
     const named = this.accuracy
-      ? [["accuracy_mean", "mean accuracy", "#0072b2", []], ["accuracy_worst", "worst agent", "#d55e00", [6, 3]], ["accuracy_population", "population", "#009e73", [2, 2]]]
-      : [["loss_mean", "mean loss", "#0072b2", []], ["loss_worst", "worst agent’s loss", "#d55e00", [6, 3]]];
+      ? [
+          ["accuracy_mean", "mean accuracy", "#0072b2", []],
+          ["accuracy_worst", "worst agent", "#d55e00", [6, 3]],
+          ["accuracy_population", "population", "#009e73", [2, 2]],
+        ]
+      : [
+          ["loss_mean", "mean loss", "#0072b2", []],
+          ["loss_worst", "worst agent’s loss", "#d55e00", [6, 3]],
+        ];
     const { delivered } = detail;
-    this.lines = named.map(([name, text, colour, dash]) => ({ name, text, column: tracks[name], look: new Look(colour, dash), delivered: delivered && Number.isFinite(delivered[name]) ? delivered[name] : null }))
+    this.lines = named
+      .map(([name, text, colour, dash]) => ({
+        name,
+        text,
+        column: tracks[name],
+        look: new Look(colour, dash),
+        delivered: delivered && Number.isFinite(delivered[name]) ? delivered[name] : null,
+      }))
       .filter((line) => line.delivered !== null || extent([line.column]) !== null);
-    const about = this.accuracy || series.measured ? "Over all agents, including those that left, in the rounds in which it was measured."
-      : "Over those who reported: nobody measures agents that have left.";
+    const about =
+      this.accuracy || series.measured
+        ? "Over all agents, including those that left, in the rounds in which it was measured."
+        : "Over those who reported: nobody measures agents that have left.";
     if (this.about.textContent !== about) this.about.textContent = about;
     this.over = this.lines.some((line) => line.delivered !== null);
     const window = windowOf(series.first, this.plot.domain);
-    const ends = reaches(this.run, window[1] - 1) ? this.lines.map((line) => line.delivered).filter((value) => value !== null) : [];
-    const seen = [extent(this.lines.map((line) => line.column), window), extent([{ low: ends, high: ends }])].filter(Boolean);
-    const known = seen.length ? [Math.min(...seen.map(([low]) => low)), Math.max(...seen.map(([, high]) => high))] : null;
-    this.plot.range = known && this.plot.cursor.range ? padded(known, this.accuracy) : this.accuracy ? [0, 1] : known ? [Math.min(0, known[0]), known[1] * 1.06 || 1] : [0, 1];
+    const ends = reaches(this.run, window[1] - 1)
+      ? this.lines.map((line) => line.delivered).filter((value) => value !== null)
+      : [];
+    const seen = [
+      extent(
+        this.lines.map((line) => line.column),
+        window,
+      ),
+      extent([{ low: ends, high: ends }]),
+    ].filter(Boolean);
+    const known = seen.length
+      ? [Math.min(...seen.map(([low]) => low)), Math.max(...seen.map(([, high]) => high))]
+      : null;
+    this.plot.range =
+      known && this.plot.cursor.range
+        ? padded(known, this.accuracy)
+        : this.accuracy
+          ? [0, 1]
+          : known
+            ? [Math.min(0, known[0]), known[1] * 1.06 || 1]
+            : [0, 1];
     this.plot.format = this.accuracy ? axisPercent : null;
-    this.empty.textContent = detail.rounds ? "Neither accuracy nor a loss over all agents is measured in this run." : "Waiting for the first round …";
+    this.empty.textContent = detail.rounds
+      ? "Neither accuracy nor a loss over all agents is measured in this run."
+      : "Waiting for the first round …";
     this.empty.hidden = known !== null;
     const marks = detail.left && detail.left.length ? [["down", "an agent leaves"]] : [];
     if (this.over) marks.push(["diamond", "the delivered model"]);
-    keys(this.legend, this.plot, [...this.lines.map((line) => ["dash", line.text, line.look]), ...marks]);
+    keys(this.legend, this.plot, [
+      ...this.lines.map((line) => ["dash", line.text, line.look]),
+      ...marks,
+    ]);
     this.plot.setSeries(series, this.run.detail.round);
   }
 
@@ -160,18 +237,32 @@ export class Accuracy extends Tracks {
   }
 
   says(index) {
-    const after = this.over && reaches(this.run, index)
-      ? [`delivered: ${this.lines.filter((line) => line.delivered !== null).map((line) => `${line.text} ${this.show(line.delivered)}`).join(", ")}`] : [];
-    return [this.plot.rounds(index), ...this.lines.map((line) => `${line.text} ${this.show(this.near(line.column, index))}`), ...after].join(" · ");
+    const after =
+      this.over && reaches(this.run, index)
+        ? [
+            `delivered: ${this.lines
+              .filter((line) => line.delivered !== null)
+              .map((line) => `${line.text} ${this.show(line.delivered)}`)
+              .join(", ")}`,
+          ]
+        : [];
+    return [
+      this.plot.rounds(index),
+      ...this.lines.map((line) => `${line.text} ${this.show(this.near(line.column, index))}`),
+      ...after,
+    ].join(" · ");
   }
 }
 
-// How many agents are still in, and how many the model satisfies: numbers that hold until the next is known.
+// How many agents are still in, and how many the model satisfies: numbers that hold until the next
+// is known.
 export class Kept extends Tracks {
   constructor(run, cursor) {
     super(run, cursor, {
       title: "How many are still in, and how many are content",
-      about: "Content: an agent whose loss at the server’s model is at most its ε, whether it is still in or has left.",
+      about:
+        "Content: an agent whose loss at the server’s model is at most its ε, whether it " +
+        "is still in or has left.",
       label: "Round, in the chart of agents",
       height: 180,
     });
@@ -182,16 +273,31 @@ export class Kept extends Tracks {
     const { drawn: series, detail } = this.run;
     if (!series) return;
     const { delivered } = detail;
-    const named = [["still_in", "still in", "#767676", []], ["content", "content", "#009e73", [6, 3]]];
-    this.lines = named.map(([name, text, colour, dash]) => ({ name, text, column: series.tracks[name], look: new Look(colour, dash), delivered: name === "content" && delivered ? delivered.content : null }))
+    const named = [
+      ["still_in", "still in", "#767676", []],
+      ["content", "content", "#009e73", [6, 3]],
+    ];
+    this.lines = named
+      .map(([name, text, colour, dash]) => ({
+        name,
+        text,
+        column: series.tracks[name],
+        look: new Look(colour, dash),
+        delivered: name === "content" && delivered ? delivered.content : null,
+      }))
       .filter((line) => line.delivered !== null || extent([line.column]) !== null);
     const all = detail.agents_all || 1;
     this.plot.range = [0, all * 1.06];
     this.plot.format = (value) => (Number.isInteger(value) ? String(value) : "");
     this.empty.hidden = this.lines.length > 0;
     this.empty.textContent = "Waiting for the first round …";
-    const end = this.lines.some((line) => line.delivered !== null) ? [["diamond", "content with the delivered model"]] : [];
-    keys(this.legend, this.plot, [...this.lines.map((line) => ["dash", line.text, line.look]), ...end]);
+    const end = this.lines.some((line) => line.delivered !== null)
+      ? [["diamond", "content with the delivered model"]]
+      : [];
+    keys(this.legend, this.plot, [
+      ...this.lines.map((line) => ["dash", line.text, line.look]),
+      ...end,
+    ]);
     this.plot.setSeries(series, this.run.detail.round);
   }
 
@@ -205,18 +311,31 @@ export class Kept extends Tracks {
   }
 
   says(index) {
-    const over = reaches(this.run, index) && this.run.detail.delivered ? [`content with the delivered model: ${this.show(this.run.detail.delivered.content)}`] : [];
-    return [this.plot.rounds(index), ...this.lines.map((line) => `${line.text} ${this.show(this.near(line.column, index))}`), ...over].join(" · ");
+    const over =
+      reaches(this.run, index) && this.run.detail.delivered
+        ? [`content with the delivered model: ${this.show(this.run.detail.delivered.content)}`]
+        : [];
+    return [
+      this.plot.rounds(index),
+      ...this.lines.map((line) => `${line.text} ${this.show(this.near(line.column, index))}`),
+      ...over,
+    ].join(" · ");
   }
 }
 
-const CASES = { 1: ["#e69f00", "some are about to leave"], 2: ["#56b4e9", "nobody is about to leave"], 3: ["#cc79a7", "everybody is within reach"] };
+const CASES = {
+  1: ["#e69f00", "some are about to leave"],
+  2: ["#56b4e9", "nobody is about to leave"],
+  3: ["#cc79a7", "everybody is within reach"],
+};
 
 export class Steps extends Tracks {
   constructor(run, cursor) {
     super(run, cursor, {
       title: "The server’s step",
-      about: "Its length and the step size η, on a log scale; below them the paper’s case, for rules that have one.",
+      about:
+        "Its length and the step size η, on a log scale; below them the paper’s case, " +
+        "for rules that have one.",
       label: "Round, in the chart of steps",
       height: 210,
     });
@@ -230,14 +349,31 @@ export class Steps extends Tracks {
       const keep = (values) => values.map((value) => (value > 0 ? value : NaN));
       return { low: keep(column.low), high: keep(column.high) };
     };
-    this.lines = [["step_norm", "length of the step", "#0072b2", []], ["step_size", "step size η", "#767676", [2, 2]]]
-      .map(([name, text, colour, dash]) => ({ name, text, column: positive(series.tracks[name]), look: new Look(colour, dash) }));
-    const known = extent(this.lines.map((line) => line.column), windowOf(series.first, this.plot.domain));
+    this.lines = [
+      ["step_norm", "length of the step", "#0072b2", []],
+      ["step_size", "step size η", "#767676", [2, 2]],
+    ].map(([name, text, colour, dash]) => ({
+      name,
+      text,
+      column: positive(series.tracks[name]),
+      look: new Look(colour, dash),
+    }));
+    const known = extent(
+      this.lines.map((line) => line.column),
+      windowOf(series.first, this.plot.domain),
+    );
     this.plot.range = known ? [known[0] / 3, known[1] * 1.6] : [0.01, 1];
     this.empty.hidden = known !== null;
-    this.empty.textContent = this.run.detail.sketch ? "A sweep’s store does not keep the steps." : "Waiting for the first round …";
-    this.cases = [...new Set([...series.tracks.case.low, ...series.tracks.case.high])].filter((one) => one in CASES).sort();
-    keys(this.legend, this.plot, [...this.lines.map((line) => ["dash", line.text, line.look]), ...this.cases.map((one) => [`case-${one}`, `case ${one}: ${CASES[one][1]}`])]);
+    this.empty.textContent = this.run.detail.sketch
+      ? "A sweep’s store does not keep the steps."
+      : "Waiting for the first round …";
+    this.cases = [...new Set([...series.tracks.case.low, ...series.tracks.case.high])]
+      .filter((one) => one in CASES)
+      .sort();
+    keys(this.legend, this.plot, [
+      ...this.lines.map((line) => ["dash", line.text, line.look]),
+      ...this.cases.map((one) => [`case-${one}`, `case ${one}: ${CASES[one][1]}`]),
+    ]);
     this.plot.setSeries(series, this.run.detail.round);
   }
 
@@ -251,7 +387,9 @@ export class Steps extends Tracks {
       const known = CASES[own[i]];
       if (!known) continue;
       const from = across(series.first[i] - 0.5);
-      const to = across(i + 1 < series.count ? series.first[i + 1] - 0.5 : series.first[i] + series.bucket - 0.5);
+      const to = across(
+        i + 1 < series.count ? series.first[i + 1] - 0.5 : series.first[i] + series.bucket - 0.5,
+      );
       context.fillStyle = onPage(known[0]);
       // Three heights, for readers who cannot tell the colours apart.
       const height = 4 + 3 * (own[i] === 1 ? 2 : own[i] === 3 ? 1 : 0);
@@ -262,7 +400,11 @@ export class Steps extends Tracks {
   says(index) {
     const { tracks } = this.run.drawn;
     const one = tracks.case.low[index];
-    const parts = [this.plot.rounds(index), `step ${number(tracks.step_norm.low[index])}`, `η ${number(tracks.step_size.low[index])}`];
+    const parts = [
+      this.plot.rounds(index),
+      `step ${number(tracks.step_norm.low[index])}`,
+      `η ${number(tracks.step_size.low[index])}`,
+    ];
     if (one === one) parts.push(`case ${one}${CASES[one] ? ` (${CASES[one][1]})` : ""}`);
     return parts.join(" · ");
   }

@@ -1,5 +1,5 @@
-// All values at the cursor, the largest first: beside the cursor while it moves, below the chart once
-// a round is pinned.
+// All values at the cursor, the largest first: beside the cursor while it moves, below the chart
+// once a round is pinned.
 
 import { lineSign, swatch } from "./sign.js";
 import { el } from "./words.js";
@@ -13,7 +13,13 @@ function signOf(look) {
 }
 
 function item({ name, shown, look }) {
-  return el("li", {}, signOf(look), el("span", { class: "who" }, name), el("span", { class: "value" }, shown));
+  return el(
+    "li",
+    {},
+    signOf(look),
+    el("span", { class: "who" }, name),
+    el("span", { class: "value" }, shown),
+  );
 }
 
 // A row that says another value with every movement of the pointer.
@@ -22,7 +28,13 @@ class Row {
     [this.who, this.value] = [document.createTextNode(""), document.createTextNode("")];
     this.sign = signOf(null);
     this.mark = "";
-    this.element = el("li", {}, this.sign, el("span", { class: "who" }, this.who), el("span", { class: "value" }, this.value));
+    this.element = el(
+      "li",
+      {},
+      this.sign,
+      el("span", { class: "who" }, this.who),
+      el("span", { class: "value" }, this.value),
+    );
   }
 
   set({ name, shown, look }) {
@@ -47,8 +59,17 @@ export class ValueList {
     this.listed = "";
     this.title = el("h3", {});
     this.kept = el("ol", { class: "values", tabindex: "0" });
-    const free = el("button", { type: "button", onclick: () => plot.cursor.pin(plot.cursor.pinned) }, "let go");
-    this.pinned = el("div", { class: "pinned", role: "group", hidden: true, "aria-label": "Values at the pinned round" }, el("div", { class: "head" }, this.title, free), this.kept);
+    const free = el(
+      "button",
+      { type: "button", onclick: () => plot.cursor.pin(plot.cursor.pinned) },
+      "let go",
+    );
+    this.pinned = el(
+      "div",
+      { class: "pinned", role: "group", hidden: true, "aria-label": "Values at the pinned round" },
+      el("div", { class: "head" }, this.title, free),
+      this.kept,
+    );
     plot.box.append(this.floating);
   }
 
@@ -71,7 +92,10 @@ export class ValueList {
     if (!all.length) return;
     // As many as fit, around the one nearest to the pointer.
     const room = Math.max(3, Math.floor((plot.height - 20) / ROW) - 1);
-    const near = Math.max(0, all.findIndex((one) => one.near));
+    const near = Math.max(
+      0,
+      all.findIndex((one) => one.near),
+    );
     const from = Math.max(0, Math.min(near - Math.floor(room / 2), all.length - room));
     const some = all.slice(from, from + room);
     while (this.rows.length < some.length) this.rows.push(new Row());
@@ -81,11 +105,15 @@ export class ValueList {
     if (this.listed !== listed) {
       this.listed = listed;
       this.more.textContent = `${rest} more: click to see all`;
-      this.floating.replaceChildren(...this.rows.slice(0, some.length).map((row) => row.element), ...(rest ? [this.more] : []));
+      this.floating.replaceChildren(
+        ...this.rows.slice(0, some.length).map((row) => row.element),
+        ...(rest ? [this.more] : []),
+      );
     }
     const x = plot.x(plot.middle(index));
     // On the side on which there is more room; moved without laying the page out.
-    this.floating.style.transform = x > plot.width / 2 ? `translateX(calc(${x - 14}px - 100%))` : `translateX(${x + 14}px)`;
+    this.floating.style.transform =
+      x > plot.width / 2 ? `translateX(calc(${x - 14}px - 100%))` : `translateX(${x + 14}px)`;
   }
 
   keep() {
@@ -95,7 +123,10 @@ export class ValueList {
     const all = index >= 0 ? this.sorted(index) : [];
     this.pinned.hidden = all.length === 0;
     if (!all.length) return;
-    const wanted = JSON.stringify([plot.rounds(index), all.map(({ name, shown, look }) => [name, shown, look && look.light])]);
+    const wanted = JSON.stringify([
+      plot.rounds(index),
+      all.map(({ name, shown, look }) => [name, shown, look && look.light]),
+    ]);
     if (this.kept.dataset.wanted === wanted) return;
     this.kept.dataset.wanted = wanted;
     const words = plot.rounds(index);
@@ -104,4 +135,3 @@ export class ValueList {
     this.kept.replaceChildren(...all.map(item));
   }
 }
-

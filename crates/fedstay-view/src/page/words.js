@@ -25,7 +25,9 @@ export function number(value, digits = 4) {
 }
 
 function superscript(value) {
-  return String(value).replace("-", "⁻").replace(/\d/g, (digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]);
+  return String(value)
+    .replace("-", "⁻")
+    .replace(/\d/g, (digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]);
 }
 
 export function short(value) {
@@ -54,15 +56,13 @@ export function duration(seconds) {
 }
 
 export function percent(value) {
-  return value === null || value === undefined || !Number.isFinite(value) ? NONE : `${(100 * value).toFixed(1)}%`;
+  return value === null || value === undefined || !Number.isFinite(value)
+    ? NONE
+    : `${(100 * value).toFixed(1)}%`;
 }
 
 export function several(count, one, many = `${one}s`) {
   return `${count} ${count === 1 ? one : many}`;
-}
-
-export function agentName(agent) {
-  return agent.name || `agent ${agent.id}`;
 }
 
 export function title(listing) {

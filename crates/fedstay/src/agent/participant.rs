@@ -2,6 +2,7 @@
 //! work and the evidence.
 
 use super::behaviour::{Behaviour, Choice, Decide, Evidence, Manner, View};
+use crate::message::called;
 use crate::{AgentId, Error};
 use serde::{Deserialize, Serialize};
 
@@ -142,7 +143,7 @@ impl Participant {
     pub fn restore(&mut self, state: ParticipantState) -> Result<(), Error> {
         let (got, expected) = (state.behaviour.name(), self.behaviour.name());
         if got != expected {
-            let why = format!("agent {} is {expected}, and was {got}", self.id);
+            let why = format!("{} is {expected}, and was {got}", called(self.id, None));
             return Err(Error::BadState { why });
         }
         (self.left, self.behaviour) = (state.left, state.behaviour);

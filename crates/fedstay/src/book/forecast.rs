@@ -12,8 +12,9 @@
 use serde::Serialize;
 use std::collections::VecDeque;
 
-/// The number of losses that are fitted.
-const MOST: usize = 12;
+/// The number of losses that are fitted. Every departure brings the next forward, and with more losses those from before
+/// it count for too long.
+const MOST: usize = 8;
 /// With fewer losses nothing is said.
 const FEWEST: usize = 6;
 /// The powers p of the curves L^(−p), of which 0 stands for the logarithm: soonest, likely, latest.

@@ -4,6 +4,7 @@
 //! do next. Outcomes of a run (settled, stalled, nobody left …) are values, not errors: see
 //! [`StopReason`](crate::StopReason).
 
+use super::called;
 use crate::AgentId;
 
 /// Something the core was given and cannot use. The server's state is unchanged afterwards.
@@ -11,9 +12,7 @@ use crate::AgentId;
 #[non_exhaustive]
 pub enum Error {
     /// A number that must be finite is NaN or infinite.
-    #[error(
-        "agent {agent}: its {what} is {value}, not a finite number; leave the agent out of this round, or fix its report"
-    )]
+    #[error("{}: its {what} is {value}, not a finite number; leave the agent out of this round, or fix its report", called(*agent, None))]
     NotFinite {
         /// The agent that reported it.
         agent: AgentId,
@@ -23,9 +22,7 @@ pub enum Error {
         value: f64,
     },
     /// A finite number that overflows once it is squared and summed.
-    #[error(
-        "agent {agent}: its {what} is too large to compute with (its squared length overflows a 64-bit float); scale the loss or clip the direction"
-    )]
+    #[error("{}: its {what} is too large to compute with (its squared length overflows a 64-bit float); scale the loss or clip the direction", called(*agent, None))]
     TooLarge {
         /// The agent that reported it.
         agent: AgentId,
@@ -33,7 +30,7 @@ pub enum Error {
         what: &'static str,
     },
     /// A reported number outside its range.
-    #[error("agent {agent}: its {what} is {value}, but must be {must}")]
+    #[error("{}: its {what} is {value}, but must be {must}", called(*agent, None))]
     OutOfRange {
         /// The agent that reported it.
         agent: AgentId,
@@ -45,9 +42,7 @@ pub enum Error {
         must: &'static str,
     },
     /// A vector of the wrong length.
-    #[error(
-        "agent {agent}: its {what} has {got} components where the weights have {expected}; do all agents train the same model?"
-    )]
+    #[error("{}: its {what} has {got} components where the weights have {expected}; do all agents train the same model?", called(*agent, None))]
     WrongDimension {
         /// The agent that reported it.
         agent: AgentId,
@@ -59,35 +54,31 @@ pub enum Error {
         got: usize,
     },
     /// A vector without components.
-    #[error("agent {agent}: its direction is empty")]
+    #[error("{}: its direction is empty", called(*agent, None))]
     EmptyDirection {
         /// The agent that reported it.
         agent: AgentId,
     },
     /// Two reports with the same id.
-    #[error("agent {agent} reported twice in one round; give every agent its own id")]
+    #[error("{} reported twice in one round; give every agent its own id", called(*agent, None))]
     DuplicateAgent {
         /// The agent that reported twice.
         agent: AgentId,
     },
     /// A goodbye and a report with the same id.
-    #[error(
-        "agent {agent} said goodbye and reported in the same round; an agent that leaves reports nothing"
-    )]
+    #[error("{} said goodbye and reported in the same round; an agent that leaves reports nothing", called(*agent, None))]
     ReportAfterGoodbye {
         /// The agent that did both.
         agent: AgentId,
     },
     /// An agent that came back without a report.
-    #[error(
-        "agent {agent} is said to have come back but did not report; an agent that comes back must report"
-    )]
+    #[error("{} is said to have come back but did not report; an agent that comes back must report", called(*agent, None))]
     ReturnWithoutReport {
         /// The agent that came back.
         agent: AgentId,
     },
     /// The rule needs the exact loss, but the report has only a lower bound, or no loss at all.
-    #[error("agent {agent}: {rule} needs its exact loss, and the report carries {instead}")]
+    #[error("{}: {rule} needs its exact loss, and the report carries {instead}", called(*agent, None))]
     NeedsExactLoss {
         /// The agent that reported.
         agent: AgentId,
@@ -162,9 +153,7 @@ pub enum Error {
         why: String,
     },
     /// A rule that computes with how well groups are served got a report that does not say.
-    #[error(
-        "agent {agent} does not tell how well its groups are served, which {rule} computes with"
-    )]
+    #[error("{} does not tell how well its groups are served, which {rule} computes with", called(*agent, None))]
     NeedsRates {
         /// The agent.
         agent: AgentId,
@@ -209,6 +198,23 @@ impl Error {
         Self::BadParameter { name: name.into(), value: value.to_string(), must: must.into() }
     }
 
+    /// What went wrong, where the agent that is to blame has a name: the same words, with it.
+    pub fn by_name(&self, name: Option<&str>) -> String {
+        let text = self.to_string();
+        let Some(agent) = self.agent() else { return text };
+        match text.strip_prefix(&called(agent, None)) {
+            Some(rest) => format!("{}{rest}", called(agent, name)),
+            None => text,
+        }
+    }
+
+    /// What went wrong, for a reader who knows which agent it is about.
+    pub(crate) fn reason(&self) -> String {
+        let text = self.to_string();
+        let who = self.agent().map(|agent| format!("{}: ", called(agent, None)));
+        who.and_then(|who| text.strip_prefix(&who).map(str::to_owned)).unwrap_or(text)
+    }
+
     /// The agent whose report is to blame, if one agent's report is.
     pub fn agent(&self) -> Option<AgentId> {
         match self {
@@ -223,6 +229,36 @@ impl Error {
             | Self::NeedsRates { agent, .. }
             | Self::NeedsExactLoss { agent, .. } => Some(*agent),
             _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_to_blame_is_called_by_its_name_where_it_has_one() {
+        let agent = AgentId(7);
+        let empty = Error::EmptyDirection { agent };
+        assert_eq!(empty.by_name(None), "agent 7: its direction is empty");
+        assert_eq!(empty.by_name(Some("NSW")), "NSW: its direction is empty");
+        assert_eq!(empty.reason(), "its direction is empty");
+        let twice = Error::DuplicateAgent { agent };
+        assert!(twice.by_name(Some("NSW")).starts_with("NSW reported twice"));
+        assert_eq!(Error::CannotSave.by_name(Some("NSW")), Error::CannotSave.to_string());
+        for error in [
+            Error::NotFinite { agent, what: "loss".into(), value: f64::NAN },
+            Error::TooLarge { agent, what: "loss" },
+            Error::OutOfRange { agent, what: "loss", value: 1.0, must: "less" },
+            Error::WrongDimension { agent, what: "direction", expected: 1, got: 2 },
+            Error::ReportAfterGoodbye { agent },
+            Error::ReturnWithoutReport { agent },
+            Error::NeedsExactLoss { agent, rule: "retain", instead: "none" },
+            Error::NeedsRates { agent, rule: "fairfed" },
+        ] {
+            let said = error.by_name(Some("NSW"));
+            assert!(said.starts_with("NSW") && !said.contains("agent 7"), "{said}");
         }
     }
 }

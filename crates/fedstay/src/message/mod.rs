@@ -5,6 +5,7 @@ pub(crate) mod coefficients;
 mod decision;
 mod error;
 mod id;
+mod name;
 mod report;
 
 pub use broadcast::{Broadcast, Personal};
@@ -15,6 +16,7 @@ pub use decision::{
 pub(crate) use decision::{forecast, forecast_asks, forecast_by, kept, measure};
 pub use error::Error;
 pub use id::AgentId;
+pub use name::{called, called_briefly, called_together};
 pub use report::{Loss, Rates, Report, Reports, Standing, tau};
 
 /// Whether a field still has its default, so that it can be left out of a file.

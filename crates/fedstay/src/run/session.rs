@@ -347,7 +347,7 @@ fn step_with_the_usable(
         match blamed {
             Some(agent) => {
                 gathered.reports.remove(agent);
-                dropped.push((agent, error.to_string()));
+                dropped.push((agent, error.reason()));
             }
             None => return Err(error),
         }

@@ -3,6 +3,7 @@
 use super::{Forgetting, Optimiser, Policies, Server};
 use crate::Error;
 use crate::memory::inside;
+use crate::message::called;
 use crate::packed;
 use crate::rule::{Aggregator, Rule};
 use serde::{Deserialize, Serialize, Serializer, ser::Error as _};
@@ -191,7 +192,7 @@ impl Server {
 fn fits(policies: &Policies, dimension: usize) -> Result<(), Error> {
     for layer in policies.layers() {
         let listed = layer.personal.iter();
-        let named = listed.map(|(agent, personal)| (format!("agent {agent}"), personal));
+        let named = listed.map(|(agent, personal)| (called(*agent, None), personal));
         let newcomers = layer.newcomers.map(|first| ("a newcomer".to_owned(), first));
         for (who, personal) in named.chain(newcomers) {
             if let Some(got) = personal.len().filter(|length| *length != dimension) {

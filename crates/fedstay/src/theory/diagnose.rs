@@ -6,10 +6,11 @@
 //! most `min(δ/L, √(δ/2H), 1/(MH))`. All of this can be seen, or estimated from below, in the Gram
 //! matrices of a run.
 
-use crate::record::GramLine;
+use crate::record::{GramLine, Header, called, called_together};
 use crate::{AgentId, Book, Error, RoundRecord};
 use fedstay_kernels::numerics::Cholesky;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 /// Angles below this many degrees are called nearly parallel.
@@ -59,6 +60,7 @@ pub struct Diagnosis {
     angle: Option<(f64, u32)>,
     content_at_start: Vec<AgentId>,
     agents: usize,
+    names: BTreeMap<AgentId, String>,
     rounds: u32,
     previous: Option<GramLine>,
 }
@@ -105,6 +107,9 @@ pub struct Findings {
     pub smallest_angle_round: Option<u32>,
     /// The agents that are content with the start.
     pub content_at_start: Vec<AgentId>,
+    /// What they are called.
+    #[serde(skip)]
+    pub content_at_start_called: Vec<String>,
     /// What to change, in plain words.
     pub advice: Vec<String>,
 }
@@ -131,14 +136,20 @@ impl Diagnosis {
         if let Some(before) = &self.previous {
             self.smoothness = self.smoothness.max(curvature(before, &line));
         }
-        self.take_part(n);
+        self.agents = self.agents.max(n);
         self.rounds = line.round;
         self.previous = Some(line);
     }
 
-    /// Takes note of how many agents take part, whether they report or not.
-    pub fn take_part(&mut self, agents: usize) {
-        self.agents = self.agents.max(agents);
+    /// Takes note of the agents that take part, whether they report or not.
+    pub fn take_part(&mut self, header: &Header) {
+        self.agents = self.agents.max(header.count());
+        let named = header.agents.iter().filter_map(|agent| Some((agent.id, agent.name.clone()?)));
+        self.names.extend(named);
+    }
+
+    fn name(&self, agent: AgentId) -> Option<&str> {
+        self.names.get(&agent).map(String::as_str)
     }
 
     /// Takes note of the agents that were content with the start and so never reported.
@@ -166,16 +177,25 @@ impl Diagnosis {
             smallest_angle: self.angle.map(|(angle, _)| angle.to_degrees()),
             smallest_angle_round: self.angle.map(|(_, round)| round),
             content_at_start: self.content_at_start.clone(),
+            content_at_start_called: Vec::new(),
             advice: Vec::new(),
         };
-        findings.advice = advice(&findings, known);
+        let content = || self.content_at_start.iter().map(|agent| (*agent, self.name(*agent)));
+        findings.content_at_start_called = content().map(|(id, name)| called(id, name)).collect();
+        findings.advice = content_words(&called_together(content()), self.content_at_start.len());
+        findings.advice.extend(advice(&findings, known));
+        if findings.advice.is_empty() {
+            findings.advice.push(
+                "Nothing to change: the theorem's assumptions hold as far as can be seen.".into(),
+            );
+        }
         findings
     }
 }
 
 impl Book for Diagnosis {
     fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
-        self.take_part(record.header.count());
+        self.take_part(record.header);
         if record.line.round == 1 {
             self.content_at_start(record.reports.goodbyes());
         }
@@ -209,14 +229,6 @@ fn curvature(before: &GramLine, after: &GramLine) -> f64 {
 fn advice(findings: &Findings, known: Known) -> Vec<String> {
     let Known { delta, halves, .. } = known;
     let mut advice = Vec::new();
-    if !findings.content_at_start.is_empty() {
-        let who: Vec<String> = findings.content_at_start.iter().map(ToString::to_string).collect();
-        advice.push(format!(
-            "Agent {} is content with the start and leaves before the first step, whatever the \
-             rule: choose another start, or a smaller epsilon.",
-            who.join(", ")
-        ));
-    }
     match findings.theorem_step {
         _ if delta.is_none() => advice.push(
             "The theorem is about rules that keep agents, ada-gd and retain. This rule lets them go, \
@@ -255,12 +267,18 @@ fn advice(findings: &Findings, known: Known) -> Vec<String> {
         )),
         _ => {}
     }
-    if advice.is_empty() {
-        advice.push(
-            "Nothing to change: the theorem's assumptions hold as far as can be seen.".into(),
-        );
-    }
     advice
+}
+
+/// What to do about agents that are content with the start.
+fn content_words(who: &str, count: usize) -> Vec<String> {
+    let who = who.strip_prefix("agent ").map_or(who.into(), |ids| format!("Agent {ids}"));
+    let (are, leave) = if count == 1 { ("is", "leaves") } else { ("are", "leave") };
+    let words = format!(
+        "{who} {are} content with the start and {leave} before the first step, whatever the rule: \
+         choose another start, or a smaller epsilon."
+    );
+    if count == 0 { Vec::new() } else { vec![words] }
 }
 
 #[cfg(test)]
@@ -283,16 +301,32 @@ mod tests {
         assert_eq!(smallest_angle(&[1.0, 0.0, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0, 2.0], 3), Some(0.0));
     }
 
+    fn header(names: &[Option<&str>]) -> Header {
+        let agent = |(id, name): (usize, &Option<&str>)| crate::record::HeaderAgent {
+            id: AgentId(id as u64),
+            epsilon: 0.1,
+            name: name.map(str::to_owned),
+        };
+        let agents = names.iter().enumerate().map(agent).collect();
+        Header::new(&crate::About::default(), 1, agents)
+    }
+
     /// Of two agents one is content with the start: there is one gradient, and there are two agents.
     #[test]
     fn agents_that_never_report_are_agents() {
         let mut diagnosis = Diagnosis::default();
-        diagnosis.take_part(2);
+        diagnosis.take_part(&header(&[None, Some("St Mary")]));
         diagnosis.content_at_start(&[AgentId(1)]);
         let line = r#"{"round":1,"agents":[0],"loss":[1],"gram":[4],"slope":[-1],"step_norm":1}"#;
         diagnosis.add(serde_json::from_str(line).unwrap());
         let findings = diagnosis.findings(Known { delta: Some(0.1), ..Known::default() });
         assert_eq!((findings.agents, findings.smallest_angle), (2, None));
+        assert_eq!(findings.content_at_start_called, ["St Mary"]);
+        let said = &findings.advice[0];
+        assert!(said.starts_with("St Mary is content with the start and leaves"), "{said}");
+        diagnosis.content_at_start(&[AgentId(0), AgentId(3)]);
+        let said = diagnosis.findings(Known::default()).advice.swap_remove(0);
+        assert!(said.starts_with("Agent 0, 3 are content with the start and leave "), "{said}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use fedstay::numerics::{Isa, Machine, Workers};
 use std::sync::Arc;
 
-/// As many threads as it says, each of which takes every so-manieth part.
+/// So many threads; each takes every n-th part.
 struct Threads(usize);
 
 impl Workers for Threads {

@@ -63,7 +63,7 @@ fn findings(subject: &Subject) -> Option<Findings> {
     let instance = map::instance(subject.config.as_deref()?);
     let rule = rule(config.get("rule")?);
     let mut diagnosis = Diagnosis::default();
-    diagnosis.take_part(subject.recorded.header.count());
+    diagnosis.take_part(&subject.recorded.header);
     lines.iter().for_each(|line| diagnosis.add(line.clone()));
     if let Some(first) = subject.recorded.rounds.first() {
         diagnosis.content_at_start(&first.left);

@@ -57,7 +57,7 @@ impl Workers for Backwards {
     }
 }
 
-/// As many threads as it says, each of which takes every so-manieth part.
+/// So many threads; each takes every n-th part.
 struct Threads(usize);
 
 impl Workers for Threads {

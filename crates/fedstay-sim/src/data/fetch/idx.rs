@@ -7,7 +7,7 @@ use flate2::read::GzDecoder;
 
 use super::super::DataError;
 use super::super::checked::Published;
-use super::super::{fashion_mnist, mnist};
+use super::super::mnist;
 use super::Download;
 use super::command::{each_file, read_within};
 
@@ -46,13 +46,13 @@ pub(super) const FASHION_MNIST: FetchedIdx = FetchedIdx {
 };
 
 const fn plain(place: usize, bytes: u64) -> Published {
-    let file = mnist::SET.files[place];
+    let file = mnist::MNIST.files[place];
     let Some(md5) = file.md5 else { panic!("MNIST's plain sums are known") };
     Published { name: file.name, bytes, md5 }
 }
 
 const fn gzipped(name: &'static str, place: usize, bytes: u64) -> Published {
-    Published { name, bytes, md5: fashion_mnist::SET.files[place].gz_md5 }
+    Published { name, bytes, md5: mnist::FASHION_MNIST.files[place].gz_md5 }
 }
 
 /// Fetches Yann LeCun's files from the mirror most libraries use, since his own site no longer

@@ -37,8 +37,8 @@ pub(super) use check::{check_keys, name_kinds};
 pub use page::page;
 pub use starter::starter;
 
-use super::Experiment;
 use super::table::{leaves, look_up, parse_value};
+use super::{Experiment, to_table};
 use std::sync::LazyLock;
 use toml::{Table, Value};
 
@@ -255,8 +255,8 @@ impl Section {
             table.insert(self.name.to_owned(), Value::Table(inner));
         }
         let experiment = Experiment::from_table(table).expect("a kind with what it needs is whole");
-        let whole = Value::try_from(&experiment).expect("an experiment can be written");
-        look_up(&whole, key.name).cloned()
+        let whole = to_table(&experiment).expect("an experiment can be written");
+        look_up(&Value::from(whole), key.name).cloned()
     }
 }
 

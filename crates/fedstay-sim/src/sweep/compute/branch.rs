@@ -200,9 +200,9 @@ struct Seen<'a> {
 }
 
 impl Seen<'_> {
-    /// The loss that an agent reports at the precision `epsilon`.
+    /// The loss that an agent reports at the target loss `epsilon`.
     fn loss(&self, report: &Report<'_>, norm: f64, epsilon: f64) -> Loss {
-        use crate::simulator::DecidesOn::Received;
+        use crate::training::DecidesOn::Received;
         let decides_on = self.experiment.training().map(|training| training.decides_on);
         // Measured anyway in rounds that look, whatever anybody's ε.
         let measured = self.gathered.assessment.as_ref();
@@ -348,7 +348,7 @@ fn group(lanes: Vec<Lane>, seen: &Seen<'_>) -> Vec<Group> {
 fn count(experiment: &Experiment, worked: u64, groups: &[Group]) -> Steps {
     let Some(training) = experiment.training() else { return Steps::default() };
     let local = training.usual_steps();
-    let received = training.decides_on == crate::simulator::DecidesOn::Received;
+    let received = training.decides_on == crate::training::DecidesOn::Received;
     let alone = |group: &Group| {
         // Who decides on its own model has worked before it leaves.
         let left = if received { group.leaving.len() as u64 } else { 0 };

@@ -55,7 +55,7 @@ pub fn estimate(missing: &[Arc<Planned>]) -> Result<Estimate, SpecError> {
     Ok(estimate)
 }
 
-/// Cells of one kind take equally long: seed, step size, precision and mixture do not matter.
+/// Cells of one kind take equally long: seed, step size, target loss and mixture do not matter.
 fn kind(run: &Planned) -> String {
     let mut config = run.config.clone();
     for key in ["seed", "step_size", "epsilon"] {

@@ -404,7 +404,7 @@ fn steps_of(experiment: &Experiment, finished: &Finished) -> Steps {
     let (Some(training), Some(summary)) = (experiment.training(), finished.summary()) else {
         return Steps { taken: nobody_leaves, alone: nobody_leaves, nobody_leaves };
     };
-    let received = training.decides_on == crate::simulator::DecidesOn::Received;
+    let received = training.decides_on == crate::training::DecidesOn::Received;
     // Who decides on the received model does not work in the round in which it leaves.
     let rounds = |left: Option<u32>| match left {
         Some(round) => u64::from(round) - u64::from(received),

@@ -44,7 +44,8 @@ pub fn key(experiment: &Experiment) -> Result<String, SpecError> {
 
 /// The whole configuration. Whether Gram matrices are kept is left out: it changes no result.
 pub(in crate::sweep) fn config(experiment: &Experiment) -> Result<Value, SpecError> {
-    let mut config = serde_json::to_value(experiment)?;
+    // By its text: code for JSON values would be compiled for every type again.
+    let mut config = serde_json::from_str(&serde_json::to_string(experiment)?)?;
     if let Value::Object(keys) = &mut config {
         keys.remove("record_gram");
     }

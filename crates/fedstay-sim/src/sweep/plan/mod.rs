@@ -25,15 +25,12 @@
 //! know a run by it.
 
 mod base;
-mod error;
 mod expand;
 pub(super) mod family;
 pub(super) mod key;
 
-pub use error::PlanError;
-
 use crate::experiment::table::{look_up, parse_value};
-use crate::experiment::{Experiment, SpecError, read_table};
+use crate::experiment::{Experiment, MOST_RUNS, PlanError, SpecError, read_table};
 use crate::sweep::plan::key::{config, hash};
 use crate::text::one_line;
 use base::on_base;
@@ -42,8 +39,6 @@ use std::path::Path;
 use std::sync::Arc;
 use toml::{Table, Value};
 
-/// More runs than anybody would wait for are a typing error.
-const MOST_RUNS: usize = 1_000_000;
 /// The axis whose values are rules with what is changed about them.
 pub(in crate::sweep) const LABEL: &str = "label";
 /// A longer label would not do as a file's name, of which many disks take 255 bytes.
@@ -152,7 +147,7 @@ impl Plan {
         let told: Vec<String> = axes
             .map(|axis| {
                 let value = run.setting(&axis.key).map_or_else(String::new, in_words);
-                // A relative precision holds signs that a file's name had better not.
+                // A relative target loss holds signs that a file's name had better not.
                 let plain = |sign: char| match sign.is_alphanumeric() || "._-+".contains(sign) {
                     true => sign,
                     false => '_',

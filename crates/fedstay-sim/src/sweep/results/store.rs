@@ -9,7 +9,7 @@ use crate::run::Identity;
 use crate::sweep::plan::key::{RESULTS, canonical};
 use crate::sweep::results::seal::{WHOLE, checksum};
 use crate::sweep::{Finished, Outcome, Series};
-use fedstay::record::Summary;
+use fedstay::record::{AsJson, Summary};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 use serde_json::Value;
 use std::collections::HashSet;
@@ -295,9 +295,9 @@ impl Store {
             Outcome::Diverged(why) => Some(why),
         };
         let text = match summary {
-            Some(summary) => Some(
-                serde_json::to_string(summary).map_err(|error| self.failed(error.to_string()))?,
-            ),
+            Some(summary) => {
+                Some(summary.to_json().map_err(|error| self.failed(error.to_string()))?)
+            }
             None => None,
         };
         let accuracy = summary.and_then(|summary| summary.accuracy);
@@ -387,8 +387,8 @@ impl Store {
         let config: Value = serde_json::from_str(&config).map_err(|_| damaged("configuration"))?;
         let outcome = match (summary, error) {
             (Some(summary), _) => {
-                let summary: Summary =
-                    serde_json::from_str(&summary).map_err(|_| damaged("summary"))?;
+                let summary =
+                    Summary::from_json(summary.as_bytes()).map_err(|_| damaged("summary"))?;
                 Outcome::Finished(Box::new(summary))
             }
             (None, error) => Outcome::Diverged(error.unwrap_or_default()),

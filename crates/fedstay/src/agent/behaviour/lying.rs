@@ -76,7 +76,7 @@ mod tests {
     use crate::Behaviour;
 
     #[test]
-    fn it_lies_near_its_precision_only_if_told_so() {
+    fn it_lies_near_its_target_loss_only_if_told_so() {
         let mut near = Behaviour::Lying(Lying { within: Some(0.1), ..Lying::new(0.4) });
         let mut always = Behaviour::Lying(Lying::new(-0.4));
         let said = |agent: &mut Behaviour, loss: f64| {

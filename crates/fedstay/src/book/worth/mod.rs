@@ -88,7 +88,11 @@ impl Worth {
         let reports = record.reports.as_slice();
         let directions: Vec<Vector<'_>> = reports.iter().map(|report| report.direction).collect();
         let gram = linalg::gram(&directions);
-        let c = coefficients::of(reports, &gram, record.step, record.line.step_size);
+        // The way back to the best weights is nobody's doing in this round.
+        let c = match record.decision.reverted {
+            true => vec![0.0; reports.len()],
+            false => coefficients::of(reports, &gram, record.step, record.line.step_size),
+        };
         let agents: Vec<AgentId> = reports.iter().map(|report| report.agent).collect();
         let mut line = WorthLine { agents, ..WorthLine::default() };
         if self.asks(Method::Help) {

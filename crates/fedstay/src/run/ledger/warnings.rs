@@ -70,17 +70,23 @@ impl Ledger {
             warnings
                 .push("nobody took part, so the model is the one the run began with".to_owned());
         }
+        let course = self.course(measured);
         let constant = ended.assessment.constant.zip(no_better);
         warnings.extend(constant.map(|(constant, (loss, accuracy))| {
             let own = Constant { loss, accuracy: accuracy.filter(|_| constant.accuracy.is_some()) };
+            // Where the course says what to try, that is all there is to say.
+            let try_this = match course {
+                Some(_) => "",
+                None => "; try more rounds, another step_size or another model",
+            };
             format!(
                 "the model has {}; one that gives everybody the same answer, by how frequent the \
-                 classes are, has {}; try more rounds, another step_size or another model",
+                 classes are, has {}{try_this}",
                 told(&own),
                 told(&constant)
             )
         }));
-        warnings.extend(self.course(measured));
+        warnings.extend(course);
         let unasked: Vec<AgentId> =
             measured.iter().filter(|agent| agent.as_of.is_some()).map(|agent| agent.id).collect();
         if !unasked.is_empty() {
@@ -137,6 +143,10 @@ impl Ledger {
             Course::HardlyMoved => {
                 ("hardly moved", "try more rounds, another step_size or another rule")
             }
+            Course::Rose if self.left.iter().any(|left| left.round > 1) => (
+                "ROSE, because training diverged or because the model no longer serves those who left",
+                "try a smaller step_size, or a rule that keeps agents",
+            ),
             Course::Rose => (
                 "ROSE, training diverged",
                 "try a smaller step_size, another rule, or an epsilon that the agents can reach",

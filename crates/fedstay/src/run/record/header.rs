@@ -63,6 +63,19 @@ impl Header {
         }
     }
 
+    /// The agent with this id, if it is listed.
+    pub fn agent(&self, id: AgentId) -> Option<&HeaderAgent> {
+        // Ids usually are the places in the list.
+        let place = usize::try_from(id.0).ok().and_then(|place| self.agents.get(place));
+        let found = place.filter(|agent| agent.id == id);
+        found.or_else(|| self.agents.iter().find(|agent| agent.id == id))
+    }
+
+    /// An agent's name, if it has one.
+    pub fn name(&self, id: AgentId) -> Option<&str> {
+        self.agent(id)?.name.as_deref()
+    }
+
     /// How many agents take part, listed or not.
     pub fn count(&self) -> usize {
         self.agents.len() + self.unlisted

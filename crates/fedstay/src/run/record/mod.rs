@@ -9,24 +9,57 @@ mod assessment;
 pub(crate) mod flag;
 mod gram;
 mod header;
-mod name;
+mod number;
 mod otherwise;
 mod round;
 mod rows;
 mod summary;
 pub(crate) mod worth;
 
+pub use crate::message::{called, called_briefly, called_together};
 pub use agent::{AgentSummary, Arrival, Departure, Forgotten, Return, Score};
 pub use assessment::{AssessmentLine, Constant, Population, Spread};
 pub use gram::GramLine;
 pub use header::{Header, HeaderAgent};
-pub use name::{called, called_briefly, called_together, decimals, told_apart};
+pub use number::{as_written, briefly, decimals, told_apart};
 pub use otherwise::{Change, Counterfactual, Extra, Without};
 pub use round::RoundLine;
 pub use rows::{DataRows, UnusedRows};
 pub use summary::{Guarantee, Prediction, Summary};
 
 use serde::{Deserialize, Deserializer};
+
+/// What a run's files hold as JSON: whole files, or lines of them.
+///
+/// Reading and writing is compiled here, once, and not again in every crate that does.
+pub trait AsJson: Sized {
+    /// Reads the text of a file, or of a line.
+    ///
+    /// # Errors
+    /// When it is something else.
+    fn from_json(text: &[u8]) -> serde_json::Result<Self>;
+
+    /// The text, in one line.
+    ///
+    /// # Errors
+    /// Never, for what a run left behind.
+    fn to_json(&self) -> serde_json::Result<String>;
+}
+
+macro_rules! json {
+    ($($type:ty),*) => {$(
+        impl AsJson for $type {
+            fn from_json(text: &[u8]) -> serde_json::Result<Self> {
+                serde_json::from_slice(text)
+            }
+
+            fn to_json(&self) -> serde_json::Result<String> {
+                serde_json::to_string(self)
+            }
+        }
+    )*};
+}
+json!(Header, RoundLine, GramLine, Summary);
 
 /// Weights of at most this many components are written out, for drawings and for people.
 const SMALL: usize = 16;

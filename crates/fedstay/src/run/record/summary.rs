@@ -3,7 +3,7 @@
 use super::worth::WorthSummary;
 use super::{
     AgentSummary, Constant, Counterfactual, DataRows, Departure, Extra, Forgotten, Population,
-    Return, Spread, Without, called, is_none,
+    Return, Spread, Without, called, called_briefly, is_none,
 };
 use crate::privacy::Budget;
 use crate::rule::Landing;
@@ -192,8 +192,16 @@ impl Summary {
 
     /// What an agent is called in a sentence: its name, or `agent 3`.
     pub fn called(&self, id: AgentId) -> String {
-        let agent = self.agents.iter().find(|agent| agent.id == id);
-        agent.map_or_else(|| called(id, None), AgentSummary::called)
+        called(id, self.name(id))
+    }
+
+    /// What an agent is called under a heading that says that it is one: its name, or `3`.
+    pub fn called_briefly(&self, id: AgentId) -> String {
+        called_briefly(id, self.name(id))
+    }
+
+    fn name(&self, id: AgentId) -> Option<&str> {
+        self.agents.iter().find(|agent| agent.id == id)?.name.as_deref()
     }
 
     /// How many agents were measured.

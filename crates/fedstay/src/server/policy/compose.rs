@@ -127,6 +127,9 @@ impl Policies {
     ) -> Result<Views<'a>, Error> {
         let mut views = Views { made: reports, translated: Vec::new() };
         for (position, room) in room.iter().enumerate().rev() {
+            if self[position].inner().layer().is_empty() {
+                continue;
+            }
             let without = shown(weights, &self[..position]);
             let policy = self[position].inner();
             if let Some(translation) = policy.translate(&without, views.common(), facts)? {

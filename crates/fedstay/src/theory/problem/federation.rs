@@ -1,7 +1,7 @@
 //! The engine for named problems: agents with exact oracles, in this process, one after the other.
 
 use super::{Instance, Oracle};
-use crate::record::{HeaderAgent, Score};
+use crate::record::{HeaderAgent, Score, called};
 use crate::schedule::When;
 use crate::worth::Judge;
 use crate::{
@@ -301,7 +301,8 @@ impl Member {
             self.gradient = state.gradient;
         }
         if !state.seen.fits(self.gradient.len()) {
-            let why = format!("agent {}: it saw models of another size", self.participant.id);
+            let why =
+                format!("{}: it saw models of another size", called(self.participant.id, None));
             return Err(Error::BadState { why });
         }
         (self.told, self.seen) = (state.told, state.seen);

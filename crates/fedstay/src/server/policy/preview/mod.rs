@@ -281,11 +281,7 @@ impl Wrap for Preview {
         reports: &Reports<'_>,
         facts: &Facts,
     ) -> Result<Option<Translation>, Error> {
-        let layer = self.layer();
-        if layer.is_empty() {
-            return Ok(None);
-        }
-        let cuts = facts.cuts;
+        let (layer, cuts) = (self.layer(), facts.cuts);
         Translation::new("preview", layer, without, reports, cuts, |report| self.slope(report))
             .map(Some)
     }

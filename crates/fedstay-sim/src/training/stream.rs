@@ -16,7 +16,6 @@
 //! the mix of its first rows, π⁰, to that of its last, π¹. All of this is a function of the round and
 //! of who holds what, so a resumed run sees the same rows.
 
-use super::population::Population;
 use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
 use std::ops::Range;
@@ -111,14 +110,6 @@ impl Stream {
             Kind::All => 0..rows,
             Kind::Grow => 0..end,
             Kind::Slide => before..end,
-        }
-    }
-
-    /// The population with every agent's rows in the order in which they arrive.
-    pub(super) fn line_up(&self, population: Population) -> Population {
-        match (self.kind, self.order) {
-            (Kind::Grow | Kind::Slide, Arrive::Class) => population.by_class(),
-            _ => population,
         }
     }
 }

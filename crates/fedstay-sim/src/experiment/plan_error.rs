@@ -1,8 +1,10 @@
 //! What can be wrong with a sweep's file, besides its experiments.
 
-use super::MOST_RUNS;
-use crate::experiment::SpecError;
+use super::SpecError;
 use std::path::PathBuf;
+
+/// More runs than anybody would wait for are a typing error.
+pub(crate) const MOST_RUNS: usize = 1_000_000;
 
 /// What is wrong with a sweep's file. The message says what to type.
 #[derive(Debug, thiserror::Error)]

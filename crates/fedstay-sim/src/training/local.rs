@@ -200,7 +200,7 @@ impl Local {
     }
 
     /// Whether the gradient is reported in addition, where that is settled.
-    pub(super) fn adds_gradient(&self) -> bool {
+    pub(crate) fn adds_gradient(&self) -> bool {
         self.exact_gradient == ExactGradient::Told(true) && !self.is_exact()
     }
 

@@ -1,19 +1,19 @@
-//! What an agent is called, and numbers as sentences have them: for warnings, terminal, report,
-//! pictures and Python.
+//! What an agent is called: its name, or its number where it has none. Everything that a person reads
+//! asks here, and [`AgentId`] has no `Display`, so that no text prints a number by mistake.
 
-use crate::AgentId;
+use super::AgentId;
 
 /// The longest name that is shown, in characters: agents choose their names.
 const LONGEST: usize = 40;
 
 /// What an agent is called in a sentence: its name, or `agent 3`.
 pub fn called(id: AgentId, name: Option<&str>) -> String {
-    name.map_or_else(|| format!("agent {id}"), cut)
+    name.map_or_else(|| format!("agent {}", id.0), cut)
 }
 
 /// What an agent is called where a heading says that it is one: its name, or `3`.
 pub fn called_briefly(id: AgentId, name: Option<&str>) -> String {
-    name.map_or_else(|| id.to_string(), cut)
+    name.map_or_else(|| id.0.to_string(), cut)
 }
 
 /// What several agents are called in a sentence: `agent 3, 5`, or by their names.
@@ -33,25 +33,6 @@ fn cut(name: &str) -> String {
     }
 }
 
-/// A number with four decimals, or with two significant digits where these would all be zeros.
-pub fn decimals(value: f64) -> String {
-    match value != 0.0 && value.abs() < 0.000_05 {
-        true => format!("{value:.1e}"),
-        false => format!("{value:.4}"),
-    }
-}
-
-/// Two numbers with as many digits as tell them apart, if they differ.
-pub fn told_apart(one: f64, other: f64) -> (String, String) {
-    let short = (decimals(one), decimals(other));
-    if one == other || short.0 != short.1 {
-        return short;
-    }
-    let longer = (5..=12).map(|digits| (format!("{one:.digits$}"), format!("{other:.digits$}")));
-    let mut apart = longer.filter(|(one, other)| one != other);
-    apart.next().unwrap_or_else(|| (format!("{one:e}"), format!("{other:e}")))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,21 +47,5 @@ mod tests {
         assert_eq!(called_together([(one, Some("NSW")), (two, None)]), "NSW, agent 2");
         let long = "ä".repeat(41);
         assert_eq!(called(one, Some(&long)), format!("{}…", "ä".repeat(40)));
-    }
-
-    #[test]
-    fn numbers_that_differ_look_different() {
-        assert_eq!(
-            [0.25, 1e-300, 0.0, -3e-7].map(decimals),
-            ["0.2500", "1.0e-300", "0.0000", "-3.0e-7"]
-        );
-        let apart = |one, other| {
-            let (one, other) = told_apart(one, other);
-            format!("{one} {other}")
-        };
-        assert_eq!(apart(2.4, 0.5), "2.4000 0.5000");
-        assert_eq!(apart(0.500_001, 0.5), "0.500001 0.500000");
-        assert_eq!(apart(1.31e-300, 1.3e-300), "1.31e-300 1.3e-300");
-        assert_eq!(apart(0.5, 0.5), "0.5000 0.5000");
     }
 }
