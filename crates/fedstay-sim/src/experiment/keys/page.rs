@@ -36,7 +36,7 @@ impl Section {
             page.push_str(
                 " Several act in the order of a list: `policy = [\"guard\", \"keep-best\"]`, or one \
                  `[[policy]]` each where they have options. \
-                 [Which go together](policies.md#several), and what they do then.",
+                 [Which go together](policies.md#which-go-together), and what they do then.",
             );
         }
         page.push_str(match self.on {
