@@ -6,7 +6,6 @@ A job names the class by its path, `fedstay.flare.controller.FedStay`.
 from __future__ import annotations
 
 import inspect
-import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,7 +18,7 @@ from nvflare.app_common.workflows.model_controller import ModelController
 
 from .. import _core
 from .._core import Error
-from ..policies import shows
+from ..policies import called, shows
 from ..remote.asks import Asks
 from ..remote.engine import Evaluation
 from ..remote.folder import reopened
@@ -27,15 +26,8 @@ from ..remote.patience import Deadline, Patience
 from ..remote.settings import refuse_wrong
 from ..result import Result, from_outcome
 from ..rules import Rule, RuleLike, usual_epsilon
-from ..worth import (
-    Worth,
-    WorthLike,
-    asked,
-    needing_a_judge,
-    refuse_unjudged,
-    refuse_unknown,
-    telling,
-)
+from ..scale import kind_of
+from ..worth import Worth, WorthLike, asked, refuse_unjudged, refuse_unknown, telling
 from ._engine import Engine
 from ._exchange import Courier, Exchange
 from ._layout import Layout
@@ -179,22 +171,8 @@ class FedStay(ModelController):  # type: ignore[misc]
         reopened(out)
         resume = (out / "config.toml").exists()
         self.log(f"{'continuing' if resume else 'keeping'} the run in {out}")
-        outcome = _core.drive(
-            engine,
-            layout.unpack(start, np.float64),
-            self.rule,
-            step_size=self.step_size,
-            rounds=self.rounds,
-            policy=self.policy,
-            on=self.on,
-            out=out,
-            resume=resume,
-            seconds_between_checkpoints=0.0,
-            settings=json.dumps({"flare": engine.settings()}),
-            layout=layout.tensors(),
-            worth=list(scores.methods),
-            judge=engine.judge if needing_a_judge(scores) else None,
-        )
+        begins, settings = layout.unpack(start, np.float64), {"flare": engine.settings()}
+        outcome = engine.drive(self, layout, begins, scores, settings, out=out, resume=resume)
         self.result = from_outcome(outcome, out)
         self.log(repr(self.result), warn=not self.result.is_good)
         for warning in self.result.warnings:
@@ -213,18 +191,19 @@ class FedStay(ModelController):  # type: ignore[misc]
             max_reach=self.max_reach,
             max_ratio=self.max_ratio,
             asks=Asks.of(self.rule),
-            needing=str(kind_of(self.policy) or kind_of(self.rule) or self.rule),
+            needing=str(called(self.policy) or kind_of(self.rule) or self.rule),
         )
+        few = self.min_agents, self.grace, self.on_few, self.wait, self.tries
         return Engine(
-            courier,
-            layout,
-            Roll(self.agents, self.max_silent, self.retry_every),
-            reader,
-            Patience(self.timeout, self.min_agents, self.grace, self.on_few, self.wait, self.tries),
-            Evaluation(self.evaluate_every, self.evaluate_at_end, self.evaluate_leavers),
-            self.rounds,
-            judge,
-            shows(self.policy),
+            roll=Roll(self.agents, self.max_silent, self.retry_every),
+            reader=reader,
+            patience=Patience(self.timeout, *few),
+            evaluation=Evaluation(self.evaluate_every, self.evaluate_at_end, self.evaluate_leavers),
+            rounds=self.rounds,
+            hides=shows(self.policy),
+            courier=courier,
+            layout=layout,
+            judges=judge,
         )
 
     def add_to_fed_job(self, job: Any, ctx: Any, **kwargs: Any) -> None:

@@ -83,6 +83,7 @@ impl Panels {
     }
 
     /// The number of floats in all panels.
+    #[expect(clippy::len_without_is_empty, reason = "a layer has weights")]
     pub fn len(&self) -> usize {
         self.padded * self.stride()
     }

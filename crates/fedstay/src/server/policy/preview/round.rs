@@ -21,8 +21,9 @@ impl Preview {
         step: &mut [f64],
         decision: &mut Decision,
     ) -> Result<(), Error> {
-        let told = |report| Ok(Told { report, standing: open(report)? });
-        let heard: Vec<Told<'_>> = round.reports.iter().map(told).collect::<Result<_, Error>>()?;
+        let told = |report| Ok(OpenReport { report, standing: open(report)? });
+        let heard: Vec<OpenReport<'_>> =
+            round.reports.iter().map(told).collect::<Result<_, Error>>()?;
         let free = decision.stop.is_none() && self.until == Until::Content;
         let arrival = self.arrive(round, &heard, step, free);
         decision.shown = heard.iter().filter_map(|told| self.line(told, round.weights)).collect();
@@ -54,13 +55,13 @@ impl Preview {
     fn arrive<'a>(
         &self,
         round: &Round<'_>,
-        heard: &[Told<'a>],
+        heard: &[OpenReport<'a>],
         step: &mut [f64],
         free: bool,
     ) -> Arrival<'a> {
         let mut arrival = Arrival::new(self.smoothness, self.slack());
         let mut gap = Offset::new(step);
-        for Told { report, standing } in heard {
+        for OpenReport { report, standing } in heard {
             gap.from(round.weights, step, self.memory.layer().of(report.agent));
             arrival.look(report, self.slope(report), *standing, &gap.way);
         }
@@ -81,13 +82,13 @@ impl Preview {
 
     /// What everybody who is still in is shown next: first the agents that were heard, in the order of
     /// their reports, then the others. What was known about them is used up.
-    fn next(&mut self, heard: &[Told<'_>], stage: &Stage<'_>) -> Vec<(AgentId, Next)> {
+    fn next(&mut self, heard: &[OpenReport<'_>], stage: &Stage<'_>) -> Vec<(AgentId, Next)> {
         self.forget(stage.round.reports.goodbyes());
         let mut shown: BTreeMap<AgentId, Personal> =
             std::mem::take(&mut self.memory.personal).into_iter().collect();
         let mut known = std::mem::take(&mut self.memory.agents);
         let mut gap = Offset::new(stage.step);
-        let after = heard.iter().map(|Told { report, standing: (loss, epsilon) }| {
+        let after = heard.iter().map(|OpenReport { report, standing: (loss, epsilon) }| {
             let agent = report.agent;
             let before = known.remove(&agent);
             let first = match before {
@@ -132,8 +133,8 @@ impl Preview {
     }
 
     /// What an agent was shown in this round, for the record, if not the server's weights.
-    fn line(&self, told: &Told<'_>, weights: &[f64]) -> Option<Shown> {
-        let Told { report, standing: (loss, _) } = told;
+    fn line(&self, told: &OpenReport<'_>, weights: &[f64]) -> Option<Shown> {
+        let OpenReport { report, standing: (loss, _) } = told;
         let own = self.memory.layer().of(report.agent).filter(|own| own.differs())?;
         let (offset, slope) = (own.offset(weights), self.slope(report));
         let before = self.memory.agents.get(&report.agent);
@@ -148,7 +149,7 @@ impl Preview {
 }
 
 /// A report, with the loss that a careful server plans with, and the target loss.
-struct Told<'a> {
+struct OpenReport<'a> {
     report: &'a Report<'a>,
     standing: (f64, f64),
 }
