@@ -28,9 +28,11 @@ def test_agents_nodes_and_a_resumed_run_play_the_same(tmp_path):
         FedStay("fedavg", step_size=STEP_SIZE, policy=LIST), Nodes("abc", bowl_app()), rounds=8
     )
     assert flown.lines == whole.lines and flown.weights.tobytes() == whole.weights.tobytes()
-    cut = plain(LIST, out=tmp_path, callbacks=[lambda line: line.round == 3])
+    cut = plain(LIST, out=tmp_path / "run", callbacks=[lambda line: line.round == 3])
     assert cut.summary["rounds"] == 3
-    assert '[[policy]]\nkind = "guard"\ndelta = 0.05' in (tmp_path / "config.toml").read_text()
+    assert (
+        '[[policy]]\nkind = "guard"\ndelta = 0.05' in (tmp_path / "run" / "config.toml").read_text()
+    )
 
 
 def test_a_list_means_in_an_experiment_what_it_means_here():
