@@ -5,7 +5,7 @@ use crate::error::{Raised, error, from_core};
 use crate::participant::Sight;
 use fedstay::list::Entry;
 use fedstay::policy::Place;
-use fedstay::{AgentId, Aggregator, Choice, Decide, Optimiser, Policies, Rule, View};
+use fedstay::{AgentId, Choice, Optimiser, Policies, Rule, View};
 use pyo3::prelude::*;
 
 /// The list of "rules", "optimisers", "policies", "behaviours" or "schedules": name, one sentence, reference.

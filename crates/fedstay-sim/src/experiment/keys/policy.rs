@@ -9,11 +9,7 @@ pub(super) static SECTION: Section = Section {
     name: "policy",
     about: "What the server does around the rule",
     on: On::Anything,
-    kinds: Some(Kinds {
-        default: "none",
-        names: || super::names(Policies::LIST),
-        alias: super::no_alias,
-    }),
+    kinds: Some(Kinds::of::<Policies>()),
     keys: &keys(),
 };
 
@@ -55,7 +51,5 @@ const fn key(option: PolicyOption) -> Key {
         Values::Count(least, most) => Allowed::Count(least, most),
         Values::Words(words) => Allowed::Word(words, &[]),
     };
-    Key::new(option.key, option.example, allowed, option.about)
-        .of(option.of)
-        .otherwise(option.otherwise)
+    Key::new(option.key, option.example, allowed, option.about).otherwise(option.otherwise)
 }

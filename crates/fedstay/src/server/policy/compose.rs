@@ -13,7 +13,7 @@
 
 use super::turn::{Turn, Views, shown};
 use super::{Place, Policy, Translation};
-use crate::list::{Entry, Origin};
+use crate::list::{Entry, Listed, Origin, Parameters};
 use crate::memory::inside;
 use crate::message::Layer;
 use crate::rule::{Decision, Facts, Round};
@@ -233,6 +233,29 @@ fn go_together(earlier: &Policy, later: &Policy) -> Result<(), Error> {
         ),
     };
     Err(Error::PolicyOrder { earlier: one, later: other, why })
+}
+
+/// What a configuration may name: an empty list is a kind of its own, several are none.
+impl Listed for Policies {
+    const KEY: &'static str = <Policy as Listed>::KEY;
+    const LIST: &'static [Entry] = Self::LIST;
+    const ALIASES: &'static [&'static str] = Policy::ALIASES;
+
+    fn kind(&self) -> Option<&'static str> {
+        match &self.0[..] {
+            [] => Some(NONE.name),
+            [one] => Some(one.name()),
+            _ => None,
+        }
+    }
+
+    fn listed_as(name: &str) -> Option<&'static str> {
+        <Policy as Listed>::listed_as(name).or_else(|| (name == NONE.name).then_some(NONE.name))
+    }
+
+    fn parameters(kind: &str) -> Parameters {
+        <Policy as Listed>::parameters(kind)
+    }
 }
 
 impl Deref for Policies {

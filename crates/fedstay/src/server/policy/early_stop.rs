@@ -13,7 +13,6 @@ pub(super) const ORIGIN: Origin = Origin {
 
 pub(super) const OPTIONS: &[PolicyOption] = &[PolicyOption {
     key: "policy.margin",
-    of: &["early-stop", "preview"],
     example: "0.01",
     values: Values::ANY,
     about: "stop this much earlier; preview: keep every agent this much higher",

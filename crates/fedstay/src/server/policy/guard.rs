@@ -14,7 +14,6 @@ pub(super) const ORIGIN: Origin = Origin {
 
 pub(super) const OPTIONS: &[PolicyOption] = &[PolicyOption {
     key: "policy.delta",
-    of: &["guard", "preview"],
     example: "0.01",
     values: Values::ANY,
     about: "how far above its target loss every agent is kept",

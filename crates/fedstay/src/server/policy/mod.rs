@@ -22,7 +22,7 @@ pub use option::{PolicyOption, Values};
 pub use preview::{By, Preview, Until};
 
 use crate::list::listed;
-use crate::message::Layer;
+use crate::message::{Layer, check_not_negative};
 use crate::rule::{Decision, Facts, Round};
 use crate::{Broadcast, Error, Reports};
 use translation::Translation;
@@ -30,15 +30,15 @@ use turn::Turn;
 
 listed! {
     /// Every policy, under the name it has in a configuration.
-    Policy(mut Wrap) {
+    pub enum Policy: mut Wrap, "kind", Preview {
         /// Stop instead of taking the first step that is predicted to make an agent leave.
-        EarlyStop = "early-stop", early_stop;
+        EarlyStop(EarlyStop) = "early-stop", early_stop::ORIGIN;
         /// Follow the rule, but return the best weights seen, not the last.
-        KeepBest = "keep-best", keep_best;
+        KeepBest(KeepBest) = "keep-best", keep_best::ORIGIN;
         /// Follow the rule as closely as everybody's floor allows.
-        Guard = "guard", guard;
+        Guard(Guard) = "guard", guard::ORIGIN;
         /// Let the server's own model move freely, and show agents that would be content another one.
-        Preview = "preview", preview;
+        Preview(Preview) = "preview", preview::ORIGIN;
     }
 }
 
@@ -145,32 +145,8 @@ impl PolicyFacts {
 }
 
 impl Policy {
-    /// The policy with this name, with its default parameters.
-    pub fn named(name: &str) -> Option<Self> {
-        serde_json::from_value(serde_json::json!({ "kind": name })).ok()
-    }
-
     /// What others need to know about it.
     pub fn facts(&self) -> PolicyFacts {
         self.inner().facts()
-    }
-}
-
-macro_rules! from {
-    ($($kind:ident)+) => {
-        $(impl From<$kind> for Policy {
-            fn from(policy: $kind) -> Self {
-                Self::$kind(policy)
-            }
-        })+
-    };
-}
-from! { EarlyStop KeepBest Guard Preview }
-
-/// Checks a parameter that is a number, zero or more.
-fn check_not_negative(name: &str, value: f64) -> Result<(), Error> {
-    match value.is_finite() && value >= 0.0 {
-        true => Ok(()),
-        false => Err(Error::bad_parameter(name, value, "a number, zero or more")),
     }
 }

@@ -1,13 +1,11 @@
 //! What the options of policies are called and may be: each policy's file says it of its own, and the
 //! reference of a configuration is made from that.
 
-/// An option of a policy, or of several by the same name.
+/// An option of a policy, or of several by the same name: which have it, their structs say.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PolicyOption {
     /// Its key in a configuration, such as `policy.delta`.
     pub key: &'static str,
-    /// The policies that have it.
-    pub of: &'static [&'static str],
     /// A value it may have, as in a file.
     pub example: &'static str,
     /// What values it may have.

@@ -67,7 +67,6 @@ pub(super) const ORIGIN: Origin = Origin {
 pub(super) const OPTIONS: &[PolicyOption] = &[
     PolicyOption {
         key: "policy.by",
-        of: &["preview"],
         example: "\"auto\"",
         values: Values::Words(&["auto", "cut", "rewind", "stale", "noise"]),
         about: "how previews are made: up the gradient, on the way back, or as a control",
@@ -75,7 +74,6 @@ pub(super) const OPTIONS: &[PolicyOption] = &[
     },
     PolicyOption {
         key: "policy.pace",
-        of: &["preview"],
         example: "0.1",
         values: Values::ANY,
         about: "by how much the loss shown falls over the run, for impatient agents",
@@ -83,7 +81,6 @@ pub(super) const OPTIONS: &[PolicyOption] = &[
     },
     PolicyOption {
         key: "policy.over",
-        of: &["preview"],
         example: "300",
         values: Values::ROUNDS,
         about: "the rounds over which it falls",
@@ -91,7 +88,6 @@ pub(super) const OPTIONS: &[PolicyOption] = &[
     },
     PolicyOption {
         key: "policy.until",
-        of: &["preview"],
         example: "\"rounds\"",
         values: Values::Words(&["rounds", "content"]),
         about: "when to deliver: after the last round, or once everybody is content",
@@ -99,7 +95,6 @@ pub(super) const OPTIONS: &[PolicyOption] = &[
     },
     PolicyOption {
         key: "policy.cap",
-        of: &["preview"],
         example: "1",
         values: Values::ANY,
         about: "no preview is farther away than this many times the way so far",
@@ -107,7 +102,6 @@ pub(super) const OPTIONS: &[PolicyOption] = &[
     },
     PolicyOption {
         key: "policy.smoothness",
-        of: &["preview"],
         example: "1",
         values: Values::ANY,
         about: "a constant H such that every loss is H-smooth, which certifies the landing",
