@@ -8,8 +8,8 @@ mod id;
 mod name;
 mod report;
 
-pub(crate) use broadcast::Correct;
 pub use broadcast::{Broadcast, Personal};
+pub(crate) use broadcast::{Correct, Layer};
 pub use decision::{
     Decision, Doubted, Landing, Measured, Miss, Shown, Split, StopReason, Why, carries, stays,
 };

@@ -5,12 +5,13 @@
 
 use super::warnings::Found;
 use super::{AgentEntry, Ledger};
+use crate::policy::Place;
 use crate::run::fairness::Fairness;
 use crate::run::record::{
     AgentSummary, Forgotten, Guarantee, HeaderAgent, MOST_LISTED, Prediction, Spread, Summary, few,
 };
 use crate::run::verdict::{Empty, Tally};
-use crate::{About, AgentAssessment, AgentId, Assessment, Policy, Server, StopReason};
+use crate::{About, AgentAssessment, AgentId, Assessment, Server, StopReason};
 use std::collections::BTreeSet;
 
 /// The behaviour that may leave in the first round without being content.
@@ -89,7 +90,7 @@ impl Ledger {
             optimiser: Some(server.optimiser())
                 .filter(|optimiser| !optimiser.is_plain())
                 .map(|optimiser| optimiser.name().to_owned()),
-            policy: server.policy().name().to_owned(),
+            policy: server.policies().to_string(),
             behaviour: about.behaviour.clone(),
             on: about.on.clone(),
             seed: about.seed,
@@ -130,8 +131,10 @@ impl Ledger {
                 .collect(),
             least: self.least,
             within: self.within,
-            guarded: matches!(server.policy(), Policy::Guard(_))
-                .then(|| f64::from(self.guarded) / f64::from(self.rounds.max(1))),
+            guarded: server
+                .policies()
+                .first(Place::Step)
+                .map(|_| f64::from(self.guarded) / f64::from(self.rounds.max(1))),
             misses: self.misses,
             prediction: self.prediction(&leavers),
             counterfactual: None,
