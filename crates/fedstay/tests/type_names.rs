@@ -15,7 +15,6 @@ const LEFT: &[(&str, &[&str])] = &[
         ],
     ),
     ("fedstay-cli", &["New", "Run"]),
-    ("fedstay-kernels", &["Room"]),
     ("fedstay-sim", &["Groups", "Reader", "Written"]),
 ];
 
