@@ -90,7 +90,7 @@ class FedStay(ModelController):  # type: ignore[misc]
         a component. It has `loss(weights)` or `loss_and_grad(weights)` of one vector, or is called with
         the arrays by name.
     max_reach, max_ratio : float
-        How large a report may be before it is taken for garbage (docs/python.md).
+        How large a report may be before it is rejected (docs/python.md).
     on : str
         What is trained, in a word, for titles.
     persistor_id : str, optional

@@ -90,7 +90,7 @@ class FedStay(Strategy):
     max_reach : float
         An agent's `reach`, the sum of its local step sizes, is at most this many times the step size.
     max_ratio : float
-        A report is taken for garbage if it would move the model by more than this many times the
+        A report is rejected if it would move the model by more than this many times the
         model's own length (at least 1) and this many times what the median of the other reports
         would; or if its loss is more than this many times the median of the others' (at least 1).
     min_agents : int

@@ -77,7 +77,7 @@ pub enum Personal {
         #[serde(with = "packed")]
         along: Vec<f64>,
     },
-    /// The server's weights, for an agent that is no newcomer.
+    /// The server's weights, for an agent that has reported before.
     Same,
     /// Weights that stay where they are, whatever the server does.
     Fixed(#[serde(with = "packed")] Vec<f64>),

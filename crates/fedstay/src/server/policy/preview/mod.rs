@@ -214,9 +214,9 @@ impl Preview {
         }
     }
 
-    /// Keeps the first weights of all as long as somebody has not been heard yet, or may still come:
-    /// whoever has not reported is shown them, so that nobody is content before its cut is known, except
-    /// with the first weights themselves.
+    /// Keeps the initial weights until every agent has been heard, and while others may still come.
+    /// An agent that has not reported is shown them, so that nobody is content before its cut is known,
+    /// except with the initial weights themselves.
     fn await_newcomers(&mut self, strangers: bool, round: &Round<'_>) {
         if !strangers && !round.reports.newcomers() {
             self.memory.first = None;
