@@ -13,7 +13,7 @@ use fedstay::rule::{Reading, Variant};
 use fedstay::verdict::Verdict;
 use fedstay::{
     AdaGd, Afl, AgentId, Behaviour, FedFv, FedMgdaPlus, MaxFl, Mean, MwFed, OnSettled, PcGrad,
-    Policy, QFedAvg, Report, Reports, Rule, Seed, Server, Vector,
+    Policies, QFedAvg, Report, Reports, Rule, Seed, Server, Vector,
 };
 use one_round::{EPSILON, ETA, Gradients, reports, server, step};
 
@@ -123,7 +123,7 @@ fn a_server_restored_in_every_round_goes_the_same_way() {
 }
 
 fn run(instance: &Instance, rule: Rule, behaviour: Behaviour, rounds: u32) -> Summary {
-    let (policy, step_size, epsilon) = (Policy::None, 0.5, 0.1);
+    let (policy, step_size, epsilon) = (Policies::default(), 0.5, 0.1);
     play(instance, Setting { rule, policy, behaviour, step_size, epsilon, rounds }).0
 }
 

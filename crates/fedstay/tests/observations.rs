@@ -4,11 +4,12 @@ mod common;
 
 use common::{Setting, play};
 use fedstay::behaviour::{Behaviour, Never};
+use fedstay::policy::{EarlyStop, KeepBest};
 use fedstay::problem::{
     Instance, Observation1, Observation2, Observation3, Observation4, Problem, RedBlue,
 };
 use fedstay::verdict::Verdict;
-use fedstay::{AdaGd, Mean, MinibatchSgd, OnSettled, Policy, Rule, Seed, StopReason};
+use fedstay::{AdaGd, Mean, MinibatchSgd, OnSettled, Policies, Rule, Seed, StopReason};
 
 fn build(problem: Problem) -> Instance {
     problem.build(Seed(0)).unwrap()
@@ -17,7 +18,7 @@ fn build(problem: Problem) -> Instance {
 fn setting(instance: &Instance, rule: impl Into<Rule>) -> Setting {
     Setting {
         rule: rule.into(),
-        policy: Policy::None,
+        policy: Policies::default(),
         behaviour: Behaviour::default(),
         step_size: instance.step_size,
         epsilon: instance.epsilon,
@@ -148,11 +149,11 @@ fn observation_3_early_stop_and_keep_best_fall_short() {
     let (control, _) =
         play(&instance, setting(&instance, AdaGd { projection: false, ..ada(&instance) }));
     assert!(control.verdict.kept_everybody());
-    let early = Policy::EarlyStop(Default::default());
+    let early = EarlyStop::default().into();
     let (stopped, _) =
         play(&instance, Setting { policy: early, ..setting(&instance, Mean::default()) });
     assert_eq!((stopped.verdict, stopped.stop), (Verdict::Unsatisfied, StopReason::EarlyStop));
-    let best = Policy::KeepBest(Default::default());
+    let best = KeepBest::default().into();
     let (best, _) =
         play(&instance, Setting { policy: best, ..setting(&instance, Mean::default()) });
     let (kept, _) = play(&instance, setting(&instance, ada(&instance)));

@@ -4,11 +4,12 @@
 mod common;
 
 use common::{Setting, play};
+use fedstay::policy::{EarlyStop, Guard};
 use fedstay::problem::{Huber, Instance, Problem, SmoothedHinge};
 use fedstay::record::Guarantee;
 use fedstay::rule::Landing;
 use fedstay::verdict::Verdict;
-use fedstay::{AdaGd, Base, Behaviour, Mean, OnSettled, Policy, Retain, Rule, Seed, StopReason};
+use fedstay::{AdaGd, Base, Behaviour, Mean, OnSettled, Policies, Retain, Rule, Seed, StopReason};
 
 const EPSILON: f64 = 0.1;
 const DELTA: f64 = 0.1;
@@ -31,7 +32,7 @@ fn problems() -> impl Iterator<Item = (u64, Instance)> {
 fn setting(rule: impl Into<Rule>, step_size: f64, rounds: u32) -> Setting {
     Setting {
         rule: rule.into(),
-        policy: Policy::None,
+        policy: Policies::default(),
         behaviour: Behaviour::default(),
         step_size,
         epsilon: EPSILON,
@@ -103,7 +104,7 @@ fn early_stopping_loses_nobody_on_convex_problems_and_ends_farther_away() {
     let mut worse = 0;
     for (seed, instance) in problems().take(60) {
         let step_size = instance.theorem_step(DELTA).unwrap();
-        let policy = Policy::EarlyStop(Default::default());
+        let policy = EarlyStop::default().into();
         let (stopped, _) =
             play(&instance, Setting { policy, ..setting(Mean::default(), step_size, 20_000) });
         assert!(stopped.verdict.kept_everybody(), "seed {seed}");
@@ -288,7 +289,7 @@ fn the_guard_keeps_everybody_under_any_rule() {
         for rule in
             [Rule::from(Mean::default()), AdaGd { projection: false, ..AdaGd::default() }.into()]
         {
-            let policy = Policy::Guard(Default::default());
+            let policy: Policies = Guard::default().into();
             let setting = setting(rule, 20.0 * instance.theorem_step(DELTA).unwrap(), 1_000);
             let (kept, moves) = play(&instance, Setting { policy, ..setting });
             assert!(kept.verdict.kept_everybody(), "seed {seed}");

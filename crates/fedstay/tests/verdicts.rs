@@ -8,7 +8,7 @@ use fedstay::problem::{Federation, Huber, Instance, Problem};
 use fedstay::record::{AgentSummary, Constant, HeaderAgent, Summary};
 use fedstay::verdict::{Empty, Verdict};
 use fedstay::{
-    About, AdaGd, AgentAssessment, AgentId, Assessment, Behaviour, Mean, Measure, Policy, Retain,
+    About, AdaGd, AgentAssessment, AgentId, Assessment, Behaviour, Mean, Measure, Policies, Retain,
     Rule, Score, Seed, Server, Session, StopReason,
 };
 
@@ -20,7 +20,7 @@ fn summary(rule: impl Into<Rule>, step_size: f64, rounds: u32) -> Summary {
     let instance = instance();
     let setting = Setting {
         rule: rule.into(),
-        policy: Policy::None,
+        policy: Policies::default(),
         behaviour: Behaviour::default(),
         step_size,
         epsilon: instance.epsilon,

@@ -5,7 +5,7 @@ use super::absent::{self, FIGURES};
 use anyhow::Result;
 use fedstay::list::Entry;
 use fedstay::problem::Problem;
-use fedstay::{Behaviour, Optimiser, Policy, Rule, Schedule};
+use fedstay::{Behaviour, Optimiser, Policies, Rule, Schedule};
 #[cfg(feature = "paper")]
 use fedstay_paper::figure::LIST as FIGURES;
 use fedstay_sim::data::Source;
@@ -92,7 +92,7 @@ impl What {
         match self {
             Self::Rules => entries(Rule::LIST),
             Self::Optimisers => entries(Optimiser::LIST),
-            Self::Policies => entries(Policy::LIST),
+            Self::Policies => entries(Policies::LIST),
             Self::Behaviours => entries(Behaviour::LIST),
             Self::Schedules => entries(Schedule::LIST),
             Self::Problems => entries(Problem::LIST),

@@ -171,7 +171,7 @@ impl Simulator {
         let network = training.model.network(data.as_ref(), data.classes.len())?;
         let (parameters, count) = (network.layout().parameters(), population.agents());
         let roster = Roster::new(count, &experiment.behaviour, seed)?;
-        // Whoever is asked holds a direction, and models that are kept are as large.
+        // Each agent that is asked holds one direction; each model that is kept is as large.
         let asked = (training.participation * count as f64).ceil() as usize;
         check_held(asked.max(1) + roster.keepers() + training.library.keep, parameters)?;
         let (local, largest) = (&training.local, population.largest());

@@ -10,8 +10,8 @@ mod number;
 mod report;
 pub(crate) mod score;
 
-pub(crate) use broadcast::Correct;
 pub use broadcast::{Broadcast, Personal};
+pub(crate) use broadcast::{Correct, Layer};
 pub use decision::{
     Decision, Doubted, Landing, Measured, Miss, Shown, Split, StopReason, Why, carries, stays,
 };

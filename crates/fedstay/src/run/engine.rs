@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::ops::DerefMut;
 
 /// What the server sends out.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Call<'a> {
     /// The round, from 1.
     pub round: u32,

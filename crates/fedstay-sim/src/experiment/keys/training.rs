@@ -60,7 +60,7 @@ pub(super) static SECTION: Section = Section {
             "eval_agents",
             "100",
             Allowed::Either(&[Allowed::Count(1, COUNT), Allowed::Word(&["all", "none"], &[])]),
-            "whose rows are evaluated then: `all` agents', `none`, or those of so many, drawn once",
+            "whose rows are evaluated then: `all` agents', `none`, or those of a fixed random sample of this many",
         )
         .otherwise("`all`")
         .shares(),

@@ -1,5 +1,6 @@
 //! Results as columns, for other programs.
 
+use crate::sweep::plan::in_words;
 use crate::sweep::{Frame, Outcome, Plan, Point, Record};
 use fedstay::record::Summary;
 use fedstay::{Measure, MeasureName};
@@ -53,16 +54,12 @@ impl Values {
 /// A column of the narrowest kind that holds all its values.
 fn column(name: &str, values: Vec<Option<Value>>) -> Column {
     let all = |fits: fn(&Value) -> bool| values.iter().flatten().all(fits);
-    let text = |value: Value| match value {
-        Value::String(text) => text,
-        value => value.to_string(),
-    };
     let values = if all(Value::is_i64) {
         Values::Whole(values.iter().map(|value| value.as_ref().and_then(Value::as_i64)).collect())
     } else if all(Value::is_number) {
         Values::Number(values.iter().map(|value| value.as_ref().and_then(Value::as_f64)).collect())
     } else {
-        Values::Text(values.into_iter().map(|value| value.map(text)).collect())
+        Values::Text(values.iter().map(|value| value.as_ref().map(in_words)).collect())
     };
     Column { name: name.to_owned(), values }
 }

@@ -5,14 +5,13 @@
 
 use super::warnings::Found;
 use super::{AgentEntry, Ledger};
+use crate::policy::Place;
 use crate::run::fairness::Fairness;
 use crate::run::record::{
     AgentSummary, Forgotten, Guarantee, HeaderAgent, MOST_LISTED, Prediction, Spread, Summary, few,
 };
 use crate::run::verdict::{Empty, Tally};
-use crate::{
-    About, AgentAssessment, AgentId, Assessment, Measure, Policy, Score, Server, StopReason,
-};
+use crate::{About, AgentAssessment, AgentId, Assessment, Measure, Score, Server, StopReason};
 use std::collections::BTreeSet;
 
 /// The behaviour that may leave in the first round without being content.
@@ -81,7 +80,7 @@ impl Ledger {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             rule: server.rule().name().to_owned(),
             optimiser: optimiser.map(|optimiser| optimiser.name().to_owned()),
-            policy: server.policy().name().to_owned(),
+            policy: server.policies().to_string(),
             behaviour: about.behaviour.clone(),
             on: about.on.clone(),
             seed: about.seed,
@@ -159,8 +158,8 @@ impl Ledger {
     }
 
     fn share_guarded(&self, server: &Server) -> Option<f64> {
-        matches!(server.policy(), Policy::Guard(_))
-            .then(|| f64::from(self.guarded) / f64::from(self.rounds.max(1)))
+        let step = server.policies().first(Place::Step);
+        step.map(|_| f64::from(self.guarded) / f64::from(self.rounds.max(1)))
     }
 
     /// The agents that asked to be forgotten, with what the server did and what their losses are now.

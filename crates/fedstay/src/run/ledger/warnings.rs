@@ -2,7 +2,7 @@
 
 use super::{Ended, Ledger};
 use crate::run::record::{called_together, decimals};
-use crate::{About, AgentAssessment, AgentId, Measure, Policy, Score, StopReason};
+use crate::{About, AgentAssessment, AgentId, Measure, Score, StopReason};
 
 /// A run that covers less than this share of the distance from the first mean loss to the mean ε has
 /// hardly moved; one whose losses rose by more than this share of the first has diverged.
@@ -42,7 +42,7 @@ pub(super) struct Found<'a> {
 fn crowded(ended: &Ended<'_>, measured: &[&AgentAssessment]) -> Option<String> {
     let Ended { server, agents, stop, .. } = *ended;
     let weights = server.weights().len();
-    let one_model = server.rule().facts().keeps && matches!(server.policy(), Policy::None);
+    let one_model = server.rule().facts().keeps && server.policies().is_empty();
     let all_content = measured.iter().all(|agent| agent.score.loss <= agent.epsilon);
     let stuck = matches!(stop, StopReason::Stalled | StopReason::RoundLimit) && !all_content;
     (one_model && stuck && agents > weights).then(|| {
