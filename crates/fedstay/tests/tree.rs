@@ -175,6 +175,11 @@ fn rooms_of_names(lib: &str) -> BTreeMap<&str, &str> {
     rooms
 }
 
+/// The macros that a file offers at the crate's root.
+fn macros_of(text: &str) -> impl Iterator<Item = &str> {
+    text.split("#[macro_export]\nmacro_rules! ").skip(1).map(first_name)
+}
+
 /// The rooms that a file's code names, with the line that does. Names that are unknown are those of `stars`.
 /// `root` is how the file names the crate's root other than by `crate::`.
 fn looks_at<'a>(
@@ -193,6 +198,10 @@ fn looks_at<'a>(
                 continue;
             }
             let begin = path.as_ptr() as usize - text.as_ptr() as usize;
+            let is_macro = macros_of(text).any(|own| path.starts_with(&format!("{own}!")));
+            if is_macro {
+                continue;
+            }
             let found = match path.starts_with('{') {
                 true => first_names(braced(&text[begin..])),
                 false => vec![first_name(path)],

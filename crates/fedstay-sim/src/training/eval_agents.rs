@@ -30,14 +30,14 @@ impl<'de> Deserialize<'de> for EvalAgents {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
-        enum Said {
+        enum CountOrWord {
             Agents(usize),
             Word(String),
         }
-        match Said::deserialize(deserializer)? {
-            Said::Agents(agents) if agents > 0 => Ok(Self::Some(agents)),
-            Said::Word(word) if word == "all" => Ok(Self::All),
-            Said::Word(word) if word == "none" => Ok(Self::None),
+        match CountOrWord::deserialize(deserializer)? {
+            CountOrWord::Agents(agents) if agents > 0 => Ok(Self::Some(agents)),
+            CountOrWord::Word(word) if word == "all" => Ok(Self::All),
+            CountOrWord::Word(word) if word == "none" => Ok(Self::None),
             _ => Err(D::Error::custom("eval_agents must be `all`, `none`, or a number of agents")),
         }
     }

@@ -3,7 +3,7 @@
 //! It is made from the ledger, how the run ended and what the run is. A [`Book`](crate::Book) that
 //! has more to say enters its section afterwards.
 
-use super::warnings::Found;
+use super::warnings::Grounds;
 use super::{AgentEntry, Ledger};
 use crate::policy::Place;
 use crate::run::fairness::Fairness;
@@ -64,7 +64,7 @@ impl Ledger {
         let means = score.as_ref().map(Score::means);
         let empty = self.empty(assessment, means.as_ref());
         let tally = self.tally(ended, content_at_start.len(), empty);
-        let found = Found {
+        let found = Grounds {
             measured: &measured,
             at_start: &content_at_start,
             no_better: means.filter(|_| empty == Some(Empty::Constant)),

@@ -28,7 +28,7 @@ impl Course {
 }
 
 /// What the summary found out that warnings speak of.
-pub(super) struct Found<'a> {
+pub(super) struct Grounds<'a> {
     /// The agents that were measured, now or earlier.
     pub measured: &'a [&'a AgentAssessment],
     /// The agents that were content with the weights that the run began with.
@@ -59,9 +59,9 @@ impl Ledger {
         &self,
         ended: &Ended<'_>,
         about: &About,
-        found: &Found<'_>,
+        found: &Grounds<'_>,
     ) -> Vec<String> {
-        let Found { measured, at_start, ref no_better } = *found;
+        let Grounds { measured, at_start, ref no_better } = *found;
         let names = |agents: &[AgentId]| {
             called_together(agents.iter().map(|agent| (*agent, ended.name_of(*agent))))
         };

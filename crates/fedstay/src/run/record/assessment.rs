@@ -85,9 +85,9 @@ enum Over {
 impl<'de> Deserialize<'de> for AssessmentLine {
     /// By hand, so that columns of many agents are read without being held twice.
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Fields;
+        struct AssessmentFields;
 
-        impl<'de> Visitor<'de> for Fields {
+        impl<'de> Visitor<'de> for AssessmentFields {
             type Value = AssessmentLine;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -116,7 +116,7 @@ impl<'de> Deserialize<'de> for AssessmentLine {
             }
         }
 
-        from.deserialize_map(Fields)
+        from.deserialize_map(AssessmentFields)
     }
 }
 
