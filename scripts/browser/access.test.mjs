@@ -8,10 +8,12 @@ import { pathToFileURL } from "node:url";
 import { before, test } from "node:test";
 import {
   digits,
+  end,
   fedstay,
   folder,
   header,
   open,
+  settings,
   until,
   useBrowser,
   view,
@@ -30,15 +32,12 @@ before(async () => {
   fedstay(...digits(join(runs, "averaging"), "rule.kind=fedavg"), "--counterfactual");
   fedstay(...digits(join(runs, "retain"), "rule.kind=retain"));
   fedstay(
-    "run",
-    "--set",
-    "problem.kind=observation-3",
-    "--set",
-    "rule.kind=fedavg",
-    "--set",
-    "record_gram=true",
-    "--out",
-    join(runs, "map"),
+    ...settings(
+      join(runs, "map"),
+      "problem.kind=observation-3",
+      "rule.kind=fedavg",
+      "record_gram=true",
+    ),
   );
   const line = (round) => ({
     round,
@@ -179,8 +178,7 @@ test("axe-core finds nothing: empty", async () => {
   const { page, trouble } = await open(chrome.context, empty.url, { empty: true });
   await page.getByText("There is no run in these folders yet").waitFor();
   assert.deepEqual(await violations(page), []);
-  assert.deepEqual(trouble, []);
-  await page.close();
+  await end(page, trouble);
   empty.stop();
 });
 

@@ -8,6 +8,7 @@ import { before, test } from "node:test";
 import {
   digits,
   drawing,
+  end,
   fedstay,
   folder,
   header,
@@ -114,8 +115,7 @@ test("zoom and pan by pointer, wheel, keyboard and buttons", async () => {
   assert.notEqual(await shownRounds(page), `rounds 1 to ${rounds}`);
   await page.getByRole("button", { name: "Show all rounds" }).click();
   assert.equal(await shownRounds(page), `rounds 1 to ${rounds}`);
-  assert.deepEqual(trouble, []);
-  await page.close();
+  await end(page, trouble);
 });
 
 test("all values at the cursor, sorted, and pinned ones in the address with everything else", async () => {
@@ -280,8 +280,7 @@ test("a chart is saved as SVG, PNG and CSV, and the files open", async () => {
     );
     assert.ok(bad === 0 && text.includes("<path"), download.suggestedFilename());
   }
-  assert.deepEqual(trouble, []);
-  await page.close();
+  await end(page, trouble);
 });
 
 test("the head says the settings, the time and the price; the table what each agent is", async () => {
@@ -349,8 +348,7 @@ test("the head says the settings, the time and the price; the table what each ag
   assert.ok(
     readFileSync(join(runs, "preview", "report.html"), "utf8").includes(`<h1>${called}</h1>`),
   );
-  assert.deepEqual(trouble, []);
-  await page.close();
+  await end(page, trouble);
 });
 
 test("a run whose agents add noise says what its reports gave away", async () => {
@@ -367,8 +365,7 @@ test("a run whose agents add noise says what its reports gave away", async () =>
     ),
     await told.textContent(),
   );
-  assert.deepEqual(trouble, []);
-  await page.close();
+  await end(page, trouble);
   other.stop();
 });
 
@@ -436,8 +433,7 @@ test("on a log scale the margin keeps its marks, and no label is cut off", async
     );
     assert.deepEqual(texts, [], name);
   }
-  assert.deepEqual(trouble, []);
-  await page.close();
+  await end(page, trouble);
 });
 
 test("every final value on the page is the summary's", async () => {
@@ -529,8 +525,7 @@ test("every final value on the page is the summary's", async () => {
   await page.locator("#compare").click();
   await until(async () => (await page.locator(".results tbody tr").count()) === 2, "both runs");
   await check();
-  assert.deepEqual(trouble, []);
-  await page.close();
+  await end(page, trouble);
 });
 
 test("a run that stopped writing says how to continue it", async () => {
@@ -544,8 +539,7 @@ test("a run that stopped writing says how to continue it", async () => {
   const { page, trouble } = await open(chrome.context, own.url);
   await page.locator(".badge", { hasText: /^Stopped$/ }).waitFor();
   assert.match(await page.locator(".next").textContent(), /fedstay run --resume '.*\/cut off'$/);
-  assert.deepEqual(trouble, []);
-  await page.close();
+  await end(page, trouble);
   own.stop();
 });
 
@@ -617,7 +611,6 @@ test("a live run grows without moving anything, zoomed or not", async () => {
     .waitFor();
   assert.equal(await page.evaluate(() => document.documentElement.scrollHeight), compared);
   assert.ok((await page.evaluate(() => window.shift_)) < 0.01, "no layout shift in a comparison");
-  assert.deepEqual(trouble, []);
-  await page.close();
+  await end(page, trouble);
   own.stop();
 });

@@ -1,5 +1,6 @@
 // A server on runs, and a browser that notes every complaint and every request to somebody else.
 
+import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -43,7 +44,19 @@ export function usual(out, ...sets) {
 }
 
 function on(name, out, ...sets) {
-  return ["run", experiment(name), "--out", out, ...sets.flatMap((set) => ["--set", set])];
+  return ["run", experiment(name), ...settings(out, ...sets).slice(1)];
+}
+
+// The words for a run that is described by settings alone.
+export function settings(out, ...sets) {
+  return ["run", "--out", out, ...sets.flatMap((set) => ["--set", set])];
+}
+
+// The end of a test: the browser had nothing to complain of.
+export async function end(page, trouble, server) {
+  assert.deepEqual(trouble, []);
+  await page.close();
+  server?.stop();
 }
 
 export function view(...words) {

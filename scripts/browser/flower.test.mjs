@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { browser, folder, open, stopServers, until, view } from "./common.mjs";
+import { browser, end, folder, open, stopServers, until, view } from "./common.mjs";
 
 const SCRIPT = new URL("flower.py", import.meta.url).pathname;
 let chrome;
@@ -44,7 +44,5 @@ test("a Flower run is watched live: rounds come in, an agent leaves, the verdict
   assert.equal(await over, 0, "the federation ended well");
   await page.locator(".badge", { hasText: /Harmful|Benign|Unknown/ }).waitFor({ timeout: 20000 });
   assert.equal(await round(), 4);
-  assert.deepEqual(trouble, []);
-  await page.close();
-  server.stop();
+  await end(page, trouble, server);
 });

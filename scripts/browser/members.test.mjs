@@ -6,10 +6,12 @@ import { join } from "node:path";
 import { before, test } from "node:test";
 import {
   digits,
+  end,
   fedstay,
   folder,
   header,
   open,
+  settings,
   useBrowser,
   view,
   writeFinished,
@@ -117,8 +119,7 @@ test("the table and the matrix are the summary's, and a bar is as long as its nu
     minus.length > 5 && minus.every((text) => text === "0" || text.startsWith("−")),
     minus.join(),
   );
-  assert.deepEqual(trouble, []);
-  await page.close();
+  await end(page, trouble);
 });
 
 async function show(page, name) {
@@ -162,15 +163,7 @@ test("how the result is spread is the summary's, where a summary has it", async 
     "--story",
     "--counterfactual",
   );
-  fedstay(
-    "run",
-    "--set",
-    "problem.kind=observation-3",
-    "--set",
-    "rule.kind=fedavg",
-    "--out",
-    join(told, "losses"),
-  );
+  fedstay(...settings(join(told, "losses"), "problem.kind=observation-3", "rule.kind=fedavg"));
   writeFinished(join(told, "old"), { rule: "fedavg" });
   const own = await view(told);
   const { page, trouble } = await open(chrome.context, own.url);
@@ -237,8 +230,7 @@ test("how the result is spread is the summary's, where a summary has it", async 
   // A summary without the figures, and a run under way, have no such card.
   await show(page, "old");
   assert.equal(await page.getByRole("region", { name: "How the result is spread" }).count(), 0);
-  assert.deepEqual(trouble, []);
-  await page.close();
+  await end(page, trouble);
   own.stop();
 });
 
@@ -284,8 +276,7 @@ test("it sorts by keyboard, the order is in the address, and the file has every 
       assert.ok(Math.abs(Number(row[column(`helped by agent ${by}`)]) - value) < 1e-5),
     );
   }
-  assert.deepEqual(trouble, []);
-  await page.close();
+  await end(page, trouble);
 });
 
 test("forced colours tell given from got, and a phone reaches every column", async () => {
@@ -313,8 +304,7 @@ test("forced colours tell given from got, and a phone reaches every column", asy
     const last = await part.locator("thead th").last().boundingBox();
     assert.ok(last.x + last.width <= 390, `${name}: its last column can be reached`);
   }
-  assert.deepEqual(trouble, []);
-  await page.close();
+  await end(page, trouble);
 });
 
 test("a run under way has sums so far and no matrix, one without the book has neither", async () => {

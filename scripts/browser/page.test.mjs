@@ -9,12 +9,14 @@ import {
   FEDSTAY,
   digits,
   drawing,
+  end,
   fedstay,
   folder,
   header,
   open,
   pointOver,
   redraw,
+  settings,
   until,
   useBrowser,
   view,
@@ -93,9 +95,7 @@ test("a run is watched while it trains: the chart grows, a departure appears, it
   await accuracy.focus();
   await page.keyboard.press("End");
   assert.match(await accuracy.getAttribute("aria-valuetext"), /delivered: mean accuracy \d/);
-  assert.deepEqual(trouble, []);
-  await page.close();
-  server.stop();
+  await end(page, trouble, server);
 });
 
 test("runs are compared over each other, in the dark, by keyboard", async () => {
@@ -194,23 +194,18 @@ test("runs are compared over each other, in the dark, by keyboard", async () => 
   await agent.focus();
   await page.keyboard.press("Enter");
   assert.equal(await agent.getAttribute("aria-pressed"), "true");
-  assert.deepEqual(trouble, []);
-  await page.close();
-  server.stop();
+  await end(page, trouble, server);
 });
 
 test("a finished run is shown by what it delivered, not by its last reports", async () => {
   const runs = folder();
   fedstay(
-    "run",
-    "--set",
-    "problem.kind=observation-3",
-    "--set",
-    "rule.kind=fedavg",
-    "--set",
-    "record_gram=true",
-    "--out",
-    join(runs, "observation-3"),
+    ...settings(
+      join(runs, "observation-3"),
+      "problem.kind=observation-3",
+      "rule.kind=fedavg",
+      "record_gram=true",
+    ),
   );
   const { loss, agents, rounds } = summaryOf(join(runs, "observation-3"));
   assert.ok(loss.max > 0.9, "the last report was 0.2");
@@ -276,9 +271,7 @@ test("a finished run is shown by what it delivered, not by its last reports", as
     !theory.includes("rule.delta") && theory.includes("this rule keeps nobody by one"),
     theory,
   );
-  assert.deepEqual(trouble, []);
-  await page.close();
-  server.stop();
+  await end(page, trouble, server);
 });
 
 test("every verdict and every end has its words and its colour", async () => {
@@ -355,9 +348,7 @@ test("every verdict and every end has its words and its colour", async () => {
       .waitFor();
   }
   assert.equal(said.size, stops.length - 1, "the old name is read as the new one");
-  assert.deepEqual(trouble, []);
-  await page.close();
-  server.stop();
+  await end(page, trouble, server);
 });
 
 test("agents that decide on their own model: two losses, one prediction", async () => {
@@ -389,9 +380,7 @@ test("agents that decide on their own model: two losses, one prediction", async 
     await chart.getAttribute("aria-valuetext"),
     /2 losses known, from 0\.6050 to 0\.8970/,
   );
-  assert.deepEqual(trouble, []);
-  await page.close();
-  server.stop();
+  await end(page, trouble, server);
 });
 
 test("a sweep's runs are looked at while it computes more of them", async () => {
@@ -429,9 +418,7 @@ seed = [0]
   await accuracy.focus();
   await page.keyboard.press("End");
   assert.match(await accuracy.getAttribute("aria-valuetext"), /mean accuracy \d/);
-  assert.deepEqual(trouble, []);
-  await page.close();
-  server.stop();
+  await end(page, trouble, server);
 });
 
 test("a line that cannot be read is reported, the rest is shown, and names are text", async () => {
@@ -480,9 +467,7 @@ test("a line that cannot be read is reported, the rest is shown, and names are t
   );
   await page.locator(".progress", { hasText: "round 4" }).waitFor();
   await page.locator("td", { hasText: "left in 4" }).waitFor();
-  assert.deepEqual(trouble, []);
-  await page.close();
-  server.stop();
+  await end(page, trouble, server);
 });
 
 test("a folder of another engine, private and with faults, on a phone", async () => {
@@ -513,23 +498,18 @@ test("a folder of another engine, private and with faults, on a phone", async ()
     document.documentElement.clientWidth,
   ]);
   assert.ok(width[0] <= width[1], `nothing sticks out: ${width}`);
-  assert.deepEqual(trouble, []);
-  await page.close();
-  server.stop();
+  await end(page, trouble, server);
 });
 
 test("a problem with two weights has a map whose way plays", async () => {
   const runs = folder();
   fedstay(
-    "run",
-    "--set",
-    "problem.kind=observation-3",
-    "--set",
-    "rule.kind=fedavg",
-    "--set",
-    "record_gram=true",
-    "--out",
-    join(runs, "map"),
+    ...settings(
+      join(runs, "map"),
+      "problem.kind=observation-3",
+      "rule.kind=fedavg",
+      "record_gram=true",
+    ),
   );
   const server = await view(runs);
   const { page, trouble } = await open(chrome.context, server.url);
@@ -542,9 +522,7 @@ test("a problem with two weights has a map whose way plays", async () => {
     "the trajectory plays",
   );
   assert.match(await page.locator('[aria-label="Theory"]').textContent(), /1\.4142 \(known\)/);
-  assert.deepEqual(trouble, []);
-  await page.close();
-  server.stop();
+  await end(page, trouble, server);
 });
 
 test("a movement of the pointer draws no chart again, and is looked up once per frame", async () => {
@@ -608,9 +586,7 @@ test("a movement of the pointer draws no chart again, and is looked up once per 
     async () => plot.locator(".cursor").evaluate((element) => element.hidden),
     "no cursor",
   );
-  assert.deepEqual(trouble, []);
-  await page.close();
-  server.stop();
+  await end(page, trouble, server);
 });
 
 test("the page's frame is painted before its script and its runs are asked for", async () => {
@@ -645,9 +621,7 @@ test("the page's frame is painted before its script and its runs are asked for",
       told.paint <= since || since - told.first > 95,
       `painted after ${told.paint} ms, asked for ${name} after ${since} ms`,
     );
-  assert.deepEqual(trouble, []);
-  await page.close();
-  server.stop();
+  await end(page, trouble, server);
 });
 
 test("nothing moves while the page fills: 100 runs, one run, a comparison, a phone", async () => {
@@ -782,7 +756,5 @@ test("200 agents × 5,000 rounds stay smooth", async () => {
   );
   assert.ok(series > 0 && series < 800_000, `${series} bytes`);
   assert.ok(at(0.5) < 50, `median frame ${at(0.5)} ms`);
-  assert.deepEqual(trouble, []);
-  await page.close();
-  server.stop();
+  await end(page, trouble, server);
 });

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import {
+  end,
   folder,
   header,
   open,
@@ -218,9 +219,7 @@ test("lines are hidden and shown alone, columns chosen and sorted, settings comp
     async () => (await page.locator(".results tbody tr").count()) === 12,
     "the table follows the search",
   );
-  assert.deepEqual(trouble, []);
-  await page.close();
-  server.stop();
+  await end(page, trouble, server);
 });
 
 test("a comparison is zoomed by pointer and keyboard, and then has every single round", async () => {
@@ -389,7 +388,5 @@ test("100 runs compared stay readable", async () => {
     async () => (await results(page).locator("tbody tr").count()) === 4,
     "four groups of 25",
   );
-  assert.deepEqual(trouble, []);
-  await page.close();
-  server.stop();
+  await end(page, trouble, server);
 });

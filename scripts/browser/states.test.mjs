@@ -6,6 +6,7 @@ import { copyFileSync, mkdirSync, rmSync, utimesSync, writeFileSync } from "node
 import { join } from "node:path";
 import { test } from "node:test";
 import {
+  end,
   folder,
   header,
   open,
@@ -97,9 +98,7 @@ test("an unknown run, a broken one, a stopped one, a diverged one and an empty f
   }
   await item(page, "running").locator("a").click();
   await page.locator(".badge", { hasText: "Running" }).waitFor();
-  assert.deepEqual(trouble, []);
-  await page.close();
-  server.stop();
+  await end(page, trouble, server);
 
   const empty = await view(folder());
   const nothing = await open(chrome.context, empty.url, { empty: true });
@@ -130,9 +129,7 @@ test("a run that is removed while it is shown is not replaced by another, and co
   await page.locator(".progress", { hasText: /^a · round 2/ }).waitFor();
   await item(page, "c").locator("a").click();
   await page.locator(".progress", { hasText: /^c · round 1/ }).waitFor();
-  assert.deepEqual(trouble, []);
-  await page.close();
-  server.stop();
+  await end(page, trouble, server);
 });
 
 test("a margin is that of the last exact loss, in the table and at the cursor", async () => {
@@ -155,9 +152,7 @@ test("a margin is that of the last exact loss, in the table and at the cursor", 
   await page.keyboard.press("Space");
   assert.match(await page.locator(".pinned:visible li").first().textContent(), /agent 00\.4700$/);
   assert.doesNotMatch(await row.nth(0).textContent(), /0\.0150/);
-  assert.deepEqual(trouble, []);
-  await page.close();
-  server.stop();
+  await end(page, trouble, server);
 });
 
 test("a run's colour is its own: after a reload, beside a broken run, and in another folder", async () => {
@@ -239,9 +234,7 @@ test("a print keeps what was chosen and loses what can only be pressed", async (
   assert.equal(await theme(), "light");
   await page.evaluate(() => dispatchEvent(new Event("afterprint")));
   assert.equal(await theme(), "dark");
-  assert.deepEqual(trouble, []);
-  await page.close();
-  server.stop();
+  await end(page, trouble, server);
 });
 
 test("a window that nobody sees has no stream of events, and has everything once it is seen", async () => {
@@ -267,9 +260,7 @@ test("a window that nobody sees has no stream of events, and has everything once
   await see(false);
   await page.locator(".progress", { hasText: "round 2 " }).waitFor();
   assert.equal(streams.length, 1);
-  assert.deepEqual(trouble, []);
-  await page.close();
-  server.stop();
+  await end(page, trouble, server);
 });
 
 test("numbers of agents are steps, and lines that leave the chart say so", async () => {
@@ -314,7 +305,5 @@ test("numbers of agents are steps, and lines that leave the chart say so", async
       `${points[i - 1]} to ${points[i]}`,
     );
   assert.equal(new Set(points.map(([, y]) => y)).size, 2);
-  assert.deepEqual(trouble, []);
-  await page.close();
-  server.stop();
+  await end(page, trouble, server);
 });

@@ -503,9 +503,7 @@ export class CompareView {
 
   show(kind, value) {
     if (!Number.isFinite(value)) return NONE;
-    return kind.counts
-      ? String(Math.round(value * 100) / 100)
-      : shownAs(this.measure)(value);
+    return kind.counts ? String(Math.round(value * 100) / 100) : shownAs(this.measure)(value);
   }
 
   values(kind) {
