@@ -4,7 +4,7 @@
 use fedstay::ledger::Ledger;
 use fedstay::record::RoundLine;
 use fedstay_cli::command::step::answer;
-use fedstay_sim::data::{Csv, DataError, LoadedData, Mnist, Npz};
+use fedstay_sim::data::{Csv, DataError, Load, LoadedData, Mnist, Npz};
 use fedstay_sim::experiment::Experiment;
 use fedstay_sim::run::read_rounds;
 use std::io::Write;

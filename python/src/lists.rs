@@ -4,7 +4,7 @@ use crate::convert::described;
 use crate::error::{Raised, error, from_core};
 use crate::participant::Sight;
 use fedstay::list::Entry;
-use fedstay::{AgentId, Aggregator, Choice, Decide, Optimiser, Policy, Rule, View};
+use fedstay::{AgentId, Choice, Optimiser, Policy, Rule, View};
 use pyo3::prelude::*;
 
 /// The list of "rules", "optimisers", "policies", "behaviours" or "schedules": name, one sentence, reference.

@@ -2,7 +2,7 @@
 
 use crate::error::{error, from_core};
 use crate::lists::Behaviour;
-use fedstay::{AgentId, Decide, Evidence};
+use fedstay::{AgentId, Evidence};
 use pyo3::prelude::*;
 
 /// What an agent in Python finds out; looking ahead is left to Python.

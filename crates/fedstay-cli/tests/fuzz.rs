@@ -82,7 +82,7 @@ fn damaged_tables_and_idx_files_are_read_whole_or_refused_in_one_line() {
 /// The structured documents are only useful if, undamaged, they are accepted.
 #[test]
 fn the_documents_that_are_damaged_are_whole_to_begin_with() {
-    use fedstay_sim::data::{Mnist, Npz};
+    use fedstay_sim::data::{Load, Mnist, Npz};
     assert!(fedstay_cli::command::step::answer(damage::STEP.as_bytes()).is_ok());
     assert!(fedstay_sim::experiment::Experiment::parse(damage::EXPERIMENT, &[]).is_ok());
     assert!(fedstay::schedule::Trace::read("times.csv", damage::TRACE, 4).is_ok());
@@ -120,15 +120,6 @@ fn a_step_over_a_target_is_seen_and_one_up_to_it_is_rounding() {
         crossed(&report(0.4), &[-0.1, -0.1]),
         Some(Judged::WithinRounding | Judged::Above)
     ));
-}
-
-#[test]
-fn structured_steps_know_every_rule_that_needs_no_data() {
-    // Of groups of rows, which no step tells.
-    let needs_data = ["fairfed"];
-    for rule in fedstay::Rule::LIST.iter().map(|entry| entry.name) {
-        assert!(steps::RULES.contains(&rule) != needs_data.contains(&rule), "{rule}");
-    }
 }
 
 #[test]

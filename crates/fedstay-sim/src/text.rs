@@ -25,6 +25,16 @@ pub fn quoted(text: &str, longest: usize) -> String {
     line
 }
 
+/// A path as a shell takes it, in one line.
+pub fn for_shell(path: &str) -> String {
+    let path = one_line(path);
+    let plain = |sign: char| sign.is_alphanumeric() || "/._-+=,:@%".contains(sign);
+    match path.chars().all(plain) && !path.starts_with('-') {
+        true => path,
+        false => format!("'{}'", path.replace('\'', "'\\''")),
+    }
+}
+
 fn spelled_out(text: &str, keeps_lines: bool) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -55,5 +65,16 @@ mod tests {
         assert_eq!(printable("ε ≤ 0.1, 4 × 2"), "ε ≤ 0.1, 4 × 2");
         assert_eq!(quoted("ääää", 3), "äää…");
         assert_eq!(quoted("abc", 3), "abc");
+    }
+
+    #[test]
+    fn a_path_is_quoted_where_a_shell_would_read_more_into_it() {
+        for plain in ["runs/a-b_1.2", "runs/grün", "a=1,b:2@3%"] {
+            assert_eq!(for_shell(plain), plain);
+        }
+        assert_eq!(for_shell("my run"), "'my run'");
+        assert_eq!(for_shell("it's"), "'it'\\''s'");
+        assert_eq!(for_shell("-x"), "'-x'");
+        assert_eq!(for_shell("a\nb"), "'a\\nb'");
     }
 }

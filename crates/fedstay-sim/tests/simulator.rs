@@ -3,8 +3,8 @@
 use fedstay::record::{RoundLine, Summary};
 use fedstay::verdict::{Empty, Verdict};
 use fedstay::{
-    AgentId, Book, Broadcast, Call, Engine, Error, Losses, Moment, Report, RoundRecord, StopReason,
-    Vector,
+    AgentId, Behaviour, Book, Broadcast, Call, Engine, Error, Losses, Moment, Report, RoundRecord,
+    StopReason, Vector,
 };
 use fedstay_sim::experiment::Experiment;
 use fedstay_sim::run::Trial;
@@ -369,11 +369,19 @@ const THINKING: &[&[(&str, &str)]] = &[
     &[("check_reports", "true"), ("behaviour.kind", "lying"), ("behaviour.within", "0.3")],
 ];
 
+/// The same, and every other behaviour of the list as it is by default.
+fn thinking() -> Vec<Vec<(&'static str, &'static str)>> {
+    let has = |name| THINKING.iter().any(|sets| sets.contains(&("behaviour.kind", name)));
+    let others = Behaviour::LIST.iter().map(|entry| entry.name).filter(|name| !has(name));
+    let others = others.map(|name| vec![("behaviour.kind", name), ("epsilon", "0.6")]);
+    THINKING.iter().map(|sets| sets.to_vec()).chain(others).collect()
+}
+
 #[test]
 fn early_exit_changes_nothing_for_agents_that_think() {
-    for sets in THINKING {
-        let (early, early_trace) = play(sets);
-        let mut full = trial(sets);
+    for sets in thinking() {
+        let (early, early_trace) = play(&sets);
+        let mut full = trial(&sets);
         full.simulator_mut().unwrap().set_full_losses(true);
         let mut full_trace = Trace::default();
         let full = full.run(&mut [&mut full_trace]).unwrap().unwrap();
@@ -428,7 +436,7 @@ fn what_agents_remember_survives_a_checkpoint_bit_for_bit() {
         }
         false => trial(sets),
     };
-    let every = THINKING.iter().map(|sets| sets.to_vec()).chain(on_problem);
+    let every = thinking().into_iter().chain(on_problem);
     for sets in every {
         let mut whole = Trace::default();
         let expected = new(&sets).run(&mut [&mut whole]).unwrap().unwrap();

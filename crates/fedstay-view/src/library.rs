@@ -9,11 +9,12 @@ use crate::series::{self, Have};
 use crate::settings;
 use crate::whole::Whole;
 use fedstay_draw::words::Standing;
+use fedstay_sim::lock;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::broadcast;
 
@@ -58,10 +59,6 @@ struct Found {
     stamps: [Option<Stamp>; listing::FILES.len()],
     run: Option<Arc<Mutex<Run>>>,
     asked: Instant,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 impl Library {

@@ -8,7 +8,7 @@ use fedstay::problem::{
     Instance, Observation1, Observation2, Observation3, Observation4, Problem, RedBlue,
 };
 use fedstay::verdict::Verdict;
-use fedstay::{AdaGd, Mean, OnSettled, Policy, Rule, Seed, StopReason};
+use fedstay::{AdaGd, Mean, MinibatchSgd, OnSettled, Policy, Rule, Seed, StopReason};
 
 fn build(problem: Problem) -> Instance {
     problem.build(Seed(0)).unwrap()
@@ -32,7 +32,7 @@ fn ada(instance: &Instance) -> AdaGd {
 fn every_rule(instance: &Instance) -> Vec<Rule> {
     vec![
         Mean::default().into(),
-        Rule::MinibatchSgd(Mean::default()),
+        MinibatchSgd::default().into(),
         ada(instance).into(),
         AdaGd { on_settled: OnSettled::Halve, ..ada(instance) }.into(),
         AdaGd { projection: false, ..ada(instance) }.into(),

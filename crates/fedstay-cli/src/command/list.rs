@@ -85,9 +85,6 @@ impl What {
         let entries = |list: &'static [Entry]| {
             list.iter().map(|e| Listed::new(e.name, e.about, "reference", e.reference)).collect()
         };
-        let pairs = |list: &[(&'static str, &'static str)]| {
-            list.iter().map(|(name, about)| Listed::new(name, about, "reference", "")).collect()
-        };
         match self {
             Self::Rules => entries(Rule::LIST),
             Self::Optimisers => entries(Optimiser::LIST),
@@ -95,9 +92,9 @@ impl What {
             Self::Behaviours => entries(Behaviour::LIST),
             Self::Schedules => entries(Schedule::LIST),
             Self::Problems => entries(Problem::LIST),
-            Self::Data => pairs(&Source::KINDS),
-            Self::Partitions => pairs(&Partition::KINDS),
-            Self::Models => pairs(&Model::KINDS),
+            Self::Data => entries(Source::LIST),
+            Self::Partitions => entries(Partition::LIST),
+            Self::Models => entries(Model::LIST),
             Self::Figures => entries(FIGURES),
             Self::Keys => KEYS.iter().map(Listed::key).collect(),
         }
@@ -119,7 +116,7 @@ impl Listed {
 
     fn key(key: &'static Key) -> Self {
         let more = vec![
-            ("for", key.kinds.join(", ")),
+            ("for", key.kinds().join(", ")),
             ("type", key.type_text()),
             ("default", key.default_text()),
             ("example", key.example.to_owned()),

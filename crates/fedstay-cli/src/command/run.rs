@@ -9,7 +9,7 @@ use fedstay_draw::picture::{self, Subject};
 use fedstay_draw::words;
 use fedstay_sim::experiment::Experiment;
 use fedstay_sim::run::{Asked, Folder, FolderError, Parting, TensorBoard, Trial, Who, read_rounds};
-use fedstay_sim::text::one_line;
+use fedstay_sim::text::{for_shell, one_line};
 use fedstay_terminal::{Guarded, Interrupt, Progress, Screen, Threads, Usage};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -93,7 +93,10 @@ impl Run {
         let mut board = self.board(&trial)?;
         let mut interrupt = Interrupt::watch(match &folder {
             Some(folder) => {
-                format!("continue with: fedstay run --resume {}", quoted(folder.path()))
+                format!(
+                    "continue with: fedstay run --resume {}",
+                    for_shell(&folder.path().display().to_string())
+                )
             }
             None => "nothing was written".to_owned(),
         });
@@ -223,7 +226,7 @@ pub(super) fn draw(folder: &Path, summary: &Summary) -> Result<Vec<PathBuf>> {
     let kept = |what: &str| {
         format!(
             "the rounds are kept, `fedstay run --resume {}` ends the run; its {what} failed",
-            quoted(folder)
+            for_shell(&folder.display().to_string())
         )
     };
     let mut files = picture::run::write(&subject).with_context(|| kept("picture"))?;
@@ -276,13 +279,6 @@ const NAMED: [&str; 7] = [
 ];
 /// A folder's name is cut to this, before its seed.
 const LONGEST_NAME: usize = 80;
-
-/// A path as a shell takes it.
-fn quoted(path: &Path) -> String {
-    let path = one_line(&path.display().to_string());
-    let plain = |sign: char| sign.is_alphanumeric() || "/._+-".contains(sign);
-    if path.chars().all(plain) { path } else { format!("'{}'", path.replace('\'', "'\\''")) }
-}
 
 /// `runs/NAME`, or the next free number, even where another process is looking for one at the same
 /// time.

@@ -2,6 +2,7 @@
 
 use super::Tone;
 use fedstay::record::RoundLine;
+use fedstay_sim::text::for_shell;
 use serde::Serialize;
 use std::time::Duration;
 
@@ -111,7 +112,7 @@ impl Standing {
 
     /// What to do next, and what to type for it; `folder` is the run's for a command, `files` says what is there.
     pub fn next(self, folder: &str, files: Files) -> Option<Next> {
-        let quoted = quoted(folder);
+        let quoted = for_shell(folder);
         let again = |more: &str| {
             let out = quoted_with(folder, "-again");
             let config = quoted_with(folder, "/config.toml");
@@ -157,17 +158,8 @@ pub fn mean_loss(line: &RoundLine) -> Option<f64> {
     (count > 0).then(|| losses().map(|loss| loss / count as f64).sum())
 }
 
-/// A path as a shell takes it.
-fn quoted(path: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=,:@%".contains(c);
-    match path.chars().all(plain) && !path.starts_with('-') {
-        true => path.to_owned(),
-        false => format!("'{}'", path.replace('\'', "'\\''")),
-    }
-}
-
 fn quoted_with(folder: &str, ending: &str) -> String {
-    quoted(&format!("{}{ending}", folder.trim_end_matches('/')))
+    for_shell(&format!("{}{ending}", folder.trim_end_matches('/')))
 }
 
 #[cfg(test)]

@@ -19,6 +19,31 @@ pub(super) struct Published {
     pub(super) md5: &'static str,
 }
 
+/// Makes the struct of a data set that is read from the files that its authors published.
+macro_rules! published {
+    ($(#[$about:meta])* $name:ident) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        pub struct $name {
+            /// The folder with the files, under the names they were published under; the fetched ones by
+            /// default.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub path: Option<std::path::PathBuf>,
+            /// Whether the files must be the published ones. Switch it off for your own files in the same
+            /// format, which may have any number of rows.
+            pub check: bool,
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { path: None, check: true }
+            }
+        }
+    };
+}
+pub(super) use published;
+
 impl Published {
     /// Reads `path` to its end; fails unless size and sum are the published ones.
     pub(super) fn verify(&self, path: &Path, hint: &str) -> Result<(), DataError> {

@@ -7,11 +7,9 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-
 use super::cache::folder;
-use super::checked::{Checked, Published, bytes};
-use super::{Channels, DataError, Dataset, Image, Inputs, LoadedData, yes};
+use super::checked::{Checked, Published, bytes, published};
+use super::{Channels, DataError, Dataset, Image, Inputs, Load, LoadedData, Origin};
 
 /// The number of values of a photograph, in all three colours.
 pub(super) const PIXELS: usize = 3 * 1024;
@@ -40,23 +38,12 @@ const CLASSES: [&str; 10] =
 pub(super) const HINT: &str =
     "type `fedstay data fetch cifar10`, or set data.path to the folder with the binary batches";
 
-/// The CIFAR-10 photographs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Cifar10 {
-    /// The folder with the six batches; the fetched ones by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub path: Option<PathBuf>,
-    /// Whether the files must be the published ones. Switch it off for your own files in the same
-    /// format; a batch may then have any number of records.
-    #[serde(default = "yes")]
-    pub check: bool,
-}
+pub(super) const ORIGIN: Origin =
+    Origin { about: "60,000 colour photographs of 32×32 pixels, 10 classes", reference: "" };
 
-impl Default for Cifar10 {
-    fn default() -> Self {
-        Cifar10 { path: None, check: true }
-    }
+published! {
+    /// The CIFAR-10 photographs.
+    Cifar10
 }
 
 impl Cifar10 {
@@ -65,9 +52,11 @@ impl Cifar10 {
         let there = |dir: PathBuf| FILES.iter().all(|file| dir.join(file.name).is_file());
         folder(self.path.as_deref(), "cifar10").is_ok_and(there)
     }
+}
 
+impl Load for Cifar10 {
     /// Reads the six batches.
-    pub fn load(&self) -> Result<LoadedData, DataError> {
+    fn load(&self) -> Result<LoadedData, DataError> {
         let dir = folder(self.path.as_deref(), "cifar10")?;
         let mut batches = Vec::new();
         for published in &FILES {

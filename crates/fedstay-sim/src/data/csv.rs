@@ -7,7 +7,12 @@ use std::path::{Path, PathBuf};
 use ::csv::{Reader, ReaderBuilder, StringRecord, Trim};
 use serde::{Deserialize, Serialize};
 
-use super::{Channels, DataError, Dataset, Inputs, LoadedData, one_fifth, yes};
+use super::{Channels, DataError, Dataset, Inputs, Load, LoadedData, Origin, one_fifth, yes};
+
+pub(super) const ORIGIN: Origin = Origin {
+    about: "a table of your own: one row per sample, one column for the class",
+    reference: "",
+};
 
 /// Comma-separated values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -57,58 +62,6 @@ impl Csv {
             delimiter: comma(),
             test_share: one_fifth(),
         }
-    }
-
-    /// Reads the table. Classes may be any text; they are numbered in the order of their values,
-    /// as numbers where all of them are.
-    pub fn load(&self) -> Result<LoadedData, DataError> {
-        let path = &self.path;
-        let mut reader = self.reader()?;
-        let names = self.names(&mut reader)?;
-        let (mut rows, mut labels) = (Vec::new(), Labels::default());
-        let (mut columns, mut label, mut missing) = (0, 0, None);
-        for record in reader.records() {
-            let record = record.map_err(|error| torn(path, &error))?;
-            if columns == 0 {
-                columns = record.len();
-                label = self.column(&names, columns)?;
-                self.check_names(&names, label)?;
-            }
-            for (column, text) in record.iter().enumerate().filter(|&(column, _)| column != label) {
-                rows.push(number(path, &names, &record, column, text)?);
-            }
-            if record[label].is_empty() {
-                missing.get_or_insert(line_of(&record));
-            }
-            labels.push(&record[label])?;
-        }
-        let column = names.get(label).map_or(label.to_string(), |name| format!("`{name}`"));
-        if let Some(line) = missing {
-            let without = labels.count("");
-            if without == labels.rows.len() {
-                let found = format!("nothing in any of {without} rows");
-                return Err(self.no_label(&column, found));
-            }
-            let expected = format!("a class in column {column} of every row");
-            let found = format!("none in {without} rows, the first of them line {line}");
-            let hint = "fill them in, or leave these rows out";
-            return Err(DataError::wrong(path, expected, found, hint));
-        }
-        if columns < 2 {
-            let found = format!("{columns} columns in {} rows", labels.rows.len());
-            return Err(DataError::wrong(path, "rows of numbers and a class", found, HINT));
-        }
-        labels.check(path, &format!("column {column}"), "data.label")?;
-        let (labels, classes) = labels.sorted();
-        let data = Dataset {
-            groups: None,
-            name: path.file_stem().map_or("csv".into(), |stem| stem.to_string_lossy().into()),
-            inputs: Inputs::Floats { rows, features: columns - 1 },
-            image: None,
-            labels,
-            classes,
-        };
-        LoadedData::split(data, self.test_share, Channels::PerFeature)
     }
 
     /// The table, opened.
@@ -168,27 +121,6 @@ impl Csv {
         }
     }
 
-    /// The place among the features of the column with this name, which puts rows into groups.
-    ///
-    /// # Errors
-    /// When no column is called so, or it is the one with the class.
-    pub(super) fn feature(&self, name: &str) -> Result<usize, DataError> {
-        let names = self.names(&mut self.reader()?)?;
-        let refuse = |why: String| {
-            let place = self.path.display();
-            Err(DataError::setting("data.group", format!("{why} in {place}; {}", has(&names))))
-        };
-        let Some(place) = names.iter().position(|column| column == name) else {
-            return refuse(format!("no column is named `{name}`"));
-        };
-        let label = self.column(&names, names.len())?;
-        if place == label {
-            return refuse(format!("`{name}` is the class"));
-        }
-        // Features are counted without the class.
-        Ok(place - usize::from(place > label))
-    }
-
     /// Which column holds the class.
     fn column(&self, names: &StringRecord, columns: usize) -> Result<usize, DataError> {
         let found = match &self.label {
@@ -204,6 +136,81 @@ impl Csv {
             let place = self.path.display();
             DataError::setting("data.label", format!("{asked} in {place}; {}", has(names)))
         })
+    }
+}
+
+impl Load for Csv {
+    /// Reads the table. Classes may be any text; they are numbered in the order of their values,
+    /// as numbers where all of them are.
+    fn load(&self) -> Result<LoadedData, DataError> {
+        let path = &self.path;
+        let mut reader = self.reader()?;
+        let names = self.names(&mut reader)?;
+        let (mut rows, mut labels) = (Vec::new(), Labels::default());
+        let (mut columns, mut label, mut missing) = (0, 0, None);
+        for record in reader.records() {
+            let record = record.map_err(|error| torn(path, &error))?;
+            if columns == 0 {
+                columns = record.len();
+                label = self.column(&names, columns)?;
+                self.check_names(&names, label)?;
+            }
+            for (column, text) in record.iter().enumerate().filter(|&(column, _)| column != label) {
+                rows.push(number(path, &names, &record, column, text)?);
+            }
+            if record[label].is_empty() {
+                missing.get_or_insert(line_of(&record));
+            }
+            labels.push(&record[label])?;
+        }
+        let column = names.get(label).map_or(label.to_string(), |name| format!("`{name}`"));
+        if let Some(line) = missing {
+            let without = labels.count("");
+            if without == labels.rows.len() {
+                let found = format!("nothing in any of {without} rows");
+                return Err(self.no_label(&column, found));
+            }
+            let expected = format!("a class in column {column} of every row");
+            let found = format!("none in {without} rows, the first of them line {line}");
+            let hint = "fill them in, or leave these rows out";
+            return Err(DataError::wrong(path, expected, found, hint));
+        }
+        if columns < 2 {
+            let found = format!("{columns} columns in {} rows", labels.rows.len());
+            return Err(DataError::wrong(path, "rows of numbers and a class", found, HINT));
+        }
+        labels.check(path, &format!("column {column}"), "data.label")?;
+        let (labels, classes) = labels.sorted();
+        let data = Dataset {
+            groups: None,
+            name: path.file_stem().map_or("csv".into(), |stem| stem.to_string_lossy().into()),
+            inputs: Inputs::Floats { rows, features: columns - 1 },
+            image: None,
+            labels,
+            classes,
+        };
+        LoadedData::split(data, self.test_share, Channels::PerFeature)
+    }
+
+    /// The place among the features of the column with this name, which puts rows into groups.
+    ///
+    /// # Errors
+    /// When no column is called so, or it is the one with the class.
+    fn feature(&self, name: &str) -> Result<Option<usize>, DataError> {
+        let names = self.names(&mut self.reader()?)?;
+        let refuse = |why: String| {
+            let place = self.path.display();
+            Err(DataError::setting("data.group", format!("{why} in {place}; {}", has(&names))))
+        };
+        let Some(place) = names.iter().position(|column| column == name) else {
+            return refuse(format!("no column is named `{name}`"));
+        };
+        let label = self.column(&names, names.len())?;
+        if place == label {
+            return refuse(format!("`{name}` is the class"));
+        }
+        // Features are counted without the class.
+        Ok(Some(place - usize::from(place > label)))
     }
 }
 

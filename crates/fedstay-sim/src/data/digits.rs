@@ -6,13 +6,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Channels, DataError, Dataset, Image, Inputs, LoadedData, one_fifth};
+use super::{Channels, DataError, Dataset, Image, Inputs, Load, LoadedData, Origin, one_fifth};
 
 /// Label and pixels of every digit.
 static RECORDS: &[u8] = include_bytes!("digits.bin");
 
 /// The pixels of a digit.
 const PIXELS: usize = 64;
+
+pub(super) const ORIGIN: Origin =
+    Origin { about: "1,797 handwritten digits of 8×8 pixels, built in", reference: "" };
 
 /// The built-in digits: no download, no file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -29,9 +32,9 @@ impl Default for Digits {
     }
 }
 
-impl Digits {
+impl Load for Digits {
     /// Reads the digits.
-    pub fn load(&self) -> Result<LoadedData, DataError> {
+    fn load(&self) -> Result<LoadedData, DataError> {
         let records = RECORDS.chunks_exact(1 + PIXELS);
         let data = Dataset {
             groups: None,

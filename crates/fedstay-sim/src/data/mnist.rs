@@ -5,12 +5,9 @@
 //! Document Recognition*, 1998. H. Xiao, K. Rasul and R. Vollgraf, *Fashion-MNIST: a Novel Image
 //! Dataset for Benchmarking Machine Learning Algorithms*, 2017.
 
-use std::path::PathBuf;
-
-use serde::{Deserialize, Serialize};
-
+use super::checked::published;
 use super::idx::{IdxFile, IdxSet};
-use super::{DataError, LoadedData, yes};
+use super::{DataError, Load, LoadedData, Origin};
 
 /// What MNIST is made of.
 pub(super) const MNIST: IdxSet = IdxSet {
@@ -70,48 +67,33 @@ const fn file(name: &'static str, gz_md5: &'static str) -> IdxFile {
     IdxFile { name, md5: None, gz_md5 }
 }
 
-/// A data set of four IDX files, as an experiment names it.
-macro_rules! four_files {
-    ($(#[$about:meta])* $name:ident, $set:ident) => {
-        $(#[$about])*
-        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-        #[serde(deny_unknown_fields)]
-        pub struct $name {
-            /// The folder with the four IDX files, plain or gzipped; the fetched ones by default.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub path: Option<PathBuf>,
-            /// Whether the files must be the published ones. Switch it off for your own files in
-            /// the same format. (Of Fashion-MNIST's, once unpacked, only sizes and labels can be
-            /// checked.)
-            #[serde(default = "yes")]
-            pub check: bool,
-        }
+pub(super) const MNIST_ORIGIN: Origin =
+    Origin { about: "70,000 handwritten digits of 28×28 pixels", reference: "" };
+pub(super) const FASHION_MNIST_ORIGIN: Origin =
+    Origin { about: "70,000 pieces of clothing of 28×28 pixels, 10 classes", reference: "" };
 
-        impl Default for $name {
-            fn default() -> Self {
-                Self { path: None, check: true }
-            }
-        }
-
-        impl $name {
-            /// Reads the four files.
-            pub fn load(&self) -> Result<LoadedData, DataError> {
-                $set.load(self.path.as_deref(), self.check)
-            }
-        }
-    };
+published! {
+    /// The MNIST digits.
+    Mnist
+}
+published! {
+    /// The Fashion-MNIST images.
+    FashionMnist
 }
 
-four_files!(
-    /// The MNIST digits.
-    Mnist,
-    MNIST
-);
-four_files!(
-    /// The Fashion-MNIST images.
-    FashionMnist,
-    FASHION_MNIST
-);
+impl Load for Mnist {
+    /// Reads the four files.
+    fn load(&self) -> Result<LoadedData, DataError> {
+        MNIST.load(self.path.as_deref(), self.check)
+    }
+}
+
+impl Load for FashionMnist {
+    /// Reads the four files.
+    fn load(&self) -> Result<LoadedData, DataError> {
+        FASHION_MNIST.load(self.path.as_deref(), self.check)
+    }
+}
 
 #[cfg(test)]
 mod tests {

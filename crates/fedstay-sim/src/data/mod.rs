@@ -3,6 +3,8 @@
 //! Every data set is one file in this folder and one kind of [`Source`]. [`Data`] is the `[data]`
 //! table of an experiment: a source, the number of rows per agent, and the classes that are kept.
 
+use fedstay::list::Origin;
+use fedstay::listed;
 use serde::{Deserialize, Serialize};
 
 mod cache;
@@ -28,63 +30,39 @@ pub use self::error::{DataError, Fits};
 pub use self::mnist::{FashionMnist, Mnist};
 pub use self::npz::Npz;
 
-/// Where rows come from: every data set there is.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Source {
-    /// The 1,797 digits that come with the program.
-    Digits(Digits),
-    /// CIFAR-10.
-    Cifar10(Cifar10),
-    /// MNIST.
-    Mnist(Mnist),
-    /// Fashion-MNIST.
-    FashionMnist(FashionMnist),
-    /// A table of your own.
-    Csv(Csv),
-    /// Arrays of your own.
-    Npz(Npz),
-}
-
-impl Default for Source {
-    fn default() -> Self {
-        Source::Digits(Digits::default())
-    }
-}
-
-impl Source {
-    /// Every kind with a description, in the order in which they are listed.
-    pub const KINDS: [(&'static str, &'static str); 6] = [
-        ("digits", "1,797 handwritten digits of 8×8 pixels, built in"),
-        ("cifar10", "60,000 colour photographs of 32×32 pixels, 10 classes"),
-        ("mnist", "70,000 handwritten digits of 28×28 pixels"),
-        ("fashion-mnist", "70,000 pieces of clothing of 28×28 pixels, 10 classes"),
-        ("csv", "a table of your own: one row per sample, one column for the class"),
-        ("npz", "NumPy arrays of your own: x with one row per sample, y with the classes"),
-    ];
-
-    /// The name it is listed under.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Source::Digits(_) => "digits",
-            Source::Cifar10(_) => "cifar10",
-            Source::Mnist(_) => "mnist",
-            Source::FashionMnist(_) => "fashion-mnist",
-            Source::Csv(_) => "csv",
-            Source::Npz(_) => "npz",
-        }
-    }
-
+/// How the rows of a data set are read.
+pub trait Load {
     /// Reads the data set as it is: every class, not yet standardised.
-    pub fn load(&self) -> Result<LoadedData, DataError> {
-        match self {
-            Source::Digits(digits) => digits.load(),
-            Source::Cifar10(cifar10) => cifar10.load(),
-            Source::Mnist(mnist) => mnist.load(),
-            Source::FashionMnist(fashion) => fashion.load(),
-            Source::Csv(csv) => csv.load(),
-            Source::Npz(npz) => npz.load(),
-        }
+    ///
+    /// # Errors
+    /// When a file is missing or is not what it claims to be; the message says what to do.
+    fn load(&self) -> Result<LoadedData, DataError>;
+
+    /// The feature with this name; `None` for data whose features have none.
+    ///
+    /// # Errors
+    /// When features have names, and this is not one of them.
+    fn feature(&self, name: &str) -> Result<Option<usize>, DataError> {
+        let _ = name;
+        Ok(None)
+    }
+}
+
+listed! {
+    /// Where rows come from: every data set there is.
+    pub enum Source: deref Load, "kind", Digits {
+        /// The 1,797 digits that come with the program.
+        Digits(Digits) = "digits", digits::ORIGIN;
+        /// CIFAR-10.
+        Cifar10(Cifar10) = "cifar10", cifar10::ORIGIN;
+        /// MNIST.
+        Mnist(Mnist) = "mnist", mnist::MNIST_ORIGIN;
+        /// Fashion-MNIST.
+        FashionMnist(FashionMnist) = "fashion-mnist", mnist::FASHION_MNIST_ORIGIN;
+        /// A table of your own.
+        Csv(Csv) = "csv", csv::ORIGIN;
+        /// Arrays of your own.
+        Npz(Npz) = "npz", npz::ORIGIN;
     }
 }
 
@@ -226,24 +204,25 @@ impl GroupBy {
     /// The feature; `None` for the mean of all.
     fn feature(&self, source: &Source, data: &Dataset) -> Result<Option<usize>, DataError> {
         let features = data.features();
-        match (self, source) {
-            (Self::Feature(feature), _) if *feature < features => Ok(Some(*feature)),
-            (Self::Name(name), _) if name == "brightness" => Ok(None),
-            (Self::Name(name), Source::Csv(table)) => table.feature(name).map(Some),
-            (other, _) => {
-                let asked = match other {
-                    Self::Feature(feature) => feature.to_string(),
-                    Self::Name(name) => format!("`{name}`"),
-                };
-                let last = features.saturating_sub(1);
-                let why = format!(
-                    "{asked} is neither `brightness` nor one of the features of {}, numbered from 0 \
-                     to {last} without the label",
-                    data.name
-                );
-                Err(DataError::setting("data.group", why))
-            }
+        let named = match self {
+            Self::Name(name) if name == "brightness" => return Ok(None),
+            Self::Name(name) => source.feature(name)?,
+            Self::Feature(feature) => Some(*feature).filter(|feature| *feature < features),
+        };
+        if named.is_some() {
+            return Ok(named);
         }
+        let asked = match self {
+            Self::Feature(feature) => feature.to_string(),
+            Self::Name(name) => format!("`{name}`"),
+        };
+        let last = features.saturating_sub(1);
+        let why = format!(
+            "{asked} is neither `brightness` nor one of the features of {}, numbered from 0 to {last} \
+             without the label",
+            data.name
+        );
+        Err(DataError::setting("data.group", why))
     }
 }
 

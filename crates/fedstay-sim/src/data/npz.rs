@@ -10,7 +10,12 @@ use zip::ZipArchive;
 use super::csv::Labels;
 use super::idx::INFLATION;
 use super::npy::{Header, Value};
-use super::{Channels, DataError, Dataset, Image, Inputs, LoadedData, one_fifth};
+use super::{Channels, DataError, Dataset, Image, Inputs, Load, LoadedData, Origin, one_fifth};
+
+pub(super) const ORIGIN: Origin = Origin {
+    about: "NumPy arrays of your own: x with one row per sample, y with the classes",
+    reference: "",
+};
 
 /// NumPy arrays in one file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -46,9 +51,50 @@ impl Npz {
         Npz { path: path.into(), x: x(), y: y(), test_share: one_fifth() }
     }
 
+    /// Hands every value of array `name` to `take`; sizes are checked against the file first.
+    fn array(
+        &self,
+        archive: &mut ZipArchive<BufReader<File>>,
+        name: &str,
+        mut take: impl FnMut(&Header, Value),
+    ) -> Result<Header, DataError> {
+        let known: Vec<String> = archive
+            .file_names()
+            .filter_map(|name| Some(name.ok()?.trim_end_matches(".npy").to_owned()))
+            .collect();
+        let mut entry = archive.by_name(&format!("{name}.npy")).map_err(|error| {
+            let found = format!("{} ({error})", known.join(", "));
+            self.wrong(&format!("an array `{name}`"), found)
+        })?;
+        let (len, packed) = (entry.size(), entry.compressed_size());
+        let expected = format!("numbers in `{name}`");
+        let header = Header::read(&mut entry).map_err(|found| self.wrong(&expected, found))?;
+        let possible = packed.saturating_mul(INFLATION);
+        let count = header
+            .count()
+            .filter(|_| header.file_len() == Some(len) && len <= possible)
+            .ok_or_else(|| {
+                let expected = format!("`{name}` of shape {:?}", header.shape);
+                self.wrong(&expected, format!("{len} bytes, {packed} packed"))
+            })?;
+        header
+            .values
+            .read(&mut entry, count, |value| take(&header, value))
+            // The checksum is compared at the end of the entry.
+            .and_then(|()| entry.read(&mut [0]).map(drop))
+            .map_err(|error| self.wrong(&expected, error.to_string()))?;
+        Ok(header)
+    }
+
+    fn wrong(&self, expected: &str, found: impl Into<String>) -> DataError {
+        DataError::wrong(&self.path, expected, found, HINT)
+    }
+}
+
+impl Load for Npz {
     /// Reads both arrays. An `x` of bytes in three or four dimensions holds images (of one channel,
     /// or channels first); in any other `x`, every feature is standardised by itself.
-    pub fn load(&self) -> Result<LoadedData, DataError> {
+    fn load(&self) -> Result<LoadedData, DataError> {
         let path = &self.path;
         let file = File::open(path).map_err(|source| {
             DataError::io(path, "set data.path to the file you want to read", source)
@@ -98,45 +144,6 @@ impl Npz {
         let name = path.file_stem().map_or("npz".into(), |stem| stem.to_string_lossy().into());
         let data = Dataset { name, inputs, image: image(&header), labels, classes, groups: None };
         LoadedData::split(data, self.test_share, channels(&header))
-    }
-
-    /// Hands every value of array `name` to `take`; sizes are checked against the file first.
-    fn array(
-        &self,
-        archive: &mut ZipArchive<BufReader<File>>,
-        name: &str,
-        mut take: impl FnMut(&Header, Value),
-    ) -> Result<Header, DataError> {
-        let known: Vec<String> = archive
-            .file_names()
-            .filter_map(|name| Some(name.ok()?.trim_end_matches(".npy").to_owned()))
-            .collect();
-        let mut entry = archive.by_name(&format!("{name}.npy")).map_err(|error| {
-            let found = format!("{} ({error})", known.join(", "));
-            self.wrong(&format!("an array `{name}`"), found)
-        })?;
-        let (len, packed) = (entry.size(), entry.compressed_size());
-        let expected = format!("numbers in `{name}`");
-        let header = Header::read(&mut entry).map_err(|found| self.wrong(&expected, found))?;
-        let possible = packed.saturating_mul(INFLATION);
-        let count = header
-            .count()
-            .filter(|_| header.file_len() == Some(len) && len <= possible)
-            .ok_or_else(|| {
-                let expected = format!("`{name}` of shape {:?}", header.shape);
-                self.wrong(&expected, format!("{len} bytes, {packed} packed"))
-            })?;
-        header
-            .values
-            .read(&mut entry, count, |value| take(&header, value))
-            // The checksum is compared at the end of the entry.
-            .and_then(|()| entry.read(&mut [0]).map(drop))
-            .map_err(|error| self.wrong(&expected, error.to_string()))?;
-        Ok(header)
-    }
-
-    fn wrong(&self, expected: &str, found: impl Into<String>) -> DataError {
-        DataError::wrong(&self.path, expected, found, HINT)
     }
 }
 

@@ -1,4 +1,5 @@
 use super::*;
+use fedstay::list::Listed;
 
 fn table(text: &str) -> Result<Data, String> {
     toml::from_str(text).map_err(|error| error.to_string())
@@ -18,10 +19,10 @@ fn keys_of_the_kind_and_of_all_kinds_stand_side_by_side() {
 
 #[test]
 fn every_kind_is_read_from_its_name() {
-    for (kind, _) in Source::KINDS {
-        let path = if matches!(kind, "csv" | "npz") { "path = 'mine'" } else { "" };
+    for kind in Source::LIST.iter().map(|entry| entry.name) {
+        let path = Source::parameters(kind).needed.map_or("", |_| "path = 'mine'");
         let data = table(&format!("kind = '{kind}'\n{path}\nclasses = [0, 'x']")).unwrap();
-        assert_eq!(data.source.kind(), kind);
+        assert_eq!(data.source.name(), kind);
         assert_eq!(data.classes, Some(vec![ClassRef::Index(0), ClassRef::Name("x".into())]));
         let written = toml::to_string(&data).unwrap();
         assert_eq!(table(&written).unwrap(), data, "{written}");

@@ -4,7 +4,7 @@ use super::SpecError;
 use super::keys::name_kinds;
 use super::written;
 use fedstay::problem::{Instance, Problem};
-use fedstay::{Aggregator, Rule, Seed};
+use fedstay::{Rule, Seed};
 use toml::{Table, Value};
 
 /// Fills in what depends on whether there is a problem, and on which one.

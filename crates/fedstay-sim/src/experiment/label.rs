@@ -2,7 +2,7 @@
 //! `fedavg+adam+preview`.
 
 use super::SpecError;
-use fedstay::{Aggregator, Behaviour, Optimiser, Policy, Rule};
+use fedstay::{Behaviour, Optimiser, Policy, Rule};
 use toml::{Table, Value};
 
 /// The experiment under another rule: `ada-gd+halve`, `fedavg+early-stop`. What the file says about

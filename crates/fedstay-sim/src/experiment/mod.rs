@@ -32,14 +32,11 @@ pub use work::{Training, Work};
 pub use written::{from_toml, to_table};
 
 use crate::data::DataError;
-use crate::model::Architecture;
 use crate::training::{DecidesOn, EvalAgents, ExactGradient};
 use fedstay::problem::Problem;
 use fedstay::schedule::Trace;
 use fedstay::worth::Method;
-use fedstay::{
-    Aggregator, Behaviour, Decide, Forgetting, Losses, Optimiser, Policy, Privacy, Rule, Schedule,
-};
+use fedstay::{Behaviour, Forgetting, Losses, Optimiser, Policy, Privacy, Rule, Schedule, Server};
 use keys::{check_keys, training_key};
 use serde::{Deserialize, Serialize};
 use toml::Table;
@@ -166,6 +163,21 @@ impl Experiment {
         written::to_text(self)
     }
 
+    /// The server before its first round, with everything the file says about it; it starts at these
+    /// weights.
+    ///
+    /// # Errors
+    /// When a parameter is out of range.
+    pub fn server(&self, start: Vec<f64>) -> Result<Server, SpecError> {
+        let server = Server::new(start, self.rule.clone(), self.step_size)?
+            .with_optimiser(self.server.clone())?
+            .with_policy(self.policy.clone())?;
+        Ok(match &self.forget {
+            Some(forget) => server.with_forgetting(forget.clone())?,
+            None => server,
+        })
+    }
+
     /// The problem, if the experiment is on one.
     pub fn problem(&self) -> Option<&Problem> {
         match &self.work {
@@ -186,7 +198,7 @@ impl Experiment {
     pub fn on(&self) -> &str {
         match &self.work {
             Work::Problem(problem) => problem.name(),
-            Work::Training(training) => training.data.source.kind(),
+            Work::Training(training) => training.data.source.name(),
         }
     }
 

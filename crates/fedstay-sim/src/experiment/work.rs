@@ -2,6 +2,7 @@
 
 use super::keys;
 use crate::data::Data;
+use crate::is_default;
 use crate::model::Model;
 use crate::partition::Partition;
 use crate::training::{DecidesOn, EvalAgents, Local, Shelf, Stream};
@@ -58,10 +59,6 @@ pub struct Training {
     pub stream: Stream,
 }
 
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
-}
-
 impl Training {
     /// How the rows come to the agents, for the head of an output.
     pub fn describe_data(&self) -> String {
@@ -87,7 +84,7 @@ impl Default for Training {
             eval_agents: EvalAgents::All,
             data: Data::default(),
             partition: Partition::default(),
-            model: Model::Mlp(Default::default()),
+            model: Model::default(),
             local: Local::default(),
             library: Shelf::default(),
             stream: Stream::default(),

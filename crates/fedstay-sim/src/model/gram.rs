@@ -143,7 +143,7 @@ impl Network {
             }
             let flat: &[f32] = if step == 0 { weights.flat() } else { &moved };
             dual.touch(step);
-            total += tiles(batch, rows, step, keep, work, |into, work| {
+            total += tiles(batch, rows, step, keep, work.tile(), work, |into, work| {
                 dual.outputs(gram, eta, stride, width, work);
                 let loss = self.train_tile(flat, rows, stride, into, work);
                 dual.take_up(into, stride, width, work);

@@ -5,7 +5,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::network::Head;
-use super::{Activation, Architecture, Error, Init, Input, Network};
+use super::{Activation, Architecture, Error, Init, Input, Network, Origin};
+
+pub(super) const ORIGIN: Origin = Origin {
+    about: "one linear output and a logistic loss, for two classes: convex",
+    reference: "",
+};
 
 /// Parameters of logistic regression.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -20,15 +25,10 @@ impl Architecture for LogisticRegression {
         true
     }
 
-    fn network(&self, input: impl Into<Input>, classes: usize) -> Result<Network, Error> {
+    fn network_for(&self, input: Input, classes: usize) -> Result<Network, Error> {
         if classes != 2 {
             return Err(Error::NotBinary { classes });
         }
-        Network::new(
-            vec![input.into().features, 1],
-            Activation::default(),
-            Head::Logistic,
-            self.init,
-        )
+        Network::new(vec![input.features, 1], Activation::default(), Head::Logistic, self.init)
     }
 }

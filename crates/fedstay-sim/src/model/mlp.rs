@@ -4,7 +4,10 @@
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::network::{Head, check_size};
-use super::{Activation, Architecture, Error, Init, Input, Network};
+use super::{Activation, Architecture, Error, Init, Input, Network, Origin};
+
+pub(super) const ORIGIN: Origin =
+    Origin { about: "a multi-layer perceptron of any depth and width", reference: "" };
 
 /// Parameters of a multi-layer perceptron.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -39,11 +42,10 @@ impl Architecture for Mlp {
         check_hidden(&self.hidden)
     }
 
-    fn network(&self, input: impl Into<Input>, classes: usize) -> Result<Network, Error> {
+    fn network_for(&self, input: Input, classes: usize) -> Result<Network, Error> {
         self.check()?;
-        let widths = std::iter::once(input.into().features)
-            .chain(self.hidden.iter().copied())
-            .chain([classes]);
+        let widths =
+            std::iter::once(input.features).chain(self.hidden.iter().copied()).chain([classes]);
         Network::new(widths.collect(), self.activation, Head::Softmax, self.init)
     }
 }

@@ -32,7 +32,8 @@ mod steps;
 mod sum;
 mod workspace;
 
-use serde::{Deserialize, Serialize};
+use fedstay::list::Origin;
+use fedstay::listed;
 
 use crate::data::{Dataset, Image};
 
@@ -97,63 +98,45 @@ pub trait Architecture {
         Ok(())
     }
 
+    /// The network for rows like `input` and labels `0..classes`.
+    ///
+    /// # Errors
+    /// When no such network exists, for instance without features or with too few classes.
+    fn network_for(&self, input: Input, classes: usize) -> Result<Network, Error>;
+
+    /// The same for rows like those of an image or a data set, or of that many numbers.
+    ///
+    /// # Errors
+    /// As [`network_for`](Self::network_for).
+    fn network(&self, input: impl Into<Input>, classes: usize) -> Result<Network, Error>
+    where
+        Self: Sized,
+    {
+        self.network_for(input.into(), classes)
+    }
+}
+
+listed! {
+    /// Every kind of model there is, under the name it has in a configuration.
+    pub enum Model: deref Architecture, "kind", Mlp {
+        /// One linear layer and a softmax.
+        SoftmaxRegression(SoftmaxRegression) = "softmax-regression", softmax_regression::ORIGIN;
+        /// One linear output and a logistic loss, for two classes.
+        LogisticRegression(LogisticRegression) = "logistic-regression", logistic_regression::ORIGIN;
+        /// A multi-layer perceptron.
+        Mlp(Mlp) = "mlp", mlp::ORIGIN;
+        /// Two convolutions with pooling, then linear layers.
+        Cnn(Cnn) = "cnn", cnn::ORIGIN;
+    }
+}
+
+impl Model {
     /// The network for rows like `input`, or of that many numbers, and labels `0..classes`.
     ///
     /// # Errors
     /// When no such network exists, for instance without features or with too few classes.
-    fn network(&self, input: impl Into<Input>, classes: usize) -> Result<Network, Error>;
-}
-
-/// Every kind of model there is, under the name it has in a configuration.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Model {
-    /// One linear layer and a softmax.
-    SoftmaxRegression(SoftmaxRegression),
-    /// One linear output and a logistic loss, for two classes.
-    LogisticRegression(LogisticRegression),
-    /// A multi-layer perceptron.
-    Mlp(Mlp),
-    /// Two convolutions with pooling, then linear layers.
-    Cnn(Cnn),
-}
-
-impl Model {
-    /// Every kind with a description, in the order in which they are listed.
-    pub const KINDS: [(&'static str, &'static str); 4] = [
-        ("softmax-regression", "one linear layer and a softmax: convex"),
-        ("logistic-regression", "one linear output and a logistic loss, for two classes: convex"),
-        ("mlp", "a multi-layer perceptron of any depth and width"),
-        ("cnn", "two convolutions of 5×5 with pooling, then linear layers, for images"),
-    ];
-}
-
-impl Architecture for Model {
-    fn is_convex(&self) -> bool {
-        match self {
-            Self::SoftmaxRegression(model) => model.is_convex(),
-            Self::LogisticRegression(model) => model.is_convex(),
-            Self::Mlp(model) => model.is_convex(),
-            Self::Cnn(model) => model.is_convex(),
-        }
-    }
-
-    fn check(&self) -> Result<(), Error> {
-        match self {
-            Self::SoftmaxRegression(model) => model.check(),
-            Self::LogisticRegression(model) => model.check(),
-            Self::Mlp(model) => model.check(),
-            Self::Cnn(model) => model.check(),
-        }
-    }
-
-    fn network(&self, input: impl Into<Input>, classes: usize) -> Result<Network, Error> {
-        match self {
-            Self::SoftmaxRegression(model) => model.network(input, classes),
-            Self::LogisticRegression(model) => model.network(input, classes),
-            Self::Mlp(model) => model.network(input, classes),
-            Self::Cnn(model) => model.network(input, classes),
-        }
+    pub fn network(&self, input: impl Into<Input>, classes: usize) -> Result<Network, Error> {
+        self.network_for(input.into(), classes)
     }
 }
 

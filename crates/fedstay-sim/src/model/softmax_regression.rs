@@ -7,7 +7,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::network::Head;
-use super::{Activation, Architecture, Error, Init, Input, Network};
+use super::{Activation, Architecture, Error, Init, Input, Network, Origin};
+
+pub(super) const ORIGIN: Origin =
+    Origin { about: "one linear layer and a softmax: convex", reference: "" };
 
 /// Parameters of softmax regression.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -22,12 +25,7 @@ impl Architecture for SoftmaxRegression {
         true
     }
 
-    fn network(&self, input: impl Into<Input>, classes: usize) -> Result<Network, Error> {
-        Network::new(
-            vec![input.into().features, classes],
-            Activation::default(),
-            Head::Softmax,
-            self.init,
-        )
+    fn network_for(&self, input: Input, classes: usize) -> Result<Network, Error> {
+        Network::new(vec![input.features, classes], Activation::default(), Head::Softmax, self.init)
     }
 }

@@ -5,6 +5,7 @@
 //! ∇F(u; batch), the direction of a report is S / K, and nothing is lost to rounding when η is
 //! tiny.
 
+use super::cnn::IMAGES;
 use super::matmul::Matrix;
 use super::pass::Accumulate;
 use super::rows::length;
@@ -82,14 +83,18 @@ impl Network {
         work.sum.resize(self.layout.parameters());
         work.moved.resize(self.layout.parameters());
         let panelled = work.panelled() && self.front.is_none();
-        let total = if self.front.is_some() {
-            self.walk_convolved(weights, rows, batches, eta, keep, work)
+        let total = if let Some(front) = &self.front {
+            walk(weights, rows, batches, (eta, keep), IMAGES, work, |flat, into, work| {
+                self.train_images(front, flat, rows, into, work)
+            })
         } else if let Some(products) = products {
             self.walk_by_products(products, weights, rows, batches, (eta, keep), work)?
         } else if panelled {
             self.walk_panelled(weights, rows, batches, eta, keep, work)
         } else {
-            self.walk_plain(weights, rows, batches, eta, keep, work)
+            walk(weights, rows, batches, (eta, keep), work.tile(), work, |flat, into, work| {
+                self.train_plain(flat, rows, into, work)
+            })
         };
         let share = 1.0 / batches.len() as f32;
         let (first, _) = self.layout.layer(0);
@@ -118,36 +123,21 @@ impl Network {
         self.local_steps(weights, rows, &[batch], Walk::Stand, gradient, work)
     }
 
-    /// Takes the steps with the first layer through `gemm`; leaves the sum of gradients in `work`.
-    fn walk_plain(
+    /// Adds the gradients of the rows in `work.index`, with the first layer through `gemm`, and returns the
+    /// sum of their losses.
+    fn train_plain(
         &self,
-        weights: &Loaded,
+        flat: &[f32],
         rows: &Rows<'_>,
-        batches: &[Batch<'_>],
-        eta: f32,
-        keep: f32,
+        into: Accumulate,
         work: &mut Workspace,
     ) -> f64 {
-        let mut total = 0.0;
-        let mut moved = std::mem::take(&mut work.moved);
-        for (step, batch) in batches.iter().enumerate() {
-            let flat = if step == 0 || eta == 0.0 {
-                weights.flat()
-            } else {
-                displace(weights.flat(), eta, &work.sum, &mut moved);
-                &moved
-            };
-            let (first, inputs) = (self.layout.layer(0).0, self.widths[0]);
-            let first = Matrix::rows(&flat[first], self.widths[1], inputs, inputs).transposed();
-            total += tiles(batch, rows, step, keep, work, |into, work| {
-                self.first_plain(flat, first, rows, work);
-                let loss = self.train_tile(flat, rows, self.widths[1], into, work);
-                self.first_gradient_plain(into, work);
-                loss
-            });
-        }
-        work.moved = moved;
-        total
+        let (first, inputs) = (self.layout.layer(0).0, self.widths[0]);
+        let first = Matrix::rows(&flat[first], self.widths[1], inputs, inputs).transposed();
+        self.first_plain(flat, first, rows, work);
+        let loss = self.train_tile(flat, rows, self.widths[1], into, work);
+        self.first_gradient_plain(into, work);
+        loss
     }
 
     /// Takes the steps with the first layer in panels; leaves the sum of gradients in `work`, that
@@ -187,7 +177,7 @@ impl Network {
             };
             let follower =
                 batches.get(step + 1).filter(|next| eta != 0.0 && small(batch) && small(next));
-            total += tiles(batch, rows, step, keep, work, |into, work| {
+            total += tiles(batch, rows, step, keep, work.tile(), work, |into, work| {
                 if !begun {
                     self.first_panelled(flat, first, rows, work);
                 }
@@ -221,17 +211,44 @@ impl Network {
     }
 }
 
-/// Runs `tile` over the tiles of a batch, with the weights their gradients carry, and returns the
+/// Takes local steps, `size` rows at a time; leaves the sum of gradients in `work`. `train` adds those of the
+/// rows in `work.index`, at the weights of the step, and returns the sum of their losses.
+fn walk(
+    weights: &Loaded,
+    rows: &Rows<'_>,
+    batches: &[Batch<'_>],
+    (eta, keep): (f32, f32),
+    size: usize,
+    work: &mut Workspace,
+    mut train: impl FnMut(&[f32], Accumulate, &mut Workspace) -> f64,
+) -> f64 {
+    let mut total = 0.0;
+    let mut moved = std::mem::take(&mut work.moved);
+    for (step, batch) in batches.iter().enumerate() {
+        let flat = if step == 0 || eta == 0.0 {
+            weights.flat()
+        } else {
+            displace(weights.flat(), eta, &work.sum, &mut moved);
+            &moved
+        };
+        total += tiles(batch, rows, step, keep, size, work, |into, work| train(flat, into, work));
+    }
+    work.moved = moved;
+    total
+}
+
+/// Runs `tile` over the tiles of a batch, of `size` rows each, with the weights their gradients carry, and returns the
 /// batch's mean loss. The first tile of a step takes over what earlier steps left.
 pub(super) fn tiles(
     batch: &Batch<'_>,
     rows: &Rows<'_>,
     step: usize,
     keep: f32,
+    size: usize,
     work: &mut Workspace,
     mut tile: impl FnMut(Accumulate, &mut Workspace) -> f64,
 ) -> f64 {
-    let (len, size) = (batch.len(rows), work.tile());
+    let len = batch.len(rows);
     let mut total = 0.0;
     for from in (0..len).step_by(size) {
         batch.tile(from, size.min(len - from), &mut work.index);

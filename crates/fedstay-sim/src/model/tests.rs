@@ -127,8 +127,8 @@ fn bulge(model: &Model, features: impl Into<Input> + Copy, classes: usize) -> f6
 #[test]
 fn a_model_is_convex_only_if_it_says_so_and_then_it_is() {
     for (model, features, classes) in models() {
-        let kind = serde_json::to_value(&model).unwrap()["kind"].as_str().unwrap().to_owned();
-        let about = Model::KINDS.iter().find(|(name, _)| *name == kind).unwrap().1;
+        let kind = model.name();
+        let about = Model::LIST.iter().find(|entry| entry.name == kind).unwrap().about;
         assert_eq!(about.ends_with("convex"), model.is_convex(), "{kind}: {about}");
         if model.is_convex() {
             assert!(bulge(&model, features, classes) <= 1e-9, "{model:?}");
@@ -483,7 +483,7 @@ fn names_in_a_configuration() {
         parse(r#"{"kind": "mlp", "hidden": [3, 4]}"#).unwrap(),
         mlp(&[3, 4], Activation::Softplus, Init::Torch)
     );
-    for (kind, _) in Model::KINDS {
+    for kind in Model::LIST.iter().map(|entry| entry.name) {
         let model = parse(&format!(r#"{{"kind": "{kind}", "init": "small"}}"#)).unwrap();
         let text = serde_json::to_string(&model).unwrap();
         assert!(text.contains(kind));

@@ -12,10 +12,15 @@
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 use super::sizes::{Sizing, one};
-use super::{Deal, Portions};
+use super::unused::named;
+use super::{Deal, Dealing, Dealt, Law, Origin, Portions};
 use crate::data::{ClassRef, DataError, Fits};
+
+pub(super) const ORIGIN: Origin =
+    Origin { about: "device i has class i and, by q and mix, some of every other", reference: "" };
 
 /// One class per device, or any map from devices to classes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -75,17 +80,6 @@ impl ByClass {
         }
     }
 
-    /// A description of the partition, with the reading of q.
-    pub(super) fn describe(&self) -> String {
-        let classes = if self.map.is_some() { "classes by map" } else { "one class a device" };
-        let reading = match self.mix {
-            Mix::AsDescribed => "as described",
-            Mix::AsPrinted => "as printed",
-        };
-        let percent = (self.kept() * 1000.0).round() / 10.0;
-        format!("{classes}, q = {} {reading} (keeps {percent}% of its own)", self.q)
-    }
-
     /// Checks the share.
     pub(super) fn check(&self) -> Result<(), DataError> {
         if (0.0..=1.0).contains(&self.q) {
@@ -95,12 +89,48 @@ impl ByClass {
         Err(DataError::setting("partition.q", why))
     }
 
-    /// Deals the rows out.
-    pub(super) fn deal(
-        &self,
-        portions: &Portions<'_>,
-        rng: &mut ChaCha8Rng,
-    ) -> Result<Vec<Vec<usize>>, DataError> {
+    /// The map with its classes looked up.
+    pub(super) fn resolve(&self, deal: &Deal<'_>) -> Result<Vec<Vec<usize>>, DataError> {
+        const KEY: &str = "partition.map";
+        let Some(map) = &self.map else {
+            return Ok((0..deal.classes.len()).map(|class| vec![class]).collect());
+        };
+        if map.is_empty() || map.iter().any(Vec::is_empty) {
+            return Err(DataError::setting(KEY, "every device needs at least one class"));
+        }
+        let find = |class: &ClassRef| class.find(KEY, "the data set", deal.classes);
+        map.iter().map(|classes| classes.iter().map(find).collect()).collect()
+    }
+
+    /// How many devices have each class.
+    fn takers(&self, deal: &Deal<'_>) -> Vec<usize> {
+        let mut takers = vec![0; deal.classes.len()];
+        // The map was looked up when the rows were dealt.
+        let Ok(map) = self.resolve(deal) else { return takers };
+        for device in 0..deal.devices {
+            map[device % map.len()].iter().for_each(|class| takers[*class] += 1);
+        }
+        takers
+    }
+}
+
+impl Dealing for ByClass {
+    fn sizing(&self) -> (Sizing, f64) {
+        (self.sizes, self.skew)
+    }
+
+    /// A description of the partition, with the reading of q.
+    fn describe(&self) -> String {
+        let classes = if self.map.is_some() { "classes by map" } else { "one class a device" };
+        let reading = match self.mix {
+            Mix::AsDescribed => "as described",
+            Mix::AsPrinted => "as printed",
+        };
+        let percent = (self.kept() * 1000.0).round() / 10.0;
+        format!("{classes}, q = {} {reading} (keeps {percent}% of its own)", self.q)
+    }
+
+    fn deal(&self, portions: &Portions<'_>, rng: &mut ChaCha8Rng) -> Dealt {
         self.check()?;
         let map = self.resolve(portions.deal)?;
         let mut classes = portions.deal.shuffled_classes(rng);
@@ -128,17 +158,52 @@ impl ByClass {
         Ok(devices)
     }
 
-    /// The map with its classes looked up.
-    pub(super) fn resolve(&self, deal: &Deal<'_>) -> Result<Vec<Vec<usize>>, DataError> {
-        const KEY: &str = "partition.map";
-        let Some(map) = &self.map else {
-            return Ok((0..deal.classes.len()).map(|class| vec![class]).collect());
-        };
-        if map.is_empty() || map.iter().any(Vec::is_empty) {
-            return Err(DataError::setting(KEY, "every device needs at least one class"));
+    fn law(&self, deal: &Deal<'_>, _: usize, classes: &[Range<usize>]) -> Result<Law, DataError> {
+        self.check()?;
+        let map = self.resolve(deal)?;
+        let used = &map[..map.len().min(deal.devices)];
+        if let Some(class) = used.iter().flatten().find(|class| classes[**class].is_empty()) {
+            let why = format!("class {} has no training rows to draw from", deal.classes[*class]);
+            return Err(DataError::setting("partition.map", why));
         }
-        let find = |class: &ClassRef| class.find(KEY, "the data set", deal.classes);
-        map.iter().map(|classes| classes.iter().map(find).collect()).collect()
+        let mut pool = vec![0.0; classes.len()];
+        for (entry, own) in used.iter().enumerate() {
+            let agents = deal.devices / map.len() + usize::from(entry < deal.devices % map.len());
+            for class in own {
+                pool[*class] += agents as f64 / own.len() as f64;
+            }
+        }
+        Ok(Law::ByClass { map, kept: self.kept(), pool })
+    }
+
+    fn untaken(&self, deal: &Deal<'_>, left: &[usize]) -> Option<(Vec<usize>, String, bool)> {
+        let takers = self.takers(deal);
+        let nobodys = |class: &usize| takers[*class] == 0 && left[*class] > 0;
+        let nobodys = (0..left.len()).filter(nobodys).collect();
+        Some(match &self.map {
+            Some(_) => (nobodys, "partition.map".to_owned(), true),
+            None => (nobodys, format!("one class each for {} devices", deal.devices), false),
+        })
+    }
+
+    fn limit(&self, deal: &Deal<'_>, left: &[usize]) -> String {
+        let takers = self.takers(deal);
+        let spare = |class: &usize| left[*class] as f64 / takers[*class] as f64;
+        let classes = (0..left.len()).filter(|class| takers[*class] > 0);
+        let short = classes.min_by(|a, b| spare(a).total_cmp(&spare(b)));
+        let name = named(short.iter().map(|class| deal.classes[*class].as_str()));
+        let how = match self.sizes == Sizing::Equal || self.skew == 0.0 {
+            true => "all get equally many",
+            false => "shares are as partition.sizes says",
+        };
+        format!("{name} has no more rows, and {how}")
+    }
+
+    fn instead(&self, stated: &str) -> String {
+        format!(
+            "partition.kind = \"dirichlet\" or \"iid\" deals out all rows but a few; {stated}, or name \
+             the classes in data.classes"
+        )
     }
 }
 

@@ -11,10 +11,16 @@
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
-use super::Portions;
 use super::sizes::{Sizing, one};
+use super::{Deal, Dealing, Dealt, Law, Origin, Portions};
 use crate::data::DataError;
+
+pub(super) const ORIGIN: Origin = Origin {
+    about: "every device draws its own mixture of classes, uneven for a small alpha",
+    reference: "",
+};
 
 /// Random mixtures: close to one class per device for a small `alpha`, close to i.i.d. for a large
 /// one.
@@ -40,13 +46,18 @@ impl Dirichlet {
         let why = format!("{} must be a number above 0", self.alpha);
         Err(DataError::setting("partition.alpha", why))
     }
+}
 
-    /// Deals the rows out.
-    pub(super) fn deal(
-        &self,
-        portions: &Portions<'_>,
-        rng: &mut ChaCha8Rng,
-    ) -> Result<Vec<Vec<usize>>, DataError> {
+impl Dealing for Dirichlet {
+    fn sizing(&self) -> (Sizing, f64) {
+        (self.sizes, self.skew)
+    }
+
+    fn describe(&self) -> String {
+        format!("Dirichlet({}) mixtures", self.alpha)
+    }
+
+    fn deal(&self, portions: &Portions<'_>, rng: &mut ChaCha8Rng) -> Dealt {
         self.check()?;
         let counts = portions.rows_each()?;
         let mut classes = portions.deal.shuffled_classes(rng);
@@ -59,6 +70,11 @@ impl Dirichlet {
             devices[device].extend(classes[class].pop());
         }
         Ok(devices)
+    }
+
+    fn law(&self, _: &Deal<'_>, _: usize, _: &[Range<usize>]) -> Result<Law, DataError> {
+        self.check()?;
+        Ok(Law::Mixture { alpha: self.alpha })
     }
 }
 

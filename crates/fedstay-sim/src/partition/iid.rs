@@ -3,10 +3,14 @@
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
-use super::Portions;
 use super::sizes::{Sizing, one};
+use super::{Deal, Dealing, Dealt, Law, Origin, Portions};
 use crate::data::DataError;
+
+pub(super) const ORIGIN: Origin =
+    Origin { about: "every device gets rows at random", reference: "" };
 
 /// A partition with no heterogeneity but chance, and the devices' sizes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -26,14 +30,24 @@ impl Default for Iid {
     }
 }
 
-/// Deals the rows out.
-pub(super) fn deal(
-    portions: &Portions<'_>,
-    rng: &mut ChaCha8Rng,
-) -> Result<Vec<Vec<usize>>, DataError> {
-    let counts = portions.rows_each()?;
-    let mut rows: Vec<usize> = (0..portions.deal.labels.len()).collect();
-    rows.shuffle(rng);
-    let mut rows = rows.into_iter();
-    Ok(counts.into_iter().map(|count| rows.by_ref().take(count).collect()).collect())
+impl Dealing for Iid {
+    fn sizing(&self) -> (Sizing, f64) {
+        (self.sizes, self.skew)
+    }
+
+    fn describe(&self) -> String {
+        "i.i.d.".into()
+    }
+
+    fn deal(&self, portions: &Portions<'_>, rng: &mut ChaCha8Rng) -> Dealt {
+        let counts = portions.rows_each()?;
+        let mut rows: Vec<usize> = (0..portions.deal.labels.len()).collect();
+        rows.shuffle(rng);
+        let mut rows = rows.into_iter();
+        Ok(counts.into_iter().map(|count| rows.by_ref().take(count).collect()).collect())
+    }
+
+    fn law(&self, _: &Deal<'_>, _: usize, _: &[Range<usize>]) -> Result<Law, DataError> {
+        Ok(Law::Iid)
+    }
 }

@@ -7,9 +7,11 @@
 
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
-use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 use crate::data::{DataError, Fits};
+use fedstay::list::Origin;
+use fedstay::listed;
 
 mod by_class;
 mod dirichlet;
@@ -25,26 +27,65 @@ pub use self::dirichlet::Dirichlet;
 pub use self::histogram::Histogram;
 pub use self::iid::Iid;
 pub(crate) use self::replace::Drawing;
+use self::replace::Law;
 pub use self::shards::Shards;
 pub use self::sizes::Sizing;
 
-/// The `[partition]` table of an experiment: every way of dealing rows out.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Partition {
-    /// Device i has class i, and some of every other.
-    ByClass(ByClass),
-    /// Every device has its own random mixture of the classes.
-    Dirichlet(Dirichlet),
-    /// Every device has a few pieces of the sorted rows.
-    Shards(Shards),
-    /// All devices are alike.
-    Iid(Iid),
+listed! {
+    /// The `[partition]` table of an experiment: every way of dealing rows out.
+    pub enum Partition: Dealing, "kind", ByClass {
+        /// Device i has class i, and some of every other.
+        ByClass(ByClass) = "by-class", by_class::ORIGIN;
+        /// Every device has its own random mixture of the classes.
+        Dirichlet(Dirichlet) = "dirichlet", dirichlet::ORIGIN;
+        /// Every device has a few pieces of the sorted rows.
+        Shards(Shards) = "shards", shards::ORIGIN;
+        /// All devices are alike.
+        Iid(Iid) = "iid", iid::ORIGIN;
+    }
 }
 
-impl Default for Partition {
-    fn default() -> Self {
-        Partition::ByClass(ByClass::default())
+/// The rows of every device.
+type Dealt = Result<Vec<Vec<usize>>, DataError>;
+
+/// A way of dealing rows out.
+trait Dealing {
+    /// How unequal the devices are: by which law, and how much.
+    fn sizing(&self) -> (Sizing, f64);
+
+    /// A description for the head of an output, without the sizes.
+    fn describe(&self) -> String;
+
+    /// Deals the rows out.
+    ///
+    /// # Errors
+    /// When a setting is out of range, or there are too few rows.
+    fn deal(&self, portions: &Portions<'_>, rng: &mut ChaCha8Rng) -> Dealt;
+
+    /// How rows are drawn with replacement, `each` per device on average, where `classes` are the rows of
+    /// each class.
+    ///
+    /// # Errors
+    /// When a setting is out of range, or there is no such law.
+    fn law(&self, deal: &Deal<'_>, each: usize, classes: &[Range<usize>])
+    -> Result<Law, DataError>;
+
+    /// Classes that no device takes, of which rows are `left`: which, what leaves them out, and whether the
+    /// file asks for that.
+    fn untaken(&self, deal: &Deal<'_>, left: &[usize]) -> Option<(Vec<usize>, String, bool)> {
+        let _ = (deal, left);
+        None
+    }
+
+    /// Why the rows that are left of the other classes could not be dealt to all devices alike.
+    fn limit(&self, deal: &Deal<'_>, left: &[usize]) -> String {
+        let _ = (deal, left);
+        "too few for one more each".into()
+    }
+
+    /// What can be set so that fewer rows are left over; `stated` says how to state that it is meant.
+    fn instead(&self, stated: &str) -> String {
+        format!("fewer agents leave fewer over; {stated}")
     }
 }
 
@@ -71,43 +112,14 @@ struct Portions<'a> {
 }
 
 impl Partition {
-    /// Every kind with a description, in the order in which they are listed.
-    pub const KINDS: [(&'static str, &'static str); 4] = [
-        ("by-class", "device i has class i and, by q and mix, some of every other"),
-        ("dirichlet", "every device draws its own mixture of classes, uneven for a small alpha"),
-        ("shards", "rows sorted by class and cut up; every device gets k of the pieces"),
-        ("iid", "every device gets rows at random"),
-    ];
-
-    /// The name it is listed under.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Partition::ByClass(_) => "by-class",
-            Partition::Dirichlet(_) => "dirichlet",
-            Partition::Shards(_) => "shards",
-            Partition::Iid(_) => "iid",
-        }
-    }
-
     /// A description for the head of an output; with a `q` it names the reading.
     pub fn describe(&self) -> String {
-        let how = match self {
-            Partition::ByClass(by_class) => by_class.describe(),
-            Partition::Dirichlet(Dirichlet { alpha, .. }) => format!("Dirichlet({alpha}) mixtures"),
-            Partition::Shards(Shards { k, .. }) => format!("{k} shards a device"),
-            Partition::Iid(_) => "i.i.d.".into(),
-        };
-        how + &sizes::describe(self.sizing())
+        self.inner().describe() + &sizes::describe(self.sizing())
     }
 
     /// How unequal the devices are: by which law, and how much.
     fn sizing(&self) -> (Sizing, f64) {
-        match self {
-            Partition::ByClass(ByClass { sizes, skew, .. })
-            | Partition::Dirichlet(Dirichlet { sizes, skew, .. })
-            | Partition::Shards(Shards { sizes, skew, .. })
-            | Partition::Iid(Iid { sizes, skew }) => (*sizes, *skew),
-        }
+        self.inner().sizing()
     }
 
     /// Whether all devices get equally many rows.
@@ -132,12 +144,7 @@ impl Partition {
             return Err(deal.too_few(deal.per_agent.unwrap_or(1), 0));
         }
         let deal = &Portions { deal, shares: sizes::shares(self.sizing(), deal.devices, rng)? };
-        let mut devices = match self {
-            Partition::ByClass(by_class) => by_class.deal(deal, rng),
-            Partition::Dirichlet(dirichlet) => dirichlet.deal(deal, rng),
-            Partition::Shards(shards) => shards.deal(deal, rng),
-            Partition::Iid(_) => iid::deal(deal, rng),
-        }?;
+        let mut devices = self.inner().deal(deal, rng)?;
         devices.iter_mut().for_each(|rows| rows.shuffle(rng));
         Ok(devices)
     }

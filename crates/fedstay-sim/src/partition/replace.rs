@@ -17,7 +17,6 @@
 //! independent number of rows with the mean `data.per_agent` and Gamma's law with the shape 1/skew, of
 //! which Dirichlet's are the shares. Every agent has at least one row and at most as many as there are.
 
-use super::by_class::ByClass;
 use super::dirichlet::{gamma_variate, shares};
 use super::{Deal, Partition, Sizing};
 use crate::data::DataError;
@@ -41,8 +40,9 @@ pub(crate) struct Drawing {
     agents: usize,
 }
 
+/// What a row of an agent is.
 #[derive(Debug, Clone)]
-enum Law {
+pub(super) enum Law {
     Iid,
     ByClass {
         map: Vec<Vec<usize>>,
@@ -89,18 +89,7 @@ impl Drawing {
             *range = from..from + count;
             from += count;
         }
-        let law = match partition {
-            Partition::Iid(_) => Law::Iid,
-            Partition::ByClass(by_class) => by_class_law(by_class, deal, &classes)?,
-            Partition::Dirichlet(dirichlet) => {
-                dirichlet.check()?;
-                Law::Mixture { alpha: dirichlet.alpha }
-            }
-            Partition::Shards(shards) => {
-                shards.check(each, true)?;
-                Law::Shards { k: shards.k, width: each / shards.k }
-            }
-        };
+        let law = partition.inner().law(deal, each, &classes)?;
         let sizing = partition.sizing();
         super::sizes::check(sizing.1)?;
         let power = |rank: usize| (rank as f64).powf(-sizing.1);
@@ -218,32 +207,10 @@ fn weighted(weights: &[f64], rng: &mut impl Rng) -> usize {
     chosen
 }
 
-fn by_class_law(
-    by_class: &ByClass,
-    deal: &Deal<'_>,
-    classes: &[Range<usize>],
-) -> Result<Law, DataError> {
-    by_class.check()?;
-    let map = by_class.resolve(deal)?;
-    let used = &map[..map.len().min(deal.devices)];
-    if let Some(class) = used.iter().flatten().find(|class| classes[**class].is_empty()) {
-        let why = format!("class {} has no training rows to draw from", deal.classes[*class]);
-        return Err(DataError::setting("partition.map", why));
-    }
-    let mut pool = vec![0.0; classes.len()];
-    for (entry, own) in used.iter().enumerate() {
-        let agents = deal.devices / map.len() + usize::from(entry < deal.devices % map.len());
-        for class in own {
-            pool[*class] += agents as f64 / own.len() as f64;
-        }
-    }
-    Ok(Law::ByClass { map, kept: by_class.kept(), pool })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::partition::{Dirichlet, Iid, Mix, Shards};
+    use crate::partition::{ByClass, Dirichlet, Iid, Mix, Shards};
 
     /// Ten classes of 30 rows each, sorted.
     fn drawing(partition: &Partition, agents: usize, each: usize) -> Result<Drawing, DataError> {

@@ -10,10 +10,16 @@
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
-use super::Portions;
 use super::sizes::{Sizing, one};
+use super::{Deal, Dealing, Dealt, Law, Origin, Portions};
 use crate::data::DataError;
+
+pub(super) const ORIGIN: Origin = Origin {
+    about: "rows sorted by class and cut up; every device gets k of the pieces",
+    reference: "",
+};
 
 /// Every device gets a few pieces of the sorted rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -47,13 +53,18 @@ impl Shards {
         }
         Ok(())
     }
+}
 
-    /// Deals the rows out.
-    pub(super) fn deal(
-        &self,
-        portions: &Portions<'_>,
-        rng: &mut ChaCha8Rng,
-    ) -> Result<Vec<Vec<usize>>, DataError> {
+impl Dealing for Shards {
+    fn sizing(&self) -> (Sizing, f64) {
+        (self.sizes, self.skew)
+    }
+
+    fn describe(&self) -> String {
+        format!("{} shards a device", self.k)
+    }
+
+    fn deal(&self, portions: &Portions<'_>, rng: &mut ChaCha8Rng) -> Dealt {
         let deal = portions.deal;
         let each = deal.rows_each()?;
         self.check(each, deal.per_agent.is_some())?;
@@ -63,5 +74,18 @@ impl Shards {
         let mut shards = shards.into_iter();
         let mut take = |count| shards.by_ref().take(count).flatten().copied().collect();
         Ok(portions.counts(self.k).into_iter().map(&mut take).collect())
+    }
+
+    fn law(&self, _: &Deal<'_>, each: usize, _: &[Range<usize>]) -> Result<Law, DataError> {
+        self.check(each, true)?;
+        Ok(Law::Shards { k: self.k, width: each / self.k })
+    }
+
+    fn limit(&self, _: &Deal<'_>, _: &[usize]) -> String {
+        format!("{} equal shards each leave them over", self.k)
+    }
+
+    fn instead(&self, stated: &str) -> String {
+        format!("partition.kind = \"iid\" leaves fewer over; {stated}")
     }
 }

@@ -7,14 +7,13 @@ use crate::simulator::population::Population;
 use fedstay::consistency::Consistency;
 use fedstay::fairness::Fairness;
 use fedstay::problem::Federation;
-use fedstay::record::{AgentSummary, Counterfactual, Header, HeaderAgent, Score, Summary};
+use fedstay::record::{AgentSummary, Counterfactual, Header, Score, Summary};
 use fedstay::worth::{Judge, Worth};
 use fedstay::{
-    Abilities, About, AgentId, Aggregator, Assessment, Book, Call, Engine, Error, Gathered, Memory,
-    Privacy, RoundRecord, Seed, Server, Session, SessionState,
+    About, AgentId, Book, Engine, Error, Privacy, RoundRecord, Seed, Server, Session, SessionState,
 };
 use fedstay_kernels::isa::instructions;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Deref, DerefMut};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -78,13 +77,7 @@ impl Trial {
                 (Agents::Data(Box::new(simulator)), start)
             }
         };
-        let server = Server::new(start, experiment.rule.clone(), experiment.step_size)
-            .and_then(|server| server.with_optimiser(experiment.server.clone()))
-            .and_then(|server| server.with_policy(experiment.policy.clone()))?;
-        let server = match &experiment.forget {
-            Some(forget) => server.with_forgetting(forget.clone())?,
-            None => server,
-        };
+        let server = experiment.server(start)?;
         let about = match &engine {
             Agents::Problem(_) => about(&experiment, None),
             Agents::Data(simulator) => about(&experiment, Some(simulator.population())),
@@ -409,53 +402,23 @@ pub(crate) fn about(experiment: &Experiment, population: Option<&Population>) ->
     }
 }
 
-impl Agents {
-    fn as_dyn(&self) -> &dyn Engine {
+impl Deref for Agents {
+    type Target = dyn Engine;
+
+    fn deref(&self) -> &(dyn Engine + 'static) {
         match self {
             Self::Problem(engine) => engine,
             Self::Data(engine) => engine.as_ref(),
         }
     }
+}
 
-    fn as_dyn_mut(&mut self) -> &mut dyn Engine {
+impl DerefMut for Agents {
+    fn deref_mut(&mut self) -> &mut (dyn Engine + 'static) {
         match self {
             Self::Problem(engine) => engine,
             Self::Data(engine) => engine.as_mut(),
         }
-    }
-}
-
-impl Engine for Agents {
-    fn agents(&self) -> Vec<HeaderAgent> {
-        self.as_dyn().agents()
-    }
-
-    fn count(&self) -> usize {
-        self.as_dyn().count()
-    }
-
-    fn gather(&mut self, call: &Call<'_>) -> Result<Gathered<'_>, Error> {
-        self.as_dyn_mut().gather(call)
-    }
-
-    fn assess(&mut self, weights: &[f64]) -> Result<Assessment, Error> {
-        self.as_dyn_mut().assess(weights)
-    }
-
-    fn save(&self) -> Result<Memory, Error> {
-        self.as_dyn().save()
-    }
-
-    fn restore(&mut self, memory: &Memory) -> Result<(), Error> {
-        self.as_dyn_mut().restore(memory)
-    }
-
-    fn abilities(&self) -> Abilities {
-        self.as_dyn().abilities()
-    }
-
-    fn dropped(&mut self, agent: AgentId, why: &str) {
-        self.as_dyn_mut().dropped(agent, why);
     }
 }
 

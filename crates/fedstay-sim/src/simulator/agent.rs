@@ -9,7 +9,7 @@ use crate::training::DecidesOn;
 use crate::training::Local;
 use fedstay::linalg::norm;
 use fedstay::{
-    AgentId, Answer, Decide, Evidence, Loss, Losses, Manner, Privacy, Seed, Sends, Standing, Vector,
+    AgentId, Answer, Evidence, Loss, Losses, Manner, Privacy, Seed, Sends, Standing, Vector,
 };
 
 /// What an agent needs to know for a round.

@@ -26,15 +26,16 @@ pub use workers::host;
 use crate::data::{DataError, Dataset, Inputs};
 use crate::experiment::bounds::{check_drawn, check_held};
 use crate::experiment::{Experiment, SpecError, Training};
-use crate::model::{Architecture, Network, Rows, RowsData, Workspace};
+use crate::lock;
+use crate::model::{Network, Rows, RowsData, Workspace};
 use crate::training::{BatchSize, ExactGradient};
 use agent::Seat;
 use asking::Asking;
 use desk::Desk;
 use fedstay::record::{Arrival, HeaderAgent, MOST_LISTED};
 use fedstay::{
-    Abilities, AgentId, Aggregator, Answer, Assessment, Call, Decide, Engine, Error, Gathered,
-    Losses, Memory, Privacy, Reports, Rule, Schedule, Seed,
+    Abilities, AgentId, Answer, Assessment, Call, Engine, Error, Gathered, Losses, Memory, Privacy,
+    Reports, Schedule, Seed,
 };
 use groups::Groups;
 use library::Library;
@@ -97,10 +98,9 @@ struct Workspaces(Mutex<Vec<Workspace>>);
 
 impl Workspaces {
     fn with<T>(&self, work: impl FnOnce(&mut Workspace) -> T) -> T {
-        let taken = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).pop();
-        let mut workspace = taken.unwrap_or_default();
+        let mut workspace = lock(&self.0).pop().unwrap_or_default();
         let result = work(&mut workspace);
-        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(workspace);
+        lock(&self.0).push(workspace);
         result
     }
 }
@@ -191,7 +191,7 @@ impl Simulator {
             population,
             training,
             seed,
-            stands: matches!(experiment.rule, Rule::MinibatchSgd(_)),
+            stands: experiment.rule.facts().stands,
             full_losses: false,
             nobody_leaves: false,
             privacy: experiment.privacy,

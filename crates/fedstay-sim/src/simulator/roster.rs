@@ -5,11 +5,10 @@
 
 use super::desk::Sent;
 use crate::experiment::SpecError;
+use crate::is_default;
 use crate::model::Order;
 use fedstay::record::called;
-use fedstay::{
-    AgentId, Behaviour, Decide, Error, Participant, ParticipantState, Seed, Seen, packed,
-};
+use fedstay::{AgentId, Behaviour, Error, Participant, ParticipantState, Seed, Seen, packed};
 use serde::{Deserialize, Serialize};
 
 /// What an agent is between two rounds.
@@ -92,10 +91,6 @@ struct AgentState {
     direction: Vec<f64>,
     #[serde(default, with = "packed", skip_serializing_if = "Vec::is_empty")]
     gradient: Vec<f64>,
-}
-
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
 }
 
 /// The agents that were asked so far, by number; all others are as the experiment says.
@@ -221,7 +216,7 @@ impl Roster {
 
     /// Whether some agent looks at what the others told.
     pub(super) fn somebody_compares(&self) -> bool {
-        self.any(Decide::compares)
+        self.any(|behaviour| behaviour.compares())
     }
 
     /// How many agents may keep vectors as long as the model.

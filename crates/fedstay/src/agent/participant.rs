@@ -1,7 +1,7 @@
 //! The agent's side of a round: decide, stay or leave, come back. It exists once; engines add the
 //! work and the evidence.
 
-use super::behaviour::{Behaviour, Choice, Decide, Evidence, Manner, View};
+use super::behaviour::{Behaviour, Choice, Evidence, Manner, View};
 use crate::message::called;
 use crate::{AgentId, Error};
 use serde::{Deserialize, Serialize};

@@ -19,6 +19,15 @@ pub use id::AgentId;
 pub use name::{called, called_briefly, called_together};
 pub use report::{Loss, Rates, Report, Reports, Standing, tau};
 
+/// Checks a parameter that is a number, zero or more.
+pub(crate) fn check_not_negative(name: &str, value: f64) -> Result<(), Error> {
+    if value.is_finite() && value >= 0.0 {
+        Ok(())
+    } else {
+        Err(Error::bad_parameter(name, value, "a number, zero or more"))
+    }
+}
+
 /// Whether a field still has its default, so that it can be left out of a file.
 pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()

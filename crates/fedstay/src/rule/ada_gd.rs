@@ -203,8 +203,9 @@ impl Aggregator for AdaGd {
         if !self.projection {
             label.push("no-projection");
         }
-        let keeps = self.projection;
-        Facts { label, keeps, changes: CHANGES, ..Facts::keeping(self.delta) }
+        let (keeps, asks_pairs) = (self.projection, self.projection);
+        let known = Facts::keeping(self.delta);
+        Facts { label, keeps, asks_pairs, fills_step: true, changes: CHANGES, ..known }
     }
 
     fn check(&self) -> Result<(), Error> {

@@ -2,6 +2,7 @@
 
 use super::Aggregator;
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 
 /// Copies a rule behind a `Box`. Every rule that is `Clone` has this automatically.
 pub trait CloneRule {
@@ -30,6 +31,20 @@ impl CustomRule {
     /// What it calls itself, or `custom`; see [`Facts::name`](super::Facts::name).
     pub fn name(&self) -> &str {
         &self.name
+    }
+}
+
+impl Deref for CustomRule {
+    type Target = dyn Aggregator;
+
+    fn deref(&self) -> &(dyn Aggregator + 'static) {
+        &*self.rule
+    }
+}
+
+impl DerefMut for CustomRule {
+    fn deref_mut(&mut self) -> &mut (dyn Aggregator + 'static) {
+        &mut *self.rule
     }
 }
 

@@ -40,6 +40,18 @@ pub struct Facts {
     /// Whether the rule takes every report as a cut, `F(w + s) ≥ F + ⟨g, s⟩`, and computes with the
     /// bound. Such a rule is given bounds where others are given estimates.
     pub cuts: bool,
+    /// For a rule whose step needs no losses but for the forecast: those of agents that a step so many times
+    /// as long as the last could carry to their target loss have to be exact. `None`, the default, stands for
+    /// the losses of all agents. [`Aggregator::losses`](super::Aggregator::losses) is answered from it.
+    pub near: Option<f64>,
+    /// Whether agents take all gradients of a round at the weights they received, instead of along their
+    /// own paths.
+    pub stands: bool,
+    /// Whether the step is made of the inner products of all pairs of reports, which are then computed when
+    /// the reports come in, together with their lengths. It changes no bit of the step.
+    pub asks_pairs: bool,
+    /// Whether the rule writes every number of its step, which then need not be zeros first.
+    pub fills_step: bool,
     /// What is changed about the rule, in the words of its label: `halve` in `ada-gd+halve`.
     pub label: Vec<&'static str>,
     /// What a label may change about the rule.
@@ -70,6 +82,10 @@ impl Default for Facts {
             takes_convexity: false,
             keeps: false,
             cuts: false,
+            near: None,
+            stands: false,
+            asks_pairs: false,
+            fills_step: false,
             label: Vec::new(),
             changes: &[],
         }
@@ -91,5 +107,9 @@ impl Facts {
     /// departures.
     pub(super) fn blind(margin: f64) -> Self {
         Self { reads_epsilon: false, ..Self::watching(margin) }
+    }
+    /// The same for a rule that needs to know only the losses near the target losses.
+    pub(super) fn near(self, times: f64) -> Self {
+        Self { near: Some(times), ..self }
     }
 }

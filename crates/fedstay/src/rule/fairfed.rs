@@ -24,9 +24,7 @@
 //! Reference: Yahya H. Ezzeldin, Shen Yan, Chaoyang He, Emilio Ferrara, A. Salman Avestimehr,
 //! *FairFed: Enabling Group Fairness in Federated Learning*, AAAI 2023, Algorithm 1; arXiv 2110.00857.
 
-use super::{
-    Aggregator, Decision, Facts, Losses, Origin, Round, check_not_negative, descend, watched,
-};
+use super::{Aggregator, Decision, Facts, Origin, Round, check_not_negative, descend, watched};
 use crate::memory::inside::pairs;
 use crate::{AgentId, Error, Rates};
 use serde::{Deserialize, Serialize};
@@ -101,12 +99,8 @@ impl Aggregator for FairFed {
         Ok(watched(round, step, self.delta))
     }
 
-    fn losses(&self, _: f64, last_step: f64) -> Losses {
-        Losses::Near { delta: self.delta, step: 0.5 * last_step }
-    }
-
     fn facts(&self) -> Facts {
-        Facts { reads_rates: true, ..Facts::blind(self.delta) }
+        Facts { reads_rates: true, ..Facts::blind(self.delta).near(0.5) }
     }
 
     fn check(&self) -> Result<(), Error> {

@@ -23,7 +23,7 @@
 //! Qi Dou, Ziyue Xu, *Fair Federated Medical Image Segmentation via Client Contribution Estimation*,
 //! CVPR 2023.
 
-use super::{Aggregator, Decision, Facts, Losses, Origin, Round, watched};
+use super::{Aggregator, Decision, Facts, Origin, Round, watched};
 use crate::memory::inside::pairs;
 use crate::{AgentId, Error, Vector, linalg};
 use serde::{Deserialize, Serialize};
@@ -160,15 +160,9 @@ impl Aggregator for FedCe {
         Ok(watched(round, step, self.delta))
     }
 
-    fn losses(&self, _: f64, last_step: f64) -> Losses {
-        match self.mode {
-            Contribution::Gradient => Losses::Near { delta: self.delta, step: 0.5 * last_step },
-            _ => Losses::Exact,
-        }
-    }
-
     fn facts(&self) -> Facts {
-        Facts::blind(self.delta)
+        let facts = Facts::blind(self.delta);
+        if self.mode == Contribution::Gradient { facts.near(0.5) } else { facts }
     }
 
     fn check(&self) -> Result<(), Error> {

@@ -25,7 +25,7 @@
 //! Multi-Objective Optimization*, IEEE Transactions on Network Science and Engineering 9(4), 2022;
 //! arXiv 2006.11489 (2020).
 
-use super::{Aggregator, Decision, Facts, Losses, Origin, Round, watched};
+use super::{Aggregator, Decision, Facts, Origin, Round, watched};
 use crate::{Error, Vector, linalg};
 use fedstay_kernels::numerics::simplex;
 use serde::{Deserialize, Serialize};
@@ -78,14 +78,8 @@ impl Aggregator for FedMgdaPlus {
         Ok(watched(round, step, self.delta))
     }
 
-    /// The step needs no losses; the forecast needs those of agents that a step about as long as
-    /// the last one could reach.
-    fn losses(&self, _: f64, last_step: f64) -> Losses {
-        Losses::Near { delta: self.delta, step: 2.0 * last_step }
-    }
-
     fn facts(&self) -> Facts {
-        Facts::blind(self.delta)
+        Facts::blind(self.delta).near(2.0)
     }
 
     fn check(&self) -> Result<(), Error> {

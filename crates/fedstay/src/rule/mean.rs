@@ -20,7 +20,7 @@
 //! *Optimal Distributed Online Prediction Using Mini-Batches*, JMLR 13, 2012.
 
 use super::weigh::{CHANGES, Weigh};
-use super::{Aggregator, Decision, Facts, Losses, Origin, Round, forecast_by};
+use super::{Aggregator, Decision, Facts, Origin, Round, forecast_by};
 use crate::Error;
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +33,11 @@ pub(super) const MINIBATCH_SGD: Origin = Origin {
     about: "uniform mean of gradients that are all taken at the received weights",
     reference: "Dekel et al., Optimal Distributed Online Prediction Using Mini-Batches, JMLR 2012",
 };
+
+/// For the forecast, exact losses are worth computing only for agents that a step as long as the last could
+/// reach at 60° to their gradient; knowing everybody it might reach at all would cost more than half of what
+/// the early exit saves.
+const REACHED: f64 = 0.5;
 
 /// The mean of the agents' displacements.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -54,19 +59,32 @@ impl Aggregator for Mean {
         Ok(Decision { measured: Some(measured), ..Decision::new(split, round.step_size) })
     }
 
-    /// The mean needs no losses. For the forecast, exact losses are worth computing only for agents
-    /// that a step as long as the last could reach at 60° to their gradient; knowing everybody it
-    /// might reach at all would cost more than half of what the early exit saves.
-    fn losses(&self, _: f64, last_step: f64) -> Losses {
-        Losses::Near { delta: self.delta, step: 0.5 * last_step }
-    }
-
     fn facts(&self) -> Facts {
-        Facts { label: self.weigh.label(), changes: CHANGES, ..Facts::blind(self.delta) }
+        let (label, changes) = (self.weigh.label(), CHANGES);
+        Facts { label, changes, fills_step: true, ..Facts::blind(self.delta).near(REACHED) }
     }
 
     fn check(&self) -> Result<(), Error> {
         super::check_delta(self.delta)
+    }
+}
+
+/// The mean of gradients that are all taken at the received weights: the same mean, of other work.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct MinibatchSgd(pub Mean);
+
+impl Aggregator for MinibatchSgd {
+    fn aggregate(&mut self, round: &Round<'_>, step: &mut [f64]) -> Result<Decision, Error> {
+        self.0.aggregate(round, step)
+    }
+
+    fn facts(&self) -> Facts {
+        Facts { stands: true, ..self.0.facts() }
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        self.0.check()
     }
 }
 

@@ -23,7 +23,7 @@
 
 use super::sent::{self, Last, Sent};
 use super::weigh::{CHANGES, Weigh};
-use super::{Aggregator, Decision, Facts, Losses, Origin, Round, watched};
+use super::{Aggregator, Decision, Facts, Origin, Round, watched};
 use crate::{Error, Vector, linalg};
 use serde::{Deserialize, Serialize};
 
@@ -70,12 +70,8 @@ impl Aggregator for Mifa {
         Ok(watched(round, step, self.delta))
     }
 
-    fn losses(&self, _: f64, last_step: f64) -> Losses {
-        Losses::Near { delta: self.delta, step: 0.5 * last_step }
-    }
-
     fn facts(&self) -> Facts {
-        Facts { label: self.weigh.label(), changes: CHANGES, ..Facts::blind(self.delta) }
+        Facts { label: self.weigh.label(), changes: CHANGES, ..Facts::blind(self.delta).near(0.5) }
     }
 
     fn check(&self) -> Result<(), Error> {

@@ -17,7 +17,6 @@ mod fedfv;
 mod fedmgda;
 pub(crate) mod floors;
 mod level;
-mod list;
 mod maxfl;
 mod mean;
 mod mifa;
@@ -41,7 +40,7 @@ pub(crate) mod rules {
     pub use super::fedmgda::FedMgdaPlus;
     pub use super::level::Level;
     pub use super::maxfl::{MaxFl, Reading};
-    pub use super::mean::Mean;
+    pub use super::mean::{Mean, MinibatchSgd};
     pub use super::mifa::Mifa;
     pub use super::mw_fed::{MwFed, Variant};
     pub use super::pcgrad::PcGrad;
@@ -60,12 +59,10 @@ pub use custom::CustomRule;
 pub use facts::{Change, Facts};
 pub use rules::*;
 
-use crate::list::{Entry, Origin};
-use crate::message::Correct;
+use crate::list::{Origin, listed};
+use crate::message::{Correct, check_not_negative};
 use crate::{AgentId, Error, Report, Reports, linalg};
 use fedstay_kernels::numerics::PerPrecision;
-use list::rules;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fmt;
 
@@ -73,46 +70,53 @@ use std::fmt;
 /// Rust, in Python and in an experiment's file. A named problem has its own.
 pub const SLACK: f64 = 0.02;
 
-rules! {
-    /// Federated averaging: the mean of the agents' own displacements.
-    FedAvg(Mean) = "fedavg", mean::FEDAVG;
-    /// The mean of gradients that are all taken at the received weights.
-    MinibatchSgd(Mean, again) = "minibatch-sgd", mean::MINIBATCH_SGD;
-    /// The paper's defection-aware rule.
-    AdaGd(AdaGd) = "ada-gd", ada_gd::ORIGIN;
-    /// This project's own rule: keeps everybody above their floor, and nothing more.
-    Retain(Retain) = "retain", retain::ORIGIN;
-    /// The shortest step to where everybody is predicted content, without floors.
-    Level(Level) = "level", level::ORIGIN;
-    /// Multiplicative weights for agents that are not content.
-    MwFed(MwFed) = "mw-fed", mw_fed::ORIGIN;
-    /// As many agents as possible under their requirement.
-    MaxFl(MaxFl) = "maxfl", maxfl::ORIGIN;
-    /// The larger an agent's loss, the more it counts.
-    QFedAvg(QFedAvg) = "q-fedavg", q_fedavg::ORIGIN;
-    /// The best model for the worst mixture of the agents.
-    Afl(Afl) = "afl", afl::ORIGIN;
-    /// A step that helps everybody at once.
-    FedMgdaPlus(FedMgdaPlus) = "fedmgda-plus" | "fedmgda+", fedmgda::ORIGIN;
-    /// Fair averaging: gradients are turned until they do not conflict.
-    FedFv(FedFv) = "fedfv", fedfv::ORIGIN;
-    /// Gradients projected off each other in random order.
-    PcGrad(PcGrad) = "pcgrad", pcgrad::ORIGIN;
-    /// The latest update of everybody, leavers included.
-    Mifa(Mifa) = "mifa", mifa::ORIGIN;
-    /// Along the mean, by a length of one's choice.
-    Uniform(Uniform) = "uniform", uniform::ORIGIN;
-    /// Agents count by what they contribute that the others do not.
-    FedCe(FedCe) = "fedce", fedce::ORIGIN;
-    /// Local steps that are corrected by what the others do.
-    Scaffold(Scaffold) = "scaffold", scaffold::ORIGIN;
-    /// Agents count more the closer their groups are served to how everybody's are.
-    FairFed(FairFed) = "fairfed", fairfed::ORIGIN;
+listed! {
+    /// Every rule, under the name it has in a configuration.
+    pub enum Rule: deref mut Aggregator, "kind", Retain {
+        /// Federated averaging: the mean of the agents' own displacements.
+        FedAvg(Mean) = "fedavg", mean::FEDAVG;
+        /// The mean of gradients that are all taken at the received weights.
+        MinibatchSgd(MinibatchSgd) = "minibatch-sgd", mean::MINIBATCH_SGD;
+        /// The paper's defection-aware rule.
+        AdaGd(AdaGd) = "ada-gd", ada_gd::ORIGIN;
+        /// This project's own rule: keeps everybody above their floor, and nothing more.
+        Retain(Retain) = "retain", retain::ORIGIN;
+        /// The shortest step to where everybody is predicted content, without floors.
+        Level(Level) = "level", level::ORIGIN;
+        /// Multiplicative weights for agents that are not content.
+        MwFed(MwFed) = "mw-fed", mw_fed::ORIGIN;
+        /// As many agents as possible under their requirement.
+        MaxFl(MaxFl) = "maxfl", maxfl::ORIGIN;
+        /// The larger an agent's loss, the more it counts.
+        QFedAvg(QFedAvg) = "q-fedavg", q_fedavg::ORIGIN;
+        /// The best model for the worst mixture of the agents.
+        Afl(Afl) = "afl", afl::ORIGIN;
+        /// A step that helps everybody at once.
+        FedMgdaPlus(FedMgdaPlus) = "fedmgda-plus" | "fedmgda+", fedmgda::ORIGIN;
+        /// Fair averaging: gradients are turned until they do not conflict.
+        FedFv(FedFv) = "fedfv", fedfv::ORIGIN;
+        /// Gradients projected off each other in random order.
+        PcGrad(PcGrad) = "pcgrad", pcgrad::ORIGIN;
+        /// The latest update of everybody, leavers included.
+        Mifa(Mifa) = "mifa", mifa::ORIGIN;
+        /// Along the mean, by a length of one's choice.
+        Uniform(Uniform) = "uniform", uniform::ORIGIN;
+        /// Agents count by what they contribute that the others do not.
+        FedCe(FedCe) = "fedce", fedce::ORIGIN;
+        /// Local steps that are corrected by what the others do.
+        Scaffold(Scaffold) = "scaffold", scaffold::ORIGIN;
+        /// Agents count more the closer their groups are served to how everybody's are.
+        FairFed(FairFed) = "fairfed", fairfed::ORIGIN;
+        +
+        /// A custom rule. No configuration can name it, and it is not serialised: see
+        /// [`Aggregator::save`] for how a server that has it is saved.
+        Custom(CustomRule)
+    }
 }
 
 impl Correct for Rule {
     fn correction(&self, agent: AgentId) -> Option<Vec<f64>> {
-        Aggregator::correction(self, agent)
+        (**self).correction(agent)
     }
 }
 
@@ -212,8 +216,10 @@ pub trait Aggregator: custom::CloneRule + fmt::Debug + Send + Sync {
     /// Which losses the rule computes with, given the step size in force and the length of the
     /// last step. An agent whose loss is not among them may report a lower bound.
     fn losses(&self, step_size: f64, last_step: f64) -> Losses {
-        let _ = (step_size, last_step);
-        Losses::Exact
+        let _ = step_size;
+        let facts = self.facts();
+        let near = |times| Losses::Near { delta: facts.margin, step: times * last_step };
+        facts.near.map_or(Losses::Exact, near)
     }
 
     /// How much of the usual work each agent is to do in the next round, for rules that set loads.
@@ -264,11 +270,6 @@ impl Rule {
         self.facts().changes.iter().any(|change| change.name == "halve")
     }
 
-    /// Whether the rule writes every number of its step, so that the step need not be zeros first.
-    pub(crate) fn fills_step(&self) -> bool {
-        matches!(self, Self::FedAvg(_) | Self::MinibatchSgd(_) | Self::AdaGd(_))
-    }
-
     /// What the rule remembers between rounds; null if nothing.
     pub(crate) fn memory(&self) -> Result<Value, Error> {
         match self {
@@ -293,44 +294,6 @@ impl From<Box<dyn Aggregator>> for Rule {
     }
 }
 
-impl Aggregator for Rule {
-    fn aggregate(&mut self, round: &Round<'_>, step: &mut [f64]) -> Result<Decision, Error> {
-        self.inner_mut().aggregate(round, step)
-    }
-
-    fn check(&self) -> Result<(), Error> {
-        self.inner().check()
-    }
-
-    fn losses(&self, step_size: f64, last_step: f64) -> Losses {
-        self.inner().losses(step_size, last_step)
-    }
-
-    fn loads(&self) -> Option<Vec<(AgentId, f64)>> {
-        self.inner().loads()
-    }
-
-    fn correction(&self, agent: AgentId) -> Option<Vec<f64>> {
-        self.inner().correction(agent)
-    }
-
-    fn deliver(&self) -> Option<&[f64]> {
-        self.inner().deliver()
-    }
-
-    fn facts(&self) -> Facts {
-        self.inner().facts()
-    }
-
-    fn save(&self) -> Option<String> {
-        self.inner().save()
-    }
-
-    fn restore(&mut self, saved: &str) -> Result<(), Error> {
-        self.inner_mut().restore(saved)
-    }
-}
-
 /// The length, relative to the gradients it came from, below which what is left of a direction is
 /// only rounding.
 const NOTHING_LEFT: PerPrecision = PerPrecision { f64: 1e-12, f32: 1e-6 };
@@ -344,15 +307,6 @@ fn check_delta(delta: f64) -> Result<(), Error> {
 /// `margin + horizon · ‖g‖²`.
 pub(crate) fn ahead(margin: f64, horizon: f64, norm: f64) -> f64 {
     if horizon > 0.0 { margin + horizon * norm * norm } else { margin }
-}
-
-/// Checks a parameter that is a number, zero or more.
-fn check_not_negative(name: &str, value: f64) -> Result<(), Error> {
-    if value.is_finite() && value >= 0.0 {
-        Ok(())
-    } else {
-        Err(Error::bad_parameter(name, value, "a number, zero or more"))
-    }
 }
 
 /// The step of a weighted mean of the agents' own displacements, `−Σ weight_m · reach_m · direction_m`.

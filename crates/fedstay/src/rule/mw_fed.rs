@@ -29,7 +29,7 @@
 //! weights are from Avrim Blum, Nika Haghtalab, Ariel Procaccia, Mingda Qiao, *Collaborative PAC
 //! Learning*, NeurIPS 2017.
 
-use super::{Aggregator, Decision, Facts, Losses, Origin, Round, descend, watched};
+use super::{Aggregator, Decision, Facts, Origin, Round, descend, watched};
 use crate::memory::inside;
 use crate::{AgentId, Error, Loss, Report, Standing};
 use serde::{Deserialize, Serialize};
@@ -128,11 +128,6 @@ impl Aggregator for MwFed {
         Ok(watched(round, step, self.delta))
     }
 
-    /// It must be known who is content; the forecast asks for a little more.
-    fn losses(&self, _: f64, last_step: f64) -> Losses {
-        Losses::Near { delta: self.delta, step: 2.0 * last_step }
-    }
-
     fn loads(&self) -> Option<Vec<(AgentId, f64)>> {
         if self.variant == Variant::Weight || self.content.is_empty() {
             return None;
@@ -143,7 +138,9 @@ impl Aggregator for MwFed {
     }
 
     fn facts(&self) -> Facts {
-        Facts { sets_loads: self.variant == Variant::Load, ..Facts::watching(self.delta) }
+        // It must be known who is content; the forecast asks for a little more.
+        let known = Facts::watching(self.delta).near(2.0);
+        Facts { sets_loads: self.variant == Variant::Load, ..known }
     }
 
     fn check(&self) -> Result<(), Error> {

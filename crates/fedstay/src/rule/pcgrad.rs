@@ -20,7 +20,7 @@
 //! *Gradient Surgery for Multi-Task Learning*, NeurIPS 2020, Algorithm 1.
 
 use super::conflict::Conflicts;
-use super::{Aggregator, Decision, Facts, Losses, Origin, Round, descend, watched};
+use super::{Aggregator, Decision, Facts, Origin, Round, descend, watched};
 use crate::{Error, Seed, Vector};
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
@@ -60,14 +60,8 @@ impl Aggregator for PcGrad {
         Ok(watched(round, step, self.delta))
     }
 
-    /// The step needs no losses; the forecast needs those of agents that a step about as long as
-    /// the last one could reach.
-    fn losses(&self, _: f64, last_step: f64) -> Losses {
-        Losses::Near { delta: self.delta, step: 2.0 * last_step }
-    }
-
     fn facts(&self) -> Facts {
-        Facts::blind(self.delta)
+        Facts::blind(self.delta).near(2.0)
     }
 
     fn check(&self) -> Result<(), Error> {

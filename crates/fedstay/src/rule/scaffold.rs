@@ -32,7 +32,7 @@
 
 use super::sent::{self, Last, Sent};
 use super::weigh::Weigh;
-use super::{Aggregator, Change, Decision, Facts, Losses, Origin, Round, watched};
+use super::{Aggregator, Change, Decision, Facts, Origin, Round, watched};
 use crate::message::is_default;
 use crate::{AgentId, Error, Vector, linalg, packed};
 use serde::{Deserialize, Serialize};
@@ -139,14 +139,10 @@ impl Aggregator for Scaffold {
         self.variates.correction(agent)
     }
 
-    fn losses(&self, _: f64, last_step: f64) -> Losses {
-        Losses::Near { delta: self.delta, step: 0.5 * last_step }
-    }
-
     fn facts(&self) -> Facts {
         let mut label = self.weigh.label();
         label.extend((self.leavers == Leavers::Drop).then_some("drop"));
-        Facts { label, changes: CHANGES, corrects: true, ..Facts::blind(self.delta) }
+        Facts { label, changes: CHANGES, corrects: true, ..Facts::blind(self.delta).near(0.5) }
     }
 
     fn check(&self) -> Result<(), Error> {

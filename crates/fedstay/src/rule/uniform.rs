@@ -21,7 +21,7 @@
 //! step.
 
 use super::weigh::Weigh;
-use super::{Aggregator, Change, Decision, Facts, Losses, Origin, Round, watched};
+use super::{Aggregator, Change, Decision, Facts, Origin, Round, watched};
 use crate::{Error, Vector, linalg};
 use serde::{Deserialize, Serialize};
 
@@ -103,13 +103,6 @@ impl Aggregator for Uniform {
         Ok(watched(round, step, self.delta))
     }
 
-    fn losses(&self, _: f64, last_step: f64) -> Losses {
-        match self.nu {
-            Nu::Polyak => Losses::Exact,
-            _ => Losses::Near { delta: self.delta, step: 0.5 * last_step },
-        }
-    }
-
     fn facts(&self) -> Facts {
         let mut label = self.weigh.label();
         label.extend(match self.nu {
@@ -118,7 +111,8 @@ impl Aggregator for Uniform {
             Nu::Clipped => None,
             Nu::Polyak => Some("polyak"),
         });
-        Facts { label, changes: CHANGES, ..Facts::blind(self.delta) }
+        let near = (self.nu != Nu::Polyak).then_some(0.5);
+        Facts { label, near, changes: CHANGES, ..Facts::blind(self.delta) }
     }
 
     fn check(&self) -> Result<(), Error> {

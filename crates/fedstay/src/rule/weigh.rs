@@ -63,18 +63,18 @@ impl Weigh {
 mod tests {
     use super::*;
     use crate::rule::{Mifa, Nu, QFedAvg, Uniform};
-    use crate::{AgentId, Aggregator, Mean, Report, Reports, Rule, Server, Vector};
+    use crate::{AgentId, Mean, MinibatchSgd, Report, Reports, Rule, Server, Vector};
     use proptest::prelude::*;
 
     fn rules(weigh: Weigh) -> Vec<Rule> {
-        let rules: [Rule; 4] = [
-            Mean { weigh, ..Mean::default() }.into(),
+        let mean = Mean { weigh, ..Mean::default() };
+        vec![
+            mean.clone().into(),
+            MinibatchSgd(mean).into(),
             Mifa::new(weigh).into(),
             Uniform { nu: Nu::One, weigh, ..Uniform::default() }.into(),
             QFedAvg { q: 0.0, weigh, ..QFedAvg::default() }.into(),
-        ];
-        let sgd = Rule::MinibatchSgd(Mean { weigh, ..Mean::default() });
-        rules.into_iter().chain([sgd]).collect()
+        ]
     }
 
     fn step(rule: Rule, samples: &[u64], directions: &[Vec<f64>]) -> Vec<f64> {

@@ -4,6 +4,7 @@ use super::record::{Arrival, Constant, HeaderAgent, Population};
 use crate::rule::Losses;
 use crate::{AgentId, Broadcast, Error, Memory, Reports, Server, StopReason};
 use std::borrow::Cow;
+use std::ops::DerefMut;
 
 /// What the server sends out.
 #[derive(Debug, Clone, Copy)]
@@ -169,7 +170,8 @@ pub trait Engine {
 }
 
 /// A borrowed engine is an engine.
-impl<E: Engine + ?Sized> Engine for &mut E {
+/// Whatever dereferences to an engine is one: `&mut E`, `Box<E>`, an enum of engines.
+impl<T: DerefMut<Target: Engine>> Engine for T {
     fn agents(&self) -> Vec<HeaderAgent> {
         (**self).agents()
     }

@@ -4,9 +4,7 @@
 use super::record::{DataRows, Header, RoundLine, Summary, few};
 use super::{Assessment, Book, Call, Engine, Gathered, Moment, RoundRecord};
 use crate::run::ledger::{Ended, Ledger};
-use crate::{
-    AgentId, Aggregator, Decision, Error, Memory, Policy, Server, ServerState, Split, StopReason,
-};
+use crate::{AgentId, Decision, Error, Memory, Policy, Server, ServerState, Split, StopReason};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

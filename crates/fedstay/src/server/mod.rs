@@ -156,7 +156,7 @@ impl Server {
         reports: Vec<Report<'a>>,
         goodbyes: Vec<AgentId>,
     ) -> Result<Reports<'a>, Error> {
-        let pairs = matches!(&self.rule, Rule::AdaGd(rule) if rule.projection);
+        let pairs = self.rule.facts().asks_pairs;
         Reports::measured(self.weights.len(), reports, goodbyes, self.machine.clone(), pairs)
     }
 
@@ -188,7 +188,7 @@ impl Server {
             reports,
         };
         // What forgetting replays is added to the step as well.
-        if reports.is_empty() || self.forgetting.is_some() || !self.rule.fills_step() {
+        if reports.is_empty() || self.forgetting.is_some() || !self.rule.facts().fills_step {
             self.step.fill(0.0);
         }
         if reports.is_empty() {

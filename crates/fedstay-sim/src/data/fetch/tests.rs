@@ -85,7 +85,7 @@ fn a_program_that_fails_or_is_not_there_is_named() {
 #[test]
 fn every_fetchable_set_is_a_source() {
     for what in Fetchable::ALL {
-        assert!(super::super::Source::KINDS.iter().any(|(kind, _)| *kind == what.kind()));
+        assert!(super::super::Source::LIST.iter().any(|entry| entry.name == what.kind()));
         assert_eq!(Fetchable::from_kind(what.kind()), Some(what));
     }
     assert_eq!(Fetchable::from_kind("digits"), None);

@@ -24,11 +24,7 @@ pub(super) static SECTION: Section = Section {
     name: "behaviour",
     about: "How agents decide whether to stay, and what they report",
     on: On::Anything,
-    kinds: Some(Kinds {
-        default: "threshold",
-        names: || super::names(Behaviour::LIST),
-        alias: super::no_alias,
-    }),
+    kinds: Some(Kinds::of::<Behaviour>()),
     keys: &[
         Key::new(
             "behaviour.kind",
@@ -42,142 +38,120 @@ pub(super) static SECTION: Section = Section {
             "5",
             Allowed::Count(0, 10_000),
             "how many private steps an agent looks ahead",
-        )
-        .of(&["foresight"]),
-        Key::new("behaviour.rate", "0.02", Allowed::NUMBER, "the size of a private step")
-            .of(&["foresight"]),
+        ),
+        Key::new("behaviour.rate", "0.02", Allowed::NUMBER, "the size of a private step"),
         Key::new(
             "behaviour.value",
             "1.0",
             Allowed::NUMBER,
             "what a model under its target loss is worth to an agent",
-        )
-        .of(&["utility"]),
-        Key::new("behaviour.cost", "0.001", Allowed::NUMBER, "what a round costs an agent")
-            .of(&["utility"]),
+        ),
+        Key::new("behaviour.cost", "0.001", Allowed::NUMBER, "what a round costs an agent"),
         Key::new(
             "behaviour.patience",
             "50",
             Allowed::Count(1, 100_000),
             "the rounds it bears: without progress (utility), with a model worse than its own \
              (two-sided), after a departure (contagious), with a lead that does not grow (competitor)",
-        )
-        .of(&["utility", "two-sided", "contagious", "competitor"]),
+        ),
         Key::new(
             "behaviour.alone",
             "10",
             Allowed::Count(0, 100_000),
             "how many rounds of local work its own model has had",
-        )
-        .of(&["two-sided", "opt-out"]),
+        ),
         Key::new(
             "behaviour.rise",
             "0.25",
             Allowed::NUMBER,
             "it comes back when its loss is above ε(1 + rise)",
-        )
-        .of(&["returning"]),
+        ),
         Key::new(
             "behaviour.refresh",
             "0",
             Allowed::Count(0, COUNT),
             "it works again once in this many rounds; 0 is never",
-        )
-        .of(&["shirking"]),
+        ),
         Key::new(
             "behaviour.offset",
             "0.5",
             Allowed::NUMBER,
             "what an agent adds to the loss it reports",
-        )
-        .of(&["lying"]),
+        ),
         Key::new(
             "behaviour.within",
             "0.1",
             Allowed::NUMBER,
             "it lies only while its loss is at most this much above its target loss",
         )
-        .of(&["lying"])
         .otherwise("it always lies"),
         Key::new(
             "behaviour.gain",
             "0.05",
             Allowed::NUMBER,
             "by how much the model must be better than its own for it to take part in a round",
-        )
-        .of(&["opt-out"]),
+        ),
         Key::new(
             "behaviour.grace",
             "20",
             Allowed::Count(0, COUNT),
             "in how many rounds it takes part whatever the model",
-        )
-        .of(&["opt-out"]),
+        ),
         Key::new(
             "behaviour.after",
             "30",
             Allowed::Count(0, COUNT),
             "the round in which it leaves at the latest",
-        )
-        .of(&["withdrawing"]),
+        ),
         Key::new(
             "behaviour.rivalry",
             "0.5",
             Allowed::NUMBER,
             "how much the others' losses are worth to it; 0 is nothing, 1 as much as its own",
-        )
-        .of(&["competitor"]),
+        ),
         Key::new(
             "behaviour.form",
             "\"random\"",
             Allowed::Word(&["random", "last-delta", "scaled-delta", "adaptive-noise"], &[]),
             "what it sends instead of work: noise, what the model last changed by, the same times \
              `scale`, or noise that fades",
-        )
-        .of(&["free-riding"]),
+        ),
         Key::new(
             "behaviour.range",
             "0.1",
             Allowed::NUMBER,
             "the largest component of what `random` sends",
-        )
-        .of(&["free-riding"]),
+        ),
         Key::new(
             "behaviour.scale",
             "2.0",
             Allowed::NUMBER,
             "what `scaled-delta` multiplies the last change of the model by",
-        )
-        .of(&["free-riding"]),
+        ),
         Key::new(
             "behaviour.fade",
             "0.5",
             Allowed::NUMBER,
             "how fast `adaptive-noise` fades: as t^(−fade)",
-        )
-        .of(&["free-riding"]),
+        ),
         Key::new(
             "behaviour.factor",
             "3.0",
             Allowed::NUMBER,
             "what it multiplies its direction by; 1 is threshold",
-        )
-        .of(&["amplifying"]),
+        ),
         Key::new(
             "behaviour.rows",
             "0.5",
             Allowed::Positive(1.0),
             "the share of its rows that it works on; 1 is threshold",
-        )
-        .of(&["withholding"]),
+        ),
         Key::new(
             "behaviour.of",
             "[{ kind = \"threshold\", share = 0.7 }, { kind = \"foresight\", share = 0.3, steps = 9 }]",
             Allowed::Parts,
             "the parts of the population, each with a `share` of the agents or a list `agents = [0, 3]`, \
              and with the keys of its kind",
-        )
-        .of(&["mixed"])
-        .needed_by(&["mixed"]),
+        ),
     ],
 };

@@ -45,7 +45,7 @@ pub(in crate::experiment) fn name_kinds(table: &mut Table) {
         else {
             continue;
         };
-        inner.entry(section.kind_key().to_owned()).or_insert_with(|| Value::from(kinds.default));
+        inner.entry(section.kind_key().to_owned()).or_insert_with(|| Value::from(kinds.default()));
     }
 }
 
@@ -87,7 +87,7 @@ impl Section {
         for (name, value) in table {
             self.key(name)?.check(self, kind, value)?;
         }
-        let needed = |key: &&Key| kind.is_some_and(|kind| key.needed_by.contains(&kind));
+        let needed = |key: &&Key| kind.is_some_and(|kind| key.needed_by().contains(&kind));
         match (
             self.keys.iter().filter(needed).find(|key| !table.contains_key(key.short_name())),
             kind,
@@ -120,16 +120,14 @@ impl Section {
 
     /// The kind that is named, or the default.
     fn kind(&self, kinds: &Kinds, named: Option<&Value>) -> Result<&'static str, SpecError> {
-        let Some(named) = named else { return Ok(kinds.default) };
+        let Some(named) = named else { return Ok(kinds.default()) };
         Allowed::Kind.check(&self.kind_name(), named)?;
         let named = named.as_str().unwrap_or_default();
-        let all = (kinds.names)();
-        let known = all.iter().find(|name| **name == named).copied();
-        known.or_else(|| (kinds.alias)(named)).ok_or_else(|| SpecError::UnknownKind {
+        (kinds.listed_as)(named).ok_or_else(|| SpecError::UnknownKind {
             section: self.name,
             kind: quoted(named, 80),
-            near: nearest(named, RELATED, all.iter().map(|name| (*name, *name))),
-            all,
+            near: nearest(named, RELATED, kinds.names().map(|name| (name, name))),
+            all: kinds.names().collect(),
         })
     }
 
@@ -162,7 +160,7 @@ impl Key {
         value: &Value,
     ) -> Result<(), SpecError> {
         if let Some(kind) = kind.filter(|kind| !self.belongs_to(kind)) {
-            let (key, section, kinds) = (self.name, section.name, self.kinds);
+            let (key, section, kinds) = (self.name, section.name, self.kinds());
             return Err(SpecError::OfAnotherKind { key, section, kinds, kind });
         }
         self.allowed.check(self.name, value)?;

@@ -11,11 +11,7 @@ pub(super) static SECTION: Section = Section {
     name: "data",
     about: "What agents train on",
     on: On::Training,
-    kinds: Some(Kinds {
-        default: "digits",
-        names: || Source::KINDS.iter().map(|(name, _)| *name).collect(),
-        alias: super::no_alias,
-    }),
+    kinds: Some(Kinds::of::<Source>()),
     keys: &[
         Key::new("data.kind", "\"digits\"", Allowed::Kind, "the data set: see `fedstay list data`")
             .shares(),
@@ -64,15 +60,11 @@ pub(super) static SECTION: Section = Section {
             Allowed::NUMBER,
             "the share of the rows kept for testing",
         )
-        .of(&["digits", "csv", "npz"])
         .shares(),
         Key::new("data.path", "\"table.csv\"", Allowed::Text, "where the file or the files are")
-            .of(&["csv", "npz", "cifar10", "mnist", "fashion-mnist"])
-            .needed_by(&["csv", "npz"])
             .otherwise("where `fedstay data fetch` puts them")
             .shares(),
         Key::new("data.check", "true", Allowed::Switch, "check the files' checksums")
-            .of(&["cifar10", "mnist", "fashion-mnist"])
             .shares(),
         Key::new(
             "data.label",
@@ -80,7 +72,6 @@ pub(super) static SECTION: Section = Section {
             NAMED,
             "the label's column, by number or by its name in the first line",
         )
-        .of(&["csv"])
         .otherwise("the last")
         .shares(),
         Key::new(
@@ -89,16 +80,12 @@ pub(super) static SECTION: Section = Section {
             Allowed::Switch,
             "whether the first line names the columns",
         )
-        .of(&["csv"])
         .shares(),
         Key::new("data.delimiter", "\";\"", Allowed::Character, "what separates the columns")
-            .of(&["csv"])
             .shares(),
         Key::new("data.x", "\"x\"", Allowed::Text, "the name of the array of inputs")
-            .of(&["npz"])
             .shares(),
         Key::new("data.y", "\"y\"", Allowed::Text, "the name of the array of labels")
-            .of(&["npz"])
             .shares(),
     ],
 };

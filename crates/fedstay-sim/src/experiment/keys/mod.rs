@@ -39,6 +39,8 @@ pub use starter::starter;
 
 use super::table::{leaves, look_up, parse_value};
 use super::{Experiment, to_table};
+use fedstay::list::{Entry, Listed, Parameters};
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use toml::{Table, Value};
 
@@ -96,16 +98,75 @@ pub struct Section {
     pub keys: &'static [Key],
 }
 
-/// The kinds of a section.
+/// The kinds of a section, as their list says.
 #[derive(Debug)]
 pub struct Kinds {
-    /// The kind that is meant where none is named.
-    pub default: &'static str,
-    /// The names of all kinds, in the order in which they are listed.
-    pub names: fn() -> Vec<&'static str>,
-    /// What another spelling stands for.
-    pub alias: fn(&str) -> Option<&'static str>,
+    /// Every kind, in the order in which they are listed.
+    pub list: &'static [Entry],
+    /// Other names for some of them.
+    pub aliases: &'static [&'static str],
+    default: fn() -> Option<&'static str>,
+    listed_as: fn(&str) -> Option<&'static str>,
+    parameters: fn(&str) -> Parameters,
 }
+
+impl Kinds {
+    /// Those of a list.
+    const fn of<T: Listed>() -> Self {
+        Self {
+            list: T::LIST,
+            aliases: T::ALIASES,
+            default: || T::default().kind(),
+            listed_as: T::listed_as,
+            parameters: T::parameters,
+        }
+    }
+
+    /// The names of all kinds, in the order in which they are listed.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
+        self.list.iter().map(|entry| entry.name)
+    }
+
+    /// The kind that is meant where none is named.
+    pub fn default(&self) -> &'static str {
+        (self.default)().unwrap_or_default()
+    }
+}
+
+/// Which kinds have a key, and which of them cannot do without it, as their structs say. None, where all
+/// have it.
+#[derive(Debug, Default)]
+struct Owners {
+    kinds: Vec<&'static str>,
+    needed_by: Vec<&'static str>,
+}
+
+impl Owners {
+    fn of(section: &Section, key: &Key) -> Self {
+        let Some(kinds) = &section.kinds else { return Self::default() };
+        let with = |has: &dyn Fn(Parameters) -> bool| -> Vec<&'static str> {
+            kinds.names().filter(|kind| has((kinds.parameters)(kind))).collect()
+        };
+        let name = key.short_name();
+        let has = with(&|parameters| parameters.all.contains(&name));
+        Self {
+            kinds: if has.len() < kinds.list.len() { has } else { Vec::new() },
+            // A population is read without any parts too, but there is none.
+            needed_by: with(&|parameters| {
+                let parts = key.allowed == Allowed::Parts && parameters.all.contains(&name);
+                parts || parameters.needed == Some(name)
+            }),
+        }
+    }
+}
+
+/// By the key's full name.
+static OWNERS: LazyLock<BTreeMap<&'static str, Owners>> = LazyLock::new(|| {
+    let of = |section: &'static Section| {
+        section.keys.iter().map(move |key| (key.name, Owners::of(section, key)))
+    };
+    SECTIONS.into_iter().flat_map(of).collect()
+});
 
 /// One key.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -118,10 +179,6 @@ pub struct Key {
     pub allowed: Allowed,
     /// What it does.
     pub about: &'static str,
-    /// The kinds of its section that have it; all of them, if empty.
-    pub kinds: &'static [&'static str],
-    /// The kinds that require it.
-    pub needed_by: &'static [&'static str],
     /// What applies where it is not given, if that is not simply a value.
     pub otherwise: &'static str,
     /// Whether runs that give it, and differ only in ε, may share work in a sweep. A key whose
@@ -137,24 +194,7 @@ impl Key {
         allowed: Allowed,
         about: &'static str,
     ) -> Self {
-        Self {
-            name,
-            example,
-            allowed,
-            about,
-            kinds: &[],
-            needed_by: &[],
-            otherwise: "",
-            shares: false,
-        }
-    }
-
-    const fn of(self, kinds: &'static [&'static str]) -> Self {
-        Self { kinds, ..self }
-    }
-
-    const fn needed_by(self, kinds: &'static [&'static str]) -> Self {
-        Self { needed_by: kinds, ..self }
+        Self { name, example, allowed, about, otherwise: "", shares: false }
     }
 
     const fn otherwise(self, otherwise: &'static str) -> Self {
@@ -179,27 +219,39 @@ impl Key {
         self.name.rsplit_once('.').map_or(self.name, |(_, name)| name)
     }
 
+    /// The kinds of its section that have it; all of them, if empty.
+    pub fn kinds(&self) -> &'static [&'static str] {
+        OWNERS.get(self.name).map_or(&[], |owners| &owners.kinds)
+    }
+
+    /// The kinds that cannot do without it.
+    pub fn needed_by(&self) -> &'static [&'static str] {
+        OWNERS.get(self.name).map_or(&[], |owners| &owners.needed_by)
+    }
+
     /// Whether a kind of its section has it.
     pub fn belongs_to(&self, kind: &str) -> bool {
-        self.kinds.is_empty() || self.kinds.contains(&kind)
+        self.kinds().is_empty() || self.kinds().contains(&kind)
     }
 
     /// The kinds of its section that have it; none where the section has no kinds.
     pub fn all_kinds(&self) -> Vec<&'static str> {
-        let names = self.section().kinds.as_ref().map(|kinds| (kinds.names)());
-        names.unwrap_or_default().into_iter().filter(|kind| self.belongs_to(kind)).collect()
+        let kinds = self.section().kinds.iter();
+        kinds.flat_map(Kinds::names).filter(|kind| self.belongs_to(kind)).collect()
     }
 
     /// What else must be set for the key to have a meaning: the kind, and what that needs.
     pub fn with(&self) -> Vec<(String, &'static str)> {
         let section = self.section();
         let Some(kinds) = &section.kinds else { return Vec::new() };
-        let kind = *self.kinds.first().unwrap_or(&kinds.default);
+        // Rather one that cannot do without it.
+        let some = self.needed_by().first().or(self.kinds().first()).copied();
+        let kind = some.unwrap_or_else(|| kinds.default());
         let mut with = Vec::new();
         if self.allowed != Allowed::Kind {
             with.push((section.kind_name(), kind));
         }
-        let needed = section.keys.iter().filter(|key| key.needed_by.contains(&kind));
+        let needed = section.keys.iter().filter(|key| key.needed_by().contains(&kind));
         let needed = needed.filter(|key| key.name != self.name);
         with.extend(needed.map(|key| (key.name.to_owned(), key.example)));
         with
@@ -214,7 +266,7 @@ impl Key {
             return vec![(Vec::new(), section.unsaid(None, self))];
         }
         let mut defaults: Vec<(Vec<&'static str>, Option<Value>)> = Vec::new();
-        for kind in kinds.into_iter().filter(|kind| !self.needed_by.contains(kind)) {
+        for kind in kinds.into_iter().filter(|kind| !self.needed_by().contains(kind)) {
             let value = section.unsaid(Some(kind), self);
             match defaults.iter_mut().find(|(_, known)| *known == value) {
                 Some((kinds, _)) => kinds.push(kind),
@@ -244,7 +296,7 @@ impl Section {
             let mut inner = Table::new();
             if let Some(kind) = kind.filter(|_| key.allowed != Allowed::Kind) {
                 inner.insert(self.kind_key().to_owned(), Value::from(kind));
-                for needed in self.keys.iter().filter(|key| key.needed_by.contains(&kind)) {
+                for needed in self.keys.iter().filter(|key| key.needed_by().contains(&kind)) {
                     let value = parse_value(needed.example);
                     inner.insert(needed.short_name().to_owned(), value);
                 }
@@ -255,16 +307,6 @@ impl Section {
         let whole = to_table(&experiment).expect("an experiment can be written");
         look_up(&Value::from(whole), key.name).cloned()
     }
-}
-
-/// The names in a list of the core.
-fn names(list: &'static [fedstay::list::Entry]) -> Vec<&'static str> {
-    list.iter().map(|entry| entry.name).collect()
-}
-
-/// The alias function of sections whose kinds have one name each.
-fn no_alias(_: &str) -> Option<&'static str> {
-    None
 }
 
 /// Whether a configuration allows its runs with other ε to share work. A key that is not in the

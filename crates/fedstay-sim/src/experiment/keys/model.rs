@@ -11,11 +11,7 @@ pub(super) static SECTION: Section = Section {
     name: "model",
     about: "What is trained",
     on: On::Training,
-    kinds: Some(Kinds {
-        default: "mlp",
-        names: || Model::KINDS.iter().map(|(name, _)| *name).collect(),
-        alias: super::no_alias,
-    }),
+    kinds: Some(Kinds::of::<Model>()),
     keys: &[
         Key::new("model.kind", "\"mlp\"", Allowed::Kind, "the model: see `fedstay list models`")
             .shares(),
@@ -25,7 +21,6 @@ pub(super) static SECTION: Section = Section {
             Allowed::List(&Allowed::Count(1, MOST_CHANNELS as u64)),
             "the number of filters of the two convolutions",
         )
-        .of(&["cnn"])
         .shares(),
         Key::new(
             "model.hidden",
@@ -33,7 +28,6 @@ pub(super) static SECTION: Section = Section {
             Allowed::Either(&[WIDTH, Allowed::List(&WIDTH)]),
             "the widths of the hidden layers",
         )
-        .of(&["mlp", "cnn"])
         .shares(),
         Key::new(
             "model.activation",
@@ -41,7 +35,6 @@ pub(super) static SECTION: Section = Section {
             Allowed::Word(&["softplus", "relu", "tanh"], &[]),
             "what a hidden unit does with its input",
         )
-        .of(&["mlp", "cnn"])
         .shares(),
         Key::new(
             "model.init",

@@ -51,7 +51,7 @@ impl Section {
             let mut cells = vec![format!("`{}`", key.name)];
             if self.kinds.is_some() {
                 let kinds =
-                    if key.kinds.is_empty() { "all".to_owned() } else { key.kinds.join(", ") };
+                    if key.kinds().is_empty() { "all".to_owned() } else { key.kinds().join(", ") };
                 cells.push(kinds);
             }
             cells.extend([key.type_text(), key.default_text(), key.about.to_owned()]);
@@ -67,8 +67,7 @@ impl Key {
     pub fn type_text(&self) -> String {
         match &self.section().kinds {
             Some(kinds) if self.allowed == super::Allowed::Kind => {
-                let names: Vec<String> =
-                    (kinds.names)().iter().map(|name| format!("`{name}`")).collect();
+                let names: Vec<String> = kinds.names().map(|name| format!("`{name}`")).collect();
                 names.join(", ")
             }
             _ => self.allowed.to_string(),
@@ -93,8 +92,8 @@ impl Key {
         if !self.otherwise.is_empty() {
             said.push(self.otherwise.to_owned());
         }
-        if !self.needed_by.is_empty() {
-            said.push(format!("must be given for {}", self.needed_by.join(", ")));
+        if !self.needed_by().is_empty() {
+            said.push(format!("must be given for {}", self.needed_by().join(", ")));
         }
         said.join("; ")
     }

@@ -9,11 +9,7 @@ pub(super) static SECTION: Section = Section {
     name: "partition",
     about: "How rows are dealt to agents",
     on: On::Training,
-    kinds: Some(Kinds {
-        default: "by-class",
-        names: || Partition::KINDS.iter().map(|(name, _)| *name).collect(),
-        alias: super::no_alias,
-    }),
+    kinds: Some(Kinds::of::<Partition>()),
     keys: &[
         Key::new(
             "partition.kind",
@@ -28,7 +24,6 @@ pub(super) static SECTION: Section = Section {
             Allowed::NUMBER,
             "heterogeneity; partition.mix says what it means",
         )
-        .of(&["by-class"])
         .shares(),
         Key::new(
             "partition.mix",
@@ -36,7 +31,6 @@ pub(super) static SECTION: Section = Section {
             Allowed::Word(&["as-described", "as-printed"], &[]),
             "a device keeps the share q of its own class (`as-described`) or 1 − q (`as-printed`)",
         )
-        .of(&["by-class"])
         .shares(),
         Key::new(
             "partition.map",
@@ -44,7 +38,6 @@ pub(super) static SECTION: Section = Section {
             Allowed::List(&Allowed::List(&NAMED)),
             "the classes of each device, by number or name",
         )
-        .of(&["by-class"])
         .otherwise("device i has class i")
         .shares(),
         Key::new(
@@ -53,8 +46,6 @@ pub(super) static SECTION: Section = Section {
             Allowed::NUMBER,
             "the concentration; smaller is more different",
         )
-        .of(&["dirichlet"])
-        .needed_by(&["dirichlet"])
         .shares(),
         Key::new(
             "partition.sizes",
@@ -73,7 +64,6 @@ pub(super) static SECTION: Section = Section {
         )
         .shares(),
         Key::new("partition.k", "2", Allowed::Count(1, COUNT), "how many shards each agent gets")
-            .of(&["shards"])
             .shares(),
     ],
 };

@@ -3,17 +3,11 @@
 use super::{Allowed, Key, Kinds, On, PROBLEM, Section};
 use fedstay::problem::Problem;
 
-const RANDOM: &[&str] = &["huber", "smoothed-hinge"];
-
 pub(super) static SECTION: Section = Section {
     name: PROBLEM,
     about: "A named problem with exact oracles, instead of training on data",
     on: On::Problem,
-    kinds: Some(Kinds {
-        default: "observation-3",
-        names: || super::names(Problem::LIST),
-        alias: super::no_alias,
-    }),
+    kinds: Some(Kinds::of::<Problem>()),
     keys: &[
         Key::new(
             "problem.kind",
@@ -21,8 +15,7 @@ pub(super) static SECTION: Section = Section {
             Allowed::Kind,
             "which problem: see `fedstay list problems`",
         ),
-        Key::new("problem.alpha", "1.0", Allowed::NUMBER, "shifts agent 1's zero set")
-            .of(&["observation-3"]),
+        Key::new("problem.alpha", "1.0", Allowed::NUMBER, "shifts agent 1's zero set"),
         Key::new(
             "problem.start",
             "[2.0, 1.0]",
@@ -30,11 +23,8 @@ pub(super) static SECTION: Section = Section {
             "where a run begins",
         )
         .otherwise("the problem's own"),
-        Key::new("problem.agents", "5", Allowed::Count(1, 100_000), "the number of agents")
-            .of(RANDOM),
-        Key::new("problem.dim", "20", Allowed::Count(1, 100_000), "the number of weights")
-            .of(RANDOM),
-        Key::new("problem.samples", "10", Allowed::Count(1, 100_000), "the samples of each agent")
-            .of(RANDOM),
+        Key::new("problem.agents", "5", Allowed::Count(1, 100_000), "the number of agents"),
+        Key::new("problem.dim", "20", Allowed::Count(1, 100_000), "the number of weights"),
+        Key::new("problem.samples", "10", Allowed::Count(1, 100_000), "the samples of each agent"),
     ],
 };

@@ -8,7 +8,7 @@ pub(super) static SECTION: Section = Section {
     name: "rule",
     about: "How the server aggregates",
     on: On::Anything,
-    kinds: Some(Kinds { default: "retain", names: || super::names(Rule::LIST), alias }),
+    kinds: Some(Kinds::of::<Rule>()),
     keys: &[
         Key::new(
             "rule.kind",
@@ -30,65 +30,56 @@ pub(super) static SECTION: Section = Section {
             "\"halve\"",
             Allowed::Word(&["stop", "halve"], &[]),
             "when everybody is about to leave: `stop`, or `halve` the step size",
-        )
-        .of(&["ada-gd"]),
+        ),
         Key::new(
             "rule.projection",
             "false",
             Allowed::Switch,
             "`false` is the control without the projection",
-        )
-        .of(&["ada-gd"]),
+        ),
         Key::new(
             "rule.margin",
             "0.05",
             Allowed::NUMBER,
             "added to every target loss, against agents that leave a little early",
-        )
-        .of(&["ada-gd", "retain"]),
+        ),
         Key::new(
             "rule.horizon",
             "0.5",
             Allowed::NUMBER,
             "adds this times ‖g‖² too; J·a covers agents that look J steps of size a ahead",
-        )
-        .of(&["ada-gd", "retain"]),
+        ),
         Key::new(
             "rule.base",
             "\"descent\"",
             Allowed::Word(&["level", "descent"], &[]),
             "where to go when no floor is in the way",
-        )
-        .of(&["retain"]),
+        ),
         Key::new(
             "rule.floors",
             "false",
             Allowed::Switch,
             "whether floors are kept; `false` is the control, for agents that never leave",
-        )
-        .of(&["retain"]),
+        ),
         Key::new(
             "rule.trust",
             "\"auto\"",
             Allowed::Word(&["auto", "region", "proof"], &[]),
             "keep steps within a radius in which predictions held: for gradients in single precision \
              (`auto`), always (`region`) or never (`proof`)",
-        )
-        .of(&["retain"]),
+        ),
         Key::new(
             "rule.landing",
             "false",
             Allowed::Switch,
             "whether to bring everybody under their target loss at the end",
-        )
-        .of(&["retain"]),
+        ),
         Key::new(
             "rule.smoothness",
             "1.0",
             Allowed::NUMBER,
             "a constant H such that every loss is H-smooth, which certifies the landing",
         )
-        .of(&["retain"])
         .otherwise("the problem's own on a problem, unknown elsewhere"),
         Key::new(
             "rule.convex",
@@ -96,45 +87,38 @@ pub(super) static SECTION: Section = Section {
             Allowed::Switch,
             "whether every loss is convex, so that contradicting reports prove that no model within a radius satisfies all",
         )
-        .of(&["retain"])
         .otherwise("the problem's own on a problem, unknown elsewhere"),
         Key::new(
             "rule.on_unrealizable",
             "\"least\"",
             Allowed::Word(&["stop", "least"], &[]),
             "once that is proved: `stop`, or go to the `least` level that is possible",
-        )
-        .of(&["retain"]),
+        ),
         Key::new(
             "rule.bench",
             "false",
             Allowed::Switch,
             "whether one agent may be left out when nobody else can be served because of it",
-        )
-        .of(&["retain"]),
+        ),
         Key::new(
             "rule.c",
             "4.0",
             Allowed::NUMBER,
             "the factor for the weights of agents that are not content",
-        )
-        .of(&["mw-fed"]),
+        ),
         Key::new(
             "rule.variant",
             "\"load\"",
             Allowed::Word(&["weight", "load"], &[]),
             "the weights apply to the answers (`weight`), or also to the samples (`load`)",
-        )
-        .of(&["mw-fed"]),
+        ),
         Key::new(
             "rule.reading",
             "\"sigmoid\"",
             Allowed::Word(&["gradient", "sigmoid"], &[]),
             "weigh by σ(x)(1 − σ(x)) (`gradient`), or by σ(x) (`sigmoid`); x = F − rho",
-        )
-        .of(&["maxfl"]),
+        ),
         Key::new("rule.rho", "0.2", Allowed::NUMBER, "the requirement of every agent")
-            .of(&["maxfl"])
             .otherwise("the agent's epsilon"),
         Key::new(
             "rule.e",
@@ -142,7 +126,6 @@ pub(super) static SECTION: Section = Section {
             Allowed::NUMBER,
             "fedmgda-plus: how far a weight may be from 1/M; maxfl: added to the sum of the weights",
         )
-        .of(&["fedmgda-plus", "maxfl"])
         .shares(),
         Key::new(
             "rule.q",
@@ -150,7 +133,6 @@ pub(super) static SECTION: Section = Section {
             Allowed::NUMBER,
             "how much more a large loss counts; 0 is fedavg",
         )
-        .of(&["q-fedavg"])
         .shares(),
         Key::new(
             "rule.gamma",
@@ -158,7 +140,6 @@ pub(super) static SECTION: Section = Section {
             Allowed::NUMBER,
             "the step size of the mixture; 0 is the plain mean",
         )
-        .of(&["afl"])
         .shares(),
         Key::new(
             "rule.alpha",
@@ -166,7 +147,6 @@ pub(super) static SECTION: Section = Section {
             Allowed::NUMBER,
             "the share of the agents, those with the largest losses, that do not give way",
         )
-        .of(&["fedfv"])
         .shares(),
         Key::new(
             "rule.tau",
@@ -174,7 +154,6 @@ pub(super) static SECTION: Section = Section {
             Allowed::Count(0, COUNT),
             "for how many rounds the last gradient of an absent agent counts",
         )
-        .of(&["fedfv"])
         .shares(),
         Key::new(
             "rule.weigh",
@@ -182,7 +161,6 @@ pub(super) static SECTION: Section = Section {
             Allowed::Word(&["uniform", "samples"], &[]),
             "all agents count alike (`uniform`), or each by the samples behind its report",
         )
-        .of(&["fedavg", "minibatch-sgd", "mifa", "uniform", "q-fedavg", "scaffold"])
         .shares(),
         Key::new(
             "rule.nu",
@@ -190,7 +168,6 @@ pub(super) static SECTION: Section = Section {
             Allowed::Word(&["one", "unit", "clipped", "polyak"], &[]),
             "what the mean is multiplied by: 1, 1/‖ḡ‖, min(1, 1/‖ḡ‖), or Polyak's step",
         )
-        .of(&["uniform"])
         .shares(),
         Key::new(
             "rule.level",
@@ -198,7 +175,6 @@ pub(super) static SECTION: Section = Section {
             Allowed::NUMBER,
             "the mean loss that `polyak` aims at: the smallest there can be",
         )
-        .of(&["uniform"])
         .shares(),
         Key::new(
             "rule.mode",
@@ -207,36 +183,25 @@ pub(super) static SECTION: Section = Section {
             "how much an agent differs, times or plus how badly it would be served without itself, or \
              only the former",
         )
-        .of(&["fedce"])
         .shares(),
         Key::new(
             "rule.leavers",
             "\"drop\"",
             Allowed::Word(&["keep", "drop"], &[]),
             "whether the variate of an agent that leaves stays in the mean (`keep`) or goes with it",
-        )
-        .of(&["scaffold"]),
+        ),
         Key::new(
             "rule.beta",
             "0.5",
             Allowed::NUMBER,
             "how fast agents' weights follow how their groups are served; 0 is fedavg by samples",
-        )
-        .of(&["fairfed"]),
+        ),
         Key::new(
             "rule.seed",
             "0",
             Allowed::Count(0, LARGEST),
             "the seed of the orders in which conflicts are resolved",
         )
-        .of(&["pcgrad"])
         .shares(),
     ],
 };
-
-/// The name under which a rule is listed, if `name` is another name for it.
-fn alias(name: &str) -> Option<&'static str> {
-    Rule::ALIASES.contains(&name).then_some(())?;
-    let rule = Rule::named(name)?;
-    Rule::LIST.iter().map(|entry| entry.name).find(|listed| *listed == rule.name())
-}

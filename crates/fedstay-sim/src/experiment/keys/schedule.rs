@@ -8,11 +8,7 @@ pub(super) static SECTION: Section = Section {
     name: "schedule",
     about: "When agents can be reached; an absent agent has not left",
     on: On::Anything,
-    kinds: Some(Kinds {
-        default: "always",
-        names: || super::names(Schedule::LIST),
-        alias: super::no_alias,
-    }),
+    kinds: Some(Kinds::of::<Schedule>()),
     keys: &[
         Key::new(
             "schedule.kind",
@@ -26,47 +22,39 @@ pub(super) static SECTION: Section = Section {
             "20",
             Allowed::Count(1, COUNT),
             "the rounds between two arrivals or two departures, or that a turn lasts",
-        )
-        .of(&["arrive", "depart", "round-robin"]),
+        ),
         Key::new(
             "schedule.at",
             "[50, 100]",
             Allowed::List(&Allowed::Count(1, COUNT)),
             "the rounds in which the last agents arrive, one each; all others are there from the start",
         )
-        .of(&["arrive"])
         .otherwise("agent m from round 1 + m·every on"),
-        Key::new("schedule.turns", "3", Allowed::Count(1, COUNT), "how many groups take turns")
-            .of(&["round-robin"]),
+        Key::new("schedule.turns", "3", Allowed::Count(1, COUNT), "how many groups take turns"),
         Key::new(
             "schedule.p",
             "0.5",
             Allowed::Number(0.0, 1.0),
             "the probability that an agent is there in a round",
-        )
-        .of(&["random"]),
+        ),
         Key::new(
             "schedule.stay",
             "0.8",
             Allowed::Number(0.0, 1.0),
             "the probability that an agent that is there is there in the next round too",
-        )
-        .of(&["markov"]),
+        ),
         Key::new(
             "schedule.away",
             "0.8",
             Allowed::Number(0.0, 1.0),
             "the probability that an agent that is away is away in the next round too",
-        )
-        .of(&["markov"]),
+        ),
         Key::new(
             "schedule.path",
             "\"times.csv\"",
             Allowed::Text,
             "a file with lines `agent,from,to`: the rounds in which an agent is there; or `shifts`, which is built \
              in",
-        )
-        .of(&["trace"])
-        .needed_by(&["trace"]),
+        ),
     ],
 };

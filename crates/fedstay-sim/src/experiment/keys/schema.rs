@@ -71,8 +71,7 @@ impl Section {
         match &self.kinds {
             None => self.table(None, false),
             Some(kinds) => {
-                let kinds =
-                    (kinds.names)().into_iter().map(|kind| self.table(Some((kinds, kind)), false));
+                let kinds = kinds.names().map(|kind| self.table(Some((kinds, kind)), false));
                 json!({ "description": self.about, "oneOf": kinds.collect::<Vec<_>>() })
             }
         }
@@ -86,9 +85,9 @@ impl Section {
         let mut required: Vec<&str> = Vec::new();
         if let Some((kinds, kind)) = kind {
             properties.insert(self.kind_key().to_owned(), json!({ "enum": kinds.spellings(kind) }));
-            let needed = self.keys.iter().filter(|key| key.needed_by.contains(&kind));
+            let needed = self.keys.iter().filter(|key| key.needed_by().contains(&kind));
             required.extend(needed.map(Key::short_name));
-            if part || kind != kinds.default {
+            if part || kind != kinds.default() {
                 required.push(self.kind_key());
             }
         }
@@ -106,8 +105,8 @@ impl Section {
 
 impl Kinds {
     fn spellings(&self, kind: &'static str) -> Vec<&'static str> {
-        let aliases = fedstay::Rule::ALIASES.iter().copied();
-        let aliases = aliases.filter(|alias| (self.alias)(alias) == Some(kind));
+        let aliases = self.aliases.iter().copied();
+        let aliases = aliases.filter(|alias| (self.listed_as)(alias) == Some(kind));
         std::iter::once(kind).chain(aliases).collect()
     }
 }
@@ -118,7 +117,7 @@ impl Key {
             Allowed::Parts => {
                 let section = &behaviour::SECTION;
                 let kinds = section.kinds.iter().flat_map(|kinds| {
-                    let parts = (kinds.names)().into_iter().filter(|kind| *kind != "mixed");
+                    let parts = kinds.names().filter(|kind| *kind != "mixed");
                     parts.map(move |kind| section.table(Some((kinds, kind)), true))
                 });
                 json!({ "type": "array", "items": { "oneOf": kinds.collect::<Vec<_>>() } })

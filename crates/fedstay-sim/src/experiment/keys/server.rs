@@ -7,11 +7,7 @@ pub(super) static SECTION: Section = Section {
     name: "server",
     about: "What becomes of the rule's step before the policy acts and the weights move",
     on: On::Anything,
-    kinds: Some(Kinds {
-        default: "sgd",
-        names: || super::names(Optimiser::LIST),
-        alias: super::no_alias,
-    }),
+    kinds: Some(Kinds::of::<Optimiser>()),
     keys: &[
         Key::new(
             "server.optimiser",
@@ -33,7 +29,6 @@ pub(super) static SECTION: Section = Section {
             Allowed::Number(0.0, 1.0),
             "how much of the last step or direction is kept; below 1",
         )
-        .of(&["momentum", "adagrad", "adam", "yogi"])
         .shares(),
         Key::new(
             "server.beta2",
@@ -41,7 +36,6 @@ pub(super) static SECTION: Section = Section {
             Allowed::Number(0.0, 1.0),
             "how much of what is known about the length of a weight's steps is kept; below 1",
         )
-        .of(&["adam", "yogi"])
         .shares(),
         Key::new(
             "server.tau",
@@ -49,7 +43,6 @@ pub(super) static SECTION: Section = Section {
             Allowed::Positive(1e100),
             "how small a step of one weight still counts",
         )
-        .of(&["adagrad", "adam", "yogi"])
         .shares(),
     ],
 };

@@ -67,8 +67,8 @@ impl Key {
         if self.allowed == Allowed::Kind {
             let _ = write!(about, " ({})", self.type_text());
         }
-        if !self.kinds.is_empty() {
-            let _ = write!(about, " (only {})", self.kinds.join(", "));
+        if !self.kinds().is_empty() {
+            let _ = write!(about, " (only {})", self.kinds().join(", "));
         }
         let mut text = comment(&about);
         let known = look_up(given, self.name);
@@ -83,7 +83,7 @@ impl Key {
     fn usual(&self, given: &Value) -> Option<Value> {
         let section = self.section();
         let kind = look_up(given, &format!("{}.kind", section.name)).and_then(Value::as_str);
-        let kind = kind.or(section.kinds.as_ref().map(|kinds| kinds.default));
+        let kind = kind.or(section.kinds.as_ref().map(|kinds| kinds.default()));
         let defaults = self.defaults();
         let of_kind =
             defaults.iter().find(|(kinds, _)| kind.is_some_and(|kind| kinds.contains(&kind)));

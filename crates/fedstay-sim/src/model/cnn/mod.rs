@@ -21,10 +21,16 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::mlp::one_or_many;
 use super::network::check_size;
-use super::{Activation, Architecture, Error, Init, Input, Network};
+use super::{Activation, Architecture, Error, Init, Input, Network, Origin};
 use fedstay_kernels::layer::conv::Shape;
 pub(crate) use front::Front;
 pub(crate) use scratch::Scratch;
+pub(crate) use steps::IMAGES;
+
+pub(super) const ORIGIN: Origin = Origin {
+    about: "two convolutions of 5×5 with pooling, then linear layers, for images",
+    reference: "",
+};
 
 /// Parameters of a convolutional net.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -93,9 +99,8 @@ impl Architecture for Cnn {
         super::mlp::check_hidden(&self.hidden)
     }
 
-    fn network(&self, input: impl Into<Input>, classes: usize) -> Result<Network, Error> {
+    fn network_for(&self, input: Input, classes: usize) -> Result<Network, Error> {
         self.check()?;
-        let input = input.into();
         let Some(image) = input.image else {
             return Err(Error::NoImage { features: input.features });
         };

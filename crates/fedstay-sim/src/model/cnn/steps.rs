@@ -4,11 +4,10 @@ use super::Front;
 use super::front::{FilterSums, Filters};
 use crate::model::matmul::{Matrix, matmul, shape};
 use crate::model::pass::Accumulate;
-use crate::model::steps::displace;
-use crate::model::{Batch, Loaded, Network, Rows, Workspace};
+use crate::model::{Network, Rows, Workspace};
 
 /// The most images of a tile in training: what is kept of them stays in the second cache.
-const TILE: usize = 64;
+pub(crate) const IMAGES: usize = 64;
 
 impl Network {
     /// The convolutions' weights in a flat vector.
@@ -56,46 +55,8 @@ impl Network {
         matmul(&mut work.values[0], shape(count, width, width), 1.0, 1.0, x, matrix);
     }
 
-    /// Takes local steps; leaves the sum of gradients in `work`.
-    pub(crate) fn walk_convolved(
-        &self,
-        weights: &Loaded,
-        rows: &Rows<'_>,
-        batches: &[Batch<'_>],
-        eta: f32,
-        keep: f32,
-        work: &mut Workspace,
-    ) -> f64 {
-        let front = self.front.as_ref().expect("only called with convolutions");
-        let mut moved = std::mem::take(&mut work.moved);
-        let mut total = 0.0;
-        for (step, batch) in batches.iter().enumerate() {
-            let flat = if step == 0 || eta == 0.0 {
-                weights.flat()
-            } else {
-                displace(weights.flat(), eta, &work.sum, &mut moved);
-                &moved
-            };
-            let len = batch.len(rows);
-            let mut loss = 0.0;
-            for from in (0..len).step_by(TILE) {
-                batch.tile(from, TILE.min(len - from), &mut work.index);
-                let beta = match (from, step) {
-                    (0, 0) => 0.0,
-                    (0, _) => keep,
-                    _ => 1.0,
-                };
-                let into = Accumulate { beta, alpha: 1.0 / len as f32 };
-                loss += self.train_images(front, flat, rows, into, work);
-            }
-            total += loss / len as f64;
-        }
-        work.moved = moved;
-        total
-    }
-
     /// Adds the gradients of the images in `work.index`, and returns the sum of their losses.
-    fn train_images(
+    pub(crate) fn train_images(
         &self,
         front: &Front,
         flat: &[f32],

@@ -1,6 +1,6 @@
 use super::super::tests::{Sample, assert_close, mlp, models, start};
 use super::*;
-use crate::model::{Activation, Architecture, Init};
+use crate::model::{Activation, Init};
 
 fn slices(index: &[Vec<u32>]) -> Vec<Batch<'_>> {
     index.iter().map(|index| Batch::Rows(index)).collect()

@@ -89,9 +89,7 @@ impl Branch {
     ) -> Result<Self, SpecError> {
         let experiment = &runs[0].experiment;
         let agents = simulator.population().agents();
-        let server =
-            Server::new(simulator.initial_weights(), experiment.rule.clone(), experiment.step_size)
-                .and_then(|server| server.with_optimiser(experiment.server.clone()))?;
+        let server = experiment.server(simulator.initial_weights())?;
         let lane = |run: &Arc<Planned>| {
             let epsilon = run.experiment.epsilon.each(agents, no_relative)?;
             let recorder = Recorder::new(&run.experiment, agents);

@@ -1,10 +1,10 @@
 //! How long a sweep will take: a few rounds of each kind of cell, measured now.
 
 use crate::experiment::{Experiment, SpecError};
-use crate::simulator::Simulator;
+use crate::run::Trial;
 use crate::sweep::plan::family::Family;
 use crate::sweep::{Planned, families};
-use fedstay::{About, Book, Engine, Error, RoundRecord, Server, Session};
+use fedstay::{Book, Engine, Error, RoundRecord};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -77,21 +77,21 @@ fn run_seconds(experiment: &Experiment) -> Result<f64, SpecError> {
     pool.install(|| measure(experiment))
 }
 
+/// The run that is timed: the experiment's own, with everybody in it to the end.
+fn rehearsal(experiment: &Experiment) -> Result<Trial, SpecError> {
+    Trial::nobody_leaves(experiment.clone())
+}
+
 fn measure(experiment: &Experiment) -> Result<f64, SpecError> {
-    let mut simulator = Simulator::new(experiment)?;
-    let epsilon: Vec<f64> = simulator.agents().iter().map(|agent| agent.epsilon).collect();
-    simulator.steer(&vec![None; epsilon.len()], &epsilon);
-    let start = simulator.initial_weights();
-    let server = Server::new(start, experiment.rule.clone(), experiment.step_size)
-        .and_then(|server| server.with_optimiser(experiment.server.clone()))
-        .and_then(|server| server.with_policy(experiment.policy.clone()))?;
+    let mut trial = rehearsal(experiment)?;
+    let start = trial.server().weights().to_vec();
+    let simulator = trial.simulator_mut().ok_or(SpecError::NoTraining)?;
     let before = Instant::now();
-    simulator.assess(server.weights())?;
+    simulator.assess(&start)?;
     let look = before.elapsed();
-    let mut session = Session::new(server, simulator, experiment.rounds, About::default())?;
     let mut watch = Stopwatch { since: Instant::now(), look, spent: Duration::ZERO, rounds: 0 };
     // Far too large a step ends it: what was measured until then has to do.
-    let _ = session.run(&mut [&mut watch]);
+    let _ = trial.run(&mut [&mut watch]);
     let every = experiment.training().map_or(1, |training| training.eval_every);
     let round = watch.spent.as_secs_f64() / f64::from(watch.rounds.max(1));
     let look = look.as_secs_f64();
@@ -115,5 +115,24 @@ impl Book for Stopwatch {
         self.since = Instant::now();
         let enough = self.rounds >= 2 && self.spent >= PATIENCE;
         Ok(if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_run_that_is_timed_is_the_one_the_file_says() {
+        let text = "rule.kind = 'fedavg'\npolicy.kind = 'keep-best'\nserver.optimiser = 'adam'\n\
+                    data.kind = 'digits'\ndata.per_agent = 5\nforget.how = 'eraser'";
+        let experiment = Experiment::parse(text, &[]).unwrap();
+        let trial = rehearsal(&experiment).unwrap();
+        let server = trial.server();
+        let asked = experiment.forget.as_ref().map(|forget| forget.how);
+        assert!(asked.is_some());
+        assert_eq!(server.forgetting().map(|forgetting| forgetting.how), asked);
+        assert_eq!((server.policy(), server.optimiser()), (&experiment.policy, &experiment.server));
+        assert!(measure(&experiment).unwrap() > 0.0);
     }
 }

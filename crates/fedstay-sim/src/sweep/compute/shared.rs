@@ -1,13 +1,13 @@
 //! What workers use: pools of threads, data that are dealt out, and what agents make alone.
 
 use crate::experiment::{Experiment, SpecError};
+use crate::lock;
 use crate::run::Trial;
 use crate::simulator::Simulator;
 use crate::simulator::population::Population;
 use crate::sweep::SweepError;
-use crate::sweep::compute::workers::lock;
+use fedstay::Error;
 use fedstay::record::Score;
-use fedstay::{Error, Rule};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
@@ -86,8 +86,6 @@ const ALONE: usize = 16;
 /// What decides what an agent makes alone.
 fn alone_key(experiment: &Experiment) -> String {
     let Some(training) = experiment.training() else { return String::new() };
-    // Only this rule takes all local steps from the same weights.
-    let stands = matches!(experiment.rule, Rule::MinibatchSgd(_));
     serde_json::json!([
         data_key(experiment),
         training.model,
@@ -95,7 +93,7 @@ fn alone_key(experiment: &Experiment) -> String {
         training.stream,
         experiment.step_size,
         experiment.rounds,
-        stands
+        experiment.rule.facts().stands
     ])
     .to_string()
 }

@@ -3,6 +3,7 @@
 //! threads for their agents. There are never more busy threads than asked for.
 
 use crate::experiment::Experiment;
+use crate::lock;
 use crate::simulator::population::Population;
 use crate::sweep::compute::branch::{self, Branch, Steps};
 use crate::sweep::compute::claim::{BEAT, Owner};
@@ -13,7 +14,7 @@ use crate::sweep::{Finished, Options, Planned, Store, SweepError, SweepWatch, Ta
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// What is there to compute.
@@ -87,10 +88,6 @@ impl Drop for Leaving<'_> {
         self.busy.fetch_sub(1, Ordering::SeqCst);
         self.change.notify_all();
     }
-}
-
-pub(in crate::sweep) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<'a> SweepWorkers<'a> {

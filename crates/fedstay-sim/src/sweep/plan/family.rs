@@ -15,7 +15,7 @@
 
 use crate::experiment::{Epsilon, Experiment, SpecError, may_share};
 use crate::sweep::Planned;
-use fedstay::{Aggregator, Behaviour, Policy, Rule};
+use fedstay::{Behaviour, Policy, Rule};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -42,7 +42,7 @@ pub use withholding::Withholding;
 use super::forgery::Forgery;
 use crate::list::{Origin, listed};
 use crate::memory::inside::check_fresh;
-use crate::message::is_default;
+use crate::message::{check_not_negative, is_default};
 use crate::{AgentId, Error, Seed};
 use serde::{Deserialize, Serialize};
 
@@ -204,46 +204,40 @@ pub trait Decide {
 
 listed! {
     /// Every behaviour, under the name it has in a configuration.
-    Behaviour(mut Decide) {
+    pub enum Behaviour: deref mut Decide, "kind", Threshold {
         /// Leaves once its loss is at most its target.
-        Threshold = "threshold", threshold;
+        Threshold(Threshold) = "threshold", threshold::ORIGIN;
         /// Never leaves.
-        Never = "never", never;
+        Never(Never) = "never", never::ORIGIN;
         /// Stays while the expected gain pays.
-        Utility = "utility", utility;
+        Utility(Utility) = "utility", utility::ORIGIN;
         /// Leaves once a few private steps would do.
-        Foresight = "foresight", foresight;
+        Foresight(Foresight) = "foresight", foresight::ORIGIN;
         /// Leaves content, or when the model stays worse than its own.
-        TwoSided = "two-sided", two_sided;
+        TwoSided(TwoSided) = "two-sided", two_sided::ORIGIN;
         /// Leaves content and comes back when its loss has risen.
-        Returning = "returning", returning;
+        Returning(Returning) = "returning", returning::ORIGIN;
         /// Stays, but stops working once content.
-        Shirking = "shirking", shirking;
+        Shirking(Shirking) = "shirking", shirking::ORIGIN;
         /// Reports a loss other than its own.
-        Lying = "lying", lying;
+        Lying(Lying) = "lying", lying::ORIGIN;
         /// Never leaves, and sits out rounds that are not worth it.
-        OptOut = "opt-out", opt_out;
+        OptOut(OptOut) = "opt-out", opt_out::ORIGIN;
         /// Leaves content, or in a given round.
-        Withdrawing = "withdrawing", withdrawing;
+        Withdrawing(Withdrawing) = "withdrawing", withdrawing::ORIGIN;
         /// Leaves content, or when others have left.
-        Contagious = "contagious", contagious;
+        Contagious(Contagious) = "contagious", contagious::ORIGIN;
         /// Leaves content, or when its lead over the others does not grow.
-        Competitor = "competitor", competitor;
+        Competitor(Competitor) = "competitor", competitor::ORIGIN;
         /// Never works and never leaves.
-        FreeRiding = "free-riding", free_riding;
+        FreeRiding(FreeRiding) = "free-riding", free_riding::ORIGIN;
         /// Sends its direction times a factor.
-        Amplifying = "amplifying", amplifying;
+        Amplifying(Amplifying) = "amplifying", amplifying::ORIGIN;
         /// Works on a share of its rows.
-        Withholding = "withholding", withholding;
+        Withholding(Withholding) = "withholding", withholding::ORIGIN;
         /// Consists of shares of the others. It is assigned to agents first; on its own it always
         /// stays.
-        Mixed = "mixed", mixed;
-    }
-}
-
-impl Default for Behaviour {
-    fn default() -> Self {
-        Self::Threshold(Threshold {})
+        Mixed(Mixed) = "mixed", mixed::ORIGIN;
     }
 }
 
@@ -256,53 +250,14 @@ impl Behaviour {
             same => Ok(vec![same.clone(); agents]),
         }
     }
-}
 
-impl Decide for Behaviour {
-    fn decide(&mut self, view: &mut View<'_>) -> Choice {
-        self.inner_mut().decide(view)
-    }
-
-    fn manner(&self) -> Manner {
-        self.inner().manner()
-    }
-
-    fn comes_back(&self) -> bool {
-        self.inner().comes_back()
-    }
-
-    fn repeats(&self) -> bool {
-        self.inner().repeats()
-    }
-
-    fn forges(&self) -> bool {
-        self.inner().forges()
-    }
-
-    fn compares(&self) -> bool {
-        self.inner().compares()
-    }
-
-    fn needs_simulator(&self) -> bool {
-        self.inner().needs_simulator()
-    }
-
-    fn idle_rounds(&self) -> u32 {
-        self.inner().idle_rounds()
-    }
-
-    fn check(&self) -> Result<(), Error> {
+    /// Checks the parameters, once, before the first round.
+    ///
+    /// # Errors
+    /// With a message that names the key.
+    pub fn check(&self) -> Result<(), Error> {
         check_fresh("behaviour", self)?;
-        self.inner().check()
-    }
-}
-
-/// Checks a parameter that is a number, zero or more.
-fn check_not_negative(name: &str, value: f64) -> Result<(), Error> {
-    if value.is_finite() && value >= 0.0 {
-        Ok(())
-    } else {
-        Err(Error::bad_parameter(name, value, "a number, zero or more"))
+        (**self).check()
     }
 }
 
@@ -370,13 +325,13 @@ mod tests {
         }
     }
 
-    fn look(behaviour: &mut impl Decide, loss: f64, present: bool) -> Choice {
+    fn look(behaviour: &mut (impl Decide + ?Sized), loss: f64, present: bool) -> Choice {
         let (agent, evidence) = (AgentId(0), &mut Fixed(loss));
         behaviour.decide(&mut View { agent, round: 1, epsilon: 0.2, present, evidence })
     }
 
     pub(super) fn choice(behaviour: &mut Behaviour, loss: f64) -> Choice {
-        look(behaviour, loss, true)
+        look(&mut **behaviour, loss, true)
     }
 
     pub(super) fn choices(mut behaviour: impl Decide, losses: &[f64]) -> Vec<Choice> {
@@ -384,10 +339,7 @@ mod tests {
     }
 
     fn every_behaviour() -> Vec<Behaviour> {
-        let named = |entry: &crate::list::Entry| {
-            serde_json::from_value(serde_json::json!({ "kind": entry.name })).unwrap()
-        };
-        Behaviour::LIST.iter().map(named).collect()
+        Behaviour::LIST.iter().map(|entry| Behaviour::named(entry.name).unwrap()).collect()
     }
 
     #[test]
@@ -454,7 +406,7 @@ mod tests {
 
     #[test]
     fn returning_has_a_band_in_which_it_stays_where_it_is() {
-        let mut returning = Behaviour::Returning(Returning { rise: 0.5 });
+        let mut returning = Returning { rise: 0.5 };
         assert_eq!(look(&mut returning, 0.25, true), Choice::Stay);
         assert_eq!(look(&mut returning, 0.25, false), Choice::Leave);
         assert_eq!(look(&mut returning, 0.31, false), Choice::Stay);

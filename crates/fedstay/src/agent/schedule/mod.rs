@@ -55,27 +55,21 @@ trait Attend {
 
 listed! {
     /// Every schedule, under the name it has in a configuration.
-    Schedule(Attend) {
+    pub enum Schedule: Attend, "kind", Always {
         /// Everybody, in every round.
-        Always = "always", always;
+        Always(Always) = "always", always::ORIGIN;
         /// One after the other comes.
-        Arrive = "arrive", arrive;
+        Arrive(Arrive) = "arrive", arrive::ORIGIN;
         /// One after the other is there no more.
-        Depart = "depart", depart;
+        Depart(Depart) = "depart", depart::ORIGIN;
         /// Groups take turns.
-        RoundRobin = "round-robin", round_robin;
+        RoundRobin(RoundRobin) = "round-robin", round_robin::ORIGIN;
         /// Everybody by chance.
-        Random = "random", random;
+        Random(Random) = "random", random::ORIGIN;
         /// Everybody by chance, for several rounds in a row.
-        Markov = "markov", markov;
+        Markov(Markov) = "markov", markov::ORIGIN;
         /// As a file says.
-        Trace = "trace", trace;
-    }
-}
-
-impl Default for Schedule {
-    fn default() -> Self {
-        Self::Always(Always {})
+        Trace(Trace) = "trace", trace::ORIGIN;
     }
 }
 

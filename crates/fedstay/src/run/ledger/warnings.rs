@@ -2,7 +2,7 @@
 
 use super::{Ended, Ledger};
 use crate::run::record::{Constant, called_together, decimals};
-use crate::{About, AgentAssessment, AgentId, Aggregator, Policy, StopReason};
+use crate::{About, AgentAssessment, AgentId, Policy, StopReason};
 
 /// A run that covers less than this share of the distance from the first mean loss to the mean ε has
 /// hardly moved; one whose losses rose by more than this share of the first has diverged.

@@ -20,9 +20,8 @@ pub use adaptive::{Adagrad, Adam, Yogi};
 pub use linear::{Momentum, Sgd};
 
 use crate::Error;
-use crate::list::{Entry, Origin};
+use crate::list::{Origin, listed};
 use crate::rule::{Decision, Facts, Round, forecast};
-use serde::{Deserialize, Serialize};
 
 /// What an optimiser does with a rule's step.
 trait Optimise {
@@ -38,78 +37,19 @@ trait Optimise {
     }
 }
 
-/// Makes the enum `Optimiser` from lines `Variant = "name", ORIGIN;`.
-macro_rules! optimisers {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal, $origin:expr;)+) => {
-        /// Every server optimiser, under the name it has in a configuration.
-        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-        #[serde(tag = "optimiser")]
-        pub enum Optimiser {
-            $(
-                $(#[$doc])*
-                #[serde(rename = $name)]
-                $variant($variant),
-            )+
-        }
-
-        impl Optimiser {
-            /// The name in a configuration, one sentence, and the reference of every optimiser.
-            pub const LIST: &'static [Entry] = &[$($origin.named($name),)+];
-
-            /// The name in a configuration.
-            pub fn name(&self) -> &'static str {
-                match self {
-                    $(Self::$variant(_) => $name,)+
-                }
-            }
-
-            /// The optimiser with this name, with its default parameters.
-            pub fn named(name: &str) -> Option<Self> {
-                match name {
-                    $($name => Some(Self::$variant($variant::default())),)+
-                    _ => None,
-                }
-            }
-
-            fn inner(&self) -> &dyn Optimise {
-                match self {
-                    $(Self::$variant(optimiser) => optimiser,)+
-                }
-            }
-
-            fn inner_mut(&mut self) -> &mut dyn Optimise {
-                match self {
-                    $(Self::$variant(optimiser) => optimiser,)+
-                }
-            }
-        }
-
-        $(
-            impl From<$variant> for Optimiser {
-                fn from(optimiser: $variant) -> Self {
-                    Self::$variant(optimiser)
-                }
-            }
-        )+
-    };
-}
-
-optimisers! {
-    /// The rule's step, times a rate.
-    Sgd = "sgd", linear::SGD;
-    /// FedAvgM: steps add up and fade.
-    Momentum = "momentum", linear::MOMENTUM;
-    /// FedAdagrad: every weight slows down with the way it has come.
-    Adagrad = "adagrad", adaptive::ADAGRAD;
-    /// FedAdam: every weight moves by about the rate.
-    Adam = "adam", adaptive::ADAM;
-    /// FedYogi: the same, where steps may shrink faster than they are forgotten.
-    Yogi = "yogi", adaptive::YOGI;
-}
-
-impl Default for Optimiser {
-    fn default() -> Self {
-        Self::Sgd(Sgd::default())
+listed! {
+    /// Every server optimiser, under the name it has in a configuration.
+    pub enum Optimiser: mut Optimise, "optimiser", Sgd {
+        /// The rule's step, times a rate.
+        Sgd(Sgd) = "sgd", linear::SGD;
+        /// FedAvgM: steps add up and fade.
+        Momentum(Momentum) = "momentum", linear::MOMENTUM;
+        /// FedAdagrad: every weight slows down with the way it has come.
+        Adagrad(Adagrad) = "adagrad", adaptive::ADAGRAD;
+        /// FedAdam: every weight moves by about the rate.
+        Adam(Adam) = "adam", adaptive::ADAM;
+        /// FedYogi: the same, where steps may shrink faster than they are forgotten.
+        Yogi(Yogi) = "yogi", adaptive::YOGI;
     }
 }
 

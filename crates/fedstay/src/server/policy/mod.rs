@@ -12,7 +12,8 @@ pub use keep_best::KeepBest;
 pub use preview::{By, Preview, Until};
 
 use crate::Personal;
-use crate::list::{Entry, Origin};
+use crate::list::{Entry, Listed, Origin, Parameters};
+use crate::message::check_not_negative;
 use crate::rule::{Decision, Facts, Round};
 use crate::{AgentId, Error, Reports};
 pub(crate) use preview::Translation;
@@ -71,14 +72,6 @@ trait Wrap {
     }
 }
 
-/// Checks a parameter that is a number, zero or more.
-fn check_not_negative(name: &str, value: f64) -> Result<(), Error> {
-    match value.is_finite() && value >= 0.0 {
-        true => Ok(()),
-        false => Err(Error::bad_parameter(name, value, "a number, zero or more")),
-    }
-}
-
 /// Makes the enum `Policy` from lines `Variant = "name", file;`, where the file has the type of
 /// that name and an `ORIGIN`.
 macro_rules! policies {
@@ -96,6 +89,27 @@ macro_rules! policies {
                 #[serde(rename = $name)]
                 $variant($variant),
             )+
+        }
+
+        impl Listed for Policy {
+            const KEY: &'static str = "kind";
+            const LIST: &'static [Entry] = Self::LIST;
+            const ALIASES: &'static [&'static str] = &[];
+
+            fn kind(&self) -> Option<&'static str> {
+                Some(self.name())
+            }
+
+            fn listed_as(name: &str) -> Option<&'static str> {
+                Self::LIST.iter().map(|entry| entry.name).find(|listed| *listed == name)
+            }
+
+            fn parameters(kind: &str) -> Parameters {
+                match kind {
+                    $($name => Parameters::of::<$variant>(),)+
+                    _ => Parameters::default(),
+                }
+            }
         }
 
         impl Policy {

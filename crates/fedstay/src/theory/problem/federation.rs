@@ -5,9 +5,9 @@ use crate::record::{HeaderAgent, Score, called};
 use crate::schedule::When;
 use crate::worth::Judge;
 use crate::{
-    Abilities, AgentAssessment, AgentId, Answer, Assessment, Behaviour, Call, Decide, Engine,
-    Error, Evidence, Gathered, Memory, Participant, ParticipantState, Privacy, Report, Reports,
-    Schedule, Seed, Seen, Sends, Standing, Vector, linalg, packed,
+    Abilities, AgentAssessment, AgentId, Answer, Assessment, Behaviour, Call, Engine, Error,
+    Evidence, Gathered, Memory, Participant, ParticipantState, Privacy, Report, Reports, Schedule,
+    Seed, Seen, Sends, Standing, Vector, linalg, packed,
 };
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

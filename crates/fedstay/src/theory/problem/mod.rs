@@ -118,27 +118,21 @@ struct Posed<'a> {
 
 listed! {
     /// Every problem, under the name it has in a configuration.
-    Problem(Pose) {
+    pub enum Problem: Pose, "kind", Observation3 {
         /// A unit ball against two points: departures are benign.
-        Observation1 = "observation-1", observation1;
+        Observation1(Observation1) = "observation-1", observation1::ORIGIN;
         /// A start in the bad region: no rule can help.
-        Observation2 = "observation-2", observation2;
+        Observation2(Observation2) = "observation-2", observation2::ORIGIN;
         /// No uniform averaging can help; ADA-GD can.
-        Observation3 = "observation-3", observation3;
+        Observation3(Observation3) = "observation-3", observation3::ORIGIN;
         /// Parallel gradients: no rule with small steps can help.
-        Observation4 = "observation-4", observation4;
+        Observation4(Observation4) = "observation-4", observation4::ORIGIN;
         /// Two linear classifiers that need each other's data.
-        RedBlue = "red-blue", red_blue;
+        RedBlue(RedBlue) = "red-blue", red_blue::ORIGIN;
         /// Random realizable regression with Huber's loss.
-        Huber = "huber", huber;
+        Huber(Huber) = "huber", huber::ORIGIN;
         /// Random separable classification with a smoothed hinge.
-        SmoothedHinge = "smoothed-hinge", smoothed_hinge;
-    }
-}
-
-impl Default for Problem {
-    fn default() -> Self {
-        Self::Observation3(Observation3::default())
+        SmoothedHinge(SmoothedHinge) = "smoothed-hinge", smoothed_hinge::ORIGIN;
     }
 }
 
