@@ -10,6 +10,7 @@ use toml::{Table, Value};
 /// Fills in what depends on whether there is a problem, and on which one.
 pub(super) fn complete(table: &mut Table) -> Result<(), SpecError> {
     table.entry("rule".to_owned()).or_insert_with(|| Value::Table(Table::new()));
+    name_owners(table);
     name_kinds(table);
     match table.get("problem").cloned() {
         Some(problem) => complete_problem(table, problem),
@@ -19,6 +20,25 @@ pub(super) fn complete(table: &mut Table) -> Result<(), SpecError> {
         }
     }
 }
+
+/// Rows with an owner are their owner's unless the file says otherwise, and every owner is an agent.
+fn name_owners(table: &mut Table) {
+    let section = |name: &str| table.get(name).and_then(Value::as_table);
+    let owned = section("data").is_some_and(|data| data.contains_key("owner"));
+    let kind = section("partition").and_then(|partition| partition.get("kind"));
+    let kind = kind.and_then(Value::as_str).or(owned.then_some(OWNER));
+    if kind != Some(OWNER) {
+        return;
+    }
+    let partition = table.entry("partition").or_insert_with(|| Value::Table(Table::new()));
+    if let Value::Table(partition) = partition {
+        default(partition, "kind", OWNER);
+    }
+    default(table, "agents", 0);
+}
+
+/// The kind of partition in which every owner is an agent.
+const OWNER: &str = "owner";
 
 fn default(table: &mut Table, key: &str, value: impl Into<Value>) {
     table.entry(key.to_owned()).or_insert_with(|| value.into());

@@ -26,7 +26,9 @@ pub enum Work {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Training {
-    /// How many agents take part.
+    /// How many agents take part; 0, which no file can say, until the data have said how many owners
+    /// there are.
+    #[serde(skip_serializing_if = "is_default")]
     pub agents: usize,
     /// How many devices there are; those that do not take part serve the population metric.
     #[serde(skip_serializing_if = "Option::is_none")]

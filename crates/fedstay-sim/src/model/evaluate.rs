@@ -1,24 +1,24 @@
 //! How well weights do: exact mean losses, accuracies, and decisions without the whole sum.
 
 use super::rows::length;
-use super::{Error, Loaded, LossSum, Network, Rows, Workspace};
+use super::{Error, Loaded, LossSum, Network, Output, Rows, Workspace};
 
 /// A full evaluation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Evaluation {
     /// The mean loss. It does not depend on the order of the rows.
     pub loss: f64,
-    /// How many rows were classified correctly.
-    pub correct: usize,
+    /// How many rows were classified correctly; `None` where rows have numbers.
+    pub correct: Option<usize>,
     /// How many rows there were.
     pub samples: usize,
 }
 
 impl Evaluation {
-    /// The share of rows that were classified correctly.
+    /// The share of rows that were classified correctly; `None` where rows have numbers.
     #[must_use]
-    pub fn accuracy(&self) -> f64 {
-        self.correct as f64 / self.samples as f64
+    pub fn accuracy(&self) -> Option<f64> {
+        self.correct.map(|correct| correct as f64 / self.samples as f64)
     }
 }
 
@@ -120,7 +120,12 @@ impl Network {
         if let Some(order) = order {
             order.sort();
         }
-        Ok(Evaluation { loss: sum.mean(samples), correct, samples })
+        Ok(Evaluation { loss: sum.mean(samples), correct: self.counted(correct), samples })
+    }
+
+    /// Hits, where there is such a thing.
+    fn counted(&self, hits: usize) -> Option<usize> {
+        matches!(self.output(), Output::Classes(_)).then_some(hits)
     }
 
     /// As [`evaluate`](Self::evaluate) for groups of rows that lie side by side, of these lengths.
@@ -163,7 +168,7 @@ impl Network {
         }
         let evaluation = |((sum, correct), samples): ((LossSum, usize), &usize)| Evaluation {
             loss: sum.mean(*samples),
-            correct,
+            correct: self.counted(correct),
             samples: *samples,
         };
         Ok(sums.into_iter().zip(groups).map(evaluation).collect())

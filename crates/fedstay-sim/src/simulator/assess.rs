@@ -6,7 +6,7 @@ use super::population::AgentRows;
 use super::unseen::Unseen;
 use super::{Simulator, Worked, rows};
 use crate::experiment::SpecError;
-use crate::model::{Evaluation, Loaded, Rows, Workspace};
+use crate::model::{Evaluation, Loaded, RowTargets, Rows, Workspace};
 use fedstay::record::{Constant, MOST_LISTED, Population as PopulationScore, Score};
 use fedstay::{AgentAssessment, AgentId, Assessment};
 use rayon::prelude::*;
@@ -33,7 +33,7 @@ impl Simulator {
                     epsilon: self.roster.epsilon(index),
                     behaviour: Some(Cow::Borrowed(self.roster.behaviour(index).name())),
                     loss: evaluation.loss,
-                    accuracy: Some(evaluation.accuracy()),
+                    accuracy: evaluation.accuracy(),
                     as_of: None,
                 }
             });
@@ -132,14 +132,18 @@ impl Simulator {
     }
 
     /// How good the best constant prediction is for the agents that are measured: the shares that the
-    /// classes have among all their rows. `None` if nobody is measured.
+    /// classes have among all their rows, or the mean of their numbers. `None` if nobody is measured.
     fn constant(&self) -> Option<Constant> {
-        let classes = self.population.data().classes.len();
+        let targets = &self.population.data().targets;
+        let kinds = targets.kinds();
+        if targets.classes().is_none() {
+            let of =
+                |place: usize| moments(self.seen(self.measured_agent(place), self.round).targets());
+            return mean_over(&Vec::from_iter((0..self.measured()).map(of)));
+        }
         let count = |place: usize| {
-            let mut counts = vec![0_u32; classes];
             let seen = self.seen(self.measured_agent(place), self.round);
-            seen.labels().iter().for_each(|label| counts[usize::from(*label)] += 1);
-            counts
+            seen.targets().counts(kinds).into_iter().map(|count| count as u32).collect()
         };
         let counts: Vec<Vec<u32>> = (0..self.measured()).into_par_iter().map(count).collect();
         constant_over(&counts)
@@ -163,11 +167,11 @@ impl Simulator {
         let scores: Vec<Evaluation> =
             pieces.into_par_iter().map(score).collect::<Result<_, _>>()?;
         let samples: usize = scores.iter().map(|score| score.samples).sum();
-        let correct: usize = scores.iter().map(|score| score.correct).sum();
+        let correct: Option<usize> = scores.iter().map(|score| score.correct).sum();
         let loss: f64 = scores.iter().map(|score| score.loss * score.samples as f64).sum();
         Ok(Some(PopulationScore {
             loss: loss / samples as f64,
-            accuracy: Some(correct as f64 / samples as f64),
+            accuracy: correct.map(|correct| correct as f64 / samples as f64),
         }))
     }
 
@@ -226,15 +230,15 @@ impl Simulator {
         let own = self.seen(agent, round);
         let evaluation = self.network.evaluate(weights, &own.view()?, None, work)?;
         let mut score =
-            Score { loss: evaluation.loss, accuracy: Some(evaluation.accuracy()), unseen: None };
+            Score { loss: evaluation.loss, accuracy: evaluation.accuracy(), unseen: None };
         if let Some(unseen) = unseen {
             let class = |range: &Range<usize>| {
                 let rows = rows(&unseen.data, range.clone())?;
                 Ok(self.network.evaluate(weights, &rows, None, &mut *work)?.accuracy())
             };
-            let by_class: Vec<f64> =
+            let by_class: Option<Vec<f64>> =
                 unseen.classes.iter().map(class).collect::<Result<_, crate::model::Error>>()?;
-            score.unseen = Some(unseen.accuracy(agent, &by_class));
+            score.unseen = by_class.map(|by_class| unseen.accuracy(agent, &by_class));
         }
         Ok(score)
     }
@@ -287,6 +291,29 @@ fn constant_over(counts: &[Vec<u32>]) -> Option<Constant> {
     (agents > 0.0).then(|| Constant { loss: loss / agents, accuracy: Some(accuracy / agents) })
 }
 
+/// How many rows have numbers, their sum and the sum of their squares.
+fn moments(targets: RowTargets<'_>) -> [f64; 3] {
+    let RowTargets::Numbers(numbers) = targets else { return [0.0; 3] };
+    numbers
+        .iter()
+        .map(|number| f64::from(*number))
+        .fold([0.0; 3], |[count, sum, squares], number| {
+            [count + 1.0, sum + number, squares + number * number]
+        })
+}
+
+/// The best constant prediction for agents whose numbers have these [`moments`]: the mean of all.
+fn mean_over(agents: &[[f64; 3]]) -> Option<Constant> {
+    let total = |part: usize| agents.iter().map(|moments| moments[part]).sum::<f64>();
+    let mean = total(1) / total(0);
+    let own = agents.iter().filter(|[count, ..]| *count > 0.0);
+    let losses: Vec<f64> = own
+        .map(|[count, sum, squares]| (squares - 2.0 * mean * sum) / count + mean * mean)
+        .collect();
+    let loss = losses.iter().sum::<f64>() / losses.len() as f64;
+    (!losses.is_empty()).then_some(Constant { loss, accuracy: None })
+}
+
 /// Whether rows follow a group directly that has less than enough.
 fn joins(group: &Range<usize>, rows: &Range<usize>) -> bool {
     const ENOUGH: usize = 1024;
@@ -317,7 +344,7 @@ mod tests {
                 let rows = held.view().unwrap();
                 let work = &mut Workspace::new();
                 let alone = simulator.network.evaluate(&weights, &rows, None, work).unwrap();
-                assert_eq!((agent.loss, agent.accuracy), (alone.loss, Some(alone.accuracy())));
+                assert_eq!((agent.loss, agent.accuracy), (alone.loss, alone.accuracy()));
             }
         }
     }
