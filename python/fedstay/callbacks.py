@@ -63,8 +63,9 @@ class RoundInfo:
         if self.mean_loss is not None:
             # Where somebody told a lower bound, the mean is one.
             bound = "≥ " if self.line.get("at_least") else ""
-            who = self.worst_agent
-            called = f"agent {who}" if isinstance(who, int) else who
+            called = self.worst_agent
+            if isinstance(called, int):
+                called = f"agent {called}"
             worst = f"worst {bound}{self.worst_loss:.4g} ({called})"
             parts.append(f"loss {bound}{self.mean_loss:.4g}, {worst}")
         for what, who in (("near", self.near), ("left", self.left)):

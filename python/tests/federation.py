@@ -39,6 +39,20 @@ def wait_until(done, seconds: float, what: str, every: float = 0.2):
     raise AssertionError(f"{what}: not within {seconds} s")
 
 
+def started_in(home: Path, name: str = "") -> list[int]:
+    """Processes whose FLWR_HOME this is, by their pid."""
+    mark = f"FLWR_HOME={home}".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            said = (entry / "environ").read_bytes() if entry.name.isdigit() else b""
+            if mark in said.split(b"\0") and name.encode() in (entry / "cmdline").read_bytes():
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
 class Federation:
     """Starts everything, and ends only what it started."""
 
@@ -196,17 +210,7 @@ class Federation:
 
     def ours(self, name: str) -> list[int]:
         """Processes that this federation started, itself or through its SuperLink, by their pid."""
-        mark = f"FLWR_HOME={self.home}".encode()
-        found = []
-        for entry in Path("/proc").iterdir():
-            try:
-                said = (entry / "environ").read_bytes() if entry.name.isdigit() else b""
-                if mark in said.split(b"\0"):
-                    if name.encode() in (entry / "cmdline").read_bytes():
-                        found.append(int(entry.name))
-            except OSError:
-                continue
-        return found
+        return started_in(self.home, name)
 
     def kill_server_app(self) -> bool:
         """Kills the process of the server app that runs now; returns whether there was one."""

@@ -4,15 +4,18 @@ Flower itself (`uv sync`), from a package index.
 scripts/test-python runs this where an index answers, outside the network namespace of the other tests.
 """
 
+import contextlib
 import importlib.util
 import os
 import re
+import signal
+import subprocess
 from pathlib import Path
 
 import fedstay
 import pytest
 from conversions import GUIDE, convert
-from federation import Federation, wait_until
+from federation import BIN, Federation, started_in, wait_until
 
 pytestmark = [
     pytest.mark.skipif(
@@ -80,3 +83,28 @@ def test_the_guides_app_runs_with_fedstay_as_a_wheel_that_it_names(federation, t
     assert "fedstay[flower]" in text and str(WHEELS[-1]) in named
     settings.write_text(f"{text}\n{named}")
     assert re.search(r"Installed: \[.*fedstay==", run(federation, app))
+
+
+def test_the_guides_app_runs_by_flwr_run_and_nothing_else(tmp_path):
+    """As a reader types it first: Flower starts a SuperLink with its simulation engine and installs what the
+    app depends on. Ray would bind to the machine's address, so there is no network but 127.0.0.1: what is
+    installed comes from uv's cache, which the tests above have filled."""
+    if subprocess.run(["unshare", "-rn", "true"]).returncode:
+        pytest.skip("no network namespace of our own")
+    app, home = convert("sklearn-logreg", tmp_path / "app"), tmp_path / "home"
+    home.mkdir()
+    quiet = {"FLWR_TELEMETRY_ENABLED": "0", "FLWR_DISABLE_UPDATE_CHECK": "1", "UV_OFFLINE": "1"}
+    path = f"{BIN}:{os.environ['PATH']}"
+    typed = "ip link set lo up && exec flwr run . --stream --run-config num-server-rounds=2"
+    try:
+        done = subprocess.run(
+            ["unshare", "-rn", "bash", "-c", typed], cwd=app, capture_output=True, text=True, timeout=900,
+            env={**os.environ, **quiet, "FLWR_HOME": str(home), "PATH": path},
+        )  # fmt: skip
+    finally:
+        # The SuperLink that it has started would wait for the next run.
+        for pid in started_in(home):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+    assert "Result(fedavg+samples+preview on flower" in done.stdout, done.stdout + done.stderr
+    assert "round-limit after 2 rounds" in done.stdout

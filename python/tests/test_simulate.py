@@ -65,7 +65,10 @@ def test_nothing_that_is_said_numbers_an_agent_with_a_name(tmp_path):
 def test_an_error_calls_an_agent_by_its_name(gradient):
     wrong = Bowl([0.0, 4.0])
     wrong.loss_and_grad = lambda weights: (5.0, np.array(gradient))
-    for agents, called in (({"St Mary": AGENTS["near"], "NSW": wrong}, "NSW"), ([wrong], "agent 0")):
+    for agents, called in (
+        ({"St Mary": AGENTS["near"], "NSW": wrong}, "NSW"),
+        ([wrong], "agent 0"),
+    ):
         with pytest.raises(fedstay.Error, match=f"^{called}: its direction") as caught:
             fedstay.simulate(agents, "fedavg", **START)
         assert caught.value.agent == len(agents) - 1

@@ -94,7 +94,7 @@ fn an_agents_name_stands_in_story_report_and_picture() {
     );
     let before =
         ok(here, &["report", "a"]) + &std::fs::read_to_string(here.join("a/report.html")).unwrap();
-    assert!(before.contains("agent 0") && !before.contains("NSW"));
+    assert!(before.contains("agent 0 is content") && !before.contains("NSW"));
     let names = ["NSW", "St Mary"];
     let name = |value: &mut serde_json::Value| {
         for (agent, name) in value["agents"].as_array_mut().unwrap().iter_mut().zip(names) {
@@ -116,6 +116,14 @@ fn an_agents_name_stands_in_story_report_and_picture() {
         name(&mut header);
         format!("{header}\n{rounds}")
     });
+    // While the configuration is that of the problem there is a map of the losses too.
+    ok(here, &["report", "a", "-o", "a/report.html"]);
+    let with_map = std::fs::read_to_string(here.join("a/report.html")).unwrap();
+    assert!(
+        names.iter().all(|name| with_map.contains(&format!("{name} is content"))),
+        "{with_map}"
+    );
+    assert!(!with_map.contains("agent 0") && !with_map.contains("agent 1"));
     change("config.toml", &|_| {
         "seed = 0\nrounds = 5\nstep_size = 0.1\non = \"python\"\n".to_owned()
     });
@@ -127,5 +135,7 @@ fn an_agents_name_stands_in_story_report_and_picture() {
         assert!(report.contains(&format!("<td>{name}</td>")), "in the table: {report}");
         assert!(report.contains(&format!(">{name}</text>")), "in the picture: {report}");
     }
-    assert!(!report.contains("agent 0") && !story.contains("agent 0"), "{story}");
+    for said in [report, story] {
+        assert!(!said.contains("agent 0") && !said.contains("agent 1"), "{said}");
+    }
 }

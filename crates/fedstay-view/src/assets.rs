@@ -9,6 +9,8 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use fedstay_draw::picture::chart::charts;
+use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::sync::LazyLock;
 
@@ -116,9 +118,16 @@ static PAGES: LazyLock<[String; 3]> = LazyLock::new(|| {
 static FIRST_SCRIPT: LazyLock<String> =
     LazyLock::new(|| text(FIRST).replace(ENTRY, &format!("/page/{WHOLE}")));
 
+/// The module that says what charts show and how that looks, as the drawings of a report have it.
+const CHARTS: &str = "charts.js";
+
+static CHARTS_SCRIPT: LazyLock<String> =
+    LazyLock::new(|| format!("export const CHARTS = {};\n", json!(charts())));
+
 static SCRIPTS: LazyLock<String> = LazyLock::new(|| {
     let scripts = FILES.iter().filter(|(name, kind, _)| *kind == SCRIPT && *name != FIRST);
-    let modules: Vec<(&str, &str)> = scripts.map(|(name, _, text)| (*name, *text)).collect();
+    let scripts = scripts.map(|(name, _, text)| (*name, *text));
+    let modules: Vec<(&str, &str)> = scripts.chain([(CHARTS, CHARTS_SCRIPT.as_str())]).collect();
     // A test holds our files to what the bundler reads.
     bundle(&modules, "app.js").unwrap_or_else(|why| format!("throw new Error({why:?});"))
 });
@@ -150,6 +159,7 @@ pub(crate) fn answer(name: &str) -> Response {
     let made = match name {
         WHOLE => Some((SCRIPT, SCRIPTS.as_str())),
         FIRST => Some((SCRIPT, FIRST_SCRIPT.as_str())),
+        CHARTS => Some((SCRIPT, CHARTS_SCRIPT.as_str())),
         _ => FILES.iter().find(|(known, ..)| *known == name).map(|(_, kind, text)| (*kind, *text)),
     };
     match made {
@@ -223,8 +233,19 @@ mod tests {
     }
 
     #[test]
+    fn no_line_of_a_script_is_longer_than_100_columns() {
+        for (name, _, text) in FILES.iter().filter(|(_, kind, _)| *kind == SCRIPT) {
+            for (number, line) in text.lines().enumerate() {
+                let columns = line.chars().count();
+                assert!(columns <= 100, "{name}:{}: {columns} columns", number + 1);
+            }
+        }
+    }
+
+    #[test]
     fn every_script_is_in_the_one_that_is_sent() {
         assert!(!SCRIPTS.starts_with("throw"), "{}", *SCRIPTS);
+        assert!(SCRIPTS.contains("// charts.js\n") && SCRIPTS.contains("accuracy_worst"));
         let others = |(name, kind, _): &&(&str, &str, &str)| *kind == SCRIPT && *name != FIRST;
         for (name, ..) in FILES.iter().filter(others) {
             assert!(SCRIPTS.contains(&format!("// {name}\n")), "{name} is used by no other");

@@ -3,7 +3,7 @@
 //! Without limits a few hundred requests that are half sent, or whose answers nobody reads, from anybody who reaches
 //! the port and before any token is asked for, would use up the descriptors of the process.
 
-use crate::patience::Patient;
+use crate::patience::PatientStream;
 use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -50,8 +50,8 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, limits: Limits)
         // for 40 ms. Where that cannot be set the answer is only later.
         let _ = stream.set_nodelay(true);
         let service = TowerToHyperService::new(router.clone());
-        let connection =
-            protocol.serve_connection(TokioIo::new(Patient::new(stream, limits.unread)), service);
+        let connection = protocol
+            .serve_connection(TokioIo::new(PatientStream::new(stream, limits.unread)), service);
         tokio::spawn(async move {
             // A connection that breaks off or is too slow concerns nobody else.
             let _ = connection.await;

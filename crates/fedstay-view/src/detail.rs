@@ -1,8 +1,8 @@
 //! What the page is told about one run, except its series.
 
-use crate::cast::Cast;
+use crate::configured::ConfiguredAgents;
 use crate::delivered::{Delivered, DeliveredTo, to_agents};
-use crate::history::{Agent, History, Source};
+use crate::history::{Agent, History, LossSource};
 use crate::listing::Listing;
 use crate::run::Run;
 use crate::settings;
@@ -31,7 +31,7 @@ struct AgentRow<'a> {
     /// Its last known loss, how far that is above its target loss, where it comes from, and its round.
     loss: Option<f64>,
     margin: Option<f64>,
-    source: Option<Source>,
+    source: Option<LossSource>,
     loss_round: Option<u32>,
     /// Its last measured accuracy.
     accuracy: Option<f64>,
@@ -53,7 +53,7 @@ struct AgentRow<'a> {
 impl<'a> AgentRow<'a> {
     fn new(
         (place, agent): (usize, &'a Agent),
-        (history, cast): (&History, &'a Cast),
+        (history, cast): (&History, &'a ConfiguredAgents),
         delivered: Option<&'a DeliveredTo>,
     ) -> Self {
         let loss = agent.loss.filter(|(loss, ..)| loss.is_finite());

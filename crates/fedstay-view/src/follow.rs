@@ -16,7 +16,7 @@ const CHUNK: usize = 1 << 18;
 
 /// Something that reading the file brought.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Event {
+pub(crate) enum FileEvent {
     /// The file starts over: what was read from it before is void.
     Restarted,
     /// A whole line, with its number from 1.
@@ -27,7 +27,7 @@ pub(crate) enum Event {
 
 /// A file that is followed.
 #[derive(Debug)]
-pub(crate) struct Follow {
+pub(crate) struct FollowedFile {
     name: &'static str,
     seen: Option<Metadata>,
     /// Bytes read, including those of the unfinished line.
@@ -40,7 +40,7 @@ pub(crate) struct Follow {
     lines: usize,
 }
 
-impl Follow {
+impl FollowedFile {
     pub(crate) fn new(name: &'static str) -> Self {
         Self {
             name,
@@ -58,7 +58,7 @@ impl Follow {
     pub(crate) fn poll(
         &mut self,
         place: &Place,
-        mut take: impl FnMut(Event),
+        mut take: impl FnMut(FileEvent),
         enough: impl Fn() -> bool,
     ) -> io::Result<bool> {
         let Some(mut file) = place.open(self.name)? else {
@@ -69,7 +69,7 @@ impl Follow {
         let now = file.metadata()?;
         if self.changed(&mut file, &now)? {
             *self = Self::new(self.name);
-            take(Event::Restarted);
+            take(FileEvent::Restarted);
         }
         self.seen = Some(now);
         file.seek(SeekFrom::Start(self.offset))?;
@@ -106,7 +106,7 @@ impl Follow {
         self.memory.drain(..excess);
     }
 
-    fn split(&mut self, bytes: &[u8], take: &mut impl FnMut(Event)) {
+    fn split(&mut self, bytes: &[u8], take: &mut impl FnMut(FileEvent)) {
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             let ends = piece.ends_with(b"\n");
             if !self.skipping && self.unfinished.len() + piece.len() > LONGEST {
@@ -120,8 +120,8 @@ impl Follow {
                 self.lines += 1;
                 let line = std::mem::take(&mut self.unfinished);
                 take(match std::mem::take(&mut self.skipping) {
-                    true => Event::TooLong(self.lines),
-                    false => Event::Line(self.lines, line),
+                    true => FileEvent::TooLong(self.lines),
+                    false => FileEvent::Line(self.lines, line),
                 });
             }
         }
@@ -138,21 +138,21 @@ mod tests {
         Place::new(&root, &root).unwrap()
     }
 
-    fn poll(follow: &mut Follow, place: &Place) -> Vec<Event> {
+    fn poll(follow: &mut FollowedFile, place: &Place) -> Vec<FileEvent> {
         let mut events = Vec::new();
         follow.poll(place, |event| events.push(event), || false).unwrap();
         events
     }
 
-    fn line(number: usize, text: &str) -> Event {
-        Event::Line(number, text.as_bytes().to_vec())
+    fn line(number: usize, text: &str) -> FileEvent {
+        FileEvent::Line(number, text.as_bytes().to_vec())
     }
 
     #[test]
     fn a_line_is_there_once_it_ends() {
         let folder = tempfile::tempdir().unwrap();
         let (place, path) = (place(&folder), folder.path().join("rounds.jsonl"));
-        let mut follow = Follow::new("rounds.jsonl");
+        let mut follow = FollowedFile::new("rounds.jsonl");
         assert_eq!(poll(&mut follow, &place), []);
         let mut file = File::create(&path).unwrap();
         file.write_all(b"one\ntw").unwrap();
@@ -166,7 +166,7 @@ mod tests {
     fn a_file_that_is_replaced_cut_or_changed_is_read_again() {
         let folder = tempfile::tempdir().unwrap();
         let (place, path) = (place(&folder), folder.path().join("rounds.jsonl"));
-        let mut follow = Follow::new("rounds.jsonl");
+        let mut follow = FollowedFile::new("rounds.jsonl");
         std::fs::write(&path, "one\ntwo\n").unwrap();
         assert_eq!(poll(&mut follow, &place).len(), 2);
 
@@ -174,12 +174,12 @@ mod tests {
         std::fs::write(&new, "one\ntwo\nthree\n").unwrap();
         std::fs::rename(&new, &path).unwrap();
         let events = poll(&mut follow, &place);
-        assert_eq!(events[0], Event::Restarted, "replaced");
+        assert_eq!(events[0], FileEvent::Restarted, "replaced");
         assert_eq!(events.len(), 4);
 
         let file = File::options().write(true).open(&path).unwrap();
         file.set_len(4).unwrap();
-        assert_eq!(poll(&mut follow, &place), [Event::Restarted, line(1, "one\n")], "cut");
+        assert_eq!(poll(&mut follow, &place), [FileEvent::Restarted, line(1, "one\n")], "cut");
 
         // Cut and grown beyond the old length between two looks.
         std::fs::write(&path, "uno\ndos\ntres\n").unwrap();
@@ -194,11 +194,11 @@ mod tests {
         file.write_all(b"one\n").unwrap();
         // A hole in the file: 80 MB of zeros that take no room on the disk.
         file.set_len(4 + (80 << 20)).unwrap();
-        let mut follow = Follow::new("rounds.jsonl");
+        let mut follow = FollowedFile::new("rounds.jsonl");
         assert_eq!(poll(&mut follow, &place), [line(1, "one\n")]);
         assert!(follow.unfinished.capacity() <= LONGEST);
         let mut file = File::options().append(true).open(&path).unwrap();
         file.write_all(b"\nthree\n").unwrap();
-        assert_eq!(poll(&mut follow, &place), [Event::TooLong(2), line(3, "three\n")]);
+        assert_eq!(poll(&mut follow, &place), [FileEvent::TooLong(2), line(3, "three\n")]);
     }
 }

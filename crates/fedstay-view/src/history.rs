@@ -18,7 +18,7 @@ pub(crate) const MOST_LISTED: usize = 1000;
 /// Where a loss comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Source {
+pub(crate) enum LossSource {
     /// The agent reported it.
     Reported,
     /// The agent reported a lower bound.
@@ -36,7 +36,7 @@ pub(crate) struct Agent {
     /// Its target loss; `None` where the header does not have it.
     pub(crate) epsilon: Option<f64>,
     /// Its last known loss, where that comes from, and its round.
-    pub(crate) loss: Option<(f64, Source, u32)>,
+    pub(crate) loss: Option<(f64, LossSource, u32)>,
     /// Its last measured accuracy.
     pub(crate) accuracy: Option<f64>,
     /// Its state in the last round.
@@ -59,10 +59,10 @@ impl Agent {
     }
 
     /// Takes note of a loss. A bound that is below the last exact loss says less than that does.
-    fn learn(&mut self, round: u32, loss: f64, source: Source) {
+    fn learn(&mut self, round: u32, loss: f64, source: LossSource) {
         match (source, self.trail.last()) {
-            (Source::AtLeast, Some((_, exact))) if loss <= exact => return,
-            (Source::AtLeast, _) => {}
+            (LossSource::AtLeast, Some((_, exact))) if loss <= exact => return,
+            (LossSource::AtLeast, _) => {}
             _ => self.trail.learn(round, loss),
         }
         self.loss = Some((loss, source, round));
@@ -82,7 +82,7 @@ impl Agent {
 
 /// An agent that left, by its place among the agents.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Left {
+pub(crate) struct LeftAgent {
     agent: usize,
     round: u32,
 }
@@ -194,9 +194,9 @@ impl History {
     }
 
     /// The departures, in order.
-    pub(crate) fn left(&self) -> Vec<Left> {
+    pub(crate) fn left(&self) -> Vec<LeftAgent> {
         let left = self.ledger.left().iter();
-        left.map(|left| Left { agent: self.index[&left.agent], round: left.round }).collect()
+        left.map(|left| LeftAgent { agent: self.index[&left.agent], round: left.round }).collect()
     }
 
     /// Adds a round.
@@ -247,9 +247,9 @@ impl History {
             let place = self.index[id];
             let Some(loss) = loss.filter(|loss| loss.is_finite()) else { continue };
             if bounds.contains(id) {
-                self.agents[place].learn(line.round, loss, Source::AtLeast);
+                self.agents[place].learn(line.round, loss, LossSource::AtLeast);
             } else {
-                self.agents[place].learn(line.round, loss, Source::Reported);
+                self.agents[place].learn(line.round, loss, LossSource::Reported);
                 self.losses[place][row] = loss as f32;
             }
         }
@@ -268,7 +268,7 @@ impl History {
             if let Some(received) = self.received.get_mut(place) {
                 received[row] = *loss as f32;
             } else if loss.is_finite() && self.losses[place][row].is_nan() {
-                self.agents[place].learn(line.round, *loss, Source::Measured);
+                self.agents[place].learn(line.round, *loss, LossSource::Measured);
                 self.losses[place][row] = *loss as f32;
             }
         }
@@ -388,7 +388,7 @@ mod tests {
         let first = history.entry(AgentId(3));
         assert_eq!((first.first_in_d, first.left, first.reports), (Some(2), Some(4), 2));
         assert_eq!(history.entry(AgentId(7)).fault.as_deref(), Some("gone"));
-        assert_eq!(history.agents[2].loss, Some((0.8, Source::AtLeast, 4)));
+        assert_eq!(history.agents[2].loss, Some((0.8, LossSource::AtLeast, 4)));
         assert!(history.losses[2][2].is_nan(), "a bound is not drawn");
         assert_eq!(history.tracks.still_in, [2.0, 2.0, 2.0]);
     }
@@ -463,21 +463,22 @@ mod tests {
     #[test]
     fn a_bound_does_not_replace_a_loss_that_says_more() {
         let mut agent = Agent::new(AgentId(0), 0.1);
-        agent.learn(340, 0.115, Source::AtLeast);
-        assert_eq!(agent.loss, Some((0.115, Source::AtLeast, 340)), "nothing else is known");
-        agent.learn(345, 0.57, Source::Reported);
-        agent.learn(346, 0.115, Source::AtLeast);
-        assert_eq!(agent.loss, Some((0.57, Source::Reported, 345)));
+        agent.learn(340, 0.115, LossSource::AtLeast);
+        assert_eq!(agent.loss, Some((0.115, LossSource::AtLeast, 340)), "nothing else is known");
+        agent.learn(345, 0.57, LossSource::Reported);
+        agent.learn(346, 0.115, LossSource::AtLeast);
+        assert_eq!(agent.loss, Some((0.57, LossSource::Reported, 345)));
         assert!((agent.margin().unwrap() - 0.47).abs() < 1e-12, "and not 0.015");
         // A loss that rose above what it was is known to be at least that.
-        agent.learn(347, 0.6, Source::AtLeast);
-        assert_eq!(agent.loss, Some((0.6, Source::AtLeast, 347)));
+        agent.learn(347, 0.6, LossSource::AtLeast);
+        assert_eq!(agent.loss, Some((0.6, LossSource::AtLeast, 347)));
     }
 
     #[test]
     fn an_agent_that_left_is_not_predicted_to_leave() {
         let mut agent = Agent::new(AgentId(0), 0.1);
-        (1..=12).for_each(|round| agent.learn(round, 0.9_f64.powi(round as i32), Source::Measured));
+        (1..=12)
+            .for_each(|round| agent.learn(round, 0.9_f64.powi(round as i32), LossSource::Measured));
         assert!(agent.forecast().is_some());
         agent.state = State::Left;
         assert_eq!(agent.forecast(), None);

@@ -7,7 +7,7 @@
 
 mod assets;
 mod bundle;
-mod cast;
+mod configured;
 mod connections;
 mod delivered;
 mod detail;

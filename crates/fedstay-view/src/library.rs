@@ -3,11 +3,11 @@
 use crate::detail::detail;
 use crate::inside::{Place, Stamp};
 use crate::listing::{self, Listing};
-use crate::map::Map;
+use crate::map::LossMap;
 use crate::run::Run;
-use crate::series::{self, Have};
+use crate::series::{self, SentBefore};
 use crate::settings;
-use crate::whole::Whole;
+use crate::whole::WholeRun;
 use fedstay_draw::words::Standing;
 use fedstay_sim::lock;
 use serde_json::{Value, json};
@@ -33,26 +33,26 @@ pub(crate) struct Library {
     roots: Vec<PathBuf>,
     /// The same folders as they were given.
     given: Vec<PathBuf>,
-    found: Mutex<BTreeMap<String, Found>>,
+    found: Mutex<BTreeMap<String, KnownRun>>,
     events: broadcast::Sender<String>,
     /// How many streams of events have begun.
     streams: Arc<AtomicUsize>,
 }
 
 /// The turn of a stream of events.
-pub(crate) struct Turn {
+pub(crate) struct StreamTurn {
     own: usize,
     begun: Arc<AtomicUsize>,
 }
 
-impl Turn {
+impl StreamTurn {
     /// Whether not too many others have begun since.
     pub(crate) fn lasts(&self) -> bool {
         self.begun.load(Ordering::Relaxed).wrapping_sub(self.own) <= MOST_STREAMS
     }
 }
 
-struct Found {
+struct KnownRun {
     place: Place,
     listing: Listing,
     /// The stamps of the files that a listing is made from.
@@ -86,12 +86,12 @@ impl Library {
     }
 
     /// What happens from now on, and for how long somebody may be told. Of more than `MOST_STREAMS` the oldest ends.
-    pub(crate) fn subscribe(&self) -> (broadcast::Receiver<String>, Turn) {
+    pub(crate) fn subscribe(&self) -> (broadcast::Receiver<String>, StreamTurn) {
         let events = self.events.subscribe();
         let own = self.streams.fetch_add(1, Ordering::Relaxed);
         // Those whose turn is over find out with the next event, which says nothing.
         let _ = self.events.send(String::new());
-        (events, Turn { own, begun: self.streams.clone() })
+        (events, StreamTurn { own, begun: self.streams.clone() })
     }
 
     /// Looks again and again, for as long as anybody else holds the library.
@@ -173,7 +173,7 @@ impl Library {
                 }
                 None => {
                     let asked = Instant::now();
-                    found.insert(id, Found { place, listing, stamps, run: None, asked });
+                    found.insert(id, KnownRun { place, listing, stamps, run: None, asked });
                     changed = true;
                 }
             }
@@ -205,7 +205,7 @@ impl Library {
     pub(crate) fn listings(&self) -> Value {
         let found = lock(&self.found);
         let common = settings::common(found.values().map(|found| &found.listing.settings));
-        let one = |found: &Found| {
+        let one = |found: &KnownRun| {
             let mut listing = found.listing.clone();
             listing.settings.retain(|key, _| !common.contains_key(key));
             listing
@@ -220,8 +220,9 @@ impl Library {
     /// shown.
     fn first(&self) -> Option<String> {
         let found = lock(&self.found);
-        let order =
-            |found: &&Found| (standing_order(found.listing.status), natural(&found.listing.name));
+        let order = |found: &&KnownRun| {
+            (standing_order(found.listing.status), natural(&found.listing.name))
+        };
         found.values().min_by_key(order).map(|found| found.listing.id.clone())
     }
 
@@ -256,12 +257,12 @@ impl Library {
     }
 
     /// Both at once: everything about a run, and its series for a page that has part of it.
-    pub(crate) fn whole(&self, id: &str, have: Have) -> Option<Whole> {
+    pub(crate) fn whole(&self, id: &str, have: SentBefore) -> Option<WholeRun> {
         let (listing, run) = self.open(id)?;
         let run = lock(&run);
         let history = run.history.as_ref();
         let series = history.map(|history| series::encode(history, run.revision, have));
-        Some(Whole { detail: self.told(&listing, &run), series })
+        Some(WholeRun { detail: self.told(&listing, &run), series })
     }
 
     /// The folder of a run as somebody who types in the same place would name it.
@@ -275,7 +276,7 @@ impl Library {
     }
 
     /// The series of a run for a page that has part of it.
-    pub(crate) fn series(&self, id: &str, have: Have) -> Option<Vec<u8>> {
+    pub(crate) fn series(&self, id: &str, have: SentBefore) -> Option<Vec<u8>> {
         let (_, run) = self.open(id)?;
         let run = lock(&run);
         let history = run.history.as_ref()?;
@@ -283,14 +284,14 @@ impl Library {
     }
 
     /// The map of a run with two weights.
-    pub(crate) fn map(&self, id: &str) -> Option<Option<Map>> {
+    pub(crate) fn map(&self, id: &str) -> Option<Option<LossMap>> {
         let (_, run) = self.open(id)?;
         let run = lock(&run);
         Some(
             run.history
                 .as_ref()
                 .zip(run.theory.problem())
-                .and_then(|(history, instance)| Map::new(history, instance)),
+                .and_then(|(history, instance)| LossMap::new(history, instance)),
         )
     }
 }
@@ -320,7 +321,7 @@ fn natural(name: &str) -> Vec<(u64, String)> {
 }
 
 /// Lets go of the runs asked for longest ago.
-fn forget(found: &mut BTreeMap<String, Found>) {
+fn forget(found: &mut BTreeMap<String, KnownRun>) {
     let mut asked: Vec<Instant> =
         found.values().filter(|found| found.run.is_some()).map(|found| found.asked).collect();
     asked.sort_by(|a, b| b.cmp(a));

@@ -2,12 +2,12 @@
 
 use crate::delivered::Delivered;
 use crate::inside::Place;
-use crate::look::Look;
+use crate::look::RuleLook;
 use crate::run::header;
 use crate::settings::{self, Settings};
 use crate::status::standing;
 use crate::times;
-use crate::words::{self, Brief};
+use crate::words::{self, ListWords};
 use fedstay::record::{AsJson, Header, RoundLine};
 use fedstay_draw::words::{Standing, Traces, mean_loss};
 use serde::Serialize;
@@ -35,8 +35,8 @@ pub(crate) struct Listing {
     rounds: u32,
     pub(crate) status: Standing,
     /// How far it is, or what came of it.
-    brief: Brief,
-    look: Look,
+    brief: ListWords,
+    look: RuleLook,
     /// When it began, in milliseconds since 1970.
     began: Option<u64>,
     /// A number that is the run's own, wherever its folder is: its line's pattern is chosen by it.
@@ -76,7 +76,7 @@ impl Listing {
             rounds: last.map_or(0, |line| line.round),
             status,
             brief: words::brief(None, status),
-            look: Look::of(""),
+            look: RuleLook::of(""),
             began: times::began(place),
             mark: mark(place),
             delivered: None,
@@ -89,7 +89,7 @@ impl Listing {
         }
         match head.header {
             Some(Ok(header)) => {
-                listing.look = Look::of(&header.rule);
+                listing.look = RuleLook::of(&header.rule);
                 listing.agents = header.count();
                 (listing.rule, listing.on) = (Some(header.rule), Some(header.on));
                 (listing.seed, listing.asked) = (Some(header.seed), header.rounds);
@@ -118,15 +118,15 @@ fn mark(place: &Place) -> u32 {
 }
 
 /// What is at the head of a run's rounds.
-struct Head {
+struct FirstLines {
     /// The first line; `None` while it has no end.
     header: Option<Result<Header, String>>,
     /// The mean loss of the first round.
     first_loss: Option<f64>,
 }
 
-fn first_lines(place: &Place) -> Head {
-    let refused = |why: String| Head { header: Some(Err(why)), first_loss: None };
+fn first_lines(place: &Place) -> FirstLines {
+    let refused = |why: String| FirstLines { header: Some(Err(why)), first_loss: None };
     let file = match place.open("rounds.jsonl") {
         Ok(Some(file)) => file,
         Ok(None) => return refused("the file is gone".into()),
@@ -140,12 +140,12 @@ fn first_lines(place: &Place) -> Head {
     match line() {
         Err(error) => refused(error.to_string()),
         Ok(first) if !first.ends_with(b"\n") && (first.len() as u64) < MOST_HEAD => {
-            Head { header: None, first_loss: None }
+            FirstLines { header: None, first_loss: None }
         }
         Ok(first) => {
             let second = line().ok().and_then(|second| RoundLine::from_json(&second).ok());
             let first_loss = second.as_ref().and_then(mean_loss);
-            Head { header: Some(header(&first)), first_loss }
+            FirstLines { header: Some(header(&first)), first_loss }
         }
     }
 }

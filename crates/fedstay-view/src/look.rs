@@ -5,7 +5,7 @@ use serde::Serialize;
 
 /// How a rule's line looks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Look {
+pub(crate) struct RuleLook {
     /// The colour on white, as `#rrggbb`.
     colour: String,
     /// The lengths of dashes and gaps in multiples of the line's width; empty for an unbroken line.
@@ -14,7 +14,7 @@ pub(crate) struct Look {
     own: bool,
 }
 
-impl Look {
+impl RuleLook {
     /// The look of a rule, by the label that a run's header has.
     pub(crate) fn of(rule: &str) -> Self {
         let style = Style::of(rule);

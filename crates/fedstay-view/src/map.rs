@@ -12,7 +12,7 @@ const MOST_POINTS: usize = 2000;
 
 /// What to draw below the path, and the path.
 #[derive(Debug, Serialize)]
-pub(crate) struct Map {
+pub(crate) struct LossMap {
     x: (f64, f64),
     y: (f64, f64),
     columns: usize,
@@ -23,7 +23,7 @@ pub(crate) struct Map {
     path: Vec<(u32, f64, f64)>,
 }
 
-impl Map {
+impl LossMap {
     /// The map of a run; `None` unless it has two weights and a named problem.
     pub(crate) fn new(history: &History, instance: &Instance) -> Option<Self> {
         let whole = instance.dimension() == 2 && history.path.len() == history.rounds.len();

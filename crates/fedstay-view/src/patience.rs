@@ -9,14 +9,14 @@ use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
 /// A connection that is patient for so long.
-pub(crate) struct Patient {
+pub(crate) struct PatientStream {
     stream: TcpStream,
     limit: Duration,
     /// Since a write could not be done at once.
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
-impl Patient {
+impl PatientStream {
     pub(crate) fn new(stream: TcpStream, limit: Duration) -> Self {
         Self { stream, limit, waiting: None }
     }
@@ -37,7 +37,7 @@ impl Patient {
     }
 }
 
-impl AsyncRead for Patient {
+impl AsyncRead for PatientStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -47,7 +47,7 @@ impl AsyncRead for Patient {
     }
 }
 
-impl AsyncWrite for Patient {
+impl AsyncWrite for PatientStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -1,7 +1,7 @@
 //! One run's folder, read as far as it has been written.
 
-use crate::cast::Cast;
-use crate::follow::{Event, Follow};
+use crate::configured::ConfiguredAgents;
+use crate::follow::{FileEvent, FollowedFile};
 use crate::history::{History, MOST_LISTED};
 use crate::inside::{Place, Stamp};
 use crate::status::standing;
@@ -36,11 +36,11 @@ pub(crate) struct Trouble {
 #[derive(Debug)]
 pub(crate) struct Run {
     place: Place,
-    rounds: Follow,
-    gram: Follow,
+    rounds: FollowedFile,
+    gram: FollowedFile,
     pub(crate) history: Option<History>,
     pub(crate) theory: Theory,
-    pub(crate) cast: Cast,
+    pub(crate) cast: ConfiguredAgents,
     pub(crate) summary: Option<Value>,
     pub(crate) config: Option<String>,
     trouble: Vec<Trouble>,
@@ -69,11 +69,11 @@ impl Run {
     pub(crate) fn new(place: Place) -> Self {
         Self {
             place,
-            rounds: Follow::new("rounds.jsonl"),
-            gram: Follow::new("gram.jsonl"),
+            rounds: FollowedFile::new("rounds.jsonl"),
+            gram: FollowedFile::new("gram.jsonl"),
             history: None,
             theory: Theory::default(),
-            cast: Cast::default(),
+            cast: ConfiguredAgents::default(),
             summary: None,
             config: None,
             trouble: Vec::new(),
@@ -152,29 +152,29 @@ impl Run {
 
     fn read_rounds(&mut self, since: Instant) -> std::io::Result<bool> {
         let place = self.place.clone();
-        let mut follow = std::mem::replace(&mut self.rounds, Follow::new("rounds.jsonl"));
+        let mut follow = std::mem::replace(&mut self.rounds, FollowedFile::new("rounds.jsonl"));
         let read = follow.poll(&place, |event| self.round(event), || since.elapsed() > TURN);
         self.rounds = follow;
         read
     }
 
-    fn round(&mut self, event: Event) {
+    fn round(&mut self, event: FileEvent) {
         self.version += 1;
         match event {
-            Event::Restarted => {
+            FileEvent::Restarted => {
                 self.history = None;
                 (self.readable, self.first_loss) = (None, None);
                 self.trouble.clear();
                 self.troubles = 0;
                 self.revision = next_revision();
             }
-            Event::TooLong(number) => {
+            FileEvent::TooLong(number) => {
                 if number == 1 {
                     self.readable = Some(false);
                 }
                 self.line("rounds.jsonl", number, "it is too long".into());
             }
-            Event::Line(1, line) => match header(&line) {
+            FileEvent::Line(1, line) => match header(&line) {
                 Ok(header) => {
                     self.readable = Some(true);
                     self.theory.take_part(&header);
@@ -188,7 +188,7 @@ impl Run {
                     self.line("rounds.jsonl", 1, why);
                 }
             },
-            Event::Line(number, line) => {
+            FileEvent::Line(number, line) => {
                 let Some(history) = &mut self.history else { return };
                 let read = RoundLine::from_json(&line).map_err(|error| plain(&error));
                 if let Ok(line) = &read
@@ -209,25 +209,25 @@ impl Run {
 
     fn read_gram(&mut self, since: Instant) -> std::io::Result<bool> {
         let place = self.place.clone();
-        let mut follow = std::mem::replace(&mut self.gram, Follow::new("gram.jsonl"));
+        let mut follow = std::mem::replace(&mut self.gram, FollowedFile::new("gram.jsonl"));
         let read = follow.poll(&place, |event| self.gram(event), || since.elapsed() > TURN);
         self.gram = follow;
         read
     }
 
-    fn gram(&mut self, event: Event) {
+    fn gram(&mut self, event: FileEvent) {
         self.version += 1;
         match event {
-            Event::Restarted => self.theory.restart(),
-            Event::TooLong(number) => self.line("gram.jsonl", number, "it is too long".into()),
-            Event::Line(1, line) => {
+            FileEvent::Restarted => self.theory.restart(),
+            FileEvent::TooLong(number) => self.line("gram.jsonl", number, "it is too long".into()),
+            FileEvent::Line(1, line) => {
                 let schema = serde_json::from_slice::<Value>(&line).unwrap_or_default();
                 if schema["schema"] != GramLine::SCHEMA {
                     let why = format!("it does not say {}", GramLine::SCHEMA);
                     self.line("gram.jsonl", 1, why);
                 }
             }
-            Event::Line(number, line) => {
+            FileEvent::Line(number, line) => {
                 let read = GramLine::from_json(&line).map_err(|error| plain(&error));
                 match read.and_then(|line| line.check().map(|()| line)) {
                     Ok(line) => self.theory.add(line),
@@ -256,10 +256,10 @@ impl Run {
         }
         let own = self.theory.decides_on_own();
         self.theory.configure(self.config.as_deref());
-        self.cast = Cast::of(self.config.as_deref());
+        self.cast = ConfiguredAgents::of(self.config.as_deref());
         if own != self.theory.decides_on_own() {
             // The rounds read so far were read as losses of another model.
-            (self.history, self.rounds) = (None, Follow::new("rounds.jsonl"));
+            (self.history, self.rounds) = (None, FollowedFile::new("rounds.jsonl"));
             (self.readable, self.first_loss) = (None, None);
             self.trouble.clear();
             self.troubles = 0;

@@ -21,7 +21,7 @@ pub(crate) const MOST_AGENTS: usize = 500;
 
 /// What the page has already, by its last answer.
 #[derive(Debug, Clone, Copy, Default, serde::Deserialize)]
-pub(crate) struct Have {
+pub(crate) struct SentBefore {
     /// The rounds per bucket.
     #[serde(default)]
     pub(crate) bucket: usize,
@@ -36,7 +36,7 @@ pub(crate) struct Have {
     pub(crate) high: Option<u32>,
 }
 
-impl Have {
+impl SentBefore {
     /// The places of the rounds wanted, with one more on either side.
     fn window(&self, rounds: &[u32]) -> Range<usize> {
         let low = self.low.map_or(0, |low| rounds.partition_point(|round| *round < low));
@@ -49,7 +49,7 @@ impl Have {
 }
 
 #[derive(Serialize)]
-struct Head<'a> {
+struct SeriesHead<'a> {
     revision: u64,
     bucket: usize,
     from: usize,
@@ -76,7 +76,7 @@ pub(crate) fn bucket(rounds: usize, agents: usize) -> usize {
 }
 
 /// The answer to a page that has part of the series.
-pub(crate) fn encode(history: &History, revision: u64, have: Have) -> Vec<u8> {
+pub(crate) fn encode(history: &History, revision: u64, have: SentBefore) -> Vec<u8> {
     let window = have.window(&history.rounds);
     let rounds = window.len();
     let agents = history.agents.len().min(MOST_AGENTS);
@@ -105,7 +105,7 @@ pub(crate) fn encode(history: &History, revision: u64, have: Have) -> Vec<u8> {
         ("in_d", &tracks.in_d),
         ("content", &tracks.content),
     ];
-    let head = Head {
+    let head = SeriesHead {
         revision,
         bucket,
         from,
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn no_peak_falls_between_two_points() {
         let history = history(20, 5000);
-        let bytes = encode(&history, 1, Have::default());
+        let bytes = encode(&history, 1, SentBefore::default());
         let (head, start) = head(&bytes);
         let (bucket, count) =
             (head["bucket"].as_u64().unwrap(), head["count"].as_u64().unwrap() as usize);
@@ -219,11 +219,11 @@ mod tests {
     #[test]
     fn a_page_that_has_most_of_it_gets_the_rest() {
         let history = history(200, 5000);
-        let all = encode(&history, 4, Have::default());
+        let all = encode(&history, 4, SentBefore::default());
         assert!(all.len() < 700_000, "{} bytes", all.len());
         let (whole, _) = head(&all);
         let bucket = whole["bucket"].as_u64().unwrap() as usize;
-        let have = Have { bucket, from: 150, revision: 4, ..Have::default() };
+        let have = SentBefore { bucket, from: 150, revision: 4, ..SentBefore::default() };
         let rest = encode(&history, 4, have);
         let (part, start) = head(&rest);
         assert_eq!(part["count"], whole["count"].as_u64().unwrap() - 150);
@@ -231,7 +231,7 @@ mod tests {
         let count = part["count"].as_u64().unwrap() as usize;
         assert_eq!(rest.len(), start + 8 * count * (200 + 11) + 200 * count);
         // After another reading of the file, or another thinning, everything is sent again.
-        for have in [Have { revision: 3, ..have }, Have { bucket: 2, ..have }] {
+        for have in [SentBefore { revision: 3, ..have }, SentBefore { bucket: 2, ..have }] {
             assert_eq!(encode(&history, 4, have), all);
         }
     }
@@ -245,7 +245,7 @@ mod tests {
                 "assessment": { "loss": [1.5, 1.25], "accuracy": [], "population": null } });
             history.add(serde_json::from_value(line).unwrap()).unwrap();
         }
-        let bytes = encode(&history, 1, Have::default());
+        let bytes = encode(&history, 1, SentBefore::default());
         let (head, start) = head(&bytes);
         assert_eq!((&head["received"], &head["measured"]), (&json!(2), &json!(true)));
         let numbers = floats(&bytes[start..start + 4 * 3 * 4]);
@@ -256,21 +256,22 @@ mod tests {
     #[test]
     fn some_of_the_rounds_have_smaller_buckets() {
         let history = history(200, 5000);
-        let whole = head(&encode(&history, 1, Have::default())).0;
-        let have = Have { low: Some(1001), high: Some(1100), ..Have::default() };
+        let whole = head(&encode(&history, 1, SentBefore::default())).0;
+        let have = SentBefore { low: Some(1001), high: Some(1100), ..SentBefore::default() };
         let bytes = encode(&history, 1, have);
         let (part, start) = head(&bytes);
         assert!(whole["bucket"].as_u64().unwrap() > 1);
         assert_eq!((&part["bucket"], &part["count"]), (&json!(1), &json!(102)));
         assert_eq!((&part["first"][0], &part["first"][101]), (&json!(1000), &json!(1101)));
         assert_eq!(bytes.len(), start + 102 * (4 * (200 + 11) + 200));
-        let none = Have { low: Some(9000), high: Some(10), ..Have::default() };
+        let none = SentBefore { low: Some(9000), high: Some(10), ..SentBefore::default() };
         assert!(head(&encode(&history, 1, none)).0["count"].as_u64().unwrap() <= 1);
     }
 
     #[test]
     fn nothing_yet_is_an_answer_too() {
-        let bytes = encode(&history(3, 0), 0, Have { bucket: 1, from: 99, ..Have::default() });
+        let bytes =
+            encode(&history(3, 0), 0, SentBefore { bucket: 1, from: 99, ..SentBefore::default() });
         assert_eq!(head(&bytes).0["count"], 0);
     }
 }

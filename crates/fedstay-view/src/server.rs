@@ -5,7 +5,7 @@ use crate::assets::{self, Theme};
 use crate::connections::{self, Limits};
 use crate::guard::{Access, guard, new_token};
 use crate::library::Library;
-use crate::series::Have;
+use crate::series::SentBefore;
 use crate::whole::{self, MOST_AT_ONCE};
 use axum::Router;
 use axum::body::Body;
@@ -134,7 +134,7 @@ async fn runs(State(library): State<Arc<Library>>) -> Response {
 async fn series(
     State(library): State<Arc<Library>>,
     Path(id): Path<String>,
-    Query(have): Query<Have>,
+    Query(have): Query<SentBefore>,
 ) -> Response {
     beside(move || library.series(&id, have), binary).await
 }
@@ -148,12 +148,12 @@ struct Ids {
 async fn whole(
     State(library): State<Arc<Library>>,
     Query(Ids { ids }): Query<Ids>,
-    Query(have): Query<Have>,
+    Query(have): Query<SentBefore>,
 ) -> Response {
     let read = move || {
         let ids: Vec<&str> = ids.split(',').take(MOST_AT_ONCE).collect();
         // What a page has is said of a single run.
-        let have = if ids.len() == 1 { have } else { Have::default() };
+        let have = if ids.len() == 1 { have } else { SentBefore::default() };
         Some(whole::encode(ids.into_iter().map(|id| library.whole(id, have))))
     };
     beside(read, binary).await

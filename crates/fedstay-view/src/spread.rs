@@ -8,40 +8,40 @@ use serde_json::Value;
 
 /// What the page is told.
 #[derive(Debug, PartialEq, Serialize)]
-pub(crate) struct Spread {
+pub(crate) struct SpreadCard {
     fairness: Option<Fairness>,
     population: Option<Population>,
-    alone: Option<Alone>,
-    extra: Option<Told>,
+    alone: Option<BetterThanAlone>,
+    extra: Option<ExtraWork>,
 }
 
 /// How many agents end with a better model than they would have made alone, of those of whom both are known.
 #[derive(Debug, PartialEq, Eq, Serialize)]
-struct Alone {
+struct BetterThanAlone {
     better: usize,
     of: usize,
 }
 
 /// What those who stayed did and sent beyond what they would have.
 #[derive(Debug, PartialEq, Eq, Serialize)]
-struct Told {
+struct ExtraWork {
     stayers: u32,
     rounds: i64,
     bytes: i64,
 }
 
 /// The figures that a summary has; `None` if it has none of them.
-pub(crate) fn told(summary: &Value) -> Option<Spread> {
+pub(crate) fn told(summary: &Value) -> Option<SpreadCard> {
     // Older summaries, and those of other engines, lack fields: one that cannot be read costs no other.
     let whole = asks_more(summary).then(|| read::<Summary>(summary)).flatten();
     let alone = whole.as_ref().and_then(Summary::against_alone);
-    let alone = alone.map(|(better, of)| Alone { better, of });
+    let alone = alone.map(|(better, of)| BetterThanAlone { better, of });
     let extra = whole.and_then(|whole| whole.extra_work());
-    let found = Spread {
+    let found = SpreadCard {
         fairness: read(&summary["fairness"]),
         population: read(&summary["population"]),
         alone,
-        extra: extra.map(|Extra { stayers, rounds, bytes }| Told { stayers, rounds, bytes }),
+        extra: extra.map(|Extra { stayers, rounds, bytes }| ExtraWork { stayers, rounds, bytes }),
     };
     let known = found.fairness.is_some()
         || found.population.is_some()

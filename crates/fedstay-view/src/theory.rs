@@ -27,23 +27,23 @@ pub(crate) struct Theory {
     /// Who takes part.
     header: Option<Header>,
     own: bool,
-    instance: Option<Problem>,
+    instance: Option<ConfiguredProblem>,
 }
 
 /// A problem that was built from the configuration.
-pub(crate) struct Problem {
+pub(crate) struct ConfiguredProblem {
     pub(crate) instance: Instance,
 }
 
-impl std::fmt::Debug for Problem {
+impl std::fmt::Debug for ConfiguredProblem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Problem({} agents)", self.instance.oracles.len())
+        write!(f, "ConfiguredProblem({} agents)", self.instance.oracles.len())
     }
 }
 
 /// What the page is told about the theory.
 #[derive(Debug, Serialize)]
-pub(crate) struct Told {
+pub(crate) struct TheoryCard {
     /// What the Gram matrices show, if there are any.
     findings: Option<Findings>,
     /// The number of matrices that were skipped to save time.
@@ -91,8 +91,9 @@ impl Theory {
     pub(crate) fn configure(&mut self, config: Option<&str>) {
         let table: Table = config.and_then(|text| toml::from_str(text).ok()).unwrap_or_default();
         let number = |value: Option<&Value>| value.and_then(Value::as_float);
-        self.instance =
-            config.and_then(|text| build(text, &table)).map(|instance| Problem { instance });
+        self.instance = config
+            .and_then(|text| build(text, &table))
+            .map(|instance| ConfiguredProblem { instance });
         let instance = self.problem();
         let rule = table.get("rule").and_then(|rule| Rule::deserialize(rule.clone()).ok());
         self.known = Known {
@@ -115,10 +116,10 @@ impl Theory {
         self.instance.as_ref().map(|problem| &problem.instance)
     }
 
-    pub(crate) fn told(&self) -> Told {
+    pub(crate) fn told(&self) -> TheoryCard {
         let finite = |value: f64| Some(value).filter(|value| value.is_finite());
         let delta = self.known.delta;
-        Told {
+        TheoryCard {
             findings: (self.looked > 0).then(|| self.diagnosis.findings(self.known)),
             passed: self.passed,
             delta,
@@ -153,7 +154,7 @@ fn build(text: &str, table: &Table) -> Option<Instance> {
 mod tests {
     use super::*;
 
-    fn told(config: &str) -> Told {
+    fn told(config: &str) -> TheoryCard {
         let mut theory = Theory::default();
         theory.configure(Some(config));
         let gram =

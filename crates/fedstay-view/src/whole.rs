@@ -10,14 +10,14 @@ use serde_json::Value;
 pub(crate) const MOST_AT_ONCE: usize = 64;
 
 /// Everything about a run.
-pub(crate) struct Whole {
+pub(crate) struct WholeRun {
     pub(crate) detail: Value,
     /// Its series; `None` while its first line cannot be read.
     pub(crate) series: Option<Vec<u8>>,
 }
 
 /// The answer with these runs.
-pub(crate) fn encode(runs: impl Iterator<Item = Option<Whole>>) -> Vec<u8> {
+pub(crate) fn encode(runs: impl Iterator<Item = Option<WholeRun>>) -> Vec<u8> {
     let mut bytes = Vec::new();
     for run in runs {
         let detail = run.as_ref().map(|run| run.detail.to_string()).unwrap_or_default();
@@ -39,8 +39,8 @@ mod tests {
 
     #[test]
     fn every_part_begins_at_a_multiple_of_four() {
-        let one = Whole { detail: json!({ "name": "é" }), series: Some(vec![1, 2, 3, 4, 5]) };
-        let two = Whole { detail: json!({}), series: None };
+        let one = WholeRun { detail: json!({ "name": "é" }), series: Some(vec![1, 2, 3, 4, 5]) };
+        let two = WholeRun { detail: json!({}), series: None };
         let bytes = encode([Some(one), None, Some(two)].into_iter());
         let number = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
         assert_eq!((number(0), number(4)), (13, 5));

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 /// What came of a run, or how it is going.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Words {
+pub(crate) struct RunWords {
     tone: Tone,
     /// One or two words, for a badge.
     head: String,
@@ -26,7 +26,7 @@ pub(crate) struct Words {
 
 /// What a line of the list says of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Brief {
+pub(crate) struct ListWords {
     tone: Tone,
     text: String,
 }
@@ -117,7 +117,7 @@ pub(crate) fn states() -> [StateWords; State::ALL.len()] {
 }
 
 /// The words about a run that is over.
-pub(crate) fn of_summary(summary: &Value) -> Words {
+pub(crate) fn of_summary(summary: &Value) -> RunWords {
     let told = Delivered::of(summary);
     let VerdictWords { tone, head, text } = match named::<Verdict>(&summary["verdict"]) {
         Some(known) => words::verdict(known, &told.counts),
@@ -126,11 +126,11 @@ pub(crate) fn of_summary(summary: &Value) -> Words {
             VerdictWords { tone: Tone::Open, head: "Finished", text }
         }
     };
-    Words { tone, head: head.to_owned(), text, stop: stop_of(&summary["stop"]) }
+    RunWords { tone, head: head.to_owned(), text, stop: stop_of(&summary["stop"]) }
 }
 
 /// The words about a run that is not over, or has no summary.
-pub(crate) fn of_history(history: &History, status: Standing) -> Words {
+pub(crate) fn of_history(history: &History, status: Standing) -> RunWords {
     let count = |wanted: State| history.agents.iter().filter(|agent| agent.state == wanted).count();
     if history.rounds.is_empty() {
         return of_standing(status);
@@ -163,7 +163,7 @@ pub(crate) fn of_history(history: &History, status: Standing) -> Words {
         (true, ..) => Tone::Bad,
     };
     let last = history.last.as_ref().and_then(|line| line.stop);
-    Words {
+    RunWords {
         tone,
         head: head_of(status),
         text: format!("{said}{before}{near_words}; {left_words}{fault_words}."),
@@ -186,18 +186,23 @@ fn head_of(status: Standing) -> String {
 }
 
 /// The words about a run of which no round is known.
-pub(crate) fn of_standing(status: Standing) -> Words {
-    Words { tone: status.tone(), head: head_of(status), text: status.text().to_owned(), stop: None }
+pub(crate) fn of_standing(status: Standing) -> RunWords {
+    RunWords {
+        tone: status.tone(),
+        head: head_of(status),
+        text: status.text().to_owned(),
+        stop: None,
+    }
 }
 
 /// The words for the list: a verdict with its count, or how far the run is.
-pub(crate) fn brief(summary: Option<&Value>, status: Standing) -> Brief {
+pub(crate) fn brief(summary: Option<&Value>, status: Standing) -> ListWords {
     let Some(summary) = summary else {
-        return Brief { tone: status.tone(), text: status.name().to_owned() };
+        return ListWords { tone: status.tone(), text: status.name().to_owned() };
     };
     let words = of_summary(summary);
     let content = Delivered::of(summary).counts.content_words();
-    Brief { tone: words.tone, text: format!("{}, {content}", words.head.to_lowercase()) }
+    ListWords { tone: words.tone, text: format!("{}, {content}", words.head.to_lowercase()) }
 }
 
 #[cfg(test)]

@@ -38,14 +38,14 @@ impl Balance {
 
 /// Who it is about.
 #[derive(Debug, Clone, Serialize)]
-struct Who {
+struct CalledAgent {
     id: AgentId,
     /// What it is called in a sentence, and under a heading that says that it is an agent.
     called: String,
     brief: String,
 }
 
-impl Who {
+impl CalledAgent {
     fn new(id: AgentId, header: &Header) -> Self {
         let name = header.name(id);
         Self { id, called: called(id, name), brief: called_briefly(id, name) }
@@ -54,21 +54,21 @@ impl Who {
 
 /// What one agent gave and got.
 #[derive(Debug, Serialize)]
-struct Member {
+struct MemberWorth {
     #[serde(flatten)]
-    who: Who,
+    who: CalledAgent,
     #[serde(flatten)]
     worth: AgentWorth,
 }
 
 /// What the page is told.
 #[derive(Debug, Default, Serialize)]
-pub(crate) struct Told {
+pub(crate) struct WorthCard {
     /// Whether it is the sum so far, of the agents that reported.
     live: bool,
-    each: Vec<Member>,
+    each: Vec<MemberWorth>,
     /// Who is in the matrix: all, or those that exchanged most.
-    agents: Vec<Who>,
+    agents: Vec<CalledAgent>,
     /// By how much each of them (a row) was helped by each (a column); empty while a run is under way.
     help: Vec<Vec<f64>>,
     /// Whether a group would gain by leaving together, in words.
@@ -76,11 +76,16 @@ pub(crate) struct Told {
 }
 
 /// What the page is told, if the run keeps this book.
-pub(crate) fn told(summary: Option<&Value>, balance: &Balance, header: &Header) -> Option<Told> {
-    let member = |id: AgentId, worth: AgentWorth| Member { who: Who::new(id, header), worth };
+pub(crate) fn told(
+    summary: Option<&Value>,
+    balance: &Balance,
+    header: &Header,
+) -> Option<WorthCard> {
+    let member =
+        |id: AgentId, worth: AgentWorth| MemberWorth { who: CalledAgent::new(id, header), worth };
     let Some(summary) = summary else {
         let each = balance.sums.iter().map(|(id, worth)| member(*id, *worth));
-        let told = Told { live: true, each: each.collect(), ..Told::default() };
+        let told = WorthCard { live: true, each: each.collect(), ..WorthCard::default() };
         return (!told.each.is_empty()).then_some(told);
     };
     let whole: WorthSummary = serde_json::from_value(summary["worth"].clone()).ok()?;
@@ -95,8 +100,8 @@ pub(crate) fn told(summary: Option<&Value>, balance: &Balance, header: &Header) 
         true => largest(&whole),
         false => Default::default(),
     };
-    let agents = agents.into_iter().map(|id| Who::new(id, header)).collect();
-    Some(Told { live: false, each: each.collect(), agents, help, core })
+    let agents = agents.into_iter().map(|id| CalledAgent::new(id, header)).collect();
+    Some(WorthCard { live: false, each: each.collect(), agents, help, core })
 }
 
 /// The matrix, or the part of it with the agents that exchanged most.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,9 @@ from nvflare.app_common.app_constant import AppConstants
 from .._core import Error
 from ..remote.answers import Answers
 from ..remote.door import NONCE, reason
-from ..remote.engine import Evaluated, Evaluation, RemoteEngine
+from ..remote.engine import Evaluated, RemoteEngine
 from ..remote.judge import judged
-from ..remote.patience import Deadline, Patience
+from ..remote.patience import Deadline
 from ..remote.showing import Showing
 from ._exchange import Courier
 from ._layout import CORRECTION, KEY, Layout
@@ -23,29 +24,18 @@ from ._replies import Reader
 from ._roll import Member, Roll
 
 
+@dataclass(kw_only=True, eq=False)
 class Engine(RemoteEngine[Member]):
     """The engine behind FLARE: one task per round, or several where sites get weights of their own."""
 
-    roll: Roll
-    reader: Reader
     start_again = "Submit the same job again, with the same `out`,"
 
-    def __init__(
-        self,
-        courier: Courier,
-        layout: Layout,
-        roll: Roll,
-        reader: Reader,
-        patience: Patience,
-        evaluation: Evaluation,
-        rounds: int,
-        judges: Any = None,
-        hides: bool = False,
-    ) -> None:
-        super().__init__(roll, reader, patience, evaluation, rounds, hides)
-        self.courier, self.layout = courier, layout
-        #: Who tells the loss of models that were never sent out, for scores that ask.
-        self.judges = judges
+    roll: Roll
+    reader: Reader
+    courier: Courier
+    layout: Layout
+    #: Who tells the loss of models that were never sent out, for scores that ask.
+    judges: Any = None
 
     def say(self, text: str, *, warn: bool = False) -> None:
         """Logs a line."""

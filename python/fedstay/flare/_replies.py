@@ -18,7 +18,7 @@ from nvflare.app_common.abstract.fl_model import FLModel, ParamsType
 from .._core import Error, Report
 from ..remote import reader as shared
 from ..remote.answers import Answers, target_loss
-from ..remote.door import number, reach, reason, share, shown
+from ..remote.door import number, reach, share, shown
 from ._layout import GRADIENT, KEY, Layout
 from ._roll import Member
 
@@ -44,7 +44,7 @@ class Reader(shared.Reader):
         answers: Answers,
     ) -> None:
         """Takes one answer of an agent that was sent the weights `sent`."""
-        try:
+        with answers.of(member):
             said = _said(answer)
             self.nonces.refuse_old(said, round)
             if said.get("leaves") is True:
@@ -58,11 +58,6 @@ class Reader(shared.Reader):
                 answers.add(member, made, move, tells, round)
             if epsilon is not None:
                 member.epsilon = epsilon
-        # Whatever a site sends, it can only lose its own place in this round.
-        except Exception as error:  # noqa: BLE001
-            answers.faults[member.name] = reason(error).removeprefix(f"agent {member.id}: ")
-            return
-        answers.faults.pop(member.name, None)
 
     def _report(
         self, member: Member, said: Mapping[str, Any], answer: FLModel, sent: NDArray[np.float64]
@@ -87,13 +82,10 @@ class Reader(shared.Reader):
         direction = self.layout.unpack(work)
         exact = self.layout.unpack(slope) if slope else None
         if said.get("kind") == "weights":
-            # FLARE passes on either the trained weights or, if the job says so, their difference.
-            is_difference = answer.params_type == ParamsType.DIFF
-            before = (
-                0.0 * sent
-                if is_difference
-                else self.layout.unpack(self.layout.pack(sent), sent.dtype)
-            )
+            before = self.layout.unpack(self.layout.pack(sent), np.float64)
+            if answer.params_type == ParamsType.DIFF:
+                # The job has FLARE pass on the difference from what was sent.
+                before = np.zeros_like(before)
             direction = self.direction(before, direction, local)
         elif said.get("kind") == "direction":
             # It is the gradient at what the site was sent, and previews may be made from it; unless a

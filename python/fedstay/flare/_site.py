@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from nvflare.app_common.abstract.fl_model import FLModel, MetaKey, ParamsType
 
-from .. import _core
 from .._core import Error, Rates
 from ..asks import corrected, rates_of
 from ..local import descended
-from ..remote.agent import asked, counts, echoed, seed
+from ..remote.agent import asked, echoed, participant, said, seed
 from ..remote.asks import CORRECTS
 from ..remote.door import reason
 from ._layout import CORRECTION, GRADIENT, KEY, Layout
@@ -67,29 +66,18 @@ class Site:
         decided again from what was remembered before it. `descended(steps, rate)` gives the loss after
         private steps, for behaviours that look ahead.
         """
-        said = self._sent(model)
-        round = int(said["round"])
+        sent = self._sent(model)
+        round = int(sent["round"])
         if self._left is not None and self._left < round:
             return True
-        participant = _core.Participant(0, self._target(said), self.behaviour)
-        if participant.comes_back or participant.repeats:
-            raise Error(
-                f"`{participant.behaviour}` is for simulations: on FLARE an agent that left is not "
-                "asked again, and nobody repeats a report"
-            )
         if round > self._round:
             self._before = self._now
         elif round < self._round:
             self._before = None  # Another run has begun.
-        if self._before is not None:
-            participant.restore(self._before)
-        answer = participant.answer(
-            loss=float(loss),
-            round=round,
-            step_size=float(said["step_size"]),
-            descended=descended,
-        )
-        self._round, self._now, self._told = round, participant.save(), participant.told
+        who = participant(self._target(sent), self.behaviour, self._before, "")
+        step_size = float(sent["step_size"])
+        answer = who.answer(loss=float(loss), round=round, step_size=step_size, descended=descended)
+        self._round, self._now, self._told = round, who.save(), who.told
         self._left = round if answer == "leaves" else None
         self._keep()
         return answer == "leaves"
@@ -99,8 +87,8 @@ class Site:
     def goodbye(self, model: FLModel) -> FLModel:
         """The answer of an agent that leaves. It says that, and its target loss, and nothing else."""
         sent = self._sent(model)
-        said = {"leaves": True, "epsilon": self._target(sent), **echoed(sent)}
-        return _words(model, said, {"left": 1.0})
+        words = {"leaves": True, "epsilon": self._target(sent), **echoed(sent)}
+        return _words(model, words, {"left": 1.0})
 
     def report(
         self,
@@ -125,44 +113,34 @@ class Site:
         if gradient is None and weights is None:
             raise Error("a report has a `gradient`, or the `weights` that were trained, or both")
         sent = self._sent(model)
-        said: dict[str, Any] = {
-            "kind": "direction" if weights is None else "weights",
-            "loss": float(self._told(float(loss))),
-            "epsilon": self._target(sent),
-            "samples": int(samples),
-            **echoed(sent),
-        }
-        if corrects:
-            said["corrects"] = True
-        if rates is not None:
-            said["rates"] = counts(rates)
-        if reach is not None:
-            said["reach"] = float(reach)
+        told = {"loss": float(self._told(float(loss))), "epsilon": self._target(sent)}
+        more: dict[str, Any] = {"samples": samples, "corrects": corrects, "rates": rates}
+        words = said(sent, told, trained=weights is not None, reach=reach, **more)
         arrays = dict(weights) if weights is not None else {}
         if gradient is not None:
             slopes = _complete(gradient, model.params)
-            said["gradient"] = weights is not None
+            words["gradient"] = weights is not None
             if weights is None and sent.get(CORRECTS):
-                said |= {"gradient": True, "corrects": True}
+                words |= {"gradient": True, "corrects": True}
                 by = sent.get(CORRECTION, {})
                 arrays = {n: slope + by[n] if n in by else slope for n, slope in slopes.items()}
-            mark = GRADIENT if said["gradient"] else ""
+            mark = GRADIENT if words["gradient"] else ""
             arrays |= {f"{mark}{name}": slope for name, slope in slopes.items()}
         return FLModel(
             # What is a difference already, FLARE sends as it is.
             params_type=ParamsType.DIFF if weights is None else ParamsType.FULL,
             params={name: _like(array, model.params) for name, array in arrays.items()},
-            metrics={"loss": said["loss"]},
+            metrics={"loss": words["loss"]},
             current_round=model.current_round,
-            meta={KEY: said},
+            meta={KEY: words},
         )
 
     def evaluation(self, model: FLModel, *, loss: float, accuracy: float | None = None) -> FLModel:
         """The answer to the task "evaluate"."""
-        said: dict[str, Any] = {"kind": "evaluation", "loss": float(loss)}
+        measured = {"loss": float(loss)}
         if accuracy is not None:
-            said["accuracy"] = float(accuracy)
-        return _words(model, said, {k: v for k, v in said.items() if k != "kind"})
+            measured["accuracy"] = float(accuracy)
+        return _words(model, {"kind": "evaluation", **measured}, measured)
 
     def fault(self, model: FLModel, error: Exception) -> FLModel:
         """The answer of an agent that cannot answer: the server skips it in this round and asks again

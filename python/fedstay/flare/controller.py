@@ -6,7 +6,6 @@ A job names the class by its path, `fedstay.flare.controller.FedStay`.
 from __future__ import annotations
 
 import inspect
-import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -27,15 +26,7 @@ from ..remote.settings import refuse_wrong
 from ..result import Result, from_outcome
 from ..rules import Rule, RuleLike, usual_epsilon
 from ..scale import kind_of
-from ..worth import (
-    Worth,
-    WorthLike,
-    asked,
-    needing_a_judge,
-    refuse_unjudged,
-    refuse_unknown,
-    telling,
-)
+from ..worth import Worth, WorthLike, asked, refuse_unjudged, refuse_unknown, telling
 from ._engine import Engine
 from ._exchange import Courier, Exchange
 from ._layout import Layout
@@ -179,22 +170,8 @@ class FedStay(ModelController):  # type: ignore[misc]
         reopened(out)
         resume = (out / "config.toml").exists()
         self.log(f"{'continuing' if resume else 'keeping'} the run in {out}")
-        outcome = _core.drive(
-            engine,
-            layout.unpack(start, np.float64),
-            self.rule,
-            step_size=self.step_size,
-            rounds=self.rounds,
-            policy=self.policy,
-            on=self.on,
-            out=out,
-            resume=resume,
-            seconds_between_checkpoints=0.0,
-            settings=json.dumps({"flare": engine.settings()}),
-            layout=layout.tensors(),
-            worth=list(scores.methods),
-            judge=engine.judge if needing_a_judge(scores) else None,
-        )
+        begins, settings = layout.unpack(start, np.float64), {"flare": engine.settings()}
+        outcome = engine.drive(self, layout, begins, scores, settings, out=out, resume=resume)
         self.result = from_outcome(outcome, out)
         self.log(repr(self.result), warn=not self.result.is_good)
         for warning in self.result.warnings:
@@ -215,16 +192,17 @@ class FedStay(ModelController):  # type: ignore[misc]
             asks=Asks.of(self.rule),
             needing=str(kind_of(self.policy) or kind_of(self.rule) or self.rule),
         )
+        few = self.min_agents, self.grace, self.on_few, self.wait, self.tries
         return Engine(
-            courier,
-            layout,
-            Roll(self.agents, self.max_silent, self.retry_every),
-            reader,
-            Patience(self.timeout, self.min_agents, self.grace, self.on_few, self.wait, self.tries),
-            Evaluation(self.evaluate_every, self.evaluate_at_end, self.evaluate_leavers),
-            self.rounds,
-            judge,
-            kind_of(self.policy) == "preview",
+            roll=Roll(self.agents, self.max_silent, self.retry_every),
+            reader=reader,
+            patience=Patience(self.timeout, *few),
+            evaluation=Evaluation(self.evaluate_every, self.evaluate_at_end, self.evaluate_leavers),
+            rounds=self.rounds,
+            hides=kind_of(self.policy) == "preview",
+            courier=courier,
+            layout=layout,
+            judges=judge,
         )
 
     def add_to_fed_job(self, job: Any, ctx: Any, **kwargs: Any) -> None:

@@ -19,12 +19,11 @@ from flwr.app import (
 )
 from flwr.common.logger import log
 
-from .. import _core
 from .._core import Error, Rates
 from ..asks import corrected, rates_of
 from ..local import descended
 from ..pytorch import TorchAgent
-from ..remote.agent import asked, counts, echoed, seed
+from ..remote.agent import asked, echoed, participant, said, seed
 from ._layout import CORRECTION, RECORD, Layout, as_arrays
 from ._private import Loss, inner_mods, privatiser, refuse_outer, reply_of
 from ._sent import sent_arrays, sent_config, trained_arrays
@@ -73,30 +72,21 @@ def leaves(
     kept: Any = context.state.get(RECORD, {})
     if kept.get("left"):
         return True
-    participant = _core.Participant(
-        0,
-        _target(epsilon, message, context),
-        _setting("behaviour", behaviour, message, context),
-    )
-    if participant.comes_back or participant.repeats:
-        raise Error(
-            f"agent {agent_name(context)}: `{participant.behaviour}` is for simulations: on Flower who "
-            "left is not asked again, and nobody repeats a report"
-        )
-    if "participant" in kept:
-        participant.restore(kept["participant"])
+    target = _target(epsilon, message, context)
+    how = _setting("behaviour", behaviour, message, context)
+    who = participant(target, how, kept.get("participant"), f"agent {agent_name(context)}: ")
     sent: Any = sent_config(message)
     round = int(sent["server-round"])
     step_size = float(sent["step-size"])
-    answer = participant.answer(loss=loss, round=round, step_size=step_size, descended=descended)
+    answer = who.answer(loss=loss, round=round, step_size=step_size, descended=descended)
     gone = answer == "leaves"
     context.state[RECORD] = ConfigRecord(
         {
             "left": gone,
-            "participant": participant.save(),
-            "behaviour": participant.behaviour,
+            "participant": who.save(),
+            "behaviour": who.behaviour,
             "round": round,
-            "told": participant.told(loss),
+            "told": who.told(loss),
         }
     )
     return gone
@@ -105,15 +95,7 @@ def leaves(
 def goodbye(message: Message, context: Context, *, epsilon: float | None = None) -> Message:
     """The reply of an agent that leaves. It says that, and its target loss, and nothing else."""
     refuse_outer(strange=False)
-    said = ConfigRecord(
-        {
-            "agent": agent_name(context),
-            "leaves": True,
-            "epsilon": _target(epsilon, message, context),
-            **echoed(sent_config(message)),
-        }
-    )
-    return Message(RecordDict({RECORD: said}), reply_to=message)
+    return _words(message, context, leaves=True, epsilon=_target(epsilon, message, context))
 
 
 def report(
@@ -165,25 +147,14 @@ def report(
             )
         told = private.told(float(loss), target, str(kept.get("behaviour", "threshold")))
         gradient = buffers = rates = None
-    said: dict[str, Any] = {
-        "agent": agent_name(context),
-        "kind": "direction" if weights is None else "weights",
-        **told,
-        "epsilon": target,
-        "samples": int(samples),
-        **echoed(sent),
-    }
-    if reach is not None:
-        said["reach"] = float(reach)
+    told |= {"agent": agent_name(context), "epsilon": target}
     if exact and direction is not None:
-        said["exact"] = True
-    if corrects:
-        said["corrects"] = True
-    if rates is not None:
-        said["rates"] = counts(rates)
+        told["exact"] = True
     if names and sent.get("tell-parameters"):
-        said |= names
-    content = RecordDict({RECORD: ConfigRecord(said)})
+        told |= names
+    more: dict[str, Any] = {"samples": samples, "corrects": corrects, "rates": rates}
+    words = said(sent, told, trained=weights is not None, reach=reach, **more)
+    content = RecordDict({RECORD: ConfigRecord(words)})
     content["arrays"] = arrays
     if gradient is not None:
         content["gradient"] = gradient
@@ -243,43 +214,37 @@ def decide_and_report(
     sent: Any = sent_config(message)
     asks, lack = asked(sent, model)
     if lack is not None:
-        return _cannot(message, context, lack)
+        return _words(message, context, cannot=lack)
     value, slope = model.loss_and_grad(weights)
-    gone = leaves(
-        float(value),
-        message,
-        context,
-        epsilon=epsilon,
-        behaviour=behaviour,
-        descended=lambda steps, rate: descended(model, weights, steps, rate),
-    )
-    if gone:
+
+    def ahead(steps: int, rate: float) -> float:
+        return descended(model, weights, steps, rate)
+
+    own: dict[str, Any] = {"epsilon": epsilon, "behaviour": behaviour}
+    if leaves(float(value), message, context, **own, descended=ahead):
         return goodbye(message, context, epsilon=epsilon)
     slope = np.asarray(slope).reshape(-1)
     more: dict[str, Any] = {"epsilon": epsilon, "samples": int(getattr(model, "samples", 1))}
     if "rates" in asks:
         more["rates"] = rates_of(model, weights, agent_name(context))
     if "corrections" not in asks:
-        return report(
-            message, context, loss=float(value), direction=layout.pack(slope), exact=True, **more
-        )
-    more |= {"corrects": True, "gradient": layout.pack(slope)}
-    by = _correction(message, layout, weights)
-    led = corrected(model, weights, by, seed(agent_name(context), int(sent["server-round"])))
-    if led is None:
-        return report(
-            message, context, loss=float(value), direction=layout.pack(slope + by), **more
-        )
-    trained, reach = led
-    return report(
-        message, context, loss=float(value), weights=layout.pack(trained), reach=reach, **more
-    )
+        told: dict[str, Any] = {"direction": layout.pack(slope), "exact": True}
+    else:
+        told = {"corrects": True, "gradient": layout.pack(slope)}
+        by = _correction(message, layout, weights)
+        led = corrected(model, weights, by, seed(agent_name(context), int(sent["server-round"])))
+        if led is None:
+            told["direction"] = layout.pack(slope + by)
+        else:
+            told |= {"weights": layout.pack(led[0]), "reach": led[1]}
+    return report(message, context, loss=float(value), **told, **more)
 
 
-def _cannot(message: Message, context: Context, why: str) -> Message:
-    """The reply of an agent that cannot do what the rule asks: the server logs it under its name."""
-    said = {"agent": agent_name(context), "cannot": why, **echoed(sent_config(message))}
-    return Message(RecordDict({RECORD: ConfigRecord(said)}), reply_to=message)
+def _words(message: Message, context: Context, **words: Any) -> Message:
+    """A reply without arrays: a goodbye, or why the agent `cannot` do what the rule asks, which the server
+    logs under its name."""
+    record = ConfigRecord({"agent": agent_name(context), **words, **echoed(sent_config(message))})
+    return Message(RecordDict({RECORD: record}), reply_to=message)
 
 
 def _correction(message: Message, layout: Layout, weights: Any) -> Any:
@@ -312,34 +277,28 @@ def _torch_reply(
     asks, lack = asked(sent, agent)
     lack = _too_much(asks) if private is not None and lack is None else lack
     if lack is not None:
-        return _cannot(message, context, lack)
+        return _words(message, context, cannot=lack)
     take_up(agent, sent_arrays(message))
     value = agent.measure(gradient=True)
     if leaves(value, message, context, epsilon=epsilon, behaviour=behaviour):
         return goodbye(message, context, epsilon=epsilon)
-    gradient, names = gradient_of(agent), names_of(agent.model)
-    more: dict[str, Any] = {
-        "epsilon": epsilon,
-        "samples": agent.samples,
-        "names": names,
-        "private": private,
-    }
+    gradient, by = gradient_of(agent), None
+    more: dict[str, Any] = {"epsilon": epsilon, "samples": agent.samples, "private": private}
+    more["names"] = names_of(agent.model)
     if "rates" in asks:
         more["rates"] = agent.count()
-    by: dict[str, Any] | None = None
     if "corrections" in asks:
         by, more["corrects"] = _correction_of_each(message, gradient), True
     if not agent.trains:
         agent.follow()
-        beside = {key: value for key, value in agent.buffers().items()}
+        beside = agent.buffers()
         if beside:
             more["buffers"] = as_arrays(beside)
-        if by is not None:
-            plus = {key: gradient[key].numpy() + part for key, part in by.items()}
-            more["gradient"] = gradient
-            return report(message, context, loss=value, direction=as_arrays(plus), **more)
-        return report(message, context, loss=value, direction=gradient, exact=True, **more)
-    draw, said = seed(agent_name(context), int(sent["server-round"])), None
+        if by is None:
+            return report(message, context, loss=value, direction=gradient, exact=True, **more)
+        plus = as_arrays({key: gradient[key].numpy() + part for key, part in by.items()})
+        return report(message, context, loss=value, direction=plus, gradient=gradient, **more)
+    draw, gave = seed(agent_name(context), int(sent["server-round"])), None
     if private is not None:
         # Whoever knows what noise is drawn from can take it off again.
         draw = secrets.randbits(32)
@@ -349,19 +308,12 @@ def _torch_reply(
         assert led is not None  # It trains.
         reach = led[1]
     else:
-        said = agent.practise(draw)
-    metrics = said if isinstance(said, Mapping) else {"train_loss": said}
+        gave = agent.practise(draw)
+    metrics = gave if isinstance(gave, Mapping) else {"train_loss": gave}
     told = {k: float(v) for k, v in metrics.items() if isinstance(v, (int, float))}
-    return report(
-        message,
-        context,
-        loss=value,
-        weights=arrays_of(agent.model),
-        gradient=gradient,
-        reach=reach,
-        metrics={**told, "num-examples": agent.samples} if told else None,
-        **more,
-    )
+    more["metrics"] = {**told, "num-examples": agent.samples} if told else None
+    trained: dict[str, Any] = {"weights": arrays_of(agent.model), "gradient": gradient}
+    return report(message, context, loss=value, reach=reach, **trained, **more)
 
 
 def evaluate_and_report(
@@ -495,7 +447,7 @@ def agent_mod(
                 agent_name(context), because)  # fmt: skip
             lack = _too_much(["rates"] if sent.get("tell-rates") else [])
             if lack is not None:
-                return _cannot(message, context, lack)
+                return _words(message, context, cannot=lack)
             more = {"names": more["names"]} if "names" in more else {}
         metrics: dict[str, Any] = {}
         for record in reply.content.metric_records.values():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
@@ -53,11 +54,8 @@ class Contract:
         else:
             self._train.clear()
             self._train.update(self._configured[1])
-        self.asking = asking
-        try:
+        with self._at("asking", asking):
             return self._made("configure_train", round, arrays, self._train)
-        finally:
-            self.asking = None
 
     def configure_evaluate(
         self, round: int, arrays: ArrayRecord, showing: Showing
@@ -80,11 +78,8 @@ class Contract:
 
     def aggregate_train(self, round: int, stepped: Stepped) -> MetricRecord | None:
         """What the strategy says about a round whose step was taken."""
-        self.stepped = stepped
-        try:
+        with self._at("stepped", stepped):
             given = self._strategy.aggregate_train(round, stepped.replies)
-        finally:
-            self.stepped = None
         return refuse_lost(self._called("aggregate_train"), given, stepped)
 
     def aggregate_evaluate(
@@ -93,11 +88,16 @@ class Contract:
         """What the strategy says about an evaluation; `made` is what ours says."""
         if not replies or not self.has_own("aggregate_evaluate"):
             return made
-        self.evaluated = replies, made
-        try:
+        with self._at("evaluated", (replies, made)):
             return self._strategy.aggregate_evaluate(round, replies)
+
+    @contextmanager
+    def _at(self, what: str, value: Any) -> Iterator[None]:
+        setattr(self, what, value)
+        try:
+            yield
         finally:
-            self.evaluated = None
+            setattr(self, what, None)
 
     def memory(self) -> dict[str, Any]:
         """What a schedule has made of the config, for a checkpoint."""

@@ -15,6 +15,8 @@ from ..remote.patience import Deadline, Patience
 from ._replies import is_report
 from ._roll import Roll
 
+#: The replies, which node each message went to, and why others have not answered.
+Exchanged = tuple[list[Message], dict[str, int], str]
 #: How often replies are checked for, in seconds.
 POLL = 0.2
 
@@ -30,11 +32,8 @@ class Courier:
         """The nodes that are connected."""
         return list(self.grid.get_node_ids())
 
-    def exchange(
-        self, messages: list[Message], deadline: Deadline
-    ) -> tuple[list[Message], dict[str, int], str]:
-        """Sends messages, and waits for the replies as long as agents may take. Also returns which node
-        each went to, and why others have not answered."""
+    def exchange(self, messages: list[Message], deadline: Deadline) -> Exchanged:
+        """Sends messages, and waits for the replies as long as agents may take."""
         nodes = [message.metadata.dst_node_id for message in messages]
         ids = list(self.grid.push_messages(messages)) if messages else []
         sent = {id: node for id, node in zip(ids, nodes, strict=False) if id}

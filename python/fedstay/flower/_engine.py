@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from logging import INFO, WARNING
 from typing import Any
 
@@ -17,12 +18,12 @@ from numpy.typing import NDArray
 from ..callbacks import Callback, describe, tell
 from ..engine import Assessed
 from ..remote import answers as shared
-from ..remote.engine import Evaluated, Evaluation, RemoteEngine
-from ..remote.patience import Deadline, Patience
+from ..remote.engine import Evaluated, RemoteEngine
+from ..remote.patience import Deadline
 from ..remote.showing import Showing
 from ..scale import Scale
 from ._contract import Contract
-from ._courier import Courier
+from ._courier import Courier, Exchanged
 from ._draw import Draw
 from ._judge import Central
 from ._layout import Layout
@@ -33,44 +34,33 @@ from ._replies import Answers, Reader, Sent
 from ._roll import Member, Roll
 
 
+@dataclass(kw_only=True, eq=False)
 class Engine(RemoteEngine[Member]):
     """The engine behind Flower: one message per node, made and aggregated by the strategy's methods."""
 
-    roll: Roll
-    reader: Reader
     start_again = "Start the same app again, with the same `out`,"
 
-    def __init__(
-        self,
-        courier: Courier,
-        contract: Contract,
-        mail: Mail,
-        reader: Reader,
-        patience: Patience,
-        evaluation: Evaluation,
-        draw: Draw,
-        central: Central,
-        aggregation: Aggregation,
-        kept: Kept,
-        scale: Scale,
-        callbacks: Sequence[Callback] = (),
-        rounds: int = 0,
-        hides: bool = False,
-    ) -> None:
-        super().__init__(reader.roll, reader, patience, evaluation, rounds, hides)
-        self.courier, self.contract, self.mail, self.draw = courier, contract, mail, draw
-        self.central, self.aggregation, self.kept = central, aggregation, kept
-        self.scale, self.callbacks = scale, list(callbacks)
-        #: What Flower's own loop would return.
-        self.flower = FlowerResult()
-        self.since, self.begun = time.monotonic(), False
-        #: The replies of this round, and those of the last one whose step the strategy is to be told of.
-        self.replies: list[Message] = []
-        self.unaggregated: tuple[int, list[Message]] | None = None
-        #: The first exchange of all, made before the layout of the model was known: who was there, who was
-        #: asked, and what came of it.
-        self.early: tuple[list[int], list[int], tuple[list[Message], dict[str, int], str]] | None
-        self.early = None
+    roll: Roll
+    reader: Reader
+    courier: Courier
+    contract: Contract
+    mail: Mail
+    draw: Draw
+    central: Central
+    aggregation: Aggregation
+    kept: Kept
+    scale: Scale
+    callbacks: Sequence[Callback]
+    #: What Flower's own loop would return.
+    flower: FlowerResult = field(default_factory=FlowerResult, init=False)
+    since: float = field(default_factory=time.monotonic, init=False)
+    begun: bool = field(default=False, init=False)
+    #: The replies of this round, and those of the last one whose step the strategy is to be told of.
+    replies: list[Message] = field(default_factory=list, init=False)
+    unaggregated: tuple[int, list[Message]] | None = field(default=None, init=False)
+    #: The first exchange of all, made before the layout of the model was known: who was there, who was
+    #: asked, and what came of it.
+    early: tuple[list[int], list[int], Exchanged] | None = field(default=None, init=False)
 
     def say(self, text: str, *, warn: bool = False) -> None:
         """Logs a line."""

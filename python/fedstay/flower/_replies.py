@@ -194,7 +194,7 @@ class Reader(reader.Reader):
         said = content.config_records[RECORD]
         believed = self.roll.believes_goodbye(member)
         member.answers += 1
-        try:
+        with answers.of(member):
             self.nonces.refuse_old(said, round)
             if said.get("leaves") is True:
                 epsilon = target_loss(said, member, self.epsilon)
@@ -228,14 +228,6 @@ class Reader(reader.Reader):
                         "node", round, member.name)  # fmt: skip
             if epsilon is not None:
                 member.epsilon = epsilon
-        # Whatever an agent sends, it can only lose its own place in this round.
-        except Exception as error:  # noqa: BLE001
-            why = reason(error)
-            for prefix in (f"agent {member.id}: ", f"agent {member.name}: "):
-                why = why.removeprefix(prefix)
-            answers.faults[member.name] = why
-            return
-        answers.faults.pop(member.name, None)
 
     def _report(
         self, member: Member, content: RecordDict, weights: NDArray[np.float64]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +29,7 @@ from ..remote.showing import Showing
 from ..result import Result, from_outcome
 from ..rules import FedAvg, RuleLike, usual_epsilon, weighs
 from ..scale import Scale, kind_of
-from ..worth import WorthLike, asked, needing_a_judge, refuse_unjudged, refuse_unknown
+from ..worth import WorthLike, asked, refuse_unjudged, refuse_unknown
 from ._contract import Contract
 from ._courier import Courier
 from ._draw import Draw
@@ -195,14 +194,13 @@ class FedStay(Strategy):
         self.min_train_nodes, self.min_evaluate_nodes = min_train_nodes, min_evaluate_nodes
         self.evaluate_every, self.evaluate_at_end = evaluate_every, evaluate_at_end
         self.evaluate_leavers = evaluate_leavers
-        self.weighted_by_key, self.loss_key, self.accuracy_key = (
-            weighted_by_key,
-            loss_key,
-            accuracy_key,
-        )
+        self.weighted_by_key = weighted_by_key
         self.arrayrecord_key, self.configrecord_key = arrayrecord_key, configrecord_key
         self.train_metrics_aggr_fn = train_metrics_aggr_fn
         self.evaluate_metrics_aggr_fn = evaluate_metrics_aggr_fn
+        self.aggregation = Aggregation(
+            weighted_by_key, loss_key, accuracy_key, train_metrics_aggr_fn, evaluate_metrics_aggr_fn
+        )
         #: What clients sent along, by kind, round and name; also in client-metrics.jsonl.
         self.kept = Kept(weighted_by_key)
         #: The run as `fedstay.Result`, once it is over.
@@ -255,11 +253,11 @@ class FedStay(Strategy):
             log(WARNING, "fedstay: names are not bound to nodes: while an agent's node is away, another "
                 "node can answer under its name; with authenticated SuperNodes give agents={name: node "
                 "id}")  # fmt: skip
-        configs = train_config, evaluate_config
-        self._contract = Contract(self, FedStay, self.mail, grid, *configs)
-        engine = self._gather_with(self._contract, grid, timeout, num_rounds, evaluate_fn)
+        contract = Contract(self, FedStay, self.mail, grid, train_config, evaluate_config)
+        engine = self._gather_with(contract, grid, timeout, num_rounds, evaluate_fn)
+        self._contract = contract
         try:
-            self.result = self._driven(engine, initial_arrays, num_rounds)
+            self.result = self._driven(engine, initial_arrays)
         finally:
             self._contract = None
         self._log_result(self.result)
@@ -275,43 +273,32 @@ class FedStay(Strategy):
     ) -> Engine:
         """What gathers the rounds over a grid."""
         return Engine(
-            Courier(grid, self.min_available_nodes),
-            contract,
-            self.mail,
-            self.reader,
-            self.patience(timeout),
-            self._evaluation(),
-            self._draws("train"),
-            Central(evaluate_fn, self.worth.judge, self.loss_key),
-            self._aggregation(),
-            self.kept,
-            Scale(self.rule, self.policy),
-            self.callbacks,
-            rounds,
-            self.previews,
+            roll=self.roll,
+            reader=self.reader,
+            patience=self.patience(timeout),
+            evaluation=self._evaluation(),
+            rounds=rounds,
+            hides=self.previews,
+            courier=Courier(grid, self.min_available_nodes),
+            contract=contract,
+            mail=self.mail,
+            draw=self._draws("train"),
+            central=Central(evaluate_fn, self.worth.judge, self.aggregation.loss_key),
+            aggregation=self.aggregation,
+            kept=self.kept,
+            scale=Scale(self.rule, self.policy),
+            callbacks=self.callbacks,
         )
 
-    def _driven(self, engine: Engine, arrays: ArrayRecord, rounds: int) -> Result:
+    def _driven(self, engine: Engine, arrays: ArrayRecord) -> Result:
         resume = self.folder is not None and (self.folder / "config.toml").exists()
         if resume:
             log(INFO, "fedstay: continuing the run in %s", self.folder)
         layout = self.reader.layout = self._tell_apart(arrays, engine, resume)
-        outcome = _core.drive(
-            engine,
-            layout.unpack(arrays, "(server)", np.float64),
-            self.rule,
-            step_size=self.step_size,
-            rounds=rounds,
-            policy=self.policy,
-            on=self.on,
-            out=self.folder,
-            resume=resume,
-            seconds_between_checkpoints=0.0,
-            settings=json.dumps({"flower": engine.settings(**self._settings(layout))}),
-            layout=layout.tensors(),
-            worth=list(self.worth.methods),
-            judge=engine.judge if needing_a_judge(self.worth) else None,
-        )
+        start = layout.unpack(arrays, "(server)", np.float64)
+        settings = {"flower": engine.settings(**self._settings(layout))}
+        kept = {"out": self.folder, "resume": resume}
+        outcome = engine.drive(self, layout, start, self.worth, settings, **kept)
         engine.flower.arrays = layout.pack(outcome.weights)
         return from_outcome(outcome, self.folder, layout.tensors(), layout.rest(outcome.weights))
 
@@ -369,10 +356,10 @@ class FedStay(Strategy):
         evaluated = self._contract.evaluated if self._contract is not None else None
         if evaluated is not None and [id(r) for r in replies] == [id(r) for r in evaluated[0]]:
             return evaluated[1]
-        keys = self.loss_key, self.accuracy_key
+        keys = self.aggregation.loss_key, self.aggregation.accuracy_key
         told, numbers, usable = self.reader.evaluations(replies, self.mail.addresses(), *keys)
-        means, _ = mean(numbers, self.weighted_by_key)
-        return self._aggregation().evaluated(told, means, usable)
+        means, _ = mean(numbers, self.aggregation.weighted_by)
+        return self.aggregation.evaluated(told, means, usable)
 
     def summary(self) -> None:
         """Logs what this strategy does."""
@@ -398,15 +385,6 @@ class FedStay(Strategy):
             return Draw(self.roll, self.fraction_train, least, str(self.seed))
         least = max(self.min_evaluate_nodes, 1) if self.fraction_evaluate > 0.0 else 0
         return Draw(self.roll, self.fraction_evaluate, least, f"{self.seed}/evaluate")
-
-    def _aggregation(self) -> Aggregation:
-        return Aggregation(
-            self.weighted_by_key,
-            self.loss_key,
-            self.accuracy_key,
-            self.train_metrics_aggr_fn,
-            self.evaluate_metrics_aggr_fn,
-        )
 
     # -- the run --------------------------------------------------------------------------------
 

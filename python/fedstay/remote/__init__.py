@@ -1,6 +1,8 @@
 """What the engines have in common whose agents are behind a network: `fedstay.flower` and
 `fedstay.flare`.
 
-`door` checks what agents say, `roll` knows who takes part, `answers` keeps what came back in a round, and
-`engine` does what the core's loop asks of any of them. None of it knows a framework.
+On the server, `engine` does what the core's loop asks of any of them, with `patience`, and `showing` says what
+goes to whom. `roll` knows who takes part, `door` and `reader` check what agents say, `layout` how models lie
+in vectors, and `answers` keeps what came back in a round. `agent` is for the agents' side. None of it knows a
+framework.
 """

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core import Report
-from .door import number, outliers
+from .door import number, outliers, reason
 from .roll import M, Member, Roll
 
 
@@ -53,6 +54,19 @@ class Answers:
         self.moves[member.id], self.tells[member.id] = move, tells
         if made.loss is not None and round is not None:
             member.loss, member.loss_round = made.loss, round
+
+    @contextmanager
+    def of(self, member: Member) -> Iterator[None]:
+        """Reads an answer: whatever an agent sends, it can only lose its own place in this round."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001
+            why = reason(error)
+            for prefix in (f"agent {member.id}: ", f"agent {member.name}: "):
+                why = why.removeprefix(prefix)
+            self.faults[member.name] = why
+        else:
+            self.faults.pop(member.name, None)
 
     def drop(self, member: Member, why: str) -> None:
         """Takes a report back as its agent's fault."""

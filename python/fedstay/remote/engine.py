@@ -7,16 +7,18 @@ import json
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Generic, Literal
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core import Error
+from .._core import Error, Outcome, drive
 from ..engine import Assessed, Gathered
 from ..engine import Member as Listed
+from ..worth import Worth, needing_a_judge
 from .answers import Answers
+from .layout import Layout
 from .patience import Patience
 from .reader import Reader
 from .roll import M, Roll
@@ -49,39 +51,34 @@ class Evaluation:
         ]
 
 
+@dataclass(kw_only=True, eq=False)
 class RemoteEngine(Generic[M]):
     """The part of an engine that does not depend on the framework.
 
     What does: `ask` sends a round's messages and reads what comes back, `evaluate` asks how good models are.
+    `hides` says whether the policy hides the server's own model from some agents.
     """
 
     #: Every agent can be sent weights of its own, those among them that join later.
-    personal = True
-    newcomers = True
+    personal: ClassVar[bool] = True
+    newcomers: ClassVar[bool] = True
     #: What a run that was given up is continued by.
-    start_again = "Start the same again, with the same `out`,"
+    start_again: ClassVar[str] = "Start the same again, with the same `out`,"
 
     roll: Roll[M]
     reader: Reader
+    patience: Patience
+    evaluation: Evaluation
+    rounds: int
+    hides: bool
+    round: int = field(default=0, init=False)
+    #: What agents are to add to the gradient of every local step in this round.
+    by: Mapping[int, NDArray[np.float64]] = field(default_factory=dict, init=False)
+    #: Why the run ends after this round, once patience is over.
+    given_up: str | None = field(default=None, init=False)
 
-    def __init__(
-        self,
-        roll: Roll[M],
-        reader: Reader,
-        patience: Patience,
-        evaluation: Evaluation,
-        rounds: int,
-        hides: bool,
-    ) -> None:
-        """`hides` says whether the policy hides the server's own model from some agents."""
-        self.roll, self.reader, self.patience = roll, reader, patience
-        self.evaluation, self.rounds, self.hides = evaluation, rounds, hides
-        self.corrections, self.rates = reader.asks.corrections, reader.asks.rates
-        self.round = 0
-        #: What agents are to add to the gradient of every local step in this round.
-        self.by: Mapping[int, NDArray[np.float64]] = {}
-        #: Why the run ends after this round, once patience is over.
-        self.given_up: str | None = None
+    def __post_init__(self) -> None:
+        self.corrections, self.rates = self.reader.asks.corrections, self.reader.asks.rates
 
     def begin(self, showing: Showing) -> Answers:
         """Begins a round, in which nobody has answered yet."""
@@ -154,17 +151,10 @@ class RemoteEngine(Generic[M]):
                 return judged
         faults = self.close(answers)
         self.took(answers)
-        return self.gathered(answers, faults, self.assessment(showing))
-
-    def gathered(
-        self,
-        answers: Answers,
-        faults: list[tuple[int, str]],
-        assessment: list[Assessed] | None,
-    ) -> Gathered:
-        """A round in which enough agents have answered, for the core."""
-        reports = [answers.reports[agent] for agent in sorted(answers.reports)]
+        reports = [made for _, made in sorted(answers.reports.items())]
         absent = max(len(self.roll.still_in()) - len(reports), 0)
+        looks = self.evaluation.is_due(round)
+        assessment = self.assessed_by_all(self.evaluate(showing), showing) if looks else None
         goodbyes, back = sorted(answers.goodbyes), sorted(answers.returned)
         return Gathered(reports, goodbyes, back, faults, assessment, absent=absent)
 
@@ -226,12 +216,6 @@ class RemoteEngine(Generic[M]):
             faults.append((member.id, why))
         return sorted(faults)
 
-    def assessment(self, showing: Showing) -> list[Assessed] | None:
-        """How good the model is for everybody in the header, in rounds in which the engine looks."""
-        if not self.evaluation.is_due(self.round):
-            return None
-        return self.assessed_by_all(self.evaluate(showing), showing)
-
     def assess(self, weights: NDArray[np.float64]) -> list[Assessed]:
         """How good the delivered model is, where agents can be asked; else what they last reported."""
         asks = self.evaluation.at_end and self.delivers()
@@ -279,6 +263,37 @@ class RemoteEngine(Generic[M]):
         if self.given_up is None:
             return []
         return [f"the run ended because {self.given_up}. {self.start_again} to continue it"]
+
+    def judge(self, weights: NDArray[np.float64]) -> float:
+        """What a model is worth on rows that nobody trains on."""
+        raise NotImplementedError
+
+    def drive(
+        self,
+        given: Any,
+        layout: Layout,
+        start: NDArray[Any],
+        worth: Worth,
+        settings: Mapping[str, Any],
+        **kept: Any,
+    ) -> Outcome:
+        """Drives the core's loop with what was `given`, a strategy or a controller. `settings` stand in
+        config.toml, and `kept` says where the run is kept and whether it continues there."""
+        return drive(
+            self,
+            start,
+            given.rule,
+            step_size=given.step_size,
+            rounds=self.rounds,
+            policy=given.policy,
+            on=given.on,
+            seconds_between_checkpoints=0.0,
+            settings=json.dumps(settings),
+            layout=layout.tensors(),
+            worth=list(worth.methods),
+            judge=self.judge if needing_a_judge(worth) else None,
+            **kept,
+        )
 
     def settings(self, **more: Any) -> dict[str, Any]:
         """What config.toml says besides the rule: a run is continued with the same."""

@@ -5,6 +5,7 @@
 //! it once, with [`Subject::read`].
 
 mod bars;
+pub mod chart;
 pub mod compare;
 mod delivered;
 mod files;

@@ -2,6 +2,7 @@
 //! how good the model was for everybody.
 
 use super::bars::PERCENT;
+use super::chart::{ACCURACY, ChartCurve, LOSS, STEPS};
 use super::delivered::with_end;
 use super::{LossOf, PictureError, Subject, thinned, write_figure};
 use crate::plot::{
@@ -86,25 +87,25 @@ fn losses(recorded: &Recorded, summary: Option<&Summary>, on: LossOf) -> Option<
     let (mut entries, mut departures, mut told) = (Vec::new(), Vec::new(), false);
     let agents = &recorded.header.agents;
     for (index, agent) in agents.iter().take(AGENTS).enumerate() {
-        let way = way(recorded, index, on);
-        told |= !way.points.is_empty() || !way.received.is_empty();
-        entries.extend(way.enters);
-        departures.extend(way.leaves.iter().map(|round| (*round, agent.epsilon)));
+        let trace = trace(recorded, index, on);
+        told |= !trace.points.is_empty() || !trace.received.is_empty();
+        entries.extend(trace.enters);
+        departures.extend(trace.leaves.iter().map(|round| (*round, agent.epsilon)));
         let named = agents.len() <= NAMED;
         let name = if named { agent.called() } else { String::new() };
         // More looks than one can tell apart would be looks that repeat.
         let many = look(Colour::GREY, Dash::Solid);
         let style = if named { Style::agent(index) } else { many };
-        if !way.received.is_empty() {
-            let thin = Line::new("", thinned(&way.received), style);
+        if !trace.received.is_empty() {
+            let thin = Line::new("", thinned(&trace.received), style);
             panel = panel.with(Line { width: 0.7, ..thin });
         }
         let width = if named { 2.2 } else { 0.8 };
-        panel = panel.with(Line { width, ..Line::new(name, thinned(&way.points), style) });
+        panel = panel.with(Line { width, ..Line::new(name, thinned(&trace.points), style) });
         let of = |summary: &Summary| summary.agents.iter().find(|one| one.id == agent.id).cloned();
         if let Some(end) = summary.and_then(of).filter(|end| end.loss.is_finite()) {
             let rounds = summary.map_or(0, |summary| summary.rounds);
-            let last = way.points.last().copied().filter(|_| named);
+            let last = trace.points.last().copied().filter(|_| named);
             panel = with_end(panel, last, (f64::from(rounds), end.loss), style.colour);
         }
     }
@@ -126,7 +127,7 @@ fn losses(recorded: &Recorded, summary: Option<&Summary>, on: LossOf) -> Option<
 }
 
 /// One agent's path through a run.
-struct Way {
+struct LossTrace {
     /// The exact losses it compares with its ε: reported, or measured while it was in.
     points: Vec<(f64, f64)>,
     /// The measured losses of the model it received, where that is not the one it decides on.
@@ -137,15 +138,15 @@ struct Way {
     leaves: Vec<f64>,
 }
 
-fn way(recorded: &Recorded, index: usize, on: LossOf) -> Way {
+fn trace(recorded: &Recorded, index: usize, on: LossOf) -> LossTrace {
     let id = recorded.header.agents[index].id;
-    let mut way =
-        Way { points: Vec::new(), received: Vec::new(), enters: None, leaves: Vec::new() };
+    let mut trace =
+        LossTrace { points: Vec::new(), received: Vec::new(), enters: None, leaves: Vec::new() };
     let mut out = false;
     for line in &recorded.rounds {
         let round = f64::from(line.round);
         if line.left.contains(&id) {
-            way.leaves.push(round);
+            trace.leaves.push(round);
             out = true;
         }
         out &= !line.returned.contains(&id);
@@ -155,7 +156,7 @@ fn way(recorded: &Recorded, index: usize, on: LossOf) -> Way {
             LossOf::Server => measured,
             LossOf::Own | LossOf::Shown => {
                 // A loss of another model, so another line, which continues after the agent left.
-                way.received.extend(measured.map(|loss| (round, loss)));
+                trace.received.extend(measured.map(|loss| (round, loss)));
                 None
             }
         };
@@ -167,13 +168,13 @@ fn way(recorded: &Recorded, index: usize, on: LossOf) -> Way {
         let reported = line.agents.iter().position(|other| *other == id).filter(|_| exact);
         let reported = reported.and_then(|position| line.loss[position]);
         if let Some(loss) = reported.or(measured).filter(|loss| loss.is_finite()) {
-            way.points.push((round, loss));
+            trace.points.push((round, loss));
         }
-        if way.enters.is_none() && line.d.contains(&id) {
-            way.enters = way.points.last().map(|(_, loss)| (round, *loss));
+        if trace.enters.is_none() && line.d.contains(&id) {
+            trace.enters = trace.points.last().map(|(_, loss)| (round, *loss));
         }
     }
-    way
+    trace
 }
 
 /// The states of the strip. Light, middle and hatched remain apart in grey print.
@@ -228,7 +229,7 @@ fn strip(recorded: &Recorded) -> Panel {
 
 /// A curve over the rounds that were measured, and its value under the delivered model.
 struct Track {
-    name: &'static str,
+    curve: ChartCurve,
     points: Vec<(f64, f64)>,
     end: Option<f64>,
 }
@@ -249,8 +250,8 @@ fn overall(recorded: &Recorded, summary: Option<&Summary>) -> Option<Panel> {
         .iter()
         .filter_map(|line| Some((f64::from(line.round), line.assessment.as_ref()?)))
         .collect();
-    let track = |name, pick: &dyn Fn(&AssessmentLine) -> Option<f64>, end: Option<f64>| Track {
-        name,
+    let track = |curve, pick: &dyn Fn(&AssessmentLine) -> Option<f64>, end: Option<f64>| Track {
+        curve,
         points: measured.iter().filter_map(|(round, all)| Some((*round, pick(all)?))).collect(),
         end: end.filter(|value| value.is_finite()),
     };
@@ -267,9 +268,9 @@ fn overall(recorded: &Recorded, summary: Option<&Summary>) -> Option<Panel> {
             false => "Accuracy over all agents, those who left included",
         };
         let tracks = [
-            track("mean over agents", &|all| Some(accuracy(all)?.mean), end.map(|end| end.mean)),
-            track("worst agent", &|all| Some(accuracy(all)?.min), end.map(|end| end.min)),
-            track("population", &population, delivered),
+            track(ACCURACY[0], &|all| Some(accuracy(all)?.mean), end.map(|end| end.mean)),
+            track(ACCURACY[1], &|all| Some(accuracy(all)?.min), end.map(|end| end.min)),
+            track(ACCURACY[2], &population, delivered),
         ]
         .map(Track::percent)
         .into();
@@ -281,23 +282,17 @@ fn overall(recorded: &Recorded, summary: Option<&Summary>) -> Option<Panel> {
             false => "Loss over all agents, those who left included",
         };
         let tracks = vec![
-            track("mean over agents", &|all| Some(loss(all)?.mean), end.map(|end| end.mean)),
-            track("worst agent", &|all| Some(loss(all)?.max), end.map(|end| end.max)),
+            track(LOSS[0], &|all| Some(loss(all)?.mean), end.map(|end| end.mean)),
+            track(LOSS[1], &|all| Some(loss(all)?.max), end.map(|end| end.max)),
         ];
         (Panel::new(title, "round", "loss"), tracks)
     };
     let mut panel = Panel { height: Some(220.0), ..panel };
-    let looks = [
-        look(Colour::INK, Dash::Solid),
-        look(Colour::INK, Dash::Dashed),
-        look(Colour::GREY, Dash::Dotted),
-    ];
-    let drawn = tracks.into_iter().zip(looks).filter(|(track, _)| !track.points.is_empty());
-    let drawn: Vec<(Track, Style)> = drawn.collect();
+    let drawn: Vec<Track> = tracks.into_iter().filter(|track| !track.points.is_empty()).collect();
     if drawn.is_empty() {
         return None;
     }
-    for (Track { name, points, end }, style) in drawn {
+    for Track { curve: ChartCurve { name, print: style, .. }, points, end } in drawn {
         let last = points.last().copied();
         panel = panel.with(Line { width: 2.2, ..Line::new(name, thinned(&points), style) });
         if let (Some(end), Some(summary)) = (end, summary) {
@@ -326,11 +321,11 @@ fn steps(recorded: &Recorded) -> Option<Panel> {
     };
     let any = !length.is_empty() || !size.is_empty();
     any.then(|| {
-        let [eta, step] = [look(Colour::GREY, Dash::DashDot), look(Colour::GREY, Dash::Solid)];
-        panel.with(Line::new("step size η", thinned(&size), eta)).with(Line::new(
-            "length of the step",
+        let [step, eta] = STEPS;
+        panel.with(Line::new(eta.name, thinned(&size), eta.print)).with(Line::new(
+            step.name,
             thinned(&length),
-            step,
+            step.print,
         ))
     })
 }
@@ -374,15 +369,15 @@ mod tests {
              [rule]\nkind = \"fedavg\"\n[data]\nper_agent = 40\n[local]\nsteps = 5\n",
         );
         for index in 0..recorded.header.agents.len() {
-            let way = way(&recorded, index, LossOf::Own);
+            let trace = trace(&recorded, index, LossOf::Own);
             let measured: Vec<f64> = recorded
                 .rounds
                 .iter()
                 .filter_map(|line| Some(line.assessment.as_ref()?.loss[index]))
                 .collect();
-            let received: Vec<f64> = way.received.iter().map(|(_, loss)| *loss).collect();
+            let received: Vec<f64> = trace.received.iter().map(|(_, loss)| *loss).collect();
             assert_eq!(received, measured);
-            assert!(way.points.iter().all(|(_, loss)| !measured.contains(loss)), "agent {index}");
+            assert!(trace.points.iter().all(|(_, loss)| !measured.contains(loss)), "agent {index}");
         }
         let panel = losses(&recorded, None, LossOf::Own).unwrap();
         let thin = |layer: &&Layer| matches!(layer, Layer::Line(line) if line.width < 1.0);

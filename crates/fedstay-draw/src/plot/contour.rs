@@ -62,25 +62,25 @@ impl Grid {
     /// The lines on which the function equals `level`. They end at the grid's border and at
     /// samples that are not finite.
     pub(super) fn level_lines(&self, level: f64) -> Vec<Path> {
-        March { grid: self, level, pad: 0 }.run()
+        MarchingSquares { grid: self, level, pad: 0 }.run()
     }
 
     /// The rings around the set where the function is at most `threshold`, to be filled by the
     /// even-odd rule. Where the set reaches the grid's border the ring follows the border.
     pub(super) fn sublevel_rings(&self, threshold: f64) -> Vec<Path> {
         // A rim of samples that are never inside closes every ring.
-        March { grid: self, level: threshold, pad: 1 }.run()
+        MarchingSquares { grid: self, level: threshold, pad: 1 }.run()
     }
 }
 
 /// One pass over the grid, with `pad` rows and columns of outside samples around it.
-struct March<'a> {
+struct MarchingSquares<'a> {
     grid: &'a Grid,
     level: f64,
     pad: usize,
 }
 
-impl March<'_> {
+impl MarchingSquares<'_> {
     fn size(&self) -> (usize, usize) {
         (self.grid.columns + 2 * self.pad, self.grid.rows + 2 * self.pad)
     }

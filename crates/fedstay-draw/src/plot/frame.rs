@@ -51,13 +51,13 @@ impl Rect {
 
 /// The data area with its two axes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Frame {
+pub(super) struct DataArea {
     pub(super) area: Rect,
     pub(super) x: Axis,
     pub(super) y: Axis,
 }
 
-impl Frame {
+impl DataArea {
     pub(super) fn px(&self, x: f64) -> Option<f64> {
         self.x.position(x).map(|share| self.area.x + share * self.area.width)
     }
@@ -87,12 +87,12 @@ impl Frame {
 
 /// Finds free places for labels: never on another text, preferably not on a line.
 #[derive(Default)]
-pub(super) struct Places {
+pub(super) struct LabelRoom {
     texts: Vec<Rect>,
     ink: Vec<(f64, f64)>,
 }
 
-impl Places {
+impl LabelRoom {
     pub(super) fn add_text(&mut self, rect: Rect) {
         self.texts.push(rect);
     }
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn y_grows_upwards_and_gaps_split_lines() {
         let axis = Axis::new(Scale::Linear, (0.0, 1.0));
-        let frame = Frame { area: AREA, x: axis, y: axis };
+        let frame = DataArea { area: AREA, x: axis, y: axis };
         assert_eq!(frame.point((0.0, 0.0)), Some((10.0, 70.0)));
         assert_eq!(frame.point((1.0, 1.0)), Some((110.0, 20.0)));
         assert_eq!(frame.runs(&[(0.0, 0.0), (0.5, f64::NAN), (1.0, 0.5), (1.0, 1.0)]).len(), 2);
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn labels_avoid_texts_first_and_lines_second() {
         let at = |x: f64| Rect { x, y: 30.0, width: 20.0, height: 10.0 };
-        let mut places = Places::default();
+        let mut places = LabelRoom::default();
         places.add_text(at(10.0));
         places.add_line(&[(40.0, 0.0), (40.0, 100.0)]);
         assert_eq!(places.take(&[at(15.0), at(35.0), at(60.0)], &AREA), Some((2, true)));

@@ -2,7 +2,7 @@
 
 use super::contour::Path;
 use super::field::Contours;
-use super::frame::{Frame, Places, Rect};
+use super::frame::{DataArea, LabelRoom, Rect};
 use super::layer::{Along, Guide, Note};
 use super::mark;
 use super::palette::Colour;
@@ -15,7 +15,7 @@ const NOTE_SIZE: f64 = 13.0;
 const NOTE_LEADING: f64 = 1.25 * NOTE_SIZE;
 
 /// Writes a note where it wants to be, or on the mirrored side if there it hides less.
-pub(super) fn note(svg: &mut Svg, frame: &Frame, note: &Note, places: &mut Places) {
+pub(super) fn note(svg: &mut Svg, frame: &DataArea, note: &Note, places: &mut LabelRoom) {
     let Some(at) = frame.point(note.at) else {
         return;
     };
@@ -94,7 +94,7 @@ pub(super) fn note(svg: &mut Svg, frame: &Frame, note: &Note, places: &mut Place
 }
 
 /// Writes a guide's label beside it.
-pub(super) fn guide(svg: &mut Svg, frame: &Frame, guide: &Guide, places: &mut Places) {
+pub(super) fn guide(svg: &mut Svg, frame: &DataArea, guide: &Guide, places: &mut LabelRoom) {
     let area = frame.area;
     let (width, height) = (text::width(&guide.label, NOTE_SIZE, false), NOTE_LEADING);
     if guide.label.is_empty() {
@@ -128,7 +128,12 @@ pub(super) fn guide(svg: &mut Svg, frame: &Frame, guide: &Guide, places: &mut Pl
 }
 
 /// Writes each level on its longest line, turned along it, at the first free of a few spots.
-pub(super) fn contours(svg: &mut Svg, frame: &Frame, contours: &Contours, places: &mut Places) {
+pub(super) fn contours(
+    svg: &mut Svg,
+    frame: &DataArea,
+    contours: &Contours,
+    places: &mut LabelRoom,
+) {
     if !contours.labels {
         return;
     }

@@ -1,7 +1,7 @@
 //! The small shapes: markers, arrow heads, bars and cells.
 
 use super::field::Arrows;
-use super::frame::{Frame, Rect};
+use super::frame::{DataArea, Rect};
 use super::palette::{Colour, Dash, Fill, Marker, Pattern, Style};
 use super::scale::short;
 use super::svg::{Anchor, Label, Svg, path_data};
@@ -98,7 +98,7 @@ pub(super) fn arrow_head(
 }
 
 /// A vector field. Lengths are compared in pixels, so that a stretched axis does not lie.
-pub(super) fn arrows(svg: &mut Svg, frame: &Frame, layer: &Arrows) {
+pub(super) fn arrows(svg: &mut Svg, frame: &DataArea, layer: &Arrows) {
     let pixels: Vec<((f64, f64), (f64, f64))> = layer
         .arrows
         .iter()
@@ -138,7 +138,7 @@ fn rect_data(rect: &Rect) -> String {
 
 /// A strip of categories. Neighbours of one category become one rectangle: five hundred rounds
 /// would otherwise show hairlines between them, and the file would be a hundred times as long.
-pub(super) fn cells(svg: &mut Svg, frame: &Frame, layer: &Cells) {
+pub(super) fn cells(svg: &mut Svg, frame: &DataArea, layer: &Cells) {
     for (index, row) in layer.rows.iter().enumerate() {
         let middle = index as f64;
         let (Some(top), Some(bottom)) = (frame.py(middle - 0.5), frame.py(middle + 0.5)) else {
@@ -187,7 +187,7 @@ fn cell_text(svg: &mut Svg, cell: &Rect, text: &str) {
 }
 
 /// Bars, side by side or stacked, with error bars and values.
-pub(super) fn bars(svg: &mut Svg, frame: &Frame, layer: &Bars) {
+pub(super) fn bars(svg: &mut Svg, frame: &DataArea, layer: &Bars) {
     let groups = layer.series.iter().map(|s| s.values.len()).max().unwrap_or(0);
     let slots = if layer.stacked { 1 } else { layer.series.len().max(1) };
     let width = 0.8 / slots as f64;

@@ -5,7 +5,7 @@
 
 use super::contour::Path;
 use super::field::{Contours, Region};
-use super::frame::{Frame, Places};
+use super::frame::{DataArea, LabelRoom};
 use super::label;
 use super::layer::{Along, Band, Guide, Layer, Line};
 use super::mark;
@@ -17,8 +17,8 @@ const ARROW_SPACING: f64 = 75.0;
 const MARK_SPACING: f64 = 110.0;
 
 /// Draws all layers into the frame.
-pub(super) fn layers(svg: &mut Svg, frame: &Frame, layers: &[Layer]) {
-    let mut places = Places::default();
+pub(super) fn layers(svg: &mut Svg, frame: &DataArea, layers: &[Layer]) {
+    let mut places = LabelRoom::default();
     let area = frame.area;
     svg.begin_clip(area.x, area.y, area.width, area.height);
     for layer in layers {
@@ -75,7 +75,7 @@ pub(super) fn layers(svg: &mut Svg, frame: &Frame, layers: &[Layer]) {
 }
 
 /// The runs of a line as pixels, nudged.
-fn line_runs(frame: &Frame, line: &Line) -> Vec<Path> {
+fn line_runs(frame: &DataArea, line: &Line) -> Vec<Path> {
     let finite = line.nudge.0.is_finite() && line.nudge.1.is_finite();
     let (dx, dy) = if finite { line.nudge } else { (0.0, 0.0) };
     let mut runs = frame.runs(&line.points);
@@ -83,7 +83,7 @@ fn line_runs(frame: &Frame, line: &Line) -> Vec<Path> {
     runs
 }
 
-fn stroke_line(svg: &mut Svg, frame: &Frame, line: &Line, places: &mut Places) {
+fn stroke_line(svg: &mut Svg, frame: &DataArea, line: &Line, places: &mut LabelRoom) {
     for run in line_runs(frame, line) {
         places.add_line(&run);
         let data = path_data(&run, false);
@@ -98,7 +98,7 @@ fn stroke_line(svg: &mut Svg, frame: &Frame, line: &Line, places: &mut Places) {
 }
 
 /// Markers and arrow heads at even distances along the line.
-fn mark_line(svg: &mut Svg, frame: &Frame, line: &Line) {
+fn mark_line(svg: &mut Svg, frame: &DataArea, line: &Line) {
     if !line.markers && !line.arrows {
         return;
     }
@@ -133,7 +133,7 @@ fn mark_line(svg: &mut Svg, frame: &Frame, line: &Line) {
     }
 }
 
-fn fill_band(svg: &mut Svg, frame: &Frame, band: &Band) {
+fn fill_band(svg: &mut Svg, frame: &DataArea, band: &Band) {
     // One polygon for each stretch without gaps: along the upper edge and back along the lower.
     let pixel = |&(x, low, high): &(f64, f64, f64)| {
         let x = frame.px(x)?;
@@ -150,7 +150,7 @@ fn fill_band(svg: &mut Svg, frame: &Frame, band: &Band) {
     }
 }
 
-fn stroke_guide(svg: &mut Svg, frame: &Frame, guide: &Guide, places: &mut Places) {
+fn stroke_guide(svg: &mut Svg, frame: &DataArea, guide: &Guide, places: &mut LabelRoom) {
     let area = frame.area;
     let ends = match guide.along {
         Along::Vertical(x) => frame.px(x).map(|x| ((x, area.y), (x, area.bottom()))),
@@ -162,7 +162,7 @@ fn stroke_guide(svg: &mut Svg, frame: &Frame, guide: &Guide, places: &mut Places
     }
 }
 
-fn fill_region(svg: &mut Svg, frame: &Frame, region: &Region) {
+fn fill_region(svg: &mut Svg, frame: &DataArea, region: &Region) {
     let rings = region.grid.sublevel_rings(region.threshold);
     let data: String = rings
         .iter()
@@ -179,7 +179,7 @@ fn fill_region(svg: &mut Svg, frame: &Frame, region: &Region) {
 
 fn stroke_paths(
     svg: &mut Svg,
-    frame: &Frame,
+    frame: &DataArea,
     paths: &[Path],
     colour: Colour,
     width: f64,
@@ -197,7 +197,7 @@ fn stroke_paths(
     }
 }
 
-fn stroke_contours(svg: &mut Svg, frame: &Frame, contours: &Contours) {
+fn stroke_contours(svg: &mut Svg, frame: &DataArea, contours: &Contours) {
     for &level in &contours.levels {
         let paths = contours.grid.level_lines(level);
         stroke_paths(svg, frame, &paths, contours.colour, contours.width, contours.dash.lengths());

@@ -1,7 +1,7 @@
 //! One pair of axes with its layers.
 
 use super::extent;
-use super::frame::{Frame, Rect};
+use super::frame::{DataArea, Rect};
 use super::layer::Layer;
 use super::paint;
 use super::palette::Colour;
@@ -149,7 +149,7 @@ impl Panel {
     /// more than this panel needs if the panels below it need more.
     pub(super) fn draw(&self, svg: &mut Svg, area: Rect, left: f64) {
         let (x, y) = self.axes();
-        let frame = Frame { area, x, y };
+        let frame = DataArea { area, x, y };
         let title = text::wrap(&self.title, TITLE_SIZE, true, area.width);
         let top = area.y - self.top_margin(area.width);
         for (i, line) in title.iter().enumerate() {

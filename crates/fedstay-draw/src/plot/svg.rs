@@ -77,9 +77,9 @@ pub(super) struct Svg {
 }
 
 /// An element whose attributes are being written; [`Tag::close`] ends it.
-pub(super) struct Tag<'a>(&'a mut String);
+pub(super) struct SvgTag<'a>(&'a mut String);
 
-impl Tag<'_> {
+impl SvgTag<'_> {
     pub(super) fn num(self, name: &str, value: f64) -> Self {
         self.raw(name, &number(value))
     }
@@ -114,9 +114,9 @@ impl Tag<'_> {
 }
 
 impl Svg {
-    pub(super) fn tag(&mut self, name: &str) -> Tag<'_> {
+    pub(super) fn tag(&mut self, name: &str) -> SvgTag<'_> {
         let _ = write!(self.body, "<{name}");
-        Tag(&mut self.body)
+        SvgTag(&mut self.body)
     }
 
     pub(super) fn line(

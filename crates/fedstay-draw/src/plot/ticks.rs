@@ -1,6 +1,6 @@
 //! Which ticks an axis of a given length has room for, and their labels.
 
-use super::frame::Frame;
+use super::frame::DataArea;
 use super::palette::Colour;
 use super::scale::{Axis, Tick};
 use super::svg::{Anchor, Label, Svg};
@@ -96,7 +96,7 @@ impl Ticks {
 
     /// Draws the ticks below the frame; slanted labels may reach `left` pixels beyond its left
     /// edge.
-    pub(super) fn draw_below(&self, svg: &mut Svg, frame: &Frame, left: f64) {
+    pub(super) fn draw_below(&self, svg: &mut Svg, frame: &DataArea, left: f64) {
         let axis = frame.area.bottom();
         let baseline = axis + GAP + 0.75 * SIZE;
         for tick in &self.ticks {
@@ -117,7 +117,7 @@ impl Ticks {
     }
 
     /// Draws the ticks left of the frame.
-    pub(super) fn draw_beside(&self, svg: &mut Svg, frame: &Frame) {
+    pub(super) fn draw_beside(&self, svg: &mut Svg, frame: &DataArea) {
         let axis = frame.area.x;
         for tick in &self.ticks {
             let Some(py) = frame.py(tick.value) else { continue };

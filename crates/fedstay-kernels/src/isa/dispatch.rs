@@ -26,6 +26,7 @@ macro_rules! dispatch {
             /// # Safety
             /// None is needed.
             #[inline(always)]
+            #[allow(clippy::extra_unused_type_parameters, reason = "bodies of the other form use it")]
             unsafe fn plain<V>($($arg: $type),*) $body
 
             $crate::isa::dispatch! { @ isa, plain, (), [], ($($arg: $type),*), [] }

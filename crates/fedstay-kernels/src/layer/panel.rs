@@ -4,7 +4,7 @@
 //!
 //! - the forward product `z += x Wᵀ`: eight rows of `x` broadcast against a line of weights;
 //! - the gradient `S = beta S + alpha dzᵀ x`: eight inputs broadcast against a line of `dz`;
-//! - the move `W - eta S`, made on the fly for one block of [`BLOCK`] inputs at a time.
+//! - the move `W - eta S`, made on the fly for one block of `BLOCK` inputs at a time.
 //!
 //! Rows are widened to `f32` one block at a time as well, straight from 8-bit data: the conversion
 //! is the packing, and a block of everything stays in the nearest cache. [`Panels::turn`] computes
@@ -83,6 +83,7 @@ impl Panels {
     }
 
     /// The number of floats in all panels.
+    #[expect(clippy::len_without_is_empty, reason = "a layer has weights")]
     pub fn len(&self) -> usize {
         self.padded * self.stride()
     }

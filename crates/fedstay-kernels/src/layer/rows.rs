@@ -34,6 +34,10 @@ impl RowsData<'_> {
     }
 
     /// How many whole rows there are.
+    #[expect(
+        clippy::len_without_is_empty,
+        reason = "rows of no data are refused where data are read"
+    )]
     pub fn len(&self) -> usize {
         match self {
             Self::Bytes { rows, scale, .. } => rows.len().checked_div(scale.len()).unwrap_or(0),

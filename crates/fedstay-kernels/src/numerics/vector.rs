@@ -27,6 +27,11 @@ impl<'a> Vector<'a> {
         }
     }
 
+    /// Whether there are no components.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// Some of its components.
     pub fn slice(self, range: Range<usize>) -> Self {
         match self {

@@ -530,6 +530,50 @@ mod tests {
         assert!(missing.contains("such.csv is not there: set data.path"), "{missing}");
     }
 
+    fn number(csv: &mut Csv) {
+        csv.task = Task::Number;
+    }
+
+    #[test]
+    fn a_label_may_be_a_number() {
+        let loaded = read("a,price\n1,10\n2,30\n3,20\n", number).unwrap();
+        let Targets::Numbers { of, name, scale } = &loaded.data.targets else { panic!() };
+        assert_eq!((name.as_str(), scale.mean), ("price", 20.0));
+        assert!(of[0] < of[2] && of[2] < of[1]);
+        let error = read("a,price\n1,10\n2,dear\n", number).unwrap_err();
+        assert!(error.contains("a number in line 3, column `price`, found `dear`"), "{error}");
+        let error = read("a,price\n1,10\n2,10\n", number).unwrap_err();
+        assert!(error.contains("numbers that differ in column `price`"), "{error}");
+    }
+
+    /// The owner's column is text, no feature, and every owner keeps a row for training.
+    #[test]
+    fn a_column_may_say_who_holds_a_row() {
+        let table = "site,a,y\nSt Mary,1,x\nOslo,2,x\nSt Mary,3,y\nOslo,4,y\nBern,5,x\n";
+        let owned = |csv: &mut Csv| csv.owner = Some(LabelColumn::Name("site".into()));
+        let loaded = read(table, owned).unwrap();
+        let owners = loaded.data.owners.as_ref().unwrap();
+        assert_eq!(
+            (owners.names.join(", "), &owners.of[..]),
+            ("Bern, Oslo, St Mary".into(), &[2, 1, 2, 1, 0][..])
+        );
+        assert_eq!((loaded.data.features(), loaded.data.row(4)), (1, Row::Floats(&[5.0])));
+        let split = read(table, |csv| {
+            owned(csv);
+            csv.test_share = 0.9;
+        });
+        let split = split.unwrap();
+        let owners = split.data.owners.as_ref().unwrap();
+        assert!(owners.rows(split.train).iter().all(|rows| !rows.is_empty()));
+        let error = read("site,a,y\nOslo,1,x\n,2,y\n", owned).unwrap_err();
+        assert!(error.contains("an owner in column `site` of every row"), "{error}");
+        assert!(error.contains("none in 1 rows, the first of them line 3"), "{error}");
+        let error = read(table, |csv| csv.owner = Some(LabelColumn::Name("clinic".into())));
+        assert!(error.unwrap_err().starts_with("data.owner: no column is named `clinic`"));
+        let error = read(table, |csv| csv.owner = Some(LabelColumn::Index(2))).unwrap_err();
+        assert!(error.starts_with("data.owner: column `y` is the label"), "{error}");
+    }
+
     #[test]
     fn no_bytes_make_it_panic() {
         let whole = b"a,b,y\n1,\"2\",x\n3,4,\xff\xfe\n5,6,z\n";

@@ -67,29 +67,29 @@ const fn file(name: &'static str, gz_md5: &'static str) -> IdxFile {
     IdxFile { name, md5: None, gz_md5 }
 }
 
-pub(super) const MNIST_ORIGIN: Origin =
+pub(super) const ORIGIN: Origin =
     Origin { about: "70,000 handwritten digits of 28×28 pixels", reference: "" };
-pub(super) const FASHION_MNIST_ORIGIN: Origin =
+
+pub(super) const FASHION_ORIGIN: Origin =
     Origin { about: "70,000 pieces of clothing of 28×28 pixels, 10 classes", reference: "" };
 
 published! {
     /// The MNIST digits.
     Mnist
 }
+
 published! {
-    /// The Fashion-MNIST images.
+    /// The Fashion-MNIST images. Once unpacked, only sizes and labels of their files can be checked.
     FashionMnist
 }
 
 impl Load for Mnist {
-    /// Reads the four files.
     fn load(&self) -> Result<LoadedData, DataError> {
         MNIST.load(self.path.as_deref(), self.check)
     }
 }
 
 impl Load for FashionMnist {
-    /// Reads the four files.
     fn load(&self) -> Result<LoadedData, DataError> {
         FASHION_MNIST.load(self.path.as_deref(), self.check)
     }

@@ -61,9 +61,9 @@ listed! {
         /// CIFAR-10.
         Cifar10(Cifar10) = "cifar10", cifar10::ORIGIN;
         /// MNIST.
-        Mnist(Mnist) = "mnist", mnist::MNIST_ORIGIN;
+        Mnist(Mnist) = "mnist", mnist::ORIGIN;
         /// Fashion-MNIST.
-        FashionMnist(FashionMnist) = "fashion-mnist", mnist::FASHION_MNIST_ORIGIN;
+        FashionMnist(FashionMnist) = "fashion-mnist", mnist::FASHION_ORIGIN;
         /// A table of your own.
         Csv(Csv) = "csv", csv::ORIGIN;
         /// Arrays of your own.

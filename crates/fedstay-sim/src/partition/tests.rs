@@ -260,3 +260,46 @@ fn the_reading_of_q_is_always_named() {
         "one class a device, q = 0.9 as described (keeps 90% of its own)"
     );
 }
+
+/// Three owners of ten rows whose targets are numbers.
+fn owned(partition: &Partition, devices: usize, owners: Option<&Owners>) -> Dealt {
+    let numbers: Vec<f32> = (0..10).map(|row| row as f32).collect();
+    let targets = TargetsOf::Numbers { of: &numbers, name: "price" };
+    partition.deal(&Deal { targets, owners, devices, per_agent: None }, &mut rng(1))
+}
+
+#[test]
+fn kinds_that_deal_by_class_refuse_numbers_by_name() {
+    let mut refused = Vec::new();
+    for kind in Partition::LIST.iter().map(|entry| entry.name).filter(|kind| *kind != "owner") {
+        let partition: Partition = toml::from_str(&format!(
+            "kind = '{kind}'\n{}",
+            if kind == "dirichlet" { "alpha = 1.0" } else { "" }
+        ))
+        .unwrap();
+        if let Err(error) = owned(&partition, 3, None) {
+            let told = error.to_string();
+            assert!(told.starts_with(&format!("partition.kind: \"{kind}\" deals")), "{told}");
+            assert!(told.contains("`price` is a number"), "{told}");
+            refused.push(kind);
+        }
+    }
+    assert_eq!(refused, ["by-class", "dirichlet", "shards"]);
+    let unequal = Partition::Iid(Iid { sizes: Sizing::Power, skew: 1.0 });
+    let sizes: Vec<usize> = owned(&unequal, 3, None).unwrap().iter().map(Vec::len).collect();
+    assert!(sizes[0] > sizes[2] && sizes.iter().sum::<usize>() == 9, "{sizes:?}");
+}
+
+#[test]
+fn owners_have_their_own_rows_all_of_them_in_order() {
+    let partition = Partition::Owner(Owner {});
+    let names = ["Bern", "Oslo"].map(String::from).to_vec();
+    let owners = Owners { names, of: vec![1, 0, 0, 1, 1, 0, 1, 1, 1, 0] };
+    let dealt = owned(&partition, 2, Some(&owners)).unwrap();
+    assert_eq!(dealt, [vec![1, 2, 5, 9], vec![0, 3, 4, 6, 7, 8]]);
+    assert_eq!(partition.devices(0, Some(&owners)).unwrap(), 2);
+    let told = partition.devices(5, Some(&owners)).unwrap_err().to_string();
+    assert!(told.starts_with("agents: 5 are asked for, but data.owner names 2"), "{told}");
+    let told = partition.devices(0, None).unwrap_err().to_string();
+    assert!(told.starts_with("partition.kind: \"owner\" needs data.owner"), "{told}");
+}

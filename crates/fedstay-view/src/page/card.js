@@ -1,6 +1,7 @@
 // What every chart has around it: a title, a sentence, choices, a legend, a menu to save it.
 
 import { roomFor } from "./axes.js";
+import { CHARTS } from "./charts.js";
 import { saveMenu } from "./save.js";
 import { lineSwatch, swatch } from "./sign.js";
 import { colours, onPage } from "./theme.js";
@@ -31,10 +32,10 @@ export function card({ title, about, plot, of, lines, extra = [] }) {
 }
 
 const FILLS = { free: "free", near: "near", fault: "fault", left: "left" };
-const CASES = { "case-1": "#e69f00", "case-2": "#56b4e9", "case-3": "#cc79a7" };
 
 function fillOf(kind) {
-  if (CASES[kind]) return onPage(CASES[kind]);
+  const found = CHARTS.cases.find(({ number }) => kind === `case-${number}`);
+  if (found) return onPage(found.colour);
   const name = FILLS[kind.replace("line-", "")];
   return name ? colours()[name] : null;
 }

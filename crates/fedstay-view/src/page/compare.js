@@ -313,8 +313,9 @@ export class CompareView {
         (missing.length > 4 ? ` and ${missing.length - 4} more` : "") +
         "; choose loss to see them."
       : "";
+    const span = SPANS[read("band") === "sd" ? "sd" : "range"];
     const grouped = read("group")
-      ? ` A line is the mean of a group, its band ${SPANS[read("band") === "sd" ? "sd" : "range"]}; ` +
+      ? ` A line is the mean of a group, its band ${span}; ` +
         "a run that has ended stays at what it delivered."
       : "";
     const gone = this.missing

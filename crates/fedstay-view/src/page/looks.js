@@ -1,19 +1,10 @@
 // One colour, one pattern and one name for every run, whichever others are shown with it: its own,
 // by its rule and name.
 
+import { CHARTS } from "./charts.js";
 import { Look } from "./theme.js";
 
-// No two of these are closer than Okabe and Ito's colours are.
-const SPARE = [
-  "#0072b2",
-  "#d55e00",
-  "#009e73",
-  "#cc79a7",
-  "#e69f00",
-  "#56b4e9",
-  "#767676",
-  "#222222",
-];
+const SPARE = CHARTS.spare;
 const DASHES = [[], [3, 1.5], [1, 1.25], [5, 1.25, 1, 1.25]];
 
 const NOBODY = { colour: "#767676", dash: [1, 1.25] };

@@ -2,6 +2,7 @@
 
 import { Plot, extent, trace, windowOf } from "./axes.js";
 import { card, choice, drawCross, keys } from "./card.js";
+import { CHARTS } from "./charts.js";
 import { drawDelivered, lastKnown, reaches } from "./delivered.js";
 import { isOn, write } from "./state.js";
 import { newPath } from "./svg.js";
@@ -471,7 +472,7 @@ export class Losses {
     context.strokeStyle = paper;
     context.lineWidth = 5;
     context.stroke(path);
-    context.strokeStyle = this.few() ? agentLook(shown).colour : onPage("#d55e00");
+    context.strokeStyle = this.few() ? agentLook(shown).colour : onPage(CHARTS.pointed);
     context.lineWidth = 2.6;
     context.stroke(path);
     context.restore();

@@ -9,18 +9,8 @@ import { Spread } from "./spread.js";
 import { Strip } from "./strip.js";
 import { AgentTable, Highlight } from "./table.js";
 import { Accuracy, Kept, Steps } from "./tracks.js";
-import {
-  NONE,
-  duration,
-  el,
-  number,
-  percent,
-  sentence,
-  several,
-  short,
-  title,
-  verdict,
-} from "./words.js";
+import { NONE, duration, el, number, percent, sentence } from "./words.js";
+import { several, short, title, verdict } from "./words.js";
 
 function tile(label) {
   const value = el("dd", {}, NONE);

@@ -1,5 +1,7 @@
 // Colours: those of the drawings (Okabe and Ito), with lighter ones of the same hue on a dark page.
 
+import { CHARTS } from "./charts.js";
+
 const ORDER = ["auto", "light", "dark"];
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const listeners = new Set();
@@ -90,7 +92,7 @@ export function colours() {
 // The colours of drawings are made for white; on a dark page they are mixed with white.
 function lighter(hex) {
   // Black lines are for white paper: on a dark page they are light.
-  if (hex === "#222222") return "#dddddd";
+  if (hex === CHARTS.ink) return "#dddddd";
   const mix = (at) => Math.round(parseInt(hex.slice(at, at + 2), 16) * 0.62 + 255 * 0.38);
   return `rgb(${mix(1)}, ${mix(3)}, ${mix(5)})`;
 }
@@ -111,11 +113,8 @@ export function onPage(hex) {
   return isDark() ? lighter(hex) : hex;
 }
 
-// Agents, in the order of the drawings.
-const AGENTS = ["#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#0072b2", "#d55e00"];
-const DASHES = [[], [5, 3], [1.5, 2.5]];
-
+// Agents look as in the drawings.
 export function agentLook(index) {
-  const dash = DASHES[(index + Math.floor(index / AGENTS.length)) % DASHES.length];
-  return new Look(AGENTS[index % AGENTS.length], dash);
+  const { colour, dash } = CHARTS.agents[index % CHARTS.agents.length];
+  return new Look(colour, dash);
 }

@@ -2,6 +2,7 @@
 
 import { Plot, extent, trace, windowOf } from "./axes.js";
 import { card, choice, keys } from "./card.js";
+import { CHARTS } from "./charts.js";
 import { drawDelivered, lastKnown, reaches } from "./delivered.js";
 import { read, write } from "./state.js";
 import { newPath } from "./svg.js";
@@ -46,6 +47,11 @@ class Tracks {
     this.empty = el("p", { class: "nothing", hidden: true });
     this.plot.box.append(this.empty);
     this.lines = [];
+  }
+
+  // A curve as the description has it, with its numbers.
+  line({ key, name, colour, dash }, column, delivered) {
+    return { name: key, text: name, column, look: new Look(colour, dash), delivered };
   }
 
   // A value as text.
@@ -164,25 +170,12 @@ export class Accuracy extends Tracks {
       (detail.delivered && Number.isFinite(detail.delivered.accuracy_mean));
     this.accuracy = measured && this.wanted === "accuracy";
     this.what.hidden = !measured;
-    const named = this.accuracy
-      ? [
-          ["accuracy_mean", "mean accuracy", "#0072b2", []],
-          ["accuracy_worst", "worst agent", "#d55e00", [6, 3]],
-          ["accuracy_population", "population", "#009e73", [2, 2]],
-        ]
-      : [
-          ["loss_mean", "mean loss", "#0072b2", []],
-          ["loss_worst", "worst agent’s loss", "#d55e00", [6, 3]],
-        ];
     const { delivered } = detail;
-    this.lines = named
-      .map(([name, text, colour, dash]) => ({
-        name,
-        text,
-        column: tracks[name],
-        look: new Look(colour, dash),
-        delivered: delivered && Number.isFinite(delivered[name]) ? delivered[name] : null,
-      }))
+    this.lines = CHARTS[this.accuracy ? "accuracy" : "loss"]
+      .map((curve) => {
+        const end = delivered ? delivered[curve.key] : null;
+        return this.line(curve, tracks[curve.key], Number.isFinite(end) ? end : null);
+      })
       .filter((line) => line.delivered !== null || extent([line.column]) !== null);
     const about =
       this.accuracy || series.measured
@@ -273,18 +266,11 @@ export class Kept extends Tracks {
     const { drawn: series, detail } = this.run;
     if (!series) return;
     const { delivered } = detail;
-    const named = [
-      ["still_in", "still in", "#767676", []],
-      ["content", "content", "#009e73", [6, 3]],
-    ];
-    this.lines = named
-      .map(([name, text, colour, dash]) => ({
-        name,
-        text,
-        column: series.tracks[name],
-        look: new Look(colour, dash),
-        delivered: name === "content" && delivered ? delivered.content : null,
-      }))
+    this.lines = CHARTS.members
+      .map((curve) => {
+        const end = curve.key === "content" && delivered ? delivered.content : null;
+        return this.line(curve, series.tracks[curve.key], end);
+      })
       .filter((line) => line.delivered !== null || extent([line.column]) !== null);
     const all = detail.agents_all || 1;
     this.plot.range = [0, all * 1.06];
@@ -323,11 +309,8 @@ export class Kept extends Tracks {
   }
 }
 
-const CASES = {
-  1: ["#e69f00", "some are about to leave"],
-  2: ["#56b4e9", "nobody is about to leave"],
-  3: ["#cc79a7", "everybody is within reach"],
-};
+// The paper's case of a round, by its number.
+const caseOf = (number) => CHARTS.cases.find((one) => one.number === number);
 
 export class Steps extends Tracks {
   constructor(run, cursor) {
@@ -349,15 +332,7 @@ export class Steps extends Tracks {
       const keep = (values) => values.map((value) => (value > 0 ? value : NaN));
       return { low: keep(column.low), high: keep(column.high) };
     };
-    this.lines = [
-      ["step_norm", "length of the step", "#0072b2", []],
-      ["step_size", "step size η", "#767676", [2, 2]],
-    ].map(([name, text, colour, dash]) => ({
-      name,
-      text,
-      column: positive(series.tracks[name]),
-      look: new Look(colour, dash),
-    }));
+    this.lines = CHARTS.steps.map((curve) => this.line(curve, positive(series.tracks[curve.key])));
     const known = extent(
       this.lines.map((line) => line.column),
       windowOf(series.first, this.plot.domain),
@@ -367,12 +342,11 @@ export class Steps extends Tracks {
     this.empty.textContent = this.run.detail.sketch
       ? "A sweep’s store does not keep the steps."
       : "Waiting for the first round …";
-    this.cases = [...new Set([...series.tracks.case.low, ...series.tracks.case.high])]
-      .filter((one) => one in CASES)
-      .sort();
+    const seen = new Set([...series.tracks.case.low, ...series.tracks.case.high]);
+    this.cases = CHARTS.cases.filter(({ number }) => seen.has(number));
     keys(this.legend, this.plot, [
       ...this.lines.map((line) => ["dash", line.text, line.look]),
-      ...this.cases.map((one) => [`case-${one}`, `case ${one}: ${CASES[one][1]}`]),
+      ...this.cases.map(({ number, name }) => [`case-${number}`, `case ${number}: ${name}`]),
     ]);
     this.plot.setSeries(series, this.run.detail.round);
   }
@@ -384,16 +358,15 @@ export class Steps extends Tracks {
     const own = series.tracks.case.high;
     const { x: across } = plot.scales();
     for (let i = 0; i < series.count; i += 1) {
-      const known = CASES[own[i]];
+      const known = caseOf(own[i]);
       if (!known) continue;
       const from = across(series.first[i] - 0.5);
       const to = across(
         i + 1 < series.count ? series.first[i + 1] - 0.5 : series.first[i] + series.bucket - 0.5,
       );
-      context.fillStyle = onPage(known[0]);
-      // Three heights, for readers who cannot tell the colours apart.
-      const height = 4 + 3 * (own[i] === 1 ? 2 : own[i] === 3 ? 1 : 0);
-      context.fillRect(from, bottom - height, Math.max(to - from, 0.75) + 0.25, height);
+      context.fillStyle = onPage(known.colour);
+      const width = Math.max(to - from, 0.75) + 0.25;
+      context.fillRect(from, bottom - known.height, width, known.height);
     }
   }
 
@@ -405,7 +378,8 @@ export class Steps extends Tracks {
       `step ${number(tracks.step_norm.low[index])}`,
       `η ${number(tracks.step_size.low[index])}`,
     ];
-    if (one === one) parts.push(`case ${one}${CASES[one] ? ` (${CASES[one][1]})` : ""}`);
+    const named = caseOf(one);
+    if (one === one) parts.push(`case ${one}${named ? ` (${named.name})` : ""}`);
     return parts.join(" · ");
   }
 }

@@ -41,6 +41,32 @@ pub(crate) fn some_rates(agent: u64) -> Option<crate::Rates> {
     Some(crate::Rates { right, of: [4, 5], correct: right[0] + right[1] + 1, rows: 10 })
 }
 
+#[test]
+fn a_rule_that_says_it_fills_its_step_leaves_nothing_of_what_was_there() {
+    let (a, b) = ([1.0, 0.2], [-0.4, 1.0]);
+    let report = |id, g| Report {
+        rates: some_rates(id),
+        ..Report::new(AgentId(id), 2.0, 0.1, Vector::F64(g))
+    };
+    let reports = Reports::new(2, vec![report(0, &a[..]), report(1, &b)]).unwrap();
+    let weights = [0.0; 2];
+    let (step_size, last_step, reports) = (0.1, 0.0, &reports);
+    let initial_step_size = step_size;
+    let round =
+        Round { number: 1, step_size, initial_step_size, last_step, weights: &weights, reports };
+    let over = |mut rule: Rule, mut step: [f64; 2]| {
+        rule.aggregate(&round, &mut step).unwrap();
+        step
+    };
+    let fills = |rule: &Rule| over(rule.clone(), [7.0; 2]) == over(rule.clone(), [0.0; 2]);
+    let (says, others): (Vec<Rule>, Vec<Rule>) =
+        every_rule().into_iter().partition(|rule| rule.facts().fills_step);
+    for rule in &says {
+        assert!(fills(rule), "{}", rule.name());
+    }
+    assert!(says.len() == 3 && !others.iter().all(fills), "most add to what is there");
+}
+
 /// The rules whose step reads ε, which the law below tests.
 const READ_EPSILON: [&str; 5] = ["ada-gd", "retain", "level", "mw-fed", "maxfl"];
 

@@ -1,10 +1,10 @@
 //! `[problem]`: a named problem with exact oracles, instead of training on data.
 
-use super::{Allowed, Key, Kinds, On, PROBLEM, Section};
+use super::{Allowed, Key, Kinds, On, Section};
 use fedstay::problem::Problem;
 
 pub(super) static SECTION: Section = Section {
-    name: PROBLEM,
+    name: "problem",
     about: "A named problem with exact oracles, instead of training on data",
     on: On::Problem,
     kinds: Some(Kinds::of::<Problem>()),

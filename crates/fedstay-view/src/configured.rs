@@ -13,14 +13,14 @@ const MOST_AGENTS: usize = 2000;
 
 /// What is known about the agents before the first round, in the order of their numbers.
 #[derive(Debug, Default)]
-pub(crate) struct Cast {
+pub(crate) struct ConfiguredAgents {
     behaviours: Vec<String>,
     classes: Vec<String>,
     /// Whether `fedstay run --resume` can continue the run; else a program in Python has the agents.
     pub(crate) command: bool,
 }
 
-impl Cast {
+impl ConfiguredAgents {
     /// The agents of a configuration; nobody where it is not an experiment of ours.
     pub(crate) fn of(config: Option<&str>) -> Self {
         let Some(experiment) = config.and_then(|text| Experiment::parse(text, &[]).ok()) else {
@@ -104,21 +104,22 @@ mod tests {
         let config = "agents = 2\n[partition]\nkind = \"by-class\"\nq = 1.0\n[data]\nclasses = [3, 5]\n\
             [behaviour]\nkind = \"mixed\"\nof = [{ kind = \"threshold\", agents = [0] }, \
             { kind = \"never\", agents = [1] }]\n";
-        let cast = Cast::of(Some(config));
+        let cast = ConfiguredAgents::of(Some(config));
         assert_eq!([cast.behaviour(0), cast.behaviour(1)], [Some("threshold"), Some("never")]);
         assert_eq!([cast.classes(0), cast.classes(1)], [Some("only 3"), Some("only 5")]);
         assert!(cast.command && cast.classes(2).is_none());
-        let mixed = Cast::of(Some("[partition]\nkind = \"iid\"\n"));
+        let mixed = ConfiguredAgents::of(Some("[partition]\nkind = \"iid\"\n"));
         let words = mixed.classes(0).unwrap();
         assert!(words.ends_with("%), …") && words.matches('%').count() == MOST_NAMED, "{words}");
     }
 
     #[test]
     fn files_elsewhere_are_not_read() {
-        let cast =
-            Cast::of(Some("[data]\nkind = \"csv\"\npath = \"/etc/passwd\"\nlabel = \"x\"\n"));
+        let cast = ConfiguredAgents::of(Some(
+            "[data]\nkind = \"csv\"\npath = \"/etc/passwd\"\nlabel = \"x\"\n",
+        ));
         assert_eq!(cast.classes(1).unwrap_or("class 1, q = 0.9"), "class 1, q = 0.9");
-        assert!(Cast::of(Some("strategy = \"of Flower\"")).classes(0).is_none());
-        assert!(!Cast::of(None).command);
+        assert!(ConfiguredAgents::of(Some("strategy = \"of Flower\"")).classes(0).is_none());
+        assert!(!ConfiguredAgents::of(None).command);
     }
 }
