@@ -166,6 +166,14 @@ POLICIES = {
     "preview stale": {"policy.by": "stale"},
 }
 
+#: Several policies, in the order in which they act.
+TOGETHER = (
+    ("guard", "keep-best"),
+    ("guard", "early-stop"),
+    ("early-stop", "keep-best"),
+    ("preview", "early-stop", "keep-best"),
+)
+
 PROBLEMS = {
     "observation-1": {},
     "observation-2": {},
@@ -205,6 +213,7 @@ TRAINING = {
         "partition.sizes": "dirichlet",
     },
     "sample": {"eval_agents": 3},
+    "balanced accuracy": {"measure": '["balanced", "accuracy"]'},
     "nobody measured": {"eval_agents": '"none"', "behaviour.kind": "never"},
     "exact gradient": {
         "local.steps": 3,
@@ -306,6 +315,12 @@ def runs() -> list[Case]:
             cases.append(run(f"policy around {rule}: {name}", DIGITS, settings))
         settings = {"policy.kind": name.split()[0], "problem.kind": "observation-3", **more}
         cases.append(run(f"policy on observation-3: {name}", PROBLEM, settings))
+    for policies in TOGETHER:
+        settings = {"policy": list(policies), "rule.kind": "fedavg"}
+        name = "+".join(policies)
+        cases.append(run(f"policies: {name}", DIGITS, settings, varied=True))
+        settings = {**settings, "problem.kind": "huber"}
+        cases.append(run(f"policies on huber: {name}", PROBLEM, settings))
     for name, more in OPTIMISERS.items():
         for rule, policy in (("fedavg", "none"), ("fedavg", "guard"), ("ada-gd", "none")):
             settings = {"rule.kind": rule, "policy.kind": policy, "server.optimiser": name, **more}

@@ -26,7 +26,7 @@ def steps(
     name: str,
     rule: dict,
     change: Callable[[dict], dict] = lambda told: told,
-    policy: dict | None = None,
+    policy: dict | list | None = None,
 ) -> Case:
     """Five rounds of `fedstay step`, with the state passed back; the third without one agent."""
 
@@ -71,4 +71,6 @@ def all_steps() -> list[Case]:
     }))  # fmt: skip
     for policy in ({"kind": "guard", "delta": 0.02}, {"kind": "early-stop"}, {"kind": "keep-best"}):
         cases.append(steps(f"fedavg + {policy['kind']}", {"kind": "fedavg"}, policy=policy))
+    several = [{"kind": "guard", "delta": 0.02}, "keep-best"]
+    cases.append(steps("fedavg + guard + keep-best", {"kind": "fedavg"}, policy=several))
     return cases

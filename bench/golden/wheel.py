@@ -153,6 +153,9 @@ def listed_cases():
     for name, more in POLICIES.items():
         policy = {"kind": name.split()[0], **parts(more, "policy.")}
         case(f"simulate, policy: {name}")(simulated("fedavg", policy=policy))
+    several = ["guard", fedstay.KeepBest()]
+    case("simulate, policies: guard+keep-best")(simulated("fedavg", policy=several))
+    case("simulate, resumed: guard+keep-best")(resumed("fedavg", policy=several))
     case("simulate, resumed: retain")(resumed("retain"))
     case("simulate, resumed: ada-gd")(resumed(fedstay.AdaGd(delta=0.1, on_settled="halve")))
     single = np.array(START["weights"], np.float32)

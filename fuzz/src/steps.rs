@@ -73,6 +73,7 @@ pub fn play(draw: &mut Draw<'_>) -> Played {
     let mut played = Played::default();
     let wild = draw.chance(0.5);
     let (rule, policy) = (rule(draw), policy(draw));
+    let behind = policy.as_ref().and_then(|policy| behind(draw, policy));
     let step_size = if wild { draw.power(-30.0, 30.0) } else { draw.power(-4.0, 6.0) };
     let dimension = if draw.chance(0.05) { 40 } else { 1 + draw.below(8) };
     let agents = if draw.chance(0.05) { 30 } else { 1 + draw.below(8) };
@@ -83,7 +84,10 @@ pub fn play(draw: &mut Draw<'_>) -> Played {
         let reports = reports(draw, agents, dimension, wild);
         let mut input = json!({ "rule": rule, "step_size": step_size, "reports": reports });
         if let Some(policy) = &policy {
-            input["policy"] = policy.clone();
+            input["policy"] = match &behind {
+                Some(behind) => json!([policy, behind]),
+                None => policy.clone(),
+            };
         }
         if let Some(state) = &state {
             input["state"] = state.as_str().into();
@@ -380,6 +384,16 @@ fn policy(draw: &mut Draw<'_>) -> Option<Value> {
         _ => {}
     }
     Some(policy)
+}
+
+/// Another policy that goes behind this one, which takes nothing from what the first promises.
+fn behind(draw: &mut Draw<'_>, first: &Value) -> Option<Value> {
+    let last = first["kind"] == "keep-best" || first["until"] == "content";
+    if last || !draw.chance(0.3) {
+        return None;
+    }
+    let stops = first["kind"] != "early-stop" && draw.chance(0.5);
+    Some(if stops { json!({ "kind": "early-stop" }) } else { json!("keep-best") })
 }
 
 fn reports(draw: &mut Draw<'_>, agents: usize, dimension: usize, wild: bool) -> Vec<Value> {

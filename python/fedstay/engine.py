@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -37,6 +39,10 @@ class Assessed(NamedTuple):
     accuracy: float | None = None
     #: The round in which it reported this loss, where it could not be asked about these weights.
     as_of: int | None = None
+    #: What else was measured, by name: `{"balanced": 0.8}`. A name is small letters, digits and `_`.
+    #: Names that `fedstay list measures` has are shown as there, others as numbers of which more is
+    #: better.
+    measures: Mapping[str, float] = {}  # noqa: RUF012
 
 
 class Gathered(NamedTuple):

@@ -27,7 +27,8 @@ class Agent(Protocol):
     """Whatever can compute its loss and its gradient at given weights.
 
     It may also have `epsilon` (the loss at which it leaves), `behaviour` (how it decides), `samples`,
-    `loss(weights)` and `accuracy(weights)`; and, if it trains in some way of its own,
+    `loss(weights)`, `accuracy(weights)` and `measures(weights)`, a dict of what else says how good
+    weights are (`{"f1": 0.8}`), which the result shows too; and, if it trains in some way of its own,
     `work(weights, seed=…)`, which returns where its local work leads from these weights. Its gradient is
     then used for what it is shown and for predictions, and its work for the step. Models that have
     more than weights have `buffers()` and `set_buffers(buffers)`: these are averaged outside the rule.
@@ -378,7 +379,9 @@ class LocalAgents:
             accuracy = getattr(agent, "accuracy", None)
             share = accuracy(sent) if accuracy else None
             right = float(share) if share is not None else None
-            assessed.append(Assessed(index, float(loss), right))
+            measures = getattr(agent, "measures", None)
+            more = {name: float(value) for name, value in measures(sent).items()} if measures else {}
+            assessed.append(Assessed(index, float(loss), right, measures=more))
         return assessed
 
     def save(self) -> str:

@@ -2,14 +2,19 @@
 
 One class per policy, with the names and the defaults a configuration has; a test compares them with
 the list of the core. Wherever a policy is expected, its name ("preview") or a dict as in TOML
-(`{"kind": "preview", "margin": 0.1}`) will do as well.
+(`{"kind": "preview", "margin": 0.1}`) will do as well, and several act in the order of a list.
+
+>>> import fedstay
+>>> server = fedstay.Server([0.0], "fedavg", 1.0, policy=[fedstay.Guard(delta=0.05), "keep-best"])
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal
+
+from ._core import policy_facts
 
 __all__ = ["EarlyStop", "Guard", "KeepBest", "Policy", "Preview"]
 
@@ -96,7 +101,19 @@ class Preview(Policy):
 
 
 #: A policy as an object, by name, or as a dict as in TOML.
-PolicyLike = Policy | str | Mapping[str, Any]
+OnePolicy = Policy | str | Mapping[str, Any]
+#: One policy, or several in the order in which they act.
+PolicyLike = OnePolicy | Sequence[OnePolicy]
+
+
+def called(policy: PolicyLike | None) -> str | None:
+    """What one policy, or several, are called in a label."""
+    return "+".join(name for name, _, _ in policy_facts(policy)) or None
+
+
+def shows(policy: PolicyLike | None) -> bool:
+    """Whether one of them shows agents other weights than the server's own."""
+    return any(others for _, others, _ in policy_facts(policy))
 
 
 def classes() -> dict[str, type[Policy]]:

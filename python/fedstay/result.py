@@ -18,6 +18,9 @@ from .tensors import named, read_tensors, write_tensors
 
 __all__ = ["Departure", "Picture", "Result", "read"]
 
+#: What runs measure besides the loss where their files do not say so.
+USUAL = [{"name": "accuracy", "label": "accuracy", "better": "higher", "unit": "share"}]
+
 #: So many agents that left are named in a line.
 MOST_NAMED = 5
 
@@ -128,6 +131,13 @@ class Result:
         return self._lines
 
     @property
+    def measures(self) -> list[dict[str, str]]:
+        """What was measured besides the loss, the headline first: `name`, `label`, which values are
+        `better`, and their `unit`. Every agent of the summary has its values by these names."""
+        told: list[dict[str, str]] = (self.summary or self.header).get("measures", USUAL)
+        return told
+
+    @property
     def columns(self) -> dict[str, list[Any]]:
         """The rounds as columns: one entry per round, one loss column per agent (`loss.NAME`)."""
         columns: dict[str, list[Any]] = {
@@ -136,9 +146,10 @@ class Result:
                          "step_norm", "stop")
         }  # fmt: skip
         columns |= {f"loss.{name}": [] for name in self._names.values()}
-        assessed = any(line.get("assessment", {}).get("accuracy") for line in self._lines)
-        if assessed:
-            columns |= {"mean_accuracy": [], "worst_accuracy": []}
+        looked = [line.get("assessment", {}) for line in self._lines]
+        measures = [of for of in self.measures if any(line.get(of["name"]) for line in looked)]
+        for of in measures:
+            columns |= {f"mean_{of['name']}": [], f"worst_{of['name']}": []}
         for line in self._lines:
             losses = dict(zip(line["agents"], line["loss"], strict=True))
             told = [loss for loss in losses.values() if loss is not None]
@@ -152,11 +163,12 @@ class Result:
                 columns[name].append(line[name])
             for agent, shown in self._names.items():
                 columns[f"loss.{shown}"].append(losses.get(agent))
-            if assessed:
-                accuracy = line.get("assessment", {}).get("accuracy") or [None]
-                known = None not in accuracy
-                columns["mean_accuracy"].append(sum(accuracy) / len(accuracy) if known else None)
-                columns["worst_accuracy"].append(min(accuracy) if known else None)
+            for of in measures:
+                name, worst = of["name"], min if of["better"] == "higher" else max
+                values = line.get("assessment", {}).get(name) or [None]
+                known = None not in values
+                columns[f"mean_{name}"].append(sum(values) / len(values) if known else None)
+                columns[f"worst_{name}"].append(worst(values) if known else None)
         return columns
 
     @property
@@ -201,12 +213,13 @@ class Result:
                 self._names.get(agent["id"], agent["id"]),
                 _short(agent.get("epsilon")),
                 _short(agent.get("loss")),
-                _short(agent.get("accuracy")),
+                *(_short(agent.get(of["name"])) for of in self.measures),
                 agent["left"] if agent.get("left") is not None else "stayed",
             ]
             rows.append("".join(f"<td>{html.escape(str(cell))}</td>" for cell in cells))
-        titles = ("agent", "ε", "loss", "accuracy", "left in round")
-        head = "".join(f"<th>{title}</th>" for title in titles)
+        labels = (of["label"] for of in self.measures)
+        titles = ("agent", "ε", "loss", *labels, "left in round")
+        head = "".join(f"<th>{html.escape(title)}</th>" for title in titles)
         body = "".join(f"<tr>{row}</tr>" for row in rows)
         warned = "".join(f"<li>{html.escape(warning)}</li>" for warning in self.warnings)
         table = f"<table><tr>{head}</tr>{body}</table>" if rows else ""

@@ -15,10 +15,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ._core import policy_facts
+
 __all__ = ["Scale", "kind_of"]
 
-#: The rules and the policies that take a direction for a gradient of known length.
-READERS = ("ada-gd", "retain", "level", "guard")
+#: The rules that take a direction for a gradient of known length.
+READERS = ("ada-gd", "retain", "level")
 #: How many rounds are looked at together.
 ROUNDS = 5
 #: The ratio may be this many times too large or too small before anybody is told.
@@ -26,7 +28,7 @@ TOLERANCE = 4.0
 
 
 def kind_of(what: Any) -> str | None:
-    """The kind of a rule or a policy, whichever way it was given."""
+    """The kind of a rule, whichever way it was given."""
     if isinstance(what, str):
         return what
     if isinstance(what, Mapping):
@@ -39,8 +41,9 @@ class Scale:
     """Compares promised with achieved changes of losses, for rules that rely on the promise."""
 
     def __init__(self, rule: Any, policy: Any) -> None:
-        kinds = [kind for kind in (kind_of(rule), kind_of(policy)) if kind in READERS]
-        self._reader = kinds[0] if kinds else None
+        readers = [kind for kind in [kind_of(rule)] if kind in READERS]
+        readers += [name for name, _, reads in policy_facts(policy) if reads]
+        self._reader = readers[0] if readers else None
         #: The agents that saw the model itself in the last round: loss there, and promised change.
         self._before: dict[int, tuple[float, float]] = {}
         self._sums: list[tuple[float, float]] = []

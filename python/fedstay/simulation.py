@@ -62,7 +62,7 @@ def simulate(
         The loss at which an agent leaves, unless it has its own `epsilon`; the rule's if not given.
     behaviour : str or dict
         How agents decide, unless they have their own `behaviour`; as in TOML.
-    policy : Policy, str or dict, optional
+    policy : Policy, str, dict or a list of them, optional
         What the server does around the rule: `fedstay.Preview()`, "guard", "early-stop", "keep-best".
     seed : int
         Assigns the behaviours of a mixed population, and is what agents that train draw from; other

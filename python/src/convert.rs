@@ -15,7 +15,8 @@ use toml::{Table, Value};
 /// Deeper than anything a section holds; something that contains itself is deeper still.
 const DEEPEST: usize = 8;
 
-/// Reads a rule, a policy or a behaviour: a name, a dict as in TOML, or an object with `to_dict`. What is
+/// Reads a rule, policies or a behaviour: a name, a dict as in TOML, an object with `to_dict`, or a list of
+/// them where there may be several. What is
 /// wrong is said in the words of the command line; `example` is a kind to try.
 pub(crate) fn described<T: DeserializeOwned>(
     value: &Bound<'_, PyAny>,
@@ -26,23 +27,22 @@ pub(crate) fn described<T: DeserializeOwned>(
         let name = class.name()?;
         return Err(error(format!("`{name}` is a class; give an object of it: {name}()")));
     }
-    let given = match value.hasattr("to_dict")? {
-        true => value.call_method0("to_dict")?,
-        false => value.clone(),
-    };
-    let table = match in_toml(&given, section, 0)? {
-        Some(kind @ Value::String(_)) => Table::from_iter([("kind".to_owned(), kind)]),
-        Some(Value::Table(table)) => table,
+    let given = match in_toml(value, section, 0)? {
+        Some(kind @ Value::String(_)) => {
+            Value::Table(Table::from_iter([("kind".to_owned(), kind)]))
+        }
+        Some(table @ Value::Table(_)) => table,
+        Some(several @ Value::Array(_)) if section == "policy" => several,
         _ => {
             return Err(error(format!(
                 "`{section}` is {}, but must be a name such as \"{example}\", or a dict such as \
              {{\"kind\": \"{example}\"}}",
-                given.repr()?
+                value.repr()?
             )));
         }
     };
-    check_section(section, &table).map_err(error)?;
-    from_toml(table).map_err(|why| error(format!("`{section}`: {why}")))
+    check_section(section, &given).map_err(error)?;
+    from_toml(given).map_err(|why| error(format!("`{section}`: {why}")))
 }
 
 /// A value as an experiment's file would have it; nothing for None, which is left out there.
@@ -52,6 +52,8 @@ fn in_toml(value: &Bound<'_, PyAny>, key: &str, depth: usize) -> PyResult<Option
     }
     Ok(Some(if value.is_none() {
         return Ok(None);
+    } else if !value.is_instance_of::<PyType>() && value.hasattr("to_dict")? {
+        return in_toml(&value.call_method0("to_dict")?, key, depth + 1);
     } else if let Ok(text) = value.cast::<PyString>() {
         Value::String(text.extract()?)
     } else if let Ok(switch) = value.cast::<PyBool>() {

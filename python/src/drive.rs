@@ -13,6 +13,7 @@ use fedstay_sim::experiment::{rule_label, to_table};
 use fedstay_sim::run::{Asked, Driver, Folder, Recorded, Start, read_rounds};
 use pyo3::prelude::*;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use toml::Table;
@@ -54,17 +55,17 @@ pub(crate) fn drive(
     let weights = Numbers::new(weights, "`weights`", None)?.widened(py)?;
     let raised = Raised::default();
     let rule = crate::rule::read(rule, &raised)?;
-    let policy = crate::server::policy(policy)?;
+    let policies = crate::server::policies(policy)?;
     let behaviour = Behaviour::read(behaviour)?;
     let about = About {
-        label: rule_label(&rule, &policy, behaviour.inner()),
+        label: rule_label(&rule, &policies, behaviour.inner()),
         behaviour: behaviour.inner().name().to_owned(),
         on: on.to_owned(),
         seed,
         ..About::default()
     };
     let server = Server::new(weights, rule, step_size)
-        .and_then(|server| server.with_policy(policy))
+        .and_then(|server| server.with_policy(policies))
         .map_err(from_core)?;
     let mut listener = Listener::new(engine.clone(), raised.clone());
     let engine = PyEngine::new(engine, server.weights().len(), raised.clone())?;
@@ -163,7 +164,7 @@ fn config(
         rule => to_table(rule).map_err(error)?,
     };
     table.insert("rule".into(), rule.into());
-    table.insert("policy".into(), to_table(server.policy()).map_err(error)?.into());
+    table.extend(to_table(&BTreeMap::from([("policy", server.policies())])).map_err(error)?);
     table.insert("behaviour".into(), to_table(behaviour.inner()).map_err(error)?.into());
     if !worth.is_empty() {
         let methods = worth.iter().map(|name| toml::Value::from(name.as_str())).collect::<Vec<_>>();

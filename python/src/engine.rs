@@ -3,15 +3,17 @@
 use crate::error::{Error as PyError, Raised};
 use crate::report::{HeldReport, Report};
 use crate::workers::machine;
-use fedstay::record::{Constant, HeaderAgent};
+use fedstay::record::{Constant, HeaderAgent, is_free};
 use fedstay::{
-    Abilities, AgentAssessment, AgentId, Assessment, Call, Engine, Error, Gathered, Losses, Memory,
-    Reports, StopReason,
+    Abilities, AgentAssessment, AgentId, Assessment, Call, Engine, Error, Gathered, Losses,
+    Measure, Memory, Reports, Score, StopReason,
 };
+use fedstay_sim::measure::describe;
 use numpy::ToPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 /// One agent that takes part, as `fedstay.engine.Member` has it.
 #[derive(FromPyObject, Clone, PartialEq)]
@@ -29,6 +31,29 @@ struct Assessed {
     loss: f64,
     accuracy: Option<f64>,
     as_of: Option<u32>,
+    measures: BTreeMap<String, f64>,
+}
+
+impl Assessed {
+    /// How good the weights are.
+    fn score(&self) -> Score {
+        let mut score = Score::new(self.loss).with(Measure::ACCURACY.name, self.accuracy);
+        for (name, value) in &self.measures {
+            score.measures.set(describe(name).name, *value);
+        }
+        score
+    }
+}
+
+/// What is known of a measure that an agent told of, if files can hold its name.
+fn named(name: &str) -> PyResult<Measure> {
+    match Measure::is_name(name) && is_free(name) {
+        true => Ok(describe(name)),
+        false => Err(PyError::new_err(format!(
+            "{name:?} cannot be the name of a measure: use small letters, digits and _, and no name that a \
+             summary uses for something else"
+        ))),
+    }
 }
 
 /// What came back in a round, as `fedstay.engine.Gathered` has it.
@@ -49,6 +74,8 @@ pub(crate) struct PyEngine<'py> {
     dimension: usize,
     held: Vec<HeldReport<'py>>,
     roll: Vec<Member>,
+    /// What its agents told of besides the loss, in the order in which they did; accuracy before that.
+    measures: Vec<Measure>,
     raised: Raised,
 }
 
@@ -59,7 +86,8 @@ impl<'py> PyEngine<'py> {
         raised: Raised,
     ) -> PyResult<Self> {
         let roll = object.call_method0("agents")?.extract()?;
-        Ok(Self { object, dimension, held: Vec::new(), roll, raised })
+        let measures = Measure::usual();
+        Ok(Self { object, dimension, held: Vec::new(), roll, measures, raised })
     }
 
     /// Asks who takes part now; returns whether that has changed.
@@ -127,25 +155,33 @@ impl<'py> PyEngine<'py> {
     fn constant(&self) -> PyResult<Option<Constant>> {
         let Some(constant) = self.object.getattr_opt("constant")? else { return Ok(None) };
         let told: Option<(f64, Option<f64>)> = constant.call0()?.extract()?;
-        Ok(told.map(|(loss, accuracy)| Constant { loss, accuracy }))
+        let score = |(loss, accuracy)| Score::new(loss).with(Measure::ACCURACY.name, accuracy);
+        Ok(told.map(|told: (f64, Option<f64>)| Constant(score(told))))
     }
 
-    fn assessment(&self, told: &[Assessed]) -> PyResult<Assessment> {
+    fn assessment(&mut self, told: &[Assessed]) -> PyResult<Assessment> {
         let ids: Vec<u64> = told.iter().map(|told| told.agent).collect();
         let roll: Vec<u64> = self.roll.iter().map(|member| member.id).collect();
         if ids != roll {
             let why = format!("agents {ids:?} are assessed where there are {roll:?}");
             return Err(PyError::new_err(why));
         }
-        let agents = self.roll.iter().zip(told).map(|(member, told)| AgentAssessment {
-            id: AgentId(member.id),
-            epsilon: member.epsilon,
-            behaviour: member.behaviour.clone().map(Cow::Owned),
-            loss: told.loss,
-            accuracy: told.accuracy,
-            as_of: told.as_of,
-        });
-        Ok(Assessment { agents: agents.collect(), population: None, constant: None })
+        let mut agents = Vec::new();
+        for (member, told) in self.roll.iter().zip(told) {
+            for name in told.measures.keys() {
+                if self.measures.iter().all(|known| known.name != *name) {
+                    self.measures.push(named(name)?);
+                }
+            }
+            agents.push(AgentAssessment {
+                id: AgentId(member.id),
+                epsilon: member.epsilon,
+                behaviour: member.behaviour.clone().map(Cow::Owned),
+                score: told.score(),
+                as_of: told.as_of,
+            });
+        }
+        Ok(Assessment { agents, population: None, constant: None })
     }
 }
 
@@ -198,6 +234,10 @@ impl Engine for PyEngine<'_> {
         self.call_the_roll().map_err(|error| self.failed(0, error))?;
         let assessment = self.assessment(&told).map_err(|error| self.failed(0, error))?;
         Ok(Assessment { constant, ..assessment })
+    }
+
+    fn measures(&self) -> Vec<Measure> {
+        self.measures.clone()
     }
 
     fn save(&self) -> Result<Memory, Error> {

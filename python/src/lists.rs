@@ -4,7 +4,8 @@ use crate::convert::described;
 use crate::error::{Raised, error, from_core};
 use crate::participant::Sight;
 use fedstay::list::Entry;
-use fedstay::{AgentId, Choice, Optimiser, Policy, Rule, View};
+use fedstay::policy::Place;
+use fedstay::{AgentId, Choice, Optimiser, Policies, Rule, View};
 use pyo3::prelude::*;
 
 /// The list of "rules", "optimisers", "policies", "behaviours" or "schedules": name, one sentence, reference.
@@ -13,7 +14,7 @@ pub(crate) fn listed(what: &str) -> PyResult<Vec<(&'static str, &'static str, &'
     let list: &[Entry] = match what {
         "rules" => Rule::LIST,
         "optimisers" => Optimiser::LIST,
-        "policies" => Policy::LIST,
+        "policies" => Policies::LIST,
         "behaviours" => fedstay::Behaviour::LIST,
         "schedules" => fedstay::Schedule::LIST,
         _ => {
@@ -42,8 +43,23 @@ pub(crate) fn complete_rule(rule: &Bound<'_, PyAny>) -> PyResult<String> {
 /// A policy with all its parameters, as JSON; raises for one that does not exist.
 #[pyfunction]
 pub(crate) fn complete_policy(policy: &Bound<'_, PyAny>) -> PyResult<String> {
-    let policy = crate::server::policy(Some(policy))?;
-    serde_json::to_string(&policy).map_err(error)
+    let policies = crate::server::policies(Some(policy))?;
+    serde_json::to_string(&policies).map_err(error)
+}
+
+/// What each policy is called, whether it shows agents other weights than the server's, and whether
+/// it computes with what reports predict; raises for policies that do not go together.
+#[pyfunction]
+#[pyo3(signature = (policy))]
+pub(crate) fn policy_facts(
+    policy: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Vec<(&'static str, bool, bool)>> {
+    let policies = crate::server::policies(policy)?;
+    policies.check().map_err(from_core)?;
+    let facts = policies.iter().map(|policy| (policy.name(), policy.facts()));
+    let told =
+        facts.map(|(name, facts)| (name, facts.place == Place::Shows, facts.reads_gradients));
+    Ok(told.collect())
 }
 
 /// Refuses a rule that sets loads where nobody applies them: the run would follow another rule.

@@ -4,7 +4,7 @@ use crate::convert::{Numbers, described};
 use crate::error::{Raised, error, from_core};
 use crate::report::{HeldReport, Report};
 use crate::workers::machine;
-use fedstay::{AgentId, Losses, Policy};
+use fedstay::{AgentId, Losses, Policies};
 use numpy::{PyArray1, ToPyArray};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -22,9 +22,9 @@ use std::collections::BTreeMap;
 ///     anything with `aggregate(round)`, see `fedstay.CustomRule`.
 /// step_size : float
 ///     The step size η.
-/// policy : str or dict, optional
+/// policy : Policy, str, dict or a list of them, optional
 ///     What to do around the rule: "early-stop", "keep-best", "guard", or "preview", under which
-///     every agent receives `weights_for` it.
+///     every agent receives `weights_for` it. Several act in the order of a list.
 /// rounds : int, optional
 ///     How many rounds there will be at most, for a policy that plans ahead.
 ///
@@ -58,8 +58,8 @@ struct State {
     server: fedstay::ServerState,
 }
 
-pub(crate) fn policy(value: Option<&Bound<'_, PyAny>>) -> PyResult<Policy> {
-    value.map_or(Ok(Policy::None), |value| described(value, "policy", "guard"))
+pub(crate) fn policies(value: Option<&Bound<'_, PyAny>>) -> PyResult<Policies> {
+    value.map_or(Ok(Policies::default()), |value| described(value, "policy", "guard"))
 }
 
 #[pymethods]
@@ -74,10 +74,10 @@ impl Server {
         rounds: Option<u32>,
     ) -> PyResult<Self> {
         let weights = Numbers::new(weights, "`weights`", None)?.widened(rule.py())?;
-        let policy = self::policy(policy)?;
+        let policies = self::policies(policy)?;
         let raised = Raised::default();
         let inner = fedstay::Server::new(weights, crate::rule::read(rule, &raised)?, step_size)
-            .and_then(|server| server.with_policy(policy));
+            .and_then(|server| server.with_policy(policies));
         let epsilon = match rule.getattr_opt("epsilon")? {
             Some(epsilon) => epsilon.extract()?,
             None => None,

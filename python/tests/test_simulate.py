@@ -39,6 +39,35 @@ def test_averaging_loses_whom_the_others_keep():
     assert guarded.left == []
 
 
+class Rated(Bowl):
+    """A bowl that says more about weights than their loss."""
+
+    rated = "f1"
+
+    def measures(self, weights):
+        return {self.rated: 1.0 / (1.0 + self.loss_and_grad(weights)[0])}
+
+
+def test_what_agents_measure_is_in_the_summary_under_their_names(tmp_path):
+    agents = {name: Rated(bowl.centre) for name, bowl in AGENTS.items()}
+    run = fedstay.simulate(agents, "fedavg", out=tmp_path / "run", **START)
+    assert [of["name"] for of in run.measures] == ["accuracy", "f1"]
+    scores = [agent["f1"] for agent in run.summary["agents"]]
+    assert scores == [1.0 / (1.0 + agent["loss"]) for agent in run.summary["agents"]]
+    assert run.summary["f1"]["min"] == min(scores) and run.summary["accuracy"] is None
+    assert "<th>f1</th>" in run._repr_html_()
+    assert "F1: mean" in (tmp_path / "run" / "report.html").read_text()
+    plain = fedstay.simulate(AGENTS, "fedavg", **START)
+    assert "measures" not in plain.summary and plain.weights.tolist() == run.weights.tolist()
+
+
+@pytest.mark.parametrize("name", ["loss", "epsilon", "rounds", "F1", "a.b", ""])
+def test_a_measure_cannot_have_a_name_that_files_use(name):
+    agents = [Rated([1.0], rated=name)]
+    with pytest.raises(fedstay.Error, match="cannot be the name of a measure"):
+        fedstay.simulate(agents, "fedavg", weights=[0.0], step_size=0.1, rounds=2, epsilon=0.1)
+
+
 def test_with_one_agent_averaging_is_gradient_descent():
     one = [Bowl([1.0, 2.0], epsilon=1e-3)]
     run = fedstay.simulate(one, "fedavg", weights=[0.0, 0.0], step_size=0.5, rounds=3)

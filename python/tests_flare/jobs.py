@@ -46,7 +46,7 @@ def simulate(
     job: Path,
     workspace: Path,
     *,
-    seconds: float = 120.0,
+    seconds: float = 400.0,
     kill_when: Callable[[], bool] | None = None,
 ) -> str:
     """Runs a job in the simulator, kills it with all its clients when it should be, and returns what

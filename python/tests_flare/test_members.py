@@ -23,7 +23,7 @@ FAIR = fedstay.FairFed(beta=0.5)
 
 def controller(rule="scaffold", rounds=7, **more) -> FedStay:
     settings = {"step_size": STEP_SIZE, "weights": WEIGHTS, "wait": 0.0, "evaluate_leavers": True}
-    return FedStay(rule, rounds=rounds, **{**settings, "timeout": 60, **more})
+    return FedStay(rule, rounds=rounds, **{**settings, "timeout": 300, **more})
 
 
 def here(rule="scaffold", kind=Walker, rounds=7, dtype="float64", **more) -> fedstay.Result:

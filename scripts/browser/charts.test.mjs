@@ -181,11 +181,11 @@ test("all values at the cursor, sorted, and pinned ones in the address with ever
     await again.page.locator(`${LOSSES} .pinned h3`).textContent(),
     `Round ${round}, pinned`,
   );
-  await again.page.getByRole("slider", { name: "chart of accuracy" }).focus();
+  await again.page.getByRole("slider", { name: "chart of what is measured" }).focus();
   await again.page.keyboard.press("End");
   assert.match(
     await again.page
-      .getByRole("slider", { name: "chart of accuracy" })
+      .getByRole("slider", { name: "chart of what is measured" })
       .getAttribute("aria-valuetext"),
     /worst agent’s loss/,
   );
@@ -488,7 +488,7 @@ test("every final value on the page is the summary's", async () => {
       return chart.getAttribute("aria-valuetext");
     };
     assert.ok(
-      (await said("chart of accuracy")).includes(
+      (await said("chart of what is measured")).includes(
         `delivered: mean accuracy ${percent(accuracy.mean)}, worst agent ` +
           `${percent(accuracy.min)}, population ${percent(population.accuracy)}`,
       ),

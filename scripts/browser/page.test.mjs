@@ -89,7 +89,7 @@ test("a run is watched while it trains: the chart grows, a departure appears, it
   await page.locator(".badge", { hasText: "Harmful" }).waitFor({ timeout: 20000 });
   await page.getByText(/\d+ of 10 content\. It ended/).waitFor();
   // No round has the delivered model; it is drawn at the end.
-  const accuracy = page.getByRole("slider", { name: "Round, in the chart of accuracy" });
+  const accuracy = page.getByRole("slider", { name: "Round, in the chart of what is measured" });
   await accuracy.focus();
   await page.keyboard.press("End");
   assert.match(await accuracy.getAttribute("aria-valuetext"), /delivered: mean accuracy \d/);
@@ -257,7 +257,7 @@ test("a finished run is shown by what it delivered, not by its last reports", as
   // The charts end in the same numbers.
   for (const [slider, wanted] of [
     [
-      "chart of accuracy",
+      "chart of what is measured",
       `mean loss ${loss.mean.toFixed(4)}, worst agent’s loss ${loss.max.toFixed(4)}`,
     ],
     ["chart of losses", `delivered from ${loss.min.toFixed(4)} to ${loss.max.toFixed(4)}`],

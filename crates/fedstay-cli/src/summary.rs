@@ -1,9 +1,10 @@
 //! A run's summary as text for a terminal.
 
+use fedstay::Measure;
 use fedstay::record::{Change, Forgotten, Header, Summary, decimals};
 use fedstay_draw::words::{
-    Counts, Tone, absences, count, foreseen, guarantee, harm, percent, privacy, title,
-    unrealizable, verdict, verdict_sentence,
+    Counts, Tone, absences, count, foreseen, guarantee, harm, privacy, title, unrealizable,
+    verdict, verdict_sentence,
 };
 use fedstay_terminal::{Column, Screen, Table};
 
@@ -62,14 +63,11 @@ pub(crate) fn summary(header: &Header, summary: &Summary, screen: &Screen) -> St
 /// The agents, with how each behaves if they differ.
 fn agents(summary: &Summary, screen: &Screen) -> String {
     let mixed = summary.behaviour == "mixed";
-    let mut columns = vec![
-        Column::kept("agent"),
-        Column::dispensable("epsilon", 2),
-        Column::kept("loss"),
-        Column::dispensable("accuracy", 1),
-        Column::kept("left in round"),
-        Column::dispensable("rounds in D", 3),
-    ];
+    let mut columns =
+        vec![Column::kept("agent"), Column::dispensable("epsilon", 2), Column::kept("loss")];
+    let label = |measure: &Measure| Column::dispensable(measure.label.to_string(), 1);
+    columns.extend(summary.measures.iter().map(label));
+    columns.extend([Column::kept("left in round"), Column::dispensable("rounds in D", 3)]);
     if mixed {
         columns.push(Column::dispensable("behaviour", 1));
     }
@@ -78,11 +76,12 @@ fn agents(summary: &Summary, screen: &Screen) -> String {
         let mut row = vec![
             agent.called_briefly(),
             decimals(agent.epsilon),
-            or_dash(agent.is_measured(), agent.loss),
-            percent(agent.accuracy),
-            agent.entry.left.map_or("–".to_owned(), |round| round.to_string()),
-            agent.entry.rounds_in_d.to_string(),
+            or_dash(agent.is_measured(), agent.score.loss),
         ];
+        let value = |measure: &Measure| measure.or_dash(agent.score.of(&measure.name));
+        row.extend(summary.measures.iter().map(value));
+        row.push(agent.entry.left.map_or("–".to_owned(), |round| round.to_string()));
+        row.push(agent.entry.rounds_in_d.to_string());
         if mixed {
             row.push(agent.behaviour.clone().unwrap_or_default());
         }
@@ -98,24 +97,29 @@ fn or_dash(measured: bool, loss: f64) -> String {
 
 /// The price of every single departure: the others without an agent, and by how much that differs.
 fn without(summary: &Summary, screen: &Screen) -> String {
+    let (headline, _) = summary.headline();
+    let headline = if *headline == Measure::LOSS { Measure::ACCURACY } else { headline.clone() };
     let mut table = Table::new(vec![
         Column::kept("without"),
         Column::kept("mean loss"),
         Column::kept("worst loss"),
-        Column::dispensable("mean accuracy", 1),
+        Column::dispensable(format!("mean {}", headline.label), 1),
         Column::dispensable("population loss", 2),
         Column::dispensable("left", 3),
     ]);
     let loss = |change: &Change| format!("{:.4} ({:+.4})", change.without, change.by());
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
     for without in &summary.without {
-        let points =
-            |change: &Change| format!("{} ({:+.1})", percent(change.without), 100.0 * change.by());
+        let measured = |change: &Change| {
+            let by = headline.scale() * change.by();
+            let digits = if headline.is_share() { 1 } else { 4 };
+            format!("{} ({by:+.digits$})", headline.shown(change.without))
+        };
         table.row(vec![
             summary.called(without.agent),
-            loss(&without.loss),
+            loss(&without.score.loss),
             loss(&without.worst),
-            or_dash(without.accuracy.as_ref().map(points)),
+            or_dash(without.score.measures.get(&headline.name).map(measured)),
             or_dash(without.population.as_ref().map(loss)),
             format!("{} ({:+})", without.left.without, without.left.by()),
         ]);
@@ -136,12 +140,12 @@ fn forgotten(who: &Forgotten, called: &str) -> String {
 }
 
 /// What there is to say about all agents together, each under its label.
-fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
+fn lines(summary: &Summary) -> Vec<(&str, String)> {
     let spread = |values: [String; 3]| {
         let [min, mean, max] = values;
         format!("min {min}  mean {mean}  max {max}")
     };
-    let loss = &summary.loss;
+    let loss = &summary.score.loss;
     let losses = [loss.min, loss.mean, loss.max].map(decimals);
     let mut lines = Vec::new();
     if summary.unmeasured > 0 {
@@ -151,15 +155,17 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
     if !loss.mean.is_nan() {
         lines.push(("loss", spread(losses)));
     }
-    if let Some(accuracy) = &summary.accuracy {
-        lines.push(("accuracy", spread([accuracy.min, accuracy.mean, accuracy.max].map(percent))));
+    for (measure, over) in summary.measured_besides() {
+        let parts = [over.min, over.mean, over.max].map(|value| measure.shown(value));
+        lines.push((&*measure.name, spread(parts)));
     }
     if let Some(population) = &summary.population {
-        let accuracy = percent(population.accuracy);
-        lines.push((
-            "population",
-            format!("loss {}  accuracy {accuracy}", decimals(population.loss)),
-        ));
+        let mut told = format!("loss {}", decimals(population.loss));
+        for measure in &summary.measures {
+            let value = measure.or_dash(population.of(&measure.name));
+            told.push_str(&format!("  {} {value}", measure.label));
+        }
+        lines.push(("population", told));
     }
     lines.extend(fedstay_draw::words::spread(summary).map(|told| ("spread", told)));
     let gone = summary.forgotten.iter();

@@ -198,7 +198,7 @@ fn the_runs_behind_the_readmes_claim_come_out_the_same_today() {
     for label in ["fedavg+preview", "retain", "fedavg"] {
         let stored = &usual(&all[label])[0];
         let summary = run(label, stored.seed);
-        let accuracy = summary.accuracy.unwrap();
+        let accuracy = *summary.score.get("accuracy").unwrap();
         assert_eq!(summary.left.len() as f64, stored.left, "{label}");
         let better = f64::from(summary.better_than_alone.unwrap());
         assert!((better - stored.better).abs() <= 1.0, "{label}: {better}, {stored:?}");

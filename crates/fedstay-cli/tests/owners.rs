@@ -95,6 +95,8 @@ fn what_owners_contradict_is_refused_by_name() {
     assert!(told.contains("data.per_agent: every owner has the rows it has"), "{told}");
     let told = refused("numbers.toml", "model.kind=softmax-regression");
     assert!(told.contains("\"softmax-regression\" learns classes"), "{told}");
+    let told = refused("numbers.toml", "measure=[\"accuracy\"]");
+    assert!(told.contains("measure: `accuracy` is measured of classes"), "{told}");
     let told = refused("numbers.toml", "data.classes=[0]");
     assert!(told.contains("data.classes: asks for classes"), "{told}");
 }

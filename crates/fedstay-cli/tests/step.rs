@@ -257,3 +257,32 @@ fn under_previews_the_answer_says_what_each_agent_is_shown() {
     assert!(at_end.iter().all(|loss| *loss < EPSILON), "{at_end:?}");
     assert!(run(false).0 > 0, "the test needs agents that would leave");
 }
+
+#[test]
+fn several_policies_are_a_list_and_their_memory_comes_back_with_the_state() {
+    let input = |policy: Value, loss: f64| {
+        json!({ "rule": { "kind": "fedavg" }, "step_size": 0.1, "policy": policy, "reports": [
+            { "agent": 0, "loss": loss, "epsilon": 0.1, "direction": [1.0] },
+            { "agent": 1, "loss": 3.0, "epsilon": 0.1, "direction": [20.0] },
+        ] })
+    };
+    let list = json!([{ "kind": "guard", "delta": 0.05 }, "keep-best"]);
+    let first = answer(&input(list.clone(), 0.2));
+    let guarded = numbers(&first["step"])[0];
+    assert!((-0.0501..0.0).contains(&guarded), "the guard holds agent 0: {guarded}");
+    let mut second = input(list, 2.0);
+    second["state"] = first["state"].clone();
+    let second = answer(&second);
+    let back = numbers(&second["deliver"])[0];
+    let way = guarded + numbers(&second["step"])[0];
+    assert!((back + way).abs() < 1e-12, "keep-best leads back to the first weights: {back} {way}");
+    for (policy, why) in [
+        (json!(["keep-best", "guard"]), "write `guard` first"),
+        (json!(["gaurd"]), "did you mean `guard`?"),
+        (json!(3), "`policy` must be an object"),
+    ] {
+        let output = step(input(policy, 0.2).to_string().as_bytes());
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && said.contains(why), "{said}");
+    }
+}

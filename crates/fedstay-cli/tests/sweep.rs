@@ -271,7 +271,7 @@ fn a_run_that_comes_out_differently_here_is_refused_and_kept_if_that_is_wanted()
     let plan = Plan::read(&folder.join("s.toml"), &[]).unwrap();
     let mut finished = run_cell(&plan.runs[0].experiment.to_toml().unwrap()).unwrap();
     let Outcome::Finished(summary) = &mut finished.outcome else { panic!("it diverged") };
-    summary.loss.mean += 1e-7;
+    summary.score.loss.mean += 1e-7;
     Store::open(&folder.join("s.db")).unwrap().insert(&finished).unwrap();
     let extract = |more: &[&'static str]| {
         let first = ["sweep", "extract", "s.toml", "--store", "s.db", "--where", "seed=0"];

@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub mod data;
 pub mod experiment;
+pub mod measure;
 pub mod model;
 pub mod partition;
 pub mod run;

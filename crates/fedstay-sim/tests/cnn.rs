@@ -114,7 +114,7 @@ fn early_exit_and_threads_change_no_bit_under_any_of_these_rules() {
         assert_eq!(weights, full_weights, "{sets:?}");
         assert_eq!(early.left, full.left, "{sets:?}");
         let losses = |summary: &Summary| -> Vec<f64> {
-            summary.agents.iter().map(|agent| agent.loss).collect()
+            summary.agents.iter().map(|agent| agent.score.loss).collect()
         };
         assert_eq!(losses(&early), losses(&full), "{sets:?}");
         left += early.left.len();
@@ -128,7 +128,7 @@ fn it_learns_and_continues_from_a_checkpoint_bit_for_bit() {
     let path = images(folder.path());
     let never = [("behaviour.kind", "never"), ("rounds", "60")];
     let (summary, weights) = play(|| trial(&path, &never), 2);
-    assert!(summary.accuracy.as_ref().unwrap().mean > 0.9, "{:?}", summary.accuracy);
+    assert!(summary.score.get("accuracy").unwrap().mean > 0.9, "{:?}", summary.score);
     let mut cut = Trace { end_after: Some(11), ..Trace::default() };
     assert_eq!(trial(&path, &never).run(&mut [&mut cut]).unwrap(), None);
     let state = cut.state.unwrap();

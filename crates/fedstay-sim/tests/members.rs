@@ -354,7 +354,12 @@ fn scaffold_is_averaging_with_one_local_step_and_not_with_several() {
     let several = [("local.steps", "10"), ("step_size", "0.2")];
     let (own, mean) = (with("scaffold", &several), with("fedavg", &several));
     assert!(distance(&own.2, &mean.2) > 1e-2);
-    assert!(own.0.loss.mean < mean.0.loss.mean, "{:?} {:?}", own.0.loss, mean.0.loss);
+    assert!(
+        own.0.score.loss.mean < mean.0.score.loss.mean,
+        "{:?} {:?}",
+        own.0.score.loss,
+        mean.0.score.loss
+    );
     // What its agents send is not the gradient, which they send along where they have it.
     let booked = with("scaffold", &[("worth.methods", r#"["help"]"#)]);
     let worth = booked.0.agents[0].worth.unwrap();
@@ -419,7 +424,11 @@ fn agents_decide_on_the_rows_that_they_see() {
     assert!(!rises(&still, 16));
     // What the summary says is about the rows that are seen at the end.
     let last = drifting.last().unwrap().mean_loss().unwrap();
-    assert!((summary.loss.mean - last).abs() < 0.2 * last, "{} {last}", summary.loss.mean);
+    assert!(
+        (summary.score.loss.mean - last).abs() < 0.2 * last,
+        "{} {last}",
+        summary.score.loss.mean
+    );
 
     for stream in [&grow[..], &slide, &[("stream.kind", "slide"), ("stream.moves", "periodic")]] {
         assert_resumes(stream);
@@ -442,7 +451,7 @@ fn an_agent_that_asks_is_forgotten_and_the_others_pay_for_it() {
         assert_eq!(lines[11].forgot, [AgentId(2)], "{how}");
         let [one] = &summary.forgotten[..] else { panic!("{:?}", summary.forgotten) };
         assert_eq!((one.agent, one.round, one.how.as_str()), (AgentId(2), 12, how));
-        assert_eq!(one.loss, Some(summary.agents[2].loss));
+        assert_eq!(one.loss, Some(summary.agents[2].score.loss));
         (one.clone(), lines)
     };
     let (keep, _) = told("keep");

@@ -162,7 +162,7 @@ fn measuring_fewer_agents_changes_what_is_said_and_nothing_else() {
     for measured in ["3", "none"] {
         let (some, watched) = play(&sets(measured), 2);
         assert_eq!(watched.weights, watched_all.weights, "{measured}");
-        assert_eq!((&some.left, some.population), (&all.left, all.population));
+        assert_eq!((&some.left, &some.population), (&all.left, &all.population));
         let wanted = if measured == "3" { 3 } else { 0 };
         assert_eq!((some.unmeasured, some.measured()), (10 - wanted, wanted));
         assert_eq!((some.agents.len(), some.unlisted), (10, 0), "few agents are all listed");
@@ -170,12 +170,12 @@ fn measuring_fewer_agents_changes_what_is_said_and_nothing_else() {
         let known: Vec<_> = known.collect();
         assert_eq!(known.len(), wanted);
         for (some, all) in known {
-            assert_eq!((some.loss, some.accuracy), (all.loss, all.accuracy));
+            assert_eq!(some.score, all.score);
         }
         assert!(!some.everybody_content);
         let lines = watched.lines.iter().filter_map(|line| line.assessment.as_ref());
         for line in lines {
-            assert_eq!((line.agents.len(), line.loss.len()), (wanted, wanted));
+            assert_eq!((line.agents.len(), line.score.loss.len()), (wanted, wanted));
             assert!(line.population.is_some());
         }
     }
@@ -202,7 +202,8 @@ fn a_sample_of_content_agents_is_no_claim_about_everybody() {
     assert_eq!(verdict("4"), (Verdict::Retained, false, 4));
     assert_eq!(verdict("none"), (Verdict::Unknown, false, 0));
     let (summary, _) = play(&sets("none"), 2);
-    assert!(summary.loss.mean.is_nan() && summary.accuracy.is_none() && summary.fairness.is_none());
+    assert!(summary.score.loss.mean.is_nan() && summary.score.measures.is_empty());
+    assert!(summary.fairness.is_none());
     // Nobody can be content: a sample may not say that of everybody either.
     let hopeless = |measured: &'static str| {
         let sets = [("rule.kind", "fedavg"), ("epsilon", "0"), ("eval_agents", measured)];
@@ -267,7 +268,7 @@ fn of_very_many_agents_only_those_to_whom_something_happened_are_listed() {
     assert_eq!(all.satisfied(), all.content as usize);
     assert!(all.agents.iter().filter(|agent| agent.is_content()).count() < all.satisfied());
     let first = watched.lines[0].assessment.as_ref().unwrap();
-    assert!(first.loss.is_empty() && first.losses().is_some());
+    assert!(first.score.loss.is_empty() && first.spread().is_some());
 }
 
 #[test]
@@ -287,7 +288,7 @@ fn epochs_are_steps_where_both_say_the_same_and_every_rule_takes_them() {
             ("rounds", "4"),
         ];
         let (summary, watch) = play(&sets, 2);
-        assert!(!watch.lines.is_empty() && summary.loss.mean.is_finite(), "{}", entry.name);
+        assert!(!watch.lines.is_empty() && summary.score.loss.mean.is_finite(), "{}", entry.name);
     }
     let both = [("local.epochs".to_owned(), "1".to_owned()), ("local.steps".into(), "1".into())];
     let error = Experiment::parse("", &both).unwrap_err().to_string();

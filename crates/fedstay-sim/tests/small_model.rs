@@ -19,7 +19,7 @@ fn a_model_too_small_for_everybody_ends_no_worse_than_it_began() {
         let worst = |losses: Vec<f64>| losses.into_iter().fold(0.0, f64::max);
         let first = worst(lines[0].loss.iter().flatten().copied().collect());
         let stayed = summary.agents.iter().filter(|agent| agent.entry.left.is_none());
-        let last = worst(stayed.map(|agent| agent.loss).collect());
+        let last = worst(stayed.map(|agent| agent.score.loss).collect());
         let (left, back) = (summary.left.len(), lines.iter().filter(|l| l.reverted).count());
         println!("seed {seed}: worst {first:.3} to {last:.3}, {left} left, went back {back} times");
         assert!(last <= first, "seed {seed}: {first} to {last}");

@@ -77,6 +77,7 @@ proptest! {
         by_samples in any::<bool>(),
         measured in prop::sample::select(vec!["\"all\"", "\"none\"", "1", "3"]),
         replace in any::<bool>(),
+        asked in prop::sample::select(vec!["[\"accuracy\"]", "[\"balanced\", \"accuracy\"]", "[]"]),
     ) {
         let decides_on = if own { "own" } else { "received" };
         let behaviour = if never { "never" } else { "threshold" };
@@ -86,7 +87,7 @@ proptest! {
             &format!(
                 "seed = {seed}\nagents = {agents}\ndecides_on = \"{decides_on}\"\n\
                  last_stays = {last_stays}\nparticipation = {participation}\n\
-                 eval_every = {eval_every}\neval_agents = {measured}\n[behaviour]\nkind = \"{behaviour}\"\n\
+                 eval_every = {eval_every}\neval_agents = {measured}\nmeasure = {asked}\n[behaviour]\nkind = \"{behaviour}\"\n\
                  [server]\noptimiser = \"{server}\"\n\
                  [rule]\nkind = \"{rule}\"\ndelta = {delta}\n{weigh}\
                  [partition]\nsizes = \"{sizes}\"\nskew = 1.5\n\
@@ -239,7 +240,7 @@ fn the_results_number_goes_with_what_is_computed() {
         let finished = run_cell(&text).unwrap();
         let summary = finished.summary().unwrap();
         let (left, rounds) = (summary.left.len(), summary.rounds);
-        format!("{rule} on {problem}: {left} left, {rounds} rounds, {:.6}", summary.loss.mean)
+        format!("{rule} on {problem}: {left} left, {rounds} rounds, {:.6}", summary.score.loss.mean)
     };
     let mut outcomes = vec![format!("results {}", fedstay_sim::sweep::RESULTS)];
     for rule in ["fedavg", "ada-gd"] {
@@ -336,13 +337,14 @@ fn what_agents_make_alone_is_shared_and_changes_no_bit() {
         idle += summary.agents.iter().map(|agent| agent.idle).sum::<u32>();
         // One that stays ends with what is delivered.
         for agent in summary.agents.iter().filter(|agent| agent.entry.left.is_none()) {
-            assert_eq!(agent.ends_with.unwrap().loss, agent.loss);
+            assert_eq!(agent.ends_with.as_ref().unwrap().loss, agent.score.loss);
         }
     }
     assert!(idle > 0, "nobody shirked");
     let alone = |key: &str, value: serde_json::Value| {
         let told = runs.iter().filter(|run| run.config[key]["kind"] == value);
-        let told = told.map(|run| run.summary().unwrap().agents.iter().map(|agent| agent.alone));
+        let told =
+            told.map(|run| run.summary().unwrap().agents.iter().map(|agent| agent.alone.clone()));
         told.map(Iterator::collect::<Vec<_>>).collect::<Vec<_>>()
     };
     // The same for every behaviour; not for a rule that stands still while it steps, nor for others'

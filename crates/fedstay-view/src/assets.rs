@@ -44,6 +44,7 @@ const FILES: &[(&str, &str, &str)] = files! {
     "looks.js": SCRIPT,
     "losses.js": SCRIPT,
     "map.js": SCRIPT,
+    "measures.js": SCRIPT,
     "members.js": SCRIPT,
     "query.js": SCRIPT,
     "results.js": SCRIPT,
@@ -245,7 +246,7 @@ mod tests {
     #[test]
     fn every_script_is_in_the_one_that_is_sent() {
         assert!(!SCRIPTS.starts_with("throw"), "{}", *SCRIPTS);
-        assert!(SCRIPTS.contains("// charts.js\n") && SCRIPTS.contains("accuracy_worst"));
+        assert!(SCRIPTS.contains("// charts.js\n") && SCRIPTS.contains("\"worst agent\""));
         let others = |(name, kind, _): &&(&str, &str, &str)| *kind == SCRIPT && *name != FIRST;
         for (name, ..) in FILES.iter().filter(others) {
             assert!(SCRIPTS.contains(&format!("// {name}\n")), "{name} is used by no other");

@@ -4,19 +4,19 @@
 //! the past. So once there is a summary, everything that says how a run ended takes it from here.
 //! Summaries are read leniently: older ones lack fields, and other engines write them too.
 
+use fedstay::{Better, Measure};
 use fedstay_draw::words::Counts;
 use serde::Serialize;
 use serde_json::Value;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// How good the delivered model is, under the names of the tracks of the rounds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct Delivered {
     loss_mean: Option<f64>,
     loss_worst: Option<f64>,
-    accuracy_mean: Option<f64>,
-    accuracy_worst: Option<f64>,
-    accuracy_population: Option<f64>,
+    #[serde(flatten)]
+    measured: BTreeMap<String, Option<f64>>,
     #[serde(flatten)]
     pub(crate) counts: Counts,
 }
@@ -32,9 +32,7 @@ impl Delivered {
         Self {
             loss_mean: summary["loss"]["mean"].as_f64(),
             loss_worst: summary["loss"]["max"].as_f64(),
-            accuracy_mean: summary["accuracy"]["mean"].as_f64(),
-            accuracy_worst: summary["accuracy"]["min"].as_f64(),
-            accuracy_population: summary["population"]["accuracy"].as_f64(),
+            measured: measures(summary).iter().flat_map(|of| measured(of, summary)).collect(),
             counts: Counts {
                 // Older summaries do not count them.
                 content: summary["content"].as_u64().map_or(counted, |content| content as usize),
@@ -51,6 +49,31 @@ impl Delivered {
     }
 }
 
+/// The name of a track that says something about a measure: `accuracy_mean`.
+pub(crate) fn track_of(measure: &str, part: &str) -> String {
+    format!("{measure}_{part}")
+}
+
+/// What was measured besides the loss, the headline first: what a summary names, or the usual.
+pub(crate) fn measures(summary: &Value) -> Vec<Measure> {
+    let named = serde_json::from_value(summary["measures"].clone());
+    named.unwrap_or_else(|_| Measure::usual())
+}
+
+/// What a summary says of a measure, under the names of its tracks.
+fn measured(of: &Measure, summary: &Value) -> [(String, Option<f64>); 3] {
+    let (name, over) = (&*of.name, &summary[&*of.name]);
+    let worst = match of.better {
+        Better::Higher => "min",
+        Better::Lower => "max",
+    };
+    [
+        (track_of(name, "mean"), over["mean"].as_f64()),
+        (track_of(name, "worst"), over[worst].as_f64()),
+        (track_of(name, "population"), summary["population"][name].as_f64()),
+    ]
+}
+
 /// How many of the agents that the model fails have left.
 fn failed_left(agents: &[Value], judged: &[Option<bool>], left: &BTreeSet<u64>) -> usize {
     let failed = agents.iter().zip(judged).filter(|(_, content)| **content == Some(false));
@@ -63,7 +86,8 @@ pub(crate) struct DeliveredTo {
     loss: Option<f64>,
     /// The round of its last known loss, for an agent that could not be asked about the model.
     loss_of_round: Option<u64>,
-    accuracy: Option<f64>,
+    /// What else was measured, by name.
+    measures: BTreeMap<String, Option<f64>>,
     /// Whether it is content; `None` where that is not known.
     content: Option<bool>,
     behaviour: Option<String>,
@@ -72,12 +96,16 @@ pub(crate) struct DeliveredTo {
 /// Every agent of a summary, by its id.
 pub(crate) fn to_agents(summary: &Value) -> HashMap<u64, DeliveredTo> {
     let agents = list(&summary["agents"]).iter();
+    let measures = measures(summary);
     let one = |agent: &Value| {
         let behaviour = agent["behaviour"].as_str().or(summary["behaviour"].as_str());
         let told = DeliveredTo {
             loss: agent["loss"].as_f64(),
             loss_of_round: agent["loss_of_round"].as_u64(),
-            accuracy: agent["accuracy"].as_f64(),
+            measures: measures
+                .iter()
+                .map(|of| (of.name.to_string(), agent[&*of.name].as_f64()))
+                .collect(),
             content: content(agent),
             behaviour: behaviour.map(|name| name.chars().take(80).collect()),
         };
@@ -124,6 +152,21 @@ mod tests {
         assert_eq!((told.counts, told.loss_worst), (wanted, Some(0.6)));
         summary["content"] = json!(2);
         assert_eq!(Delivered::of(&summary).counts.content, 2);
-        assert_eq!(Delivered::of(&json!(null)), Delivered::default());
+        let nothing = Delivered::of(&json!(null));
+        assert_eq!(nothing.counts, Counts::default());
+        assert_eq!(nothing.measured.get("accuracy_mean"), Some(&None));
+    }
+
+    #[test]
+    fn what_a_summary_measured_has_the_names_of_the_tracks() {
+        let brier =
+            json!({ "name": "brier", "label": "Brier score", "better": "lower", "unit": "number" });
+        let spread = json!({ "min": 0.125, "mean": 0.25, "max": 0.5 });
+        let summary = json!({ "measures": [brier], "brier": spread, "accuracy": null,
+            "agents": [{ "id": 3, "loss": 1.0, "brier": 0.5 }], "population": { "brier": 0.75 } });
+        let told = Delivered::of(&summary);
+        let values: Vec<Option<f64>> = told.measured.values().copied().collect();
+        assert_eq!(values, [Some(0.25), Some(0.75), Some(0.5)], "mean, population, worst");
+        assert_eq!(to_agents(&summary)[&3].measures["brier"], Some(0.5));
     }
 }

@@ -1,7 +1,7 @@
 //! What the page is told about one run, except its series.
 
 use crate::configured::ConfiguredAgents;
-use crate::delivered::{Delivered, DeliveredTo, to_agents};
+use crate::delivered::{Delivered, DeliveredTo, measures, to_agents};
 use crate::history::{Agent, History, LossSource};
 use crate::listing::Listing;
 use crate::run::Run;
@@ -9,13 +9,14 @@ use crate::settings;
 use crate::spread;
 use crate::words;
 use crate::worth;
-use fedstay::AgentId;
 use fedstay::forecast::Forecast;
 use fedstay::ledger::AgentEntry;
 use fedstay::record::{called, called_briefly};
+use fedstay::{AgentId, Measure};
 use fedstay_draw::words::{State, departure};
 use serde::Serialize;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// The most rows of the table of agents.
 const MOST_ROWS: usize = 500;
@@ -33,8 +34,8 @@ struct AgentRow<'a> {
     margin: Option<f64>,
     source: Option<LossSource>,
     loss_round: Option<u32>,
-    /// Its last measured accuracy.
-    accuracy: Option<f64>,
+    /// What was last measured of it besides the loss, by name.
+    measures: BTreeMap<&'a str, f64>,
     /// The number of its state in the last round.
     state: u8,
     /// When its loss is predicted to reach its target loss, and that in words.
@@ -68,7 +69,7 @@ impl<'a> AgentRow<'a> {
             margin: loss.and(agent.margin()),
             source: loss.map(|(_, source, _)| source),
             loss_round: loss.map(|(.., round)| round),
-            accuracy: agent.accuracy,
+            measures: agent.measures.iter().map(|(name, value)| (name, *value)).collect(),
             state: agent.state as u8,
             departure: forecast.map(|told| departure(&told, now, history.header.rounds)),
             forecast,
@@ -91,6 +92,15 @@ fn told_of(summary: &Value, changed: &[&str]) -> Value {
         told["warnings"] = std::iter::once(json!(changed)).chain(own).collect();
     }
     told
+}
+
+/// What is measured besides the loss: by the summary or, before there is one, by the rounds.
+fn measures_of(run: &Run) -> Vec<Measure> {
+    let seen = |history: &History| -> Vec<Measure> {
+        history.tracks.measured.iter().map(|tracks| tracks.measure.clone()).collect()
+    };
+    let told = run.summary.as_ref().map(measures);
+    told.or_else(|| run.history.as_ref().map(seen)).unwrap_or_else(Measure::usual)
 }
 
 /// How many agents left, of how many: by the summary or, before there is one, by the rounds.
@@ -127,6 +137,7 @@ pub(crate) fn detail(listing: &Listing, run: &Run) -> Value {
         "troubles": run.troubles + run.trouble().filter(|trouble| trouble.line.is_none()).count(),
         "theory": run.theory.told(),
         "states": words::states(),
+        "measures": measures_of(run),
         "rounds": 0,
         "agents": [],
     });

@@ -5,8 +5,10 @@ use crate::worth::Balance;
 use fedstay::AgentId;
 use fedstay::forecast::{Forecast, Trail};
 use fedstay::ledger::{AgentEntry, Ledger};
-use fedstay::record::{AssessmentLine, Header, RoundLine, Spread};
+use fedstay::record::{Header, RoundLine, Spread};
+use fedstay::{Measure, Measures};
 use fedstay_draw::words::State;
+use fedstay_sim::measure::describe;
 use serde::Serialize;
 use std::collections::{HashMap, HashSet};
 
@@ -37,8 +39,8 @@ pub(crate) struct Agent {
     pub(crate) epsilon: Option<f64>,
     /// Its last known loss, where that comes from, and its round.
     pub(crate) loss: Option<(f64, LossSource, u32)>,
-    /// Its last measured accuracy.
-    pub(crate) accuracy: Option<f64>,
+    /// What was last measured of it besides the loss.
+    pub(crate) measures: Measures,
     /// Its state in the last round.
     pub(crate) state: State,
     /// Its last exact losses.
@@ -52,7 +54,7 @@ impl Agent {
             name: None,
             epsilon: Some(epsilon).filter(|epsilon| epsilon.is_finite()),
             loss: None,
-            accuracy: None,
+            measures: Measures::default(),
             state: State::Absent,
             trail: Trail::default(),
         }
@@ -90,12 +92,28 @@ pub(crate) struct LeftAgent {
 /// One number per round.
 pub(crate) type Track = Vec<f32>;
 
+/// The numbers of every round about one measure.
+#[derive(Debug)]
+pub(crate) struct MeasureTracks {
+    pub(crate) measure: Measure,
+    pub(crate) mean: Track,
+    pub(crate) worst: Track,
+    pub(crate) population: Track,
+}
+
+impl MeasureTracks {
+    /// Tracks that know nothing about the rounds so far.
+    fn new(measure: Measure, rounds: usize) -> Self {
+        let unknown = || vec![f32::NAN; rounds];
+        Self { measure, mean: unknown(), worst: unknown(), population: unknown() }
+    }
+}
+
 /// The numbers of every round that belong to no single agent.
 #[derive(Debug, Default)]
 pub(crate) struct Tracks {
-    pub(crate) accuracy_mean: Track,
-    pub(crate) accuracy_worst: Track,
-    pub(crate) accuracy_population: Track,
+    /// What is measured besides the loss.
+    pub(crate) measured: Vec<MeasureTracks>,
     /// The mean loss over all agents, in rounds in which it was measured.
     pub(crate) measured_mean: Track,
     pub(crate) measured_worst: Track,
@@ -159,6 +177,9 @@ impl History {
             cut: false,
             header,
         };
+        for measure in history.header.measures.clone() {
+            history.tracks.measured.push(MeasureTracks::new(measure, 0));
+        }
         for agent in history.header.agents.clone() {
             let place = history.agent(agent.id, agent.epsilon);
             history.agents[place].name = agent.name.map(|name| name.chars().take(80).collect());
@@ -258,12 +279,14 @@ impl History {
             true => self.header.agents.iter().map(|agent| agent.id).collect(),
             false => assessment.agents.clone(),
         };
-        for (id, accuracy) in measured.iter().zip(&assessment.accuracy) {
-            if let Some(place) = self.index.get(id) {
-                self.agents[*place].accuracy = Some(*accuracy).filter(|a| a.is_finite());
+        for (name, column) in assessment.score.measures.named() {
+            for (id, value) in measured.iter().zip(column).filter(|(_, value)| value.is_finite()) {
+                if let Some(place) = self.index.get(id) {
+                    self.agents[*place].measures.set(name.clone(), *value);
+                }
             }
         }
-        for (id, loss) in measured.iter().zip(&assessment.loss) {
+        for (id, loss) in measured.iter().zip(&assessment.score.loss) {
             let Some(place) = self.index.get(id).copied() else { continue };
             if let Some(received) = self.received.get_mut(place) {
                 received[row] = *loss as f32;
@@ -291,33 +314,42 @@ impl History {
     }
 
     fn note_tracks(&mut self, line: &RoundLine) {
-        let spread = |values: &[f64]| Spread::of(values.iter().copied().filter(|v| v.is_finite()));
-        let nothing = AssessmentLine {
-            agents: vec![],
-            loss: vec![],
-            accuracy: vec![],
-            population: None,
-            over: None,
+        let known = |values: &[f64]| Spread::of(values.iter().copied().filter(|v| v.is_finite()));
+        let looked = line.assessment.as_ref();
+        let over = looked.and_then(|looked| looked.over.clone());
+        let spread = |name: &str| {
+            let column = looked.and_then(|looked| looked.score.get(name));
+            column.and_then(|column| known(column)).or_else(|| over.as_ref()?.get(name).copied())
         };
-        let looked = line.assessment.as_ref().unwrap_or(&nothing);
-        let (loss_over, accuracy_over) = looked.over.unwrap_or_default();
-        let accuracy = spread(&looked.accuracy).or(accuracy_over);
-        let measured = spread(&looked.loss).or(loss_over);
+        let measured = spread(&Measure::LOSS.name);
         // A mean over lower bounds would look like a loss without being one.
         let exact: Vec<f64> = match line.at_least.is_empty() {
             true => line.loss.iter().flatten().copied().collect(),
             false => Vec::new(),
         };
-        let told = spread(&exact);
+        let told = known(&exact);
         let number = |value: Option<f64>| value.map_or(f32::NAN, |value| value as f32);
-        let population = looked.population.and_then(|population| population.accuracy);
+        let population = looked.and_then(|looked| looked.population.as_ref());
+        // What the header does not name is measured by agents that decide so themselves.
+        let columns = looked.into_iter().flat_map(|looked| looked.score.measures.iter());
+        for (name, _) in columns {
+            if self.tracks.measured.iter().all(|tracks| tracks.measure.name != name) {
+                let before = self.rounds.len() - 1;
+                self.tracks.measured.push(MeasureTracks::new(describe(name), before));
+            }
+        }
+        for MeasureTracks { measure, mean, worst, population: everybody } in
+            &mut self.tracks.measured
+        {
+            let over = spread(&measure.name);
+            mean.push(number(over.map(|over| over.mean)));
+            worst.push(number(over.map(|over| measure.worse(over.min, over.max))));
+            everybody.push(number(population.and_then(|score| score.of(&measure.name))));
+        }
         let gone = self.agents.iter().filter(|agent| agent.state == State::Left).count();
         let content = self.content(line).map(|content| content as f64);
         let everybody = self.everybody();
         let tracks = &mut self.tracks;
-        tracks.accuracy_mean.push(number(accuracy.map(|spread| spread.mean)));
-        tracks.accuracy_worst.push(number(accuracy.map(|spread| spread.min)));
-        tracks.accuracy_population.push(number(population));
         tracks.measured_mean.push(number(measured.map(|spread| spread.mean)));
         tracks.measured_worst.push(number(measured.map(|spread| spread.max)));
         tracks.told_mean.push(number(told.map(|spread| spread.mean)));
@@ -333,7 +365,7 @@ impl History {
     /// How many agents are at their target loss with the model that was sent out; `None` unless that
     /// is known of each, whether it is still in or has left.
     fn content(&self, line: &RoundLine) -> Option<usize> {
-        let measured = line.assessment.as_ref().map_or(&[][..], |looked| &looked.loss);
+        let measured = line.assessment.as_ref().map_or(&[][..], |looked| &looked.score.loss);
         let at_target =
             |id: &AgentId, loss: f64| Some(loss <= self.agents[self.index[id]].epsilon?);
         let named = line.assessment.as_ref().is_some_and(|looked| !looked.agents.is_empty());
@@ -414,7 +446,7 @@ mod tests {
         }
         let known = history.tracks.content.iter().map(|count| (!count.is_nan()).then_some(*count));
         assert_eq!(known.collect::<Vec<_>>(), [Some(1.0), None, None, Some(1.0)]);
-        assert_eq!(history.agents[0].accuracy, Some(0.2));
+        assert_eq!(history.agents[0].measures.get("accuracy"), Some(&0.2));
         history.own = true;
         history.add(line(&lines[0].replace("\"round\":1", "\"round\":5"))).unwrap();
         assert!(history.tracks.content[4].is_nan(), "reports are of another model");

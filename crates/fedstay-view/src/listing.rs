@@ -1,6 +1,6 @@
 //! A run in the list: what a look at its folder's files says, without following them.
 
-use crate::delivered::Delivered;
+use crate::delivered::{Delivered, measures};
 use crate::inside::Place;
 use crate::look::RuleLook;
 use crate::run::header;
@@ -8,6 +8,7 @@ use crate::settings::{self, Settings};
 use crate::status::standing;
 use crate::times;
 use crate::words::{self, ListWords};
+use fedstay::Measure;
 use fedstay::record::{AsJson, Header, RoundLine};
 use fedstay_draw::words::{Standing, Traces, mean_loss};
 use serde::Serialize;
@@ -43,6 +44,8 @@ pub(crate) struct Listing {
     mark: u32,
     /// What it delivered, and the verdict on it, once it is over.
     delivered: Option<Delivered>,
+    /// What was measured besides the loss, the headline first.
+    measures: Vec<Measure>,
     verdict: Option<String>,
     /// The keys of its configuration.
     pub(crate) settings: Settings,
@@ -80,6 +83,7 @@ impl Listing {
             began: times::began(place),
             mark: mark(place),
             delivered: None,
+            measures: Vec::new(),
             verdict: None,
             settings: Settings::new(),
             why: None,
@@ -103,6 +107,7 @@ impl Listing {
         if let Some(summary) = summary {
             listing.brief = words::brief(Some(&summary), listing.status);
             listing.delivered = Some(Delivered::of(&summary));
+            listing.measures = measures(&summary);
             listing.verdict = summary["verdict"].as_str().map(ToOwned::to_owned);
         }
         listing

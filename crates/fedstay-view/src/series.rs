@@ -10,6 +10,7 @@
 //! largest; for as many agents as `received` says the same of the model it received; for every
 //! track the same; then one byte per agent and bucket for its state. NaN is "not known".
 
+use crate::delivered::track_of;
 use crate::history::{History, Track};
 use serde::Serialize;
 use std::ops::Range;
@@ -66,7 +67,7 @@ struct SeriesHead<'a> {
     received: usize,
     /// Whether mean and worst loss are over all agents; else over those that reported.
     measured: bool,
-    tracks: Vec<&'a str>,
+    tracks: Vec<&'a String>,
 }
 
 /// The rounds per bucket, for this many rounds and agents.
@@ -92,10 +93,11 @@ pub(crate) fn encode(history: &History, revision: u64, have: SentBefore) -> Vec<
         true => (&tracks.measured_mean, &tracks.measured_worst),
         false => (&tracks.told_mean, &tracks.told_worst),
     };
-    let named: [(&str, &Track); 11] = [
-        ("accuracy_mean", &tracks.accuracy_mean),
-        ("accuracy_worst", &tracks.accuracy_worst),
-        ("accuracy_population", &tracks.accuracy_population),
+    let measured = tracks.measured.iter().flat_map(|of| {
+        let parts = [("mean", &of.mean), ("worst", &of.worst), ("population", &of.population)];
+        parts.map(|(part, track)| (track_of(&of.measure.name, part), track))
+    });
+    let rest: [(&str, &Track); 8] = [
         ("loss_mean", mean),
         ("loss_worst", worst),
         ("step_size", &tracks.step_size),
@@ -105,6 +107,8 @@ pub(crate) fn encode(history: &History, revision: u64, have: SentBefore) -> Vec<
         ("in_d", &tracks.in_d),
         ("content", &tracks.content),
     ];
+    let rest = rest.into_iter().map(|(name, track)| (name.to_owned(), track));
+    let named: Vec<(String, &Track)> = measured.chain(rest).collect();
     let head = SeriesHead {
         revision,
         bucket,
@@ -119,7 +123,7 @@ pub(crate) fn encode(history: &History, revision: u64, have: SentBefore) -> Vec<
         agents,
         received,
         measured: looked,
-        tracks: named.iter().map(|(name, _)| *name).collect(),
+        tracks: named.iter().map(|(name, _)| name).collect(),
     };
     let json = serde_json::to_vec(&head).unwrap_or_default();
     let mut bytes = (json.len() as u32).to_le_bytes().to_vec();
@@ -170,6 +174,7 @@ mod tests {
             sketch: false,
             own: false,
             previews: false,
+            measures: fedstay::Measure::usual(),
             rows: None,
         };
         let mut history = History::new(header, false);

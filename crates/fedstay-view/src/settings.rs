@@ -35,7 +35,17 @@ fn flatten(before: &str, table: &Table, into: &mut Settings) {
             toml::Value::Integer(value) => json!(value),
             toml::Value::Float(value) => json!(value),
             toml::Value::String(text) => json!(cut(text)),
-            other => json!(cut(&other.to_string())),
+            other => {
+                // Several policies are known by what each is called.
+                let kinds = other.as_array().filter(|_| before.is_empty()).and_then(|several| {
+                    let kinds = several.iter().map(|one| one.get("kind")?.as_str());
+                    kinds.collect::<Option<Vec<_>>>().filter(|kinds| !kinds.is_empty())
+                });
+                if let Some(kinds) = kinds {
+                    into.insert(format!("{key}.kind"), json!(kinds.join("+")));
+                }
+                json!(cut(&other.to_string()))
+            }
         };
         into.insert(key, value);
     }
@@ -73,6 +83,8 @@ mod tests {
         assert_eq!((&read["seed"], &read["rule.kind"]), (&json!(3), &json!("retain")));
         assert_eq!(read["model.hidden"], json!("[32]"));
         assert_eq!(read["name"].as_str().unwrap().chars().count(), MOST_CHARACTERS + 1);
+        let several = super::read("[[policy]]\nkind = 'guard'\n[[policy]]\nkind = 'keep-best'");
+        assert_eq!(several["policy.kind"], json!("guard+keep-best"));
         assert!(super::read("not = = toml").is_empty());
     }
 

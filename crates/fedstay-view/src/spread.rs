@@ -1,8 +1,10 @@
 //! How a result is spread over the agents and what departures cost those who stay, for the page: the figures of
 //! the summary, as the terminal and the report have them.
 
+use crate::delivered::measures;
 use fedstay::fairness::Fairness;
-use fedstay::record::{Extra, Population, Summary};
+use fedstay::record::{Extra, Summary};
+use fedstay::{Measure, Score};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -10,7 +12,11 @@ use serde_json::Value;
 #[derive(Debug, PartialEq, Serialize)]
 pub(crate) struct SpreadCard {
     fairness: Option<Fairness>,
-    population: Option<Population>,
+    /// What `fairness` is about.
+    of: Option<Measure>,
+    population: Option<Score>,
+    /// What was measured besides the loss.
+    measures: Vec<Measure>,
     alone: Option<BetterThanAlone>,
     extra: Option<ExtraWork>,
 }
@@ -37,8 +43,15 @@ pub(crate) fn told(summary: &Value) -> Option<SpreadCard> {
     let alone = whole.as_ref().and_then(Summary::against_alone);
     let alone = alone.map(|(better, of)| BetterThanAlone { better, of });
     let extra = whole.and_then(|whole| whole.extra_work());
+    let (measures, fairness) = (measures(summary), read::<Fairness>(&summary["fairness"]));
+    let of = fairness.as_ref().map(|fairness| {
+        let known = measures.iter().find(|measure| measure.name == fairness.of);
+        known.cloned().unwrap_or(Measure::LOSS)
+    });
     let found = SpreadCard {
-        fairness: read(&summary["fairness"]),
+        fairness,
+        of,
+        measures,
         population: read(&summary["population"]),
         alone,
         extra: extra.map(|Extra { stayers, rounds, bytes }| ExtraWork { stayers, rounds, bytes }),
@@ -63,7 +76,6 @@ fn read<T: serde::de::DeserializeOwned>(value: &Value) -> Option<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fedstay::fairness::Measure;
     use serde_json::json;
 
     #[test]
@@ -76,13 +88,13 @@ mod tests {
             "counterfactual": 7,
         });
         let found = told(&summary).unwrap();
-        let fairness = found.fairness.unwrap();
-        assert_eq!((fairness.of, fairness.median, fairness.gini), (Measure::Loss, 0.5, 0.25));
+        let fairness = found.fairness.as_ref().unwrap();
+        assert_eq!((&*fairness.of, fairness.median, fairness.gini), ("loss", 0.5, 0.25));
         assert_eq!((found.population, found.alone, found.extra), (None, None, None));
         summary["population"] = json!({ "loss": 0.125, "accuracy": 0.5 });
         summary["fairness"]["jain"] = json!(null);
         let found = told(&summary).unwrap();
         assert_eq!(found.fairness, None);
-        assert_eq!(found.population, Some(Population { loss: 0.125, accuracy: Some(0.5) }));
+        assert_eq!(found.population, Some(Score::new(0.125).with("accuracy", 0.5)));
     }
 }

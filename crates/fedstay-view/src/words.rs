@@ -83,10 +83,10 @@ pub(crate) struct Counter {
 }
 
 /// What is counted at the head of the page while a run is under way, and of what it delivered once
-/// it is over.
+/// it is over. What `mean` and `worst` are of, the page says.
 pub(crate) fn counters(over: bool) -> Vec<Counter> {
     let left = ("left", State::Left.brief());
-    let accuracy = [("mean", "mean accuracy"), ("worst", "worst accuracy")];
+    let headline = [("mean", "mean"), ("worst", "worst")];
     let (first, last) = match over {
         true => (vec![left, ("content", "content")], ("rounds", "rounds")),
         false => {
@@ -95,7 +95,7 @@ pub(crate) fn counters(over: bool) -> Vec<Counter> {
             (first, ("step", "step size η"))
         }
     };
-    let all = first.into_iter().chain(accuracy).chain([last]);
+    let all = first.into_iter().chain(headline).chain([last]);
     all.map(|(key, label)| Counter { key, label }).collect()
 }
 

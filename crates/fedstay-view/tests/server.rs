@@ -400,7 +400,7 @@ fn a_finished_run_is_told_by_its_summary_and_in_words() {
     for (agent, of) in summary["agents"].as_array().unwrap().iter().zip(0..) {
         let delivered = &told["agents"][of]["delivered"];
         assert_eq!(
-            (&delivered["loss"], &delivered["accuracy"]),
+            (&delivered["loss"], &delivered["measures"]["accuracy"]),
             (&agent["loss"], &agent["accuracy"])
         );
     }
@@ -564,7 +564,7 @@ fn no_word_of_the_page_says_the_number_of_an_agent_with_a_name() {
         std::fs::write(place.join("gram.jsonl"), format!("{gram}\n")).unwrap();
     }
     let (address, _) = serve(vec![folder.path().into()], "127.0.0.1");
-    let told = |name: &str| get(address, &format!("/api/runs/{}", id(address, name))).json();
+    let told = |name: &str| detail(address, &id(address, name));
     let (named, plain) = (told("named"), told("plain"));
     let says = |told: &Value| format!("{told}").to_lowercase().contains("agent 1");
     assert!(says(&plain) && !says(&named), "{named:#}");

@@ -13,7 +13,7 @@ use fedstay::record::HeaderAgent;
 use fedstay::{
     About, AdaGd, AgentAssessment, AgentId, Answer, Assessment, Behaviour, Call, Engine, Error,
     Evidence, Gathered, Mean, Memory, Participant, ParticipantState, Report, Reports, Retain,
-    Server, Session, Vector,
+    Score, Server, Session, Vector,
 };
 
 /// An agent that wants `x·w = y`, and is content with a loss of ε.
@@ -83,8 +83,7 @@ impl Engine for Equations {
             id: agent.participant.id,
             epsilon: agent.participant.epsilon,
             behaviour: None,
-            loss: agent.loss(weights),
-            accuracy: None,
+            score: Score::new(agent.loss(weights)),
             as_of: None,
         };
         Ok(Assessment {
@@ -122,8 +121,9 @@ fn play(name: &str, server: Server) -> Result<(), Error> {
         summary.rounds
     );
     for agent in &summary.agents {
-        let content = if agent.loss <= agent.epsilon { "content" } else { "not content" };
-        println!("  {}: loss {:.2}, ε = {}, {content}", agent.called(), agent.loss, agent.epsilon);
+        let loss = agent.score.loss;
+        let content = if loss <= agent.epsilon { "content" } else { "not content" };
+        println!("  {}: loss {loss:.2}, ε = {}, {content}", agent.called(), agent.epsilon);
     }
     Ok(())
 }

@@ -69,7 +69,7 @@ fn play(name: &str, server: Server, instance: &Instance) -> Result<(), Error> {
         summary.verdict.name(),
         summary.left.len(),
         summary.rounds,
-        summary.loss.max
+        summary.score.loss.max
     );
     Ok(())
 }

@@ -65,8 +65,8 @@ pub use agent::{Answer, Participant, ParticipantState};
 pub use book::{consistency, forecast, worth};
 pub use memory::Memory;
 pub use message::{
-    AgentId, Broadcast, Decision, Error, Loss, Personal, Rates, Report, Reports, Split, Standing,
-    StopReason, tau,
+    AgentId, Better, Broadcast, Decision, Error, Loss, Measure, MeasureName, Measures, Personal,
+    Rates, Report, Reports, Score, ScorePart, Split, Standing, StopReason, Unit, tau,
 };
 pub use numerics::{Seed, Vector, fingerprint, linalg, packed, projection};
 pub use rule::rules::*;
@@ -76,7 +76,7 @@ pub use run::{
     RoundRecord, Session, SessionState, fairness, ledger, record, step_with, verdict,
 };
 pub use server::{
-    Forgetting, How, Optimiser, Policy, Progress, Server, ServerState, optimiser, policy,
+    Forgetting, How, Optimiser, Policies, Policy, Progress, Server, ServerState, optimiser, policy,
 };
 pub use theory::{diagnose, problem};
 

@@ -4,8 +4,8 @@
 use fedstay::record::HeaderAgent;
 use fedstay::{
     Abilities, About, AgentAssessment, AgentId, Assessment, Book, Call, Engine, Error, Gathered,
-    Loss, Mean, Memory, MwFed, Report, Reports, RoundRecord, Rule, Server, Session, Standing,
-    StopReason, Vector,
+    Loss, Mean, Memory, MwFed, Report, Reports, RoundRecord, Rule, Score, Server, Session,
+    Standing, StopReason, Vector,
 };
 use std::ops::ControlFlow;
 
@@ -41,8 +41,7 @@ impl Engine for Strangers {
             id: agent.id,
             epsilon: agent.epsilon,
             behaviour: None,
-            loss: 1.0,
-            accuracy: None,
+            score: Score::new(1.0),
             as_of: None,
         });
         Ok(Assessment { agents: agents.collect(), population: None, constant: None })

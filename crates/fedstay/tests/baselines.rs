@@ -13,7 +13,7 @@ use fedstay::rule::{Reading, Variant};
 use fedstay::verdict::Verdict;
 use fedstay::{
     AdaGd, Afl, AgentId, Behaviour, FedFv, FedMgdaPlus, MaxFl, Mean, MwFed, OnSettled, PcGrad,
-    Policy, QFedAvg, Report, Reports, Rule, Seed, Server, Vector,
+    Policies, QFedAvg, Report, Reports, Rule, Seed, Server, Vector,
 };
 use one_round::{EPSILON, ETA, Gradients, reports, server, step};
 
@@ -123,7 +123,7 @@ fn a_server_restored_in_every_round_goes_the_same_way() {
 }
 
 fn run(instance: &Instance, rule: Rule, behaviour: Behaviour, rounds: u32) -> Summary {
-    let (policy, step_size, epsilon) = (Policy::None, 0.5, 0.1);
+    let (policy, step_size, epsilon) = (Policies::default(), 0.5, 0.1);
     play(instance, Setting { rule, policy, behaviour, step_size, epsilon, rounds }).0
 }
 
@@ -177,10 +177,10 @@ fn mw_fed_is_averaging_where_the_content_leave_and_helps_the_others_where_they_s
         run(&instance, mean(), Behaviour::default(), 3000),
     );
     assert_eq!(left.left, left_mean.left);
-    assert!((left.loss.max - left_mean.loss.max).abs() < 1e-12);
+    assert!((left.score.loss.max - left_mean.score.loss.max).abs() < 1e-12);
     let never = || Behaviour::Never(Default::default());
     let (stay, stay_mean) =
         (run(&instance, weights(), never(), 150), run(&instance, mean(), never(), 150));
-    let (even, uneven) = (stay.loss, stay_mean.loss);
+    let (even, uneven) = (stay.score.loss, stay_mean.score.loss);
     assert!(even.max < uneven.max && even.min > 2.0 * uneven.min, "{even:?} {uneven:?}");
 }

@@ -8,9 +8,10 @@ mod common;
 mod squares;
 
 use common::{Setting, play};
+use fedstay::policy::Preview;
 use fedstay::problem::{Instance, Oracle};
 use fedstay::record::Summary;
-use fedstay::{AgentId, Behaviour, Mean, Policy, Report, Reports, Retain, Rule, Server, Vector};
+use fedstay::{AgentId, Behaviour, Mean, Policies, Report, Reports, Retain, Rule, Server, Vector};
 use squares::{DELTA, DIMENSION, EPSILON, Squares, dot};
 use std::sync::Arc;
 
@@ -65,9 +66,16 @@ fn instance(oracles: Vec<Arc<dyn Oracle>>) -> Instance {
     }
 }
 
-fn setting(rule: impl Into<Rule>, policy: Policy, epsilon: f64) -> Setting {
+fn setting(rule: impl Into<Rule>, policy: impl Into<Policies>, epsilon: f64) -> Setting {
     let behaviour = Behaviour::default();
-    Setting { rule: rule.into(), policy, behaviour, step_size: 0.5, epsilon, rounds: 300 }
+    Setting {
+        rule: rule.into(),
+        policy: policy.into(),
+        behaviour,
+        step_size: 0.5,
+        epsilon,
+        rounds: 300,
+    }
 }
 
 fn worst_at_first(instance: &Instance) -> f64 {
@@ -77,7 +85,7 @@ fn worst_at_first(instance: &Instance) -> f64 {
 fn retain(instance: &Instance, bench: bool, epsilon: f64) -> Summary {
     let mut rule = Retain::new(DELTA);
     rule.bench = bench;
-    play(instance, setting(rule, Policy::None, epsilon)).0
+    play(instance, setting(rule, Policies::default(), epsilon)).0
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -93,13 +101,13 @@ fn honest_agents_whose_targets_exclude_each_other_end_no_worse_than_they_began()
             let instance = conflict(seed, far);
             let first = worst_at_first(&instance);
             for bench in [true, false] {
-                let ended = retain(&instance, bench, EPSILON).loss.max / first;
+                let ended = retain(&instance, bench, EPSILON).score.loss.max / first;
                 assert!(ended <= 1.0 + 1e-6, "far {far}, seed {seed}, bench {bench}: {ended}");
                 all.push(ended);
             }
-            let policy = Policy::Preview(Default::default());
+            let policy = Preview::default();
             let preview = play(&instance, setting(Mean::default(), policy, EPSILON)).0;
-            averaged.push(preview.loss.max / first);
+            averaged.push(preview.score.loss.max / first);
         }
         println!("far {far}: worst loss over the worst at first: {all:.3?}");
         println!("        averaging under preview: {averaged:.3?}");
@@ -115,7 +123,7 @@ fn targets_that_no_model_reaches_are_not_run_after() {
             let agents = Squares::some(seed, 8).0.into_iter();
             let oracles = agents.map(|agent| Arc::new(agent) as Arc<dyn Oracle>).collect();
             let instance = instance(oracles);
-            let ended = retain(&instance, true, epsilon).loss.max / worst_at_first(&instance);
+            let ended = retain(&instance, true, epsilon).score.loss.max / worst_at_first(&instance);
             assert!(ended <= 0.05, "epsilon {epsilon}, seed {seed}: {ended}");
         }
     }

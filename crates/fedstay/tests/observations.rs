@@ -4,11 +4,12 @@ mod common;
 
 use common::{Setting, play};
 use fedstay::behaviour::{Behaviour, Never};
+use fedstay::policy::{EarlyStop, KeepBest};
 use fedstay::problem::{
     Instance, Observation1, Observation2, Observation3, Observation4, Problem, RedBlue,
 };
 use fedstay::verdict::Verdict;
-use fedstay::{AdaGd, Mean, MinibatchSgd, OnSettled, Policy, Rule, Seed, StopReason};
+use fedstay::{AdaGd, Mean, MinibatchSgd, OnSettled, Policies, Rule, Seed, StopReason};
 
 fn build(problem: Problem) -> Instance {
     problem.build(Seed(0)).unwrap()
@@ -17,7 +18,7 @@ fn build(problem: Problem) -> Instance {
 fn setting(instance: &Instance, rule: impl Into<Rule>) -> Setting {
     Setting {
         rule: rule.into(),
-        policy: Policy::None,
+        policy: Policies::default(),
         behaviour: Behaviour::default(),
         step_size: instance.step_size,
         epsilon: instance.epsilon,
@@ -69,7 +70,11 @@ fn observation_2_no_rule_survives_a_start_in_the_bad_region() {
             for epsilon in [0.01, 0.12, 0.4] {
                 let setting = Setting { step_size, epsilon, ..setting(&instance, rule.clone()) };
                 let (summary, _) = play(&instance, setting);
-                assert!(summary.loss.mean >= 0.5 - 1e-12, "{rule:?}: {}", summary.loss.mean);
+                assert!(
+                    summary.score.loss.mean >= 0.5 - 1e-12,
+                    "{rule:?}: {}",
+                    summary.score.loss.mean
+                );
                 assert_eq!(summary.verdict, Verdict::Harmful);
                 assert!(
                     summary
@@ -90,12 +95,12 @@ fn observation_2_is_about_leaving_and_about_the_start() {
         &instance,
         Setting { behaviour: never, step_size: 0.01, ..setting(&instance, Mean::default()) },
     );
-    assert!(stays.loss.mean < 0.05 && stays.verdict == Verdict::Retained);
+    assert!(stays.score.loss.mean < 0.05 && stays.verdict == Verdict::Retained);
     let good = build(Problem::Observation2(Observation2 { start: Some(vec![2.0, 1.0]) }));
     let rule = AdaGd { on_settled: OnSettled::Halve, ..ada(&good) };
     let (kept, _) = play(&good, Setting { step_size: 0.02, ..setting(&good, rule) });
     assert!(kept.verdict.kept_everybody());
-    assert!(kept.loss.max < good.epsilon + 3.0 * good.delta, "{:?}", kept.loss);
+    assert!(kept.score.loss.max < good.epsilon + 3.0 * good.delta, "{:?}", kept.score.loss);
 }
 
 #[test]
@@ -109,8 +114,12 @@ fn observation_3_averaging_is_harmful_for_every_alpha_and_ada_gd_is_not() {
             // Agent 1 leaves at some s = w_1 − w_2 + α ≤ ε with w_2 = 1; agent 0 then goes down to
             // ε, and F_1 ends at s + 1 − w_2: the mean is (1 + s)/2.
             let s = summary_s(&averaged.weights.clone().unwrap(), alpha);
-            assert!((averaged.loss.mean - (1.0 + s) / 2.0).abs() < 1e-9, "{}", averaged.loss.mean);
-            assert!(averaged.loss.mean > 0.4);
+            assert!(
+                (averaged.score.loss.mean - (1.0 + s) / 2.0).abs() < 1e-9,
+                "{}",
+                averaged.score.loss.mean
+            );
+            assert!(averaged.score.loss.mean > 0.4);
         }
         let step_size = instance.theorem_step(instance.delta).unwrap();
         let (kept, moves) =
@@ -121,7 +130,8 @@ fn observation_3_averaging_is_harmful_for_every_alpha_and_ada_gd_is_not() {
             "α = {alpha}"
         );
         assert!(
-            kept.loss.max <= instance.epsilon + 2.0 * instance.delta + 1e-12 && moves.case_1 > 0
+            kept.score.loss.max <= instance.epsilon + 2.0 * instance.delta + 1e-12
+                && moves.case_1 > 0
         );
     }
 }
@@ -139,15 +149,18 @@ fn observation_3_early_stop_and_keep_best_fall_short() {
     let (control, _) =
         play(&instance, setting(&instance, AdaGd { projection: false, ..ada(&instance) }));
     assert!(control.verdict.kept_everybody());
-    let early = Policy::EarlyStop(Default::default());
+    let early = EarlyStop::default().into();
     let (stopped, _) =
         play(&instance, Setting { policy: early, ..setting(&instance, Mean::default()) });
     assert_eq!((stopped.verdict, stopped.stop), (Verdict::Unsatisfied, StopReason::EarlyStop));
-    let best = Policy::KeepBest(Default::default());
+    let best = KeepBest::default().into();
     let (best, _) =
         play(&instance, Setting { policy: best, ..setting(&instance, Mean::default()) });
     let (kept, _) = play(&instance, setting(&instance, ada(&instance)));
-    assert!(kept.loss.max < 0.5 * stopped.loss.max && kept.loss.max < 0.5 * best.loss.max);
+    assert!(
+        kept.score.loss.max < 0.5 * stopped.score.loss.max
+            && kept.score.loss.max < 0.5 * best.score.loss.max
+    );
 }
 
 #[test]
@@ -160,16 +173,16 @@ fn observation_4_small_steps_lose_the_strip_or_stall() {
         assert_eq!(averaged.left[0].agent.0, 0);
         // The numbers were chosen for infinitely small steps.
         assert!(
-            (averaged.agents[0].loss - 1.0).abs() < 10.0 * step_size,
+            (averaged.agents[0].score.loss - 1.0).abs() < 10.0 * step_size,
             "{}",
-            averaged.agents[0].loss
+            averaged.agents[0].score.loss
         );
     }
     // Convexity: ADA-GD loses nobody here either. It has to stop where the gradients are parallel.
     let rounds = 200_000;
     let (stalled, _) = play(&instance, Setting { rounds, ..setting(&instance, ada(&instance)) });
     assert_eq!((stalled.stop, stalled.verdict), (StopReason::Stalled, Verdict::Unsatisfied));
-    assert!(!stalled.everybody_content && stalled.agents[1].loss > 1.0);
+    assert!(!stalled.everybody_content && stalled.agents[1].score.loss > 1.0);
     // It is realizable even so: some weights satisfy both.
     let content = [0.25, 0.0];
     assert!(instance.oracles.iter().all(|oracle| oracle.loss(&content) == 0.0));
@@ -181,16 +194,19 @@ fn figure_1_without_red_the_classifier_fails_red() {
     let (averaged, _) = play(&instance, setting(&instance, Mean::default()));
     assert_eq!(averaged.left[0].agent.0, 0, "red goes first");
     assert_eq!(averaged.verdict, Verdict::Harmful);
-    let accuracy = averaged.accuracy.unwrap();
+    let accuracy = averaged.score.get("accuracy").unwrap();
     assert!((accuracy.min - 0.8).abs() < 1e-12 && (accuracy.mean - 0.9).abs() < 1e-12);
-    assert_eq!(averaged.agents[0].accuracy, Some(0.8));
+    assert_eq!(averaged.agents[0].score.of("accuracy"), Some(0.8));
 
     let never = Behaviour::Never(Never {});
     let (ceiling, _) = play(
         &instance,
         Setting { behaviour: never, rounds: 2_000, ..setting(&instance, Mean::default()) },
     );
-    assert_eq!(ceiling.accuracy.unwrap().min, 1.0);
+    assert_eq!(ceiling.score.get("accuracy").unwrap().min, 1.0);
     let (kept, _) = play(&instance, setting(&instance, ada(&instance)));
-    assert_eq!((kept.verdict, kept.accuracy.unwrap().min), (Verdict::Unsatisfied, 1.0));
+    assert_eq!(
+        (kept.verdict, kept.score.get("accuracy").unwrap().min),
+        (Verdict::Unsatisfied, 1.0)
+    );
 }

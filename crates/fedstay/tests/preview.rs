@@ -6,7 +6,7 @@ use fedstay::problem::{Federation, Huber, Instance, Oracle, Problem, SmoothedHin
 use fedstay::record::{Guarantee, RoundLine, Summary};
 use fedstay::rule::Landing;
 use fedstay::{
-    About, Behaviour, Book, Error, Level, Policy, RoundRecord, Seed, Server, Session, StopReason,
+    About, Behaviour, Book, Error, Level, Policies, RoundRecord, Seed, Server, Session, StopReason,
 };
 use rand::Rng;
 use std::ops::ControlFlow;
@@ -146,7 +146,7 @@ fn preview(instance: &Instance, pace: f64) -> Preview {
 
 fn session(
     instance: &Instance,
-    policy: Policy,
+    policy: impl Into<Policies>,
     behaviour: &Behaviour,
     rounds: u32,
 ) -> Session<Federation> {
@@ -161,7 +161,7 @@ fn session(
 /// Whether the server's weights satisfied everybody in that round.
 fn content(line: &RoundLine) -> bool {
     let assessment = line.assessment.as_ref();
-    assessment.is_some_and(|found| found.loss.iter().all(|loss| *loss <= EPSILON))
+    assessment.is_some_and(|found| found.score.loss.iter().all(|loss| *loss <= EPSILON))
 }
 
 /// Ends a run in the first round of a kind.
@@ -188,7 +188,7 @@ fn first_without(
     kind: fn(&RoundLine) -> bool,
 ) -> Option<u32> {
     let mut until = EndsAt { kind, found: None };
-    session(instance, Policy::None, behaviour, rounds).run(&mut [&mut until]).unwrap();
+    session(instance, Policies::default(), behaviour, rounds).run(&mut [&mut until]).unwrap();
     until.found
 }
 
@@ -206,7 +206,7 @@ fn outcome(number: u64) -> Outcome {
     let never = Behaviour::Never(Default::default());
     let threshold = Behaviour::default();
     let instance = problem(number);
-    let policy = Policy::Preview(preview(&instance, 0.0));
+    let policy = preview(&instance, 0.0);
     let mut lines: Vec<RoundLine> = Vec::new();
     let mut session = session(&instance, policy, &threshold, 200);
     let summary: Summary = session.run(&mut [&mut lines]).unwrap().unwrap();
@@ -216,7 +216,7 @@ fn outcome(number: u64) -> Outcome {
     let certified =
         summary.stop == StopReason::Landed && summary.landed == Some(Landing::Certified);
     let ratios = certified.then(|| {
-        assert!(summary.everybody_content, "problem {number} landed: {:?}", summary.loss);
+        assert!(summary.everybody_content, "problem {number} landed: {:?}", summary.score.loss);
         let rounds = summary.rounds.max(100);
         let free = first_without(&instance, &never, rounds, content);
         let free = free.map_or(f64::INFINITY, f64::from);
@@ -231,7 +231,7 @@ fn outcome(number: u64) -> Outcome {
             instance.dimension(),
             summary.stop,
             summary.rounds,
-            summary.loss.max
+            summary.score.loss.max
         );
     }
     let crowded = instance.oracles.len() > instance.dimension();
@@ -288,7 +288,7 @@ fn nobody_leaves_and_it_lands_certified_in_as_many_rounds_as_nobody_leaving_take
 /// and with everybody content.
 fn paced(number: u64) -> (bool, bool, bool) {
     let instance = problem(number);
-    let policy = Policy::Preview(preview(&instance, Preview::default().pace));
+    let policy = preview(&instance, Preview::default().pace);
     let mut session = session(&instance, policy, &Behaviour::default(), 200);
     let summary: Summary = session.run(&mut []).unwrap().unwrap();
     assert!(
@@ -298,7 +298,7 @@ fn paced(number: u64) -> (bool, bool, bool) {
     );
     assert_eq!(summary.guarantee, Some(Guarantee::Certified), "problem {number}");
     let certified = summary.landed == Some(Landing::Certified);
-    assert!(!certified || summary.everybody_content, "problem {number}: {:?}", summary.loss);
+    assert!(!certified || summary.everybody_content, "problem {number}: {:?}", summary.score.loss);
     (instance.oracles.len() > instance.dimension(), certified, summary.everybody_content)
 }
 

@@ -9,8 +9,8 @@ use fedstay::problem::{
 use fedstay::record::{Guarantee, Summary};
 use fedstay::rule::Landing;
 use fedstay::{
-    About, AgentId, Decision, Level, Mean, Policy, Report, Reports, Rule, Seed, Server, Session,
-    StopReason, Vector,
+    About, AgentId, Decision, Level, Mean, Policies, Policy, Report, Reports, Rule, Seed, Server,
+    Session, StopReason, Vector,
 };
 use rand::Rng;
 use std::collections::BTreeSet;
@@ -439,7 +439,7 @@ fn a_report_certifies_its_agent_only_at_the_depths_that_are_said() {
 fn run(
     instance: &Instance,
     rule: impl Into<Rule>,
-    policy: Policy,
+    policy: impl Into<Policies>,
     behaviour: &Behaviour,
     rounds: u32,
 ) -> Summary {
@@ -459,7 +459,7 @@ fn the_problems_that_no_single_broadcast_solves_keep_everybody() {
     ] {
         let instance = problem.build(Seed(0)).unwrap();
         let threshold = Behaviour::default();
-        let alone = run(&instance, Mean::default(), Policy::None, &threshold, 5000);
+        let alone = run(&instance, Mean::default(), Policies::default(), &threshold, 5000);
         assert!(!alone.left.is_empty(), "{problem:?}: averaging loses somebody");
         for rule in [Rule::from(Mean::default()), Rule::from(Level::new(instance.delta))] {
             let name = rule.name().to_owned();
@@ -471,7 +471,7 @@ fn the_problems_that_no_single_broadcast_solves_keep_everybody() {
             // its cuts bring nobody back, and nothing is certified about what is delivered.
             match &problem {
                 Problem::Observation3(_) => {
-                    assert!(kept.everybody_content, "{name}: {:?}", kept.loss)
+                    assert!(kept.everybody_content, "{name}: {:?}", kept.score.loss)
                 }
                 _ => assert_ne!(kept.landed, Some(Landing::Certified), "{name}"),
             }

@@ -4,11 +4,12 @@
 mod common;
 
 use common::{Setting, play};
+use fedstay::policy::{EarlyStop, Guard};
 use fedstay::problem::{Huber, Instance, Problem, SmoothedHinge};
 use fedstay::record::Guarantee;
 use fedstay::rule::Landing;
 use fedstay::verdict::Verdict;
-use fedstay::{AdaGd, Base, Behaviour, Mean, OnSettled, Policy, Retain, Rule, Seed, StopReason};
+use fedstay::{AdaGd, Base, Behaviour, Mean, OnSettled, Policies, Retain, Rule, Seed, StopReason};
 
 const EPSILON: f64 = 0.1;
 const DELTA: f64 = 0.1;
@@ -31,7 +32,7 @@ fn problems() -> impl Iterator<Item = (u64, Instance)> {
 fn setting(rule: impl Into<Rule>, step_size: f64, rounds: u32) -> Setting {
     Setting {
         rule: rule.into(),
-        policy: Policy::None,
+        policy: Policies::default(),
         behaviour: Behaviour::default(),
         step_size,
         epsilon: EPSILON,
@@ -63,7 +64,7 @@ fn nobody_leaves_and_everybody_ends_within_two_delta() {
         );
         for agent in &summary.agents {
             assert!(
-                agent.loss > EPSILON && agent.loss <= EPSILON + 2.0 * DELTA + 1e-12,
+                agent.score.loss > EPSILON && agent.score.loss <= EPSILON + 2.0 * DELTA + 1e-12,
                 "seed {seed}"
             );
         }
@@ -103,13 +104,13 @@ fn early_stopping_loses_nobody_on_convex_problems_and_ends_farther_away() {
     let mut worse = 0;
     for (seed, instance) in problems().take(60) {
         let step_size = instance.theorem_step(DELTA).unwrap();
-        let policy = Policy::EarlyStop(Default::default());
+        let policy = EarlyStop::default().into();
         let (stopped, _) =
             play(&instance, Setting { policy, ..setting(Mean::default(), step_size, 20_000) });
         assert!(stopped.verdict.kept_everybody(), "seed {seed}");
         let rule = AdaGd { delta: 0.02, on_settled: OnSettled::Halve, ..AdaGd::default() };
         let (kept, _) = play(&instance, setting(rule, 10.0 * step_size, 20_000));
-        worse += u32::from(stopped.loss.max > kept.loss.max);
+        worse += u32::from(stopped.score.loss.max > kept.score.loss.max);
     }
     assert!(worse >= 50, "early stopping was worse for the worst agent on {worse} of 60");
 }
@@ -127,7 +128,11 @@ fn retain_keeps_everybody_in_far_fewer_rounds() {
         problems_seen += 1;
         if kept.stop == StopReason::Settled {
             settled += 1;
-            assert!(kept.loss.max <= EPSILON + 3.0 * delta, "seed {seed}: {:?}", kept.loss);
+            assert!(
+                kept.score.loss.max <= EPSILON + 3.0 * delta,
+                "seed {seed}: {:?}",
+                kept.score.loss
+            );
         }
         let ada = AdaGd { delta, ..AdaGd::default() };
         let step = instance.theorem_step(delta).unwrap();
@@ -147,10 +152,10 @@ fn rounds_until_near(instance: &Instance, mut setting: Setting, delta: f64) -> u
     loop {
         let (summary, _) = play(instance, setting.clone());
         assert!(summary.left.is_empty());
-        if summary.loss.max <= EPSILON + 3.0 * delta {
+        if summary.score.loss.max <= EPSILON + 3.0 * delta {
             return summary.rounds;
         }
-        assert!(setting.rounds < 4_000, "never near: {:?}", summary.loss);
+        assert!(setting.rounds < 4_000, "never near: {:?}", summary.score.loss);
         setting.rounds += 1 + setting.rounds / 40;
     }
 }
@@ -222,7 +227,7 @@ fn retain_lands_certified_on_random_convex_problems() {
         assert!(summary.verdict.kept_everybody(), "seed {seed}");
         reverted += u32::from(moves.reverted > 0);
         if summary.stop == StopReason::Landed {
-            assert!(summary.everybody_content, "seed {seed} landed, but {:?}", summary.loss);
+            assert!(summary.everybody_content, "seed {seed} landed, but {:?}", summary.score.loss);
             landed += 1;
         }
         let (averaged, _) = play(&instance, setting(Mean::default(), 0.1, 2_000));
@@ -284,7 +289,7 @@ fn the_guard_keeps_everybody_under_any_rule() {
         for rule in
             [Rule::from(Mean::default()), AdaGd { projection: false, ..AdaGd::default() }.into()]
         {
-            let policy = Policy::Guard(Default::default());
+            let policy: Policies = Guard::default().into();
             let setting = setting(rule, 20.0 * instance.theorem_step(DELTA).unwrap(), 1_000);
             let (kept, moves) = play(&instance, Setting { policy, ..setting });
             assert!(kept.verdict.kept_everybody(), "seed {seed}");

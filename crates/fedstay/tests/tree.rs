@@ -25,6 +25,7 @@ const SIM: &[&[&str]] = &[
     &["text"],
     &["data"],
     &["model", "partition"],
+    &["measure"],
     &["training"],
     &["experiment"],
     &["simulator"],

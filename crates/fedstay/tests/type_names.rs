@@ -15,8 +15,7 @@ const LEFT: &[(&str, &[&str])] = &[
         ],
     ),
     ("fedstay-cli", &["New", "Run"]),
-    ("fedstay-kernels", &["Room"]),
-    ("fedstay-sim", &["Groups"]),
+    ("fedstay-sim", &["Groups", "Reader", "Written"]),
 ];
 
 /// All Rust files below a folder that are not tests.

@@ -8,8 +8,8 @@ use fedstay::problem::{Federation, Huber, Instance, Problem};
 use fedstay::record::{AgentSummary, Constant, HeaderAgent, Summary};
 use fedstay::verdict::{Empty, Verdict};
 use fedstay::{
-    About, AdaGd, AgentAssessment, AgentId, Assessment, Behaviour, Mean, Policy, Retain, Rule,
-    Seed, Server, Session, StopReason,
+    About, AdaGd, AgentAssessment, AgentId, Assessment, Behaviour, Mean, Measure, Policies, Retain,
+    Rule, Score, Seed, Server, Session, StopReason,
 };
 
 fn instance() -> Instance {
@@ -20,7 +20,7 @@ fn summary(rule: impl Into<Rule>, step_size: f64, rounds: u32) -> Summary {
     let instance = instance();
     let setting = Setting {
         rule: rule.into(),
-        policy: Policy::None,
+        policy: Policies::default(),
         behaviour: Behaviour::default(),
         step_size,
         epsilon: instance.epsilon,
@@ -49,14 +49,15 @@ fn nobody_left_and_nobody_content_has_a_verdict_of_its_own() {
     assert_eq!((landed.verdict, landed.stop), (Verdict::Retained, StopReason::Landed));
     assert_eq!(landed.content as usize, landed.agents.len());
     let averaged = summary(Mean::default(), instance().step_size, 10_000);
-    let content = averaged.agents.iter().filter(|agent| agent.loss <= agent.epsilon).count();
+    let content = averaged.agents.iter().filter(|agent| agent.score.loss <= agent.epsilon).count();
     assert_eq!((averaged.content as usize, averaged.satisfied()), (content, content));
 }
 
 /// How a run ended of which only what was assessed is known.
 fn ended<'a>(server: &'a Server, assessment: &'a Assessment, roll: &'a [HeaderAgent]) -> Ended<'a> {
     let (agents, stop) = (assessment.agents.len(), StopReason::TooFew);
-    Ended { server, assessment, roll, agents, stop, proves: false }
+    let measures = Measure::usual();
+    Ended { server, assessment, measures, roll, agents, stop, proves: false }
 }
 
 #[test]
@@ -121,13 +122,15 @@ fn a_model_no_better_than_a_constant_one_is_empty_whoever_left() {
             id: AgentId(id),
             epsilon: 0.75,
             behaviour: None,
-            loss,
-            accuracy: None,
+            score: Score::new(loss),
             as_of: None,
         };
-        let constant = constant.map(|loss| Constant { loss, accuracy: None });
-        let assessment =
-            Assessment { agents: vec![agent(0), agent(1)], population: None, constant };
+        let constant = constant.map(|loss| Constant(Score::new(loss)));
+        let assessment = Assessment {
+            agents: vec![agent(0), agent(1)],
+            population: None,
+            constant: constant.clone(),
+        };
         let summary = ledger.summary(&ended(&server, &assessment, &[]), &About::default());
         assert_eq!(summary.constant, constant);
         let warned = summary.warnings.iter().any(|said| said.contains("everybody the same answer"));
@@ -160,8 +163,7 @@ fn names_stand_in_the_summary_and_in_its_warnings() {
         id: AgentId(id),
         epsilon: 0.5,
         behaviour: None,
-        loss: 0.4,
-        accuracy: None,
+        score: Score::new(0.4),
         as_of: (id == 1).then_some(1),
     };
     let agents = vec![agent(0), agent(1), agent(2)];
@@ -209,8 +211,7 @@ fn a_run_that_foresaw_none_of_its_departures_says_what_to_set() {
             id: AgentId(id),
             epsilon: 0.5,
             behaviour: None,
-            loss: 0.4,
-            accuracy: None,
+            score: Score::new(0.4),
             as_of: None,
         };
         let agents = vec![agent(0), agent(1), agent(2)];
@@ -267,8 +268,7 @@ fn losses_that_rose_after_departures_are_not_simply_called_a_divergence() {
             id: AgentId(id),
             epsilon: 0.75,
             behaviour: None,
-            loss,
-            accuracy: None,
+            score: Score::new(loss),
             as_of: None,
         };
         let agents = vec![agent(0, 3.0), agent(1, 0.5)];
@@ -289,7 +289,7 @@ fn losses_that_rose_are_not_said_to_have_hardly_moved() {
     let diverged = summary(Mean::default(), 1e3, 20);
     let start = diverged.agents.iter().filter_map(|agent| agent.entry.first_loss).sum::<f64>();
     let start = start / diverged.agents.len() as f64;
-    assert!(diverged.loss.mean > 10.0 * start, "the test needs a divergence");
+    assert!(diverged.score.loss.mean > 10.0 * start, "the test needs a divergence");
     assert!(!hardly_moved(&diverged), "{:?}", diverged.warnings);
     assert!(diverged.warnings[0].contains("the losses ROSE"), "{:?}", diverged.warnings);
     assert!(!landed().warnings.iter().any(|warning| warning.contains("ROSE")));

@@ -18,6 +18,7 @@ from nvflare.app_common.workflows.model_controller import ModelController
 
 from .. import _core
 from .._core import Error
+from ..policies import called, shows
 from ..remote.asks import Asks
 from ..remote.engine import Evaluation
 from ..remote.folder import reopened
@@ -52,7 +53,7 @@ class FedStay(ModelController):  # type: ignore[misc]
     epsilon : float, optional
         The loss at which an agent leaves, sent to sites that have no `epsilon` of their own; the
         rule's if not given.
-    policy : str or dict, optional
+    policy : str, dict or a list of them, optional
         What to do around the rule: "early-stop", "keep-best", "guard", "preview".
     out : path, optional
         The run's folder on the server, an absolute path, as `fedstay run` writes it, with a checkpoint
@@ -89,7 +90,7 @@ class FedStay(ModelController):  # type: ignore[misc]
         a component. It has `loss(weights)` or `loss_and_grad(weights)` of one vector, or is called with
         the arrays by name.
     max_reach, max_ratio : float
-        How large a report may be before it is taken for garbage (docs/python.md).
+        How large a report may be before it is rejected (docs/python.md).
     on : str
         What is trained, in a word, for titles.
     persistor_id : str, optional
@@ -109,7 +110,7 @@ class FedStay(ModelController):  # type: ignore[misc]
         weights: Mapping[str, Any] | None = None,
         dtype: Literal["float64", "float32"] = "float64",
         epsilon: float | None = None,
-        policy: str | Mapping[str, Any] | None = None,
+        policy: str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]] | None = None,
         out: str | None = None,
         agents: Sequence[str] | None = None,
         timeout: float = 600.0,
@@ -190,7 +191,7 @@ class FedStay(ModelController):  # type: ignore[misc]
             max_reach=self.max_reach,
             max_ratio=self.max_ratio,
             asks=Asks.of(self.rule),
-            needing=str(kind_of(self.policy) or kind_of(self.rule) or self.rule),
+            needing=str(called(self.policy) or kind_of(self.rule) or self.rule),
         )
         few = self.min_agents, self.grace, self.on_few, self.wait, self.tries
         return Engine(
@@ -199,7 +200,7 @@ class FedStay(ModelController):  # type: ignore[misc]
             patience=Patience(self.timeout, *few),
             evaluation=Evaluation(self.evaluate_every, self.evaluate_at_end, self.evaluate_leavers),
             rounds=self.rounds,
-            hides=kind_of(self.policy) == "preview",
+            hides=shows(self.policy),
             courier=courier,
             layout=layout,
             judges=judge,

@@ -19,7 +19,7 @@ from flwr.serverapp.strategy import Strategy
 from .. import _core
 from .._core import Error
 from ..callbacks import Callback
-from ..policies import PolicyLike, Preview
+from ..policies import PolicyLike, Preview, called, shows
 from ..remote.asks import Asks
 from ..remote.engine import Evaluation
 from ..remote.folder import reopened
@@ -60,7 +60,7 @@ class FedStay(Strategy):
     epsilon : float, optional
         The loss at which an agent leaves, sent to agents that have no `epsilon` of their own; the
         rule's if not given.
-    policy : Policy, str or dict, optional
+    policy : Policy, str, dict or a list of them, optional
         What to do around the rule: `fedstay.Preview()`, "guard", "early-stop", "keep-best".
     out : path, optional
         The run's folder, as `fedstay run` writes it, with a checkpoint after every round. If the
@@ -90,7 +90,7 @@ class FedStay(Strategy):
     max_reach : float
         An agent's `reach`, the sum of its local step sizes, is at most this many times the step size.
     max_ratio : float
-        A report is taken for garbage if it would move the model by more than this many times the
+        A report is rejected if it would move the model by more than this many times the
         model's own length (at least 1) and this many times what the median of the other reports
         would; or if its loss is more than this many times the median of the others' (at least 1).
     min_agents : int
@@ -181,7 +181,7 @@ class FedStay(Strategy):
             policy = Preview()
         self.step_size, self.policy = step_size, policy
         #: Whether agents may be shown models of their own.
-        self.previews = kind_of(policy) == "preview"
+        self.previews = shows(policy)
         self.parameters = list(parameters) if parameters is not None else None
         self.seed, self.callbacks, self.on = seed, list(callbacks), on
         self.epsilon = epsilon if epsilon is not None else usual_epsilon(rule)
@@ -213,7 +213,7 @@ class FedStay(Strategy):
             max_reach=max_reach,
             max_ratio=max_ratio,
             asks=Asks.of(self.rule),
-            needing=str(kind_of(policy) or kind_of(self.rule) or self.rule),
+            needing=str(called(policy) or kind_of(self.rule) or self.rule),
             expects_gradients=given,
             weighs=weighs(self.rule),
             weighted_by=weighted_by_key,
@@ -365,7 +365,7 @@ class FedStay(Strategy):
         """Logs what this strategy does."""
         self._refuse_wrapping(sys._getframe(1).f_locals.get("self"))
         kept = self.folder if self.folder is not None else "nowhere (give `out` to keep it)"
-        around = f", policy {kind_of(self.policy)}" if self.policy is not None else ""
+        around = f", policy {called(self.policy)}" if self.policy is not None else ""
         rule = kind_of(self.rule) or self.rule
         log(INFO, "fedstay: rule %s%s, step size %g", rule, around, self.step_size)
         if self.reader.weighs:

@@ -1,4 +1,4 @@
-"""What came back in a round, and what of it is garbage."""
+"""The answers of one round, and which of them are unusable."""
 
 from __future__ import annotations
 

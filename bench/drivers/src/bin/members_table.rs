@@ -66,13 +66,13 @@ fn forget(how: &str) -> Outcome {
         };
         for forgotten in &summary.forgotten {
             let rest = summary.agents.iter().filter(|agent| agent.id != forgotten.agent);
-            let losses: Vec<f64> = rest.map(|agent| agent.loss).collect();
+            let losses: Vec<f64> = rest.map(|agent| agent.score.loss).collect();
             let found = [
                 forgotten.loss.unwrap_or(f64::NAN),
                 forgotten.membership.unwrap_or(f64::NAN),
                 forgotten.recovered.map_or(f64::NAN, f64::from),
                 losses.iter().sum::<f64>() / losses.len() as f64,
-                summary.population.and_then(|p| p.accuracy).unwrap_or(f64::NAN),
+                summary.population.as_ref().and_then(|p| p.of("accuracy")).unwrap_or(f64::NAN),
             ];
             println!("{how} seed {seed}: {found:.4?}");
             count += 1.0;
@@ -99,9 +99,9 @@ fn drift(rule: &str, policy: &str, moves: &str) -> Outcome {
         };
         let found = [
             summary.leavers() as f64,
-            summary.accuracy.map_or(f64::NAN, |accuracy| accuracy.mean),
-            summary.accuracy.map_or(f64::NAN, |accuracy| accuracy.min),
-            summary.population.and_then(|p| p.accuracy).unwrap_or(f64::NAN),
+            summary.score.get("accuracy").map_or(f64::NAN, |accuracy| accuracy.mean),
+            summary.score.get("accuracy").map_or(f64::NAN, |accuracy| accuracy.min),
+            summary.population.as_ref().and_then(|p| p.of("accuracy")).unwrap_or(f64::NAN),
         ];
         sums.iter_mut().zip(found).for_each(|(sum, value)| *sum += value / 3.0);
     }

@@ -38,7 +38,7 @@ fn main() -> Outcome<()> {
     let summary = trial.run(&mut [&mut laps])?.ok_or("it was ended")?;
     let last = laps.0.last().map_or(0.0, |last| last.elapsed().as_secs_f64());
     let seconds: Vec<f64> = laps.0.windows(2).map(|lap| (lap[1] - lap[0]).as_secs_f64()).collect();
-    let accuracy = summary.population.and_then(|population| population.accuracy);
+    let accuracy = summary.population.as_ref().and_then(|population| population.of("accuracy"));
     let told = serde_json::json!({
         "start_up": start_up,
         "seconds": seconds,

@@ -81,12 +81,16 @@ fn main() {
             summary.stop.name(),
             summary.landed,
             near.first,
-            summary.loss.mean,
-            summary.loss.max,
-            summary.accuracy.map_or(String::new(), |a| format!("{:.3}/{:.3}", a.min, a.mean)),
+            summary.score.loss.mean,
+            summary.score.loss.max,
+            summary
+                .score
+                .get("accuracy")
+                .map_or(String::new(), |a| format!("{:.3}/{:.3}", a.min, a.mean)),
             summary
                 .population
-                .and_then(|p| p.accuracy)
+                .as_ref()
+                .and_then(|p| p.of("accuracy"))
                 .map_or(String::new(), |a| format!("{a:.3}")),
             took * 1e3,
             near.timed().map_or(String::new(), |(clock, cpu)| format!(

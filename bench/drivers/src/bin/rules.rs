@@ -59,7 +59,7 @@ fn main() -> Outcome<()> {
          \"stop\": \"{}\", \"left\": {}, \"loss\": {}, \"peak\": {}}}",
         summary.stop.name(),
         summary.left.len(),
-        summary.loss.mean,
+        summary.score.loss.mean,
         peak_megabytes()?,
     );
     Ok(())

@@ -3,9 +3,10 @@
 use super::INTERRUPTED;
 use crate::summary::tone;
 use anyhow::{Context, Result};
+use fedstay::Measure;
 use fedstay::record::{RoundLine, Summary};
 use fedstay_draw::picture::{self, Compared};
-use fedstay_draw::words::{count, harm, leavers, moments, percent};
+use fedstay_draw::words::{count, harm, leavers, moments, worst};
 use fedstay_sim::experiment::{DEFAULT, Experiment, read_table, under};
 use fedstay_sim::run::{Recorded, Trial};
 use fedstay_sim::sweep::AloneScores;
@@ -137,8 +138,8 @@ impl Compare {
 /// What the column "better than alone" counts, if it is there.
 fn alone(compared: &[Compared], rounds: u32) -> Option<String> {
     let mut judged = compared.iter().flat_map(|run| &run.summary.agents);
-    let alone = judged.find_map(|agent| agent.alone)?;
-    let on = match alone.unseen {
+    let alone = judged.find_map(|agent| agent.alone.as_ref())?;
+    let on = match alone.of(&Measure::UNSEEN.name) {
         Some(_) => "accuracy on unseen rows of their own mix of classes",
         None => "the loss on their own data",
     };
@@ -150,7 +151,8 @@ fn alone(compared: &[Compared], rounds: u32) -> Option<String> {
 }
 
 fn comparison(compared: &[Compared]) -> Table {
-    let accuracy = compared.iter().any(|run| run.summary.accuracy.is_some());
+    let headlines = compared.iter().map(|run| run.summary.headline().0);
+    let measure = headlines.clone().find(|measure| **measure != Measure::LOSS);
     let population = compared.iter().any(|run| run.summary.population.is_some());
     let alone = compared.iter().any(|run| run.summary.better_than_alone.is_some());
     let mut columns = vec![
@@ -161,11 +163,11 @@ fn comparison(compared: &[Compared]) -> Table {
         Column::dispensable("content", 3),
         Column::dispensable("stopped", 6),
         Column::dispensable("rounds", 2),
-        // Beside accuracies, losses are what can be spared.
-        Column::dispensable("mean loss", if accuracy { 5 } else { 3 }),
-        Column::dispensable("worst loss", if accuracy { 7 } else { 1 }),
+        // Beside something else, losses are what can be spared.
+        Column::dispensable("mean loss", if measure.is_some() { 5 } else { 3 }),
+        Column::dispensable("worst loss", if measure.is_some() { 7 } else { 1 }),
     ];
-    if accuracy {
+    if measure.is_some() {
         columns.extend([Column::dispensable("mean", 1), Column::kept("worst")]);
     }
     if population {
@@ -185,15 +187,18 @@ fn comparison(compared: &[Compared]) -> Table {
             format!("{} of {agents}", summary.satisfied()).into(),
             summary.stop.name().into(),
             summary.rounds.to_string().into(),
-            format!("{:.3}", summary.loss.mean).into(),
-            format!("{:.3}", summary.loss.max).into(),
+            format!("{:.3}", summary.score.loss.mean).into(),
+            format!("{:.3}", summary.score.loss.max).into(),
         ];
-        if accuracy {
-            row.push(percent(summary.accuracy.map(|accuracy| accuracy.mean)).into());
-            row.push(percent(summary.accuracy.map(|accuracy| accuracy.min)).into());
+        if let Some(measure) = measure {
+            let over = summary.score.get(&measure.name);
+            row.push(measure.or_dash(over.map(|over| over.mean)).into());
+            row.push(measure.or_dash(over.map(|over| worst(measure, over))).into());
         }
         if population {
-            row.push(percent(summary.population.and_then(|score| score.accuracy)).into());
+            let score = summary.population.as_ref();
+            let value = measure.and_then(|measure| Some(measure.shown(score?.of(&measure.name)?)));
+            row.push(value.unwrap_or_else(|| "–".to_owned()).into());
         }
         if alone {
             let told = |(better, of)| format!("{better} of {of}");

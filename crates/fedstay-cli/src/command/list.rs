@@ -5,11 +5,12 @@ use super::absent::{self, FIGURES};
 use anyhow::Result;
 use fedstay::list::Entry;
 use fedstay::problem::Problem;
-use fedstay::{Behaviour, Optimiser, Policy, Rule, Schedule};
+use fedstay::{Behaviour, Optimiser, Policies, Rule, Schedule};
 #[cfg(feature = "paper")]
 use fedstay_paper::figure::LIST as FIGURES;
 use fedstay_sim::data::Source;
 use fedstay_sim::experiment::{KEYS, Key, page};
+use fedstay_sim::measure;
 use fedstay_sim::model::Model;
 use fedstay_sim::partition::Partition;
 use fedstay_terminal::{Screen, Usage};
@@ -42,6 +43,7 @@ enum What {
     Data,
     Partitions,
     Models,
+    Measures,
     #[cfg_attr(not(feature = "paper"), value(hide = true))]
     Figures,
     Keys,
@@ -57,6 +59,7 @@ const ALL: &[What] = &[
     What::Data,
     What::Partitions,
     What::Models,
+    What::Measures,
     #[cfg(feature = "paper")]
     What::Figures,
     What::Keys,
@@ -74,6 +77,7 @@ impl What {
             Self::Data => "data",
             Self::Partitions => "partitions",
             Self::Models => "models",
+            Self::Measures => "measures",
             Self::Figures => "figures",
             Self::Keys => "keys",
         }
@@ -88,13 +92,17 @@ impl What {
         match self {
             Self::Rules => entries(Rule::LIST),
             Self::Optimisers => entries(Optimiser::LIST),
-            Self::Policies => entries(Policy::LIST),
+            Self::Policies => entries(Policies::LIST),
             Self::Behaviours => entries(Behaviour::LIST),
             Self::Schedules => entries(Schedule::LIST),
             Self::Problems => entries(Problem::LIST),
             Self::Data => entries(Source::LIST),
             Self::Partitions => entries(Partition::LIST),
             Self::Models => entries(Model::LIST),
+            Self::Measures => measure::LIST
+                .iter()
+                .map(|listed| Listed::new(listed.name(), listed.about, "reference", ""))
+                .collect(),
             Self::Figures => entries(FIGURES),
             Self::Keys => KEYS.iter().map(Listed::key).collect(),
         }

@@ -2,12 +2,10 @@
 
 use crate::summary::tone;
 use anyhow::Result;
-use fedstay::AgentId;
 use fedstay::ledger::Ledger;
-use fedstay::record::{AsJson, Header, Summary};
-use fedstay_draw::words::{
-    self, Files, Next, Standing, Traces, count, leavers, mean_loss, percent,
-};
+use fedstay::record::{AsJson, Header, Spread, Summary};
+use fedstay::{AgentId, Measure, Score};
+use fedstay_draw::words::{self, Files, Next, Standing, Traces, count, leavers, mean_loss};
 use fedstay_sim::experiment::Experiment;
 use fedstay_sim::run::{changed_since, read_header, read_rounds};
 use fedstay_sim::text::one_line;
@@ -84,7 +82,10 @@ impl Ls {
             .into());
         }
         let worst = |run: &Found| match run.state.as_ref() {
-            Ok((_, summary)) => summary.accuracy.map_or(summary.loss.max, |accuracy| -accuracy.min),
+            Ok((_, summary)) => {
+                let (measure, over) = summary.headline();
+                measure.badness(words::worst(measure, over))
+            }
             Err(_) => f64::INFINITY,
         };
         match self.sort {
@@ -161,22 +162,23 @@ impl Found {
 
     fn json(&self) -> Value {
         match &self.state {
-            Ok((rule, summary)) => json!({
-                "name": self.name,
-                "verdict": summary.verdict.name(),
-                "rule": rule,
-                "on": summary.on,
-                "seed": summary.seed,
-                "rounds": summary.rounds,
-                "stop": summary.stop.name(),
-                "agents": summary.count(),
-                "left": summary.leavers(),
-                "content": summary.satisfied(),
-                "loss": summary.loss,
-                "accuracy": summary.accuracy,
-                "population": summary.population,
-                "changed": self.changed,
-            }),
+            Ok((rule, summary)) => beside(
+                &summary.score,
+                json!({
+                    "name": self.name,
+                    "verdict": summary.verdict.name(),
+                    "rule": rule,
+                    "on": summary.on,
+                    "seed": summary.seed,
+                    "rounds": summary.rounds,
+                    "stop": summary.stop.name(),
+                    "agents": summary.count(),
+                    "left": summary.leavers(),
+                    "content": summary.satisfied(),
+                    "population": summary.population,
+                    "changed": self.changed,
+                }),
+            ),
             Err(Unfinished { standing, header, rounds, left, why, next }) => {
                 json!({
                     "name": self.name,
@@ -193,6 +195,16 @@ impl Found {
             }
         }
     }
+}
+
+/// An object with a score's parts among its own.
+fn beside(score: &Score<Spread>, mut object: Value) -> Value {
+    if let (Value::Object(object), Ok(Value::Object(parts))) =
+        (&mut object, serde_json::to_value(score))
+    {
+        object.extend(parts);
+    }
+    object
 }
 
 impl Unfinished {
@@ -234,8 +246,10 @@ impl Unfinished {
 /// The runs as a table. Losses and accuracies have columns of their own, those that some run has.
 fn table(found: &[Found]) -> Table {
     let over = || found.iter().filter_map(|run| run.state.as_ref().ok());
-    let some = |wanted: bool| over().any(|(_, run)| run.accuracy.is_some() == wanted);
-    let (accuracies, losses) = (some(true), some(false));
+    // What most runs are told by, and the loss for those that have nothing else.
+    let headlines = over().map(|(_, run)| run.headline().0);
+    let measure = headlines.clone().find(|measure| **measure != Measure::LOSS);
+    let losses = headlines.clone().any(|one| *one == Measure::LOSS);
     let mut columns = vec![
         Column::kept("run"),
         Column::dispensable("rule", 3),
@@ -245,8 +259,10 @@ fn table(found: &[Found]) -> Table {
         Column::dispensable("content", 4),
         Column::dispensable("rounds", 2),
     ];
-    if accuracies {
-        columns.extend([Column::dispensable("mean acc.", 1), Column::kept("worst acc.")]);
+    if let Some(measure) = measure {
+        let short = if *measure == Measure::ACCURACY { "acc." } else { &measure.name };
+        columns.push(Column::dispensable(format!("mean {short}"), 1));
+        columns.push(Column::kept(format!("worst {short}")));
         columns.push(Column::dispensable("population", 6));
     }
     if losses {
@@ -285,15 +301,16 @@ fn table(found: &[Found]) -> Table {
             }
         };
         let summary = state.as_ref().ok().map(|(_, summary)| summary);
-        let accuracy = summary.and_then(|summary| summary.accuracy);
-        // Where there is an accuracy, it is what is told.
-        let loss = summary.filter(|summary| summary.accuracy.is_none()).map(|summary| summary.loss);
+        // Where there is something else, that is what is told.
+        let plain = summary.filter(|summary| *summary.headline().0 == Measure::LOSS);
+        let loss = plain.map(|summary| summary.score.loss);
         let number = |loss: Option<f64>| loss.map_or("–".to_owned(), |loss| format!("{loss:.3}"));
-        if accuracies {
-            row.push(percent(accuracy.map(|accuracy| accuracy.mean)).into());
-            row.push(percent(accuracy.map(|accuracy| accuracy.min)).into());
-            let population = summary.and_then(|summary| summary.population);
-            row.push(percent(population.and_then(|score| score.accuracy)).into());
+        if let Some(measure) = measure {
+            let over = summary.and_then(|summary| summary.score.get(&measure.name));
+            row.push(measure.or_dash(over.map(|over| over.mean)).into());
+            row.push(measure.or_dash(over.map(|over| words::worst(measure, over))).into());
+            let population = summary.and_then(|summary| summary.population.as_ref());
+            row.push(measure.or_dash(population.and_then(|score| score.of(&measure.name))).into());
         }
         if losses {
             row.push(number(loss.map(|loss| loss.mean)).into());

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use fedstay::record::called;
 use fedstay::{
-    AgentId, Loss, Policy, Progress, Report, Reports, Rule, Server, Split, Standing, Vector,
+    AgentId, Loss, Policies, Progress, Report, Reports, Rule, Server, Split, Standing, Vector,
 };
 use fedstay_sim::experiment::check_section;
 use fedstay_sim::text::one_line;
@@ -19,7 +19,7 @@ const EXAMPLES: &str = r#"Example:
     {"agent": 1, "loss": 3.0, "epsilon": 0.1, "direction": [1, 1]}]}' |
   fedstay step
 
-Reads {rule, policy?, step_size, reports: [{agent, loss, direction, epsilon, reach?, samples?, gradient?, standard_error?}], state?} and writes {split: {d, nd}, case, stop, doubted?, reverted?, step, shown?, deliver?, state}. `step` is what to add to the weights; pass `state` back with the next round's reports. `policy` is what the server does around the rule, as in {"kind": "guard"}; under {"kind": "preview"} each agent in `shown` receives the new weights plus its `offset`, the others the weights themselves. Where `deliver` is there, the model to hand out if the run ends here is the new weights plus that. An agent in privacy mode sends `tau` instead of `loss` and `epsilon`. Bad input: exit code 2 and one line."#;
+Reads {rule, policy?, step_size, reports: [{agent, loss, direction, epsilon, reach?, samples?, gradient?, standard_error?}], state?} and writes {split: {d, nd}, case, stop, doubted?, reverted?, step, shown?, deliver?, state}. `step` is what to add to the weights; pass `state` back with the next round's reports. `policy` is what the server does around the rule, as in {"kind": "guard"}, or a list, as in ["guard", {"kind": "early-stop", "margin": 0.1}]; under {"kind": "preview"} each agent in `shown` receives the new weights plus its `offset`, the others the weights themselves. Where `deliver` is there, the model to hand out if the run ends here is the new weights plus that. An agent in privacy mode sends `tau` instead of `loss` and `epsilon`. Bad input: exit code 2 and one line."#;
 
 /// One server step.
 #[derive(Debug, clap::Args)]
@@ -139,7 +139,7 @@ fn decide(text: &[u8]) -> Result<Output, Usage> {
     }
     let here = if moved.is_empty() { vec![0.0; dimension] } else { moved };
     let rule: Rule = section("rule", "ada-gd", input.rule)?;
-    let policy: Option<Policy> =
+    let policy: Option<Policies> =
         input.policy.map(|policy| section("policy", "guard", policy)).transpose()?;
     let mut server = Server::new(here, rule, input.step_size)
         .and_then(|server| server.with_policy(policy.unwrap_or_default()))
@@ -177,9 +177,10 @@ fn decide(text: &[u8]) -> Result<Output, Usage> {
     })
 }
 
-/// A rule or a policy, checked as in an experiment's file.
+/// A rule or policies, checked as in an experiment's file.
 fn section<T: DeserializeOwned>(name: &str, kind: &str, value: Value) -> Result<T, Usage> {
-    if !value.is_object() {
+    let several = name == "policy" && (value.is_array() || value.is_string());
+    if !value.is_object() && !several {
         return Err(Usage(format!("`{name}` must be an object, as in {{\"kind\": \"{kind}\"}}")));
     }
     check_section(name, &value).map_err(|error| Usage(error.to_string()))?;

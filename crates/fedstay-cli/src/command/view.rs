@@ -46,7 +46,7 @@ pub struct View {
     /// The port
     #[arg(long, default_value_t = 8765)]
     port: u16,
-    /// The address to listen on; for any but this machine's own, a token is required
+    /// The address to listen on; non-loopback addresses require a token
     #[arg(long, default_value = "127.0.0.1")]
     host: IpAddr,
     /// The sweep's store, if not sweeps/NAME.db

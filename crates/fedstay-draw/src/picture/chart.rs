@@ -2,6 +2,7 @@
 //! The report draws them from this description (`run.rs`), and the live page is sent it and paints.
 
 use crate::plot::{Colour, Dash, Marker, Style};
+use fedstay::Measure;
 use serde::{Serialize, Serializer};
 
 /// A curve over the rounds.
@@ -28,6 +29,15 @@ impl ChartCurve {
         Self { key, name, colour, dash, print: grey(Colour::GREY, Dash::Solid) }
     }
 
+    /// What it is called where it shows a measure, or the loss; the page does the same.
+    pub(super) fn called(&self, measure: &Measure) -> String {
+        match self.key {
+            "mean" => format!("{} {}", self.name, measure.label),
+            "worst" if *measure == Measure::LOSS => format!("{}’s {}", self.name, measure.label),
+            _ => self.name.to_owned(),
+        }
+    }
+
     const fn printed(self, colour: Colour, dash: Dash) -> Self {
         Self { print: grey(colour, dash), ..self }
     }
@@ -40,18 +50,13 @@ const fn grey(colour: Colour, dash: Dash) -> Style {
 const MEAN: (Colour, Dash) = (Colour::BLUE, Dash::Solid);
 const WORST: (Colour, Dash) = (Colour::VERMILLION, Dash::Dashed);
 
-/// How accurate the model is: on average, for the worst agent, for the population.
-pub const ACCURACY: [ChartCurve; 3] = [
-    ChartCurve::new("accuracy_mean", "mean accuracy", MEAN).printed(Colour::INK, Dash::Solid),
-    ChartCurve::new("accuracy_worst", "worst agent", WORST).printed(Colour::INK, Dash::Dashed),
-    ChartCurve::new("accuracy_population", "population", (Colour::GREEN, Dash::Dotted))
+/// How good the model is by a measure or by the loss: on average, for the worst agent, for the
+/// population. The keys follow the measure's name, as in `accuracy_mean`, and its label the first name.
+pub const MEASURED: [ChartCurve; 3] = [
+    ChartCurve::new("mean", "mean", MEAN).printed(Colour::INK, Dash::Solid),
+    ChartCurve::new("worst", "worst agent", WORST).printed(Colour::INK, Dash::Dashed),
+    ChartCurve::new("population", "population", (Colour::GREEN, Dash::Dotted))
         .printed(Colour::GREY, Dash::Dotted),
-];
-
-/// The same by the loss.
-pub const LOSS: [ChartCurve; 2] = [
-    ChartCurve::new("loss_mean", "mean loss", MEAN).printed(Colour::INK, Dash::Solid),
-    ChartCurve::new("loss_worst", "worst agent’s loss", WORST).printed(Colour::INK, Dash::Dashed),
 ];
 
 /// How many agents are still in, and how many are content.
@@ -103,8 +108,7 @@ const DISTINCT: usize = 18;
 /// What the live page is sent.
 #[derive(Debug, Serialize)]
 pub struct Charts {
-    accuracy: [ChartCurve; 3],
-    loss: [ChartCurve; 2],
+    measured: [ChartCurve; 3],
     members: [ChartCurve; 2],
     steps: [ChartCurve; 2],
     cases: [Case; 3],
@@ -135,8 +139,7 @@ pub fn charts() -> Charts {
         Colour::INK,
     ];
     Charts {
-        accuracy: ACCURACY,
-        loss: LOSS,
+        measured: MEASURED,
         members: MEMBERS,
         steps: STEPS,
         cases: CASES,
@@ -170,11 +173,8 @@ mod tests {
     #[test]
     fn the_page_is_sent_colours_and_patterns_that_tell_curves_and_agents_apart() {
         let sent = serde_json::to_value(charts()).unwrap();
-        let worst = &sent["accuracy"][1];
-        assert_eq!(
-            (&worst["key"], &worst["colour"]),
-            (&"accuracy_worst".into(), &"#d55e00".into())
-        );
+        let worst = &sent["measured"][1];
+        assert_eq!((&worst["key"], &worst["colour"]), (&"worst".into(), &"#d55e00".into()));
         assert_eq!(worst["dash"], serde_json::json!([5.0, 3.0]));
         assert!(worst.get("print").is_none());
         let agents = sent["agents"].as_array().unwrap();
@@ -183,7 +183,7 @@ mod tests {
         assert_eq!(different.len(), agents.len());
         assert_eq!(Style::agent(0).dash, Style::agent(DISTINCT).dash, "they repeat from there");
         assert_eq!(Style::agent(0).colour, Style::agent(DISTINCT).colour);
-        for curves in [&ACCURACY[..], &LOSS, &MEMBERS, &STEPS] {
+        for curves in [&MEASURED[..], &MEMBERS, &STEPS] {
             for (one, other) in curves.iter().zip(&curves[1..]) {
                 assert!(one.colour != other.colour && one.dash != other.dash, "{}", one.name);
             }

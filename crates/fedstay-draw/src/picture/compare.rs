@@ -5,8 +5,9 @@ use super::bars::{PERCENT, delivered_bars};
 use super::delivered::with_end;
 use super::{PictureError, thinned, write_figure};
 use crate::plot::{Bars, Figure, Line, Marker, Panel, Point, Points, Style};
-use crate::words::{at_start, emptiness};
-use fedstay::record::{RoundLine, Summary, as_written, briefly};
+use crate::words::{at_start, clause, common, emptiness, worst};
+use fedstay::Measure;
+use fedstay::record::{RoundLine, Spread, Summary, as_written, briefly};
 use fedstay::verdict::Verdict;
 use fedstay_sim::run::Recorded;
 use std::cmp::Reverse;
@@ -83,12 +84,10 @@ fn caption(compared: &[Compared]) -> String {
 }
 
 /// What is drawn over the rounds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Curve {
-    /// The mean accuracy over all agents.
-    Accuracy,
-    /// The mean loss over all agents.
-    Loss,
+    /// The mean of a measure, or of the loss, over all agents.
+    Measured(Measure),
     /// The mean loss over the agents that reported, where nobody measures the others.
     Reported,
 }
@@ -96,56 +95,62 @@ enum Curve {
 impl Curve {
     /// The best measure that all runs have: curves of different things are not compared.
     fn of(compared: &[Compared]) -> Self {
-        let each = |has: fn(&RoundLine) -> bool| {
+        let each = |measure: &&Measure| {
+            let has = |line: &RoundLine| measured(line, measure).is_some();
             compared.iter().all(|run| run.recorded.rounds.iter().any(has))
         };
-        let measured =
-            |line: &RoundLine| line.assessment.as_ref().is_some_and(|all| all.losses().is_some());
-        let accuracy = |line: &RoundLine| {
-            line.assessment.as_ref().is_some_and(|all| all.accuracies().is_some())
-        };
-        match () {
-            () if each(accuracy) => Self::Accuracy,
-            () if each(measured) => Self::Loss,
-            () => Self::Reported,
+        let first = compared.first().map_or(&[][..], |run| &run.recorded.header.measures);
+        let loss = [Measure::LOSS];
+        let found = first.iter().chain(&loss).find(each).cloned();
+        found.map_or(Self::Reported, Self::Measured)
+    }
+
+    /// What it measures.
+    fn measure(&self) -> Measure {
+        match self {
+            Self::Measured(measure) => measure.clone(),
+            Self::Reported => Measure::LOSS,
         }
     }
 
-    fn words(self) -> (&'static str, &'static str) {
+    fn title(&self) -> String {
         match self {
-            Self::Accuracy => ("Mean accuracy over all agents, leavers included", "accuracy, %"),
-            Self::Loss => ("Mean loss over all agents, leavers included", "loss"),
-            Self::Reported => ("Mean loss over those who reported", "loss"),
+            Self::Measured(measure) => {
+                format!("Mean {} over all agents, leavers included", measure.label)
+            }
+            Self::Reported => "Mean loss over those who reported".to_owned(),
         }
     }
 
-    fn value(self, line: &RoundLine) -> Option<f64> {
-        let all = line.assessment.as_ref();
+    fn value(&self, line: &RoundLine) -> Option<f64> {
         match self {
-            Self::Accuracy => Some(100.0 * all?.accuracies()?.mean),
-            Self::Loss => Some(all?.losses()?.mean),
+            Self::Measured(measure) => Some(measure.scale() * measured(line, measure)?),
             // A mean of lower bounds would look like a loss without being one.
             Self::Reported => line.mean_loss().filter(|_| line.at_least.is_empty()),
         }
     }
 
     /// The value for the delivered model, which a policy may have chosen from the past.
-    fn end(self, summary: &Summary) -> Option<f64> {
-        match self {
-            Self::Accuracy => Some(100.0 * summary.accuracy?.mean),
-            Self::Loss | Self::Reported => Some(summary.loss.mean),
-        }
+    fn end(&self, summary: &Summary) -> Option<f64> {
+        let measure = self.measure();
+        Some(measure.scale() * summary.score.get(&measure.name)?.mean)
     }
+}
+
+/// The mean of a measure over the agents, if it was measured in a round.
+fn measured(line: &RoundLine, measure: &Measure) -> Option<f64> {
+    Some(line.assessment.as_ref()?.spread()?.get(&measure.name)?.mean)
 }
 
 fn curves(compared: &[Compared]) -> Panel {
     let curve = Curve::of(compared);
-    let (title, label) = curve.words();
+    let (title, measure) = (curve.title(), curve.measure());
     let rules: Vec<&str> = compared.iter().map(|run| run.rule.as_str()).collect();
     let styles = Style::assign(&rules);
-    let mut panel = Panel { weight: 1.5, height: Some(360.0), ..Panel::new(title, "round", label) };
+    let mut panel =
+        Panel { weight: 1.5, height: Some(360.0), ..Panel::new(title, "round", measure.axis()) };
     // The same scale as the bars beside it.
-    panel.y_range = (curve == Curve::Accuracy).then_some(PERCENT);
+    panel.y_range = measure.is_share().then_some(PERCENT);
     // Policies share averaging's path until they depart from it. Averaging is drawn over them, and
     // they are wider, so that both are seen.
     let mut order: Vec<(&Compared, &Style)> = compared.iter().zip(&styles).collect();
@@ -186,14 +191,13 @@ fn departures(run: &Compared, curve: &[Point], style: Style) -> Option<Points> {
 }
 
 fn ends(compared: &[Compared]) -> Panel {
-    let accuracy = compared.iter().all(|run| run.summary.accuracy.is_some());
-    let spread = |run: &Compared| match run.summary.accuracy {
-        Some(spread) if accuracy => (spread.mean, spread.min),
-        _ => (run.summary.loss.mean, run.summary.loss.max),
+    let measure = common(compared.iter().map(|run| &run.summary));
+    let spread = |run: &Compared| {
+        let over = run.summary.score.get(&measure.name).copied().unwrap_or(Spread::UNKNOWN);
+        (over.mean, worst(&measure, &over))
     };
-    let label = if accuracy { "accuracy, %" } else { "loss" };
     // Whole percents, two digits of a loss: more would not fit over a bar.
-    let shown = |value: f64| match accuracy {
+    let shown = |value: f64| match measure.is_share() {
         true => (100.0 * value).round(),
         false => (100.0 * value).round() / 100.0,
     };
@@ -203,22 +207,27 @@ fn ends(compared: &[Compared]) -> Panel {
         weight: 1.25,
         x_categories: compared.iter().map(|run| run.label.replace('+', "\n+")).collect(),
         height: Some(360.0),
-        y_range: accuracy.then_some(PERCENT),
-        ..Panel::new("The model delivered at the end", "", label)
+        y_range: measure.is_share().then_some(PERCENT),
+        ..Panel::new("The model delivered at the end", "", measure.axis())
     }
     .with(Bars { show_values: true, ..Bars::new(delivered_bars(means, worsts)) })
 }
 
 /// What the comparison shows, in words.
 pub fn sentences(compared: &[Compared]) -> Vec<String> {
-    let worst = |run: &Compared| match run.summary.accuracy {
-        Some(accuracy) => format!("{:.1}% on its own rows", 100.0 * accuracy.min),
-        None => format!("a loss of {}", briefly(run.summary.loss.max)),
+    let worst = |run: &Compared| {
+        let (measure, over) = run.summary.headline();
+        let value = worst(measure, over);
+        match *measure == Measure::LOSS {
+            true => format!("a loss of {}", briefly(value)),
+            false => format!("{} on its own rows", clause(measure, value)),
+        }
     };
     // Of equals the one that satisfies more, then the one that takes fewer rounds.
     let score = |run: &Compared| {
-        let Summary { accuracy, loss, content, rounds, .. } = &run.summary;
-        (accuracy.map_or(-loss.max, |accuracy| accuracy.min), *content, Reverse(*rounds))
+        let (measure, over) = run.summary.headline();
+        let good = -measure.badness(measure.worse(over.min, over.max));
+        (good, run.summary.content, Reverse(run.summary.rounds))
     };
     let by_score = |a: &&Compared, b: &&Compared| {
         let (a, b) = (score(a), score(b));
@@ -267,8 +276,9 @@ mod tests {
             Compared { label: rule.to_owned(), rule: rule.to_owned(), recorded, summary }
         };
         let compared = [play("ada-gd"), play("fedavg")];
-        assert_eq!(Curve::of(&compared), Curve::Loss);
-        let mut delivered: Vec<f64> = compared.iter().map(|run| run.summary.loss.mean).collect();
+        assert_eq!(Curve::of(&compared), Curve::Measured(Measure::LOSS));
+        let mut delivered: Vec<f64> =
+            compared.iter().map(|run| run.summary.score.loss.mean).collect();
         let mut drawn = ends(&curves(&compared));
         delivered.sort_by(f64::total_cmp);
         drawn.sort_by(f64::total_cmp);

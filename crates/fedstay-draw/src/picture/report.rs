@@ -12,7 +12,8 @@ use super::run::figure;
 use super::{Compared, Subject, compare, map};
 use crate::markup::escape;
 use crate::plot::Figure;
-use crate::words::{self, count, leavers, percent, sentence};
+use crate::words::{self, count, leavers, sentence};
+use fedstay::Measure;
 use fedstay::record::{AgentSummary, Summary, decimals};
 use fedstay_sim::run::write_whole;
 use std::collections::HashSet;
@@ -111,39 +112,49 @@ fn comparison(title: &str, subjects: &[Subject], names: &[String]) -> String {
     if compared.len() > 1 {
         html.push_str(&compare::figure(&compared).to_svg());
     }
-    let headings = [
-        "run",
-        "rule",
-        "left",
-        "verdict",
-        "content",
-        "rounds",
-        "mean loss",
-        "worst loss",
-        "mean accuracy",
-        "worst",
-        "population",
-    ];
+    let summaries = subjects.iter().filter_map(|subject| subject.summary.as_ref());
+    let mut measures: Vec<Measure> = Vec::new();
+    for measure in summaries.flat_map(|summary| &summary.measures) {
+        if !measures.contains(measure) {
+            measures.push(measure.clone());
+        }
+    }
+    let mut headings: Vec<String> =
+        ["run", "rule", "left", "verdict", "content", "rounds", "mean loss", "worst loss"]
+            .map(str::to_owned)
+            .to_vec();
+    for (place, measure) in measures.iter().enumerate() {
+        // Beside the first measure it is clear of what the others are.
+        let of = if place == 0 { String::new() } else { format!(" {}", measure.label) };
+        headings.push(format!("mean {}", measure.label));
+        headings.extend(["worst", "population"].map(|what| format!("{what}{of}")));
+    }
+    let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
     let rows = subjects.iter().zip(names).map(|(subject, name)| {
         let summary = subject.summary.as_ref();
         let loss = |pick: fn(&Summary) -> f64| {
             summary.map_or("–".into(), |summary| format!("{:.4}", pick(summary)))
         };
-        let accuracy = summary.and_then(|summary| summary.accuracy);
-        let population = summary.and_then(|summary| summary.population);
-        vec![
+        let mut row = vec![
             name.clone(),
             subject.recorded.header.rule.clone(),
             summary.map_or("–".into(), leavers),
             subject.verdict().0.to_owned(),
             summary.map_or("–".into(), content_of),
             subject.recorded.rounds.last().map_or(0, |line| line.round).to_string(),
-            loss(|summary| summary.loss.mean),
-            loss(|summary| summary.loss.max),
-            percent(accuracy.map(|accuracy| accuracy.mean)),
-            percent(accuracy.map(|accuracy| accuracy.min)),
-            percent(population.and_then(|population| population.accuracy)),
-        ]
+            loss(|summary| summary.score.loss.mean),
+            loss(|summary| summary.score.loss.max),
+        ];
+        for measure in &measures {
+            let over = summary.and_then(|summary| summary.score.get(&measure.name));
+            let population = summary.and_then(|summary| summary.population.as_ref());
+            row.extend([
+                measure.or_dash(over.map(|over| over.mean)),
+                measure.or_dash(over.map(|over| words::worst(measure, over))),
+                measure.or_dash(population.and_then(|score| score.of(&measure.name))),
+            ]);
+        }
+        row
     });
     html.push_str(&rows_of(&headings, rows));
     html.push_str("</section>\n");
@@ -226,16 +237,10 @@ fn result(summary: &Summary) -> String {
         "{}. {} Loss of the delivered model over the agents: mean {}, worst {}.",
         count(summary.rounds, "round"),
         sentence(words::stop(summary.stop)),
-        decimals(summary.loss.mean),
-        decimals(summary.loss.max)
+        decimals(summary.score.loss.mean),
+        decimals(summary.score.loss.max)
     )];
-    if let Some(accuracy) = &summary.accuracy {
-        let (mean, worst) = (percent(accuracy.mean), percent(accuracy.min));
-        told.push(format!("Accuracy: mean {mean}, worst agent {worst}."));
-    }
-    if let Some(accuracy) = summary.population.and_then(|score| score.accuracy) {
-        told.push(format!("On the population: {}.", percent(accuracy)));
-    }
+    told.extend(words::besides(summary));
     if let Some(spread) = words::spread(summary) {
         told.push(format!("Over the agents: {spread}."));
     }
@@ -251,23 +256,15 @@ fn result(summary: &Summary) -> String {
 }
 
 fn agents(summary: &Summary) -> String {
-    let headings = [
-        "agent",
-        "ε",
-        "loss",
-        "margin",
-        "accuracy",
-        "content",
-        "left in round",
-        "rounds in D",
-        "behaviour",
-    ];
+    let measures: Vec<&Measure> = summary.measures.iter().collect();
     let previews = summary.agents.iter().any(|agent| agent.entry.previewed > 0);
     let absent = summary.agents.iter().any(|agent| agent.entry.absent > 0);
     let helped = |agent: &AgentSummary| agent.worth.and_then(|worth| worth.given.zip(worth.got));
     let help = summary.agents.iter().any(|agent| helped(agent).is_some());
-    let headings: Vec<&str> = headings
+    let headings: Vec<&str> = ["agent", "ε", "loss", "margin"]
         .into_iter()
+        .chain(measures.iter().map(|measure| &*measure.label))
+        .chain(["content", "left in round", "rounds in D", "behaviour"])
         .chain(previews.then_some("shown at last, in rounds"))
         .chain(absent.then_some("rounds absent"))
         .chain(["gave", "got"].into_iter().filter(|_| help))
@@ -276,19 +273,21 @@ fn agents(summary: &Summary) -> String {
         let shown = agent.entry.last_shown.map_or("the model".to_owned(), |shown| {
             format!("loss {}, {}", decimal(shown), agent.entry.previewed)
         });
-        let row = vec![
-            agent.called(),
-            decimal(agent.epsilon),
-            decimal(agent.loss),
-            decimal(agent.loss - agent.epsilon),
-            percent(agent.accuracy),
+        let loss = agent.score.loss;
+        let known = [agent.epsilon, loss, loss - agent.epsilon].map(decimal);
+        let measured =
+            measures.iter().map(|measure| measure.or_dash(agent.score.of(&measure.name)));
+        let more = [
             content(agent).map_or("not asked", |yes| if yes { "yes" } else { "no" }).to_owned(),
             agent.entry.left.map_or("stayed".to_owned(), |round| round.to_string()),
             agent.entry.rounds_in_d.to_string(),
             agent.behaviour.clone().unwrap_or_else(|| summary.behaviour.clone()),
         ];
         let help = helped(agent).filter(|_| help).map(|(given, got)| [given, got].map(decimal));
-        row.into_iter()
+        std::iter::once(agent.called())
+            .chain(known)
+            .chain(measured)
+            .chain(more)
             .chain(previews.then_some(shown))
             .chain(absent.then(|| agent.entry.absent.to_string()))
             .chain(help.into_iter().flatten())

@@ -2,15 +2,16 @@
 //! how good the model was for everybody.
 
 use super::bars::PERCENT;
-use super::chart::{ACCURACY, ChartCurve, LOSS, STEPS};
+use super::chart::{ChartCurve, MEASURED, STEPS};
 use super::delivered::with_end;
 use super::{LossOf, PictureError, Subject, thinned, write_figure};
 use crate::plot::{
     Category, Cells, Colour, Dash, Figure, Fill, Guide, Line, Marker, Panel, Pattern, Points,
     Scale, Style,
 };
-use crate::words::{State, sentence, title};
-use fedstay::record::{AssessmentLine, Summary, as_written};
+use crate::words::{State, capital, sentence, title};
+use fedstay::record::{Spread, Summary, as_written};
+use fedstay::{Measure, Score};
 use fedstay_sim::run::Recorded;
 use std::path::PathBuf;
 
@@ -103,10 +104,10 @@ fn losses(recorded: &Recorded, summary: Option<&Summary>, on: LossOf) -> Option<
         let width = if named { 2.2 } else { 0.8 };
         panel = panel.with(Line { width, ..Line::new(name, thinned(&trace.points), style) });
         let of = |summary: &Summary| summary.agents.iter().find(|one| one.id == agent.id).cloned();
-        if let Some(end) = summary.and_then(of).filter(|end| end.loss.is_finite()) {
+        if let Some(end) = summary.and_then(of).filter(|end| end.score.loss.is_finite()) {
             let rounds = summary.map_or(0, |summary| summary.rounds);
             let last = trace.points.last().copied().filter(|_| named);
-            panel = with_end(panel, last, (f64::from(rounds), end.loss), style.colour);
+            panel = with_end(panel, last, (f64::from(rounds), end.score.loss), style.colour);
         }
     }
     let mut epsilons: Vec<f64> = agents.iter().map(|agent| agent.epsilon).collect();
@@ -150,7 +151,8 @@ fn trace(recorded: &Recorded, index: usize, on: LossOf) -> LossTrace {
             out = true;
         }
         out &= !line.returned.contains(&id);
-        let measured = line.assessment.as_ref().and_then(|all| all.loss_of(index, id));
+        let measured =
+            line.assessment.as_ref().and_then(|all| all.of(index, id).map(|score| score.loss));
         let measured = measured.filter(|loss| loss.is_finite());
         let measured = match on {
             LossOf::Server => measured,
@@ -234,65 +236,64 @@ struct Track {
     end: Option<f64>,
 }
 
-impl Track {
-    /// The same in per cent.
-    fn percent(self) -> Self {
-        let points = self.points.into_iter().map(|(round, share)| (round, 100.0 * share));
-        Self { points: points.collect(), end: self.end.map(|share| 100.0 * share), ..self }
-    }
-}
+/// A round that was measured: its number, the scores over all agents, and the population's.
+type Measured<'a> = (f64, Option<Score<Spread>>, Option<&'a Score>);
 
-/// How good the model is for everybody, in the rounds that were measured: the accuracy where there
-/// is one, else the loss.
+/// How good the model is for everybody, in the rounds that were measured: by the first measure that the
+/// run has, else by the loss.
 fn overall(recorded: &Recorded, summary: Option<&Summary>) -> Option<Panel> {
-    let measured: Vec<(f64, &AssessmentLine)> = recorded
-        .rounds
-        .iter()
-        .filter_map(|line| Some((f64::from(line.round), line.assessment.as_ref()?)))
+    let rounds = recorded.rounds.iter();
+    let measured: Vec<Measured<'_>> = rounds
+        .filter_map(|line| {
+            let all = line.assessment.as_ref()?;
+            Some((f64::from(line.round), all.spread(), all.population.as_ref()))
+        })
         .collect();
-    let track = |curve, pick: &dyn Fn(&AssessmentLine) -> Option<f64>, end: Option<f64>| Track {
+    let has = |measure: &&Measure| {
+        let name = &measure.name;
+        measured.iter().any(|(_, over, population)| {
+            over.as_ref().is_some_and(|score| score.get(name).is_some())
+                || population.is_some_and(|score| score.get(name).is_some())
+        })
+    };
+    let measure = recorded.header.measures.iter().find(has).cloned().unwrap_or(Measure::LOSS);
+    let (name, scale) = (&measure.name, measure.scale());
+    let track = |curve, values: Vec<(f64, Option<f64>)>, end: Option<f64>| Track {
         curve,
-        points: measured.iter().filter_map(|(round, all)| Some((*round, pick(all)?))).collect(),
-        end: end.filter(|value| value.is_finite()),
+        points: values.into_iter().filter_map(|(x, y)| Some((x, scale * y?))).collect(),
+        end: end.map(|value| scale * value).filter(|value| value.is_finite()),
     };
-    let (accuracy, loss) = (AssessmentLine::accuracies, AssessmentLine::losses);
-    let of_population =
-        |all: &AssessmentLine| all.population.is_some_and(|of| of.accuracy.is_some());
-    let by_accuracy = measured.iter().any(|(_, all)| accuracy(all).is_some() || of_population(all));
-    let (panel, tracks) = if by_accuracy {
-        let end = summary.and_then(|summary| summary.accuracy);
-        let population = |all: &AssessmentLine| all.population.and_then(|score| score.accuracy);
-        let delivered = summary.and_then(|summary| summary.population?.accuracy);
-        let title = match summary.is_some_and(|summary| summary.unmeasured > 0) {
-            true => "Accuracy over the agents that were measured",
-            false => "Accuracy over all agents, those who left included",
-        };
-        let tracks = [
-            track(ACCURACY[0], &|all| Some(accuracy(all)?.mean), end.map(|end| end.mean)),
-            track(ACCURACY[1], &|all| Some(accuracy(all)?.min), end.map(|end| end.min)),
-            track(ACCURACY[2], &population, delivered),
-        ]
-        .map(Track::percent)
-        .into();
-        (Panel { y_range: Some(PERCENT), ..Panel::new(title, "round", "accuracy, %") }, tracks)
-    } else {
-        let end = summary.map(|summary| summary.loss);
-        let title = match summary.is_some_and(|summary| summary.unmeasured > 0) {
-            true => "Loss over the agents that were measured",
-            false => "Loss over all agents, those who left included",
-        };
-        let tracks = vec![
-            track(LOSS[0], &|all| Some(loss(all)?.mean), end.map(|end| end.mean)),
-            track(LOSS[1], &|all| Some(loss(all)?.max), end.map(|end| end.max)),
-        ];
-        (Panel::new(title, "round", "loss"), tracks)
+    let over_agents = |pick: &dyn Fn(&Spread) -> f64| -> Vec<(f64, Option<f64>)> {
+        let one = |over: &Option<Score<Spread>>| over.as_ref()?.get(name).map(pick);
+        measured.iter().map(|(round, over, _)| (*round, one(over))).collect()
     };
+    let end = summary.and_then(|summary| summary.score.get(name));
+    let worst = |over: &Spread| measure.worse(over.min, over.max);
+    let mean = |over: &Spread| over.mean;
+    let mut tracks = vec![
+        track(MEASURED[0], over_agents(&mean), end.map(mean)),
+        track(MEASURED[1], over_agents(&worst), end.map(worst)),
+    ];
+    if measure != Measure::LOSS {
+        let one = |population: &Option<&Score>| population.and_then(|score| score.of(name));
+        let points = measured.iter().map(|(round, _, population)| (*round, one(population)));
+        let end = summary.and_then(|summary| summary.population.as_ref()?.of(name));
+        tracks.push(track(MEASURED[2], points.collect(), end));
+    }
+    let who = match summary.is_some_and(|summary| summary.unmeasured > 0) {
+        true => "the agents that were measured",
+        false => "all agents, those who left included",
+    };
+    let title = format!("{} over {who}", capital(&measure.label));
+    let y_range = measure.is_share().then_some(PERCENT);
+    let panel = Panel { y_range, ..Panel::new(title, "round", measure.axis()) };
     let mut panel = Panel { height: Some(220.0), ..panel };
     let drawn: Vec<Track> = tracks.into_iter().filter(|track| !track.points.is_empty()).collect();
     if drawn.is_empty() {
         return None;
     }
-    for Track { curve: ChartCurve { name, print: style, .. }, points, end } in drawn {
+    for Track { curve, points, end } in drawn {
+        let (name, style) = (curve.called(&measure), curve.print);
         let last = points.last().copied();
         panel = panel.with(Line { width: 2.2, ..Line::new(name, thinned(&points), style) });
         if let (Some(end), Some(summary)) = (end, summary) {
@@ -349,13 +350,11 @@ mod tests {
                 "the last report and the delivered model must differ"
             );
             let figure = figure(&recorded, Some(&summary), LossOf::Server);
-            let losses: Vec<f64> = summary.agents.iter().map(|agent| agent.loss).collect();
+            let losses: Vec<f64> = summary.agents.iter().map(|agent| agent.score.loss).collect();
             assert_eq!(ends(&figure.panels[0]), losses);
-            let overall = match summary.accuracy {
-                Some(accuracy) => vec![100.0 * accuracy.mean, 100.0 * accuracy.min],
-                None => vec![summary.loss.mean, summary.loss.max],
-            };
-            assert_eq!(ends(&figure.panels[2])[..2], overall);
+            let (measure, over) = summary.headline();
+            let overall = [over.mean, measure.worse(over.min, over.max)];
+            assert_eq!(ends(&figure.panels[2])[..2], overall.map(|value| measure.scale() * value));
         }
         let (recorded, _) = play(problem);
         let running = figure(&recorded, None, LossOf::Server);
@@ -373,7 +372,7 @@ mod tests {
             let measured: Vec<f64> = recorded
                 .rounds
                 .iter()
-                .filter_map(|line| Some(line.assessment.as_ref()?.loss[index]))
+                .filter_map(|line| Some(line.assessment.as_ref()?.score.loss[index]))
                 .collect();
             let received: Vec<f64> = trace.received.iter().map(|(_, loss)| *loss).collect();
             assert_eq!(received, measured);

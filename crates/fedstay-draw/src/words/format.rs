@@ -31,7 +31,7 @@ pub fn sentence(clause: &str) -> String {
 }
 
 /// The text with a capital.
-pub(super) fn capital(text: &str) -> String {
+pub(crate) fn capital(text: &str) -> String {
     let mut letters = text.chars();
     let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
     format!("{first}{}", letters.as_str())

@@ -6,6 +6,7 @@
 mod changed;
 mod departure;
 mod format;
+mod measure;
 mod name;
 mod progress;
 mod rows;
@@ -17,8 +18,10 @@ mod verdict;
 
 pub use changed::changed;
 pub use departure::departure;
-use format::capital;
+pub(crate) use format::capital;
 pub use format::{count, duration, list, percent, sentence, whole_percent};
+pub(crate) use measure::clause;
+pub use measure::{besides, common, worst};
 pub use name::title;
 pub use progress::RunProgress;
 pub use rows::rows;

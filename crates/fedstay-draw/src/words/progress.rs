@@ -17,9 +17,9 @@ impl RunProgress {
     pub fn add(&mut self, line: &RoundLine) {
         self.left += line.left.len();
         self.left = self.left.saturating_sub(line.returned.len());
-        let losses = line.assessment.as_ref().and_then(|measured| measured.losses());
+        let losses = line.assessment.as_ref().and_then(|measured| measured.spread());
         if let Some(spread) = losses {
-            self.measured = Some((line.round, spread.mean));
+            self.measured = Some((line.round, spread.loss.mean));
         }
     }
 
@@ -56,7 +56,7 @@ mod tests {
         let bounded = &lines[7];
         assert_eq!(bounded.at_least.len(), bounded.agents.len(), "the test needs bounds");
         let measured = lines[4].assessment.as_ref().unwrap();
-        let mean = Spread::of(measured.loss.iter().copied()).unwrap().mean;
+        let mean = Spread::of(measured.score.loss.iter().copied()).unwrap().mean;
         let wanted =
             format!("measured loss {mean:.3} at round 5 · nobody about to leave · left: 0");
         let mut seen = RunProgress::default();

@@ -1,7 +1,10 @@
 //! A run in plain words: every agent's story, and what the departures cost.
 
 use super::count;
-use fedstay::record::{AgentSummary, Counterfactual, Extra, Score, Summary, as_written, briefly};
+use super::measure::{clause, first, worst};
+use fedstay::record::{AgentSummary, Counterfactual, Extra, Spread, Summary, as_written, briefly};
+use fedstay::{Measure, Score};
+use std::borrow::Cow;
 
 /// One or two sentences for every agent.
 pub fn story(summary: &Summary) -> String {
@@ -28,7 +31,7 @@ fn of(agent: &AgentSummary, summary: &Summary) -> String {
     let mut text = format!("{} ({behaviour}, ε = {epsilon}): ", agent.called());
     if summary.content_at_start.contains(&agent.id) {
         text.push_str("content with the starting model, so it never took part");
-        text.push_str(&ending(agent));
+        text.push_str(&ending(agent, &summary.measures));
         return text;
     }
     let end = agent.entry.left.unwrap_or(summary.rounds);
@@ -42,7 +45,7 @@ fn of(agent: &AgentSummary, summary: &Summary) -> String {
     });
     if agent.entry.previewed > 0 {
         let shown = agent.entry.last_shown.map_or(String::new(), |shown| {
-            format!(" (at last shown {}, real {})", briefly(shown), briefly(agent.loss))
+            format!(" (at last shown {}, real {})", briefly(shown), briefly(agent.score.loss))
         });
         let rounds = count(agent.entry.previewed, "round");
         text.push_str(&format!("shown previews in {rounds}{shown}, "));
@@ -58,20 +61,24 @@ fn of(agent: &AgentSummary, summary: &Summary) -> String {
         Some(round) => format!("left in round {round}"),
         None => format!("stayed to the end ({})", count(agent.entry.reports, "report")),
     });
-    text.push_str(&ending(agent));
+    text.push_str(&ending(agent, &summary.measures));
     text
 }
 
 /// What an agent has in the end, and what it gave and got.
-fn ending(agent: &AgentSummary) -> String {
+fn ending(agent: &AgentSummary, measures: &[Measure]) -> String {
     let mut text = String::new();
-    if let (Some(ends), Some(alone)) = (agent.ends_with, agent.alone) {
+    if let (Some(ends), Some(alone)) = (&agent.ends_with, &agent.alone) {
         // There are two models to tell apart: the delivered one, and the one that it left with.
         text.push_str(&match agent.entry.left {
-            Some(_) => format!(". It took away a model with {}{}", words(&ends), delivered(agent)),
-            None => format!(". It ends with the delivered model, {}", words(&ends)),
+            Some(_) => {
+                let (ends, delivered) = (words(ends, measures), delivered(agent, measures));
+                format!(". It took away a model with {ends}{delivered}")
+            }
+            None => format!(". It ends with the delivered model, {}", words(ends, measures)),
         });
-        text.push_str(&format!("; alone it would have {}: {}", words(&alone), gain(&ends, &alone)));
+        let gain = gain(ends, alone, measures);
+        text.push_str(&format!("; alone it would have {}: {gain}", words(alone, measures)));
     }
     if let Some(worth) = agent.worth
         && let (Some(given), Some(got)) = (worth.given, worth.got)
@@ -85,36 +92,43 @@ fn ending(agent: &AgentSummary) -> String {
 }
 
 /// How good the delivered model is for an agent that left, on its own rows, if it was asked.
-fn delivered(agent: &AgentSummary) -> String {
+fn delivered(agent: &AgentSummary, measures: &[Measure]) -> String {
     if !agent.is_asked() {
         return String::new();
     }
-    let accuracy =
-        agent.accuracy.map(|share| format!(" and {:.1}% on its own rows", 100.0 * share));
-    let loss = briefly(agent.loss);
-    format!("; the delivered one has loss {loss}{} for it", accuracy.unwrap_or_default())
+    let more = first(&agent.score, measures)
+        .map(|(measure, value)| format!(" and {} on its own rows", clause(measure, value)));
+    let loss = briefly(agent.score.loss);
+    format!("; the delivered one has loss {loss}{} for it", more.unwrap_or_default())
 }
 
-fn words(score: &Score) -> String {
-    let loss = briefly(score.loss);
-    match (score.unseen, score.accuracy) {
-        (Some(unseen), _) => format!("loss {loss} and {:.1}% on unseen rows", 100.0 * unseen),
-        (None, Some(accuracy)) => format!("loss {loss} and {:.1}%", 100.0 * accuracy),
-        (None, None) => format!("loss {loss}"),
+/// What a score is told by beside its loss: what it is on unseen rows, or else the first measure.
+fn telling<'a>(score: &Score, measures: &'a [Measure]) -> Option<(Cow<'a, Measure>, f64)> {
+    match score.of(&Measure::UNSEEN.name) {
+        Some(unseen) => Some((Cow::Owned(Measure::UNSEEN), unseen)),
+        None => first(score, measures).map(|(measure, value)| (Cow::Borrowed(measure), value)),
     }
 }
 
-fn gain(ends: &Score, alone: &Score) -> String {
-    let points = match (ends.unseen.or(ends.accuracy), alone.unseen.or(alone.accuracy)) {
-        (Some(ends), Some(alone)) => 100.0 * (ends - alone),
-        _ => {
-            let less = alone.loss - ends.loss;
-            let word = if less >= 0.0 { "gained" } else { "lost" };
-            return format!("it {word} {} of loss", briefly(less.abs()));
-        }
-    };
-    let word = if points >= 0.0 { "gained" } else { "lost" };
-    format!("it {word} {:.1} points", points.abs())
+fn words(score: &Score, measures: &[Measure]) -> String {
+    let more = telling(score, measures).map(|(measure, value)| match *measure == Measure::UNSEEN {
+        true => format!(" and {} on unseen rows", measure.shown(value)),
+        false => format!(" and {}", clause(&measure, value)),
+    });
+    format!("loss {}{}", briefly(score.loss), more.unwrap_or_default())
+}
+
+fn gain(ends: &Score, alone: &Score, measures: &[Measure]) -> String {
+    let told = telling(ends, measures)
+        .and_then(|(measure, ends)| Some((alone.of(&measure.name)?, measure, ends)));
+    let loss = || (alone.loss, Cow::Owned(Measure::LOSS), ends.loss);
+    let (alone, measure, ends) = told.unwrap_or_else(loss);
+    let gained = measure.badness(alone) - measure.badness(ends);
+    let word = if gained >= 0.0 { "gained" } else { "lost" };
+    match measure.is_share() {
+        true => format!("it {word} {:.1} points", (100.0 * gained).abs()),
+        false => format!("it {word} {} of {}", briefly(gained.abs()), measure.label),
+    }
 }
 
 /// What the departures cost, in words; `None` if it was not asked for.
@@ -125,20 +139,25 @@ pub fn harm(summary: &Summary) -> Option<String> {
     }
     let Counterfactual { rounds, .. } = without;
     let mut parts = Vec::new();
-    match (summary.accuracy, without.accuracy) {
-        (Some(now), Some(then)) => {
-            parts.push(points("the average agent", now.mean, then.mean));
-            parts.push(points("the worst agent", now.min, then.min));
-        }
-        _ => {
-            let (now, then) = (&summary.loss, &without.loss);
-            let change = |then: f64, now: f64| format!("{} → {}", briefly(then), briefly(now));
-            parts.push(format!("the average agent's loss {}", change(then.mean, now.mean)));
-            parts.push(format!("the worst agent's {}", change(then.max, now.max)));
-        }
+    let known = |measure: &&Measure| without.score.get(&measure.name).is_some();
+    let (headline, _) = summary.headline();
+    let measure = Some(headline).filter(known).cloned().unwrap_or(Measure::LOSS);
+    let of = |score: &Score<Spread>| score.get(&measure.name).copied().unwrap_or(Spread::UNKNOWN);
+    let (now, then) = (of(&summary.score), of(&without.score));
+    let (worst_now, worst_then) = (worst(&measure, &now), worst(&measure, &then));
+    if measure.is_share() {
+        parts.push(points("the average agent", now.mean, then.mean));
+        parts.push(points("the worst agent", worst_now, worst_then));
+    } else {
+        let change = |then: f64, now: f64| format!("{} → {}", briefly(then), briefly(now));
+        let mean = change(then.mean, now.mean);
+        parts.push(format!("the average agent's {} {mean}", measure.label));
+        parts.push(format!("the worst agent's {}", change(worst_then, worst_now)));
     }
-    let accuracy = |score: Option<fedstay::record::Population>| score.and_then(|s| s.accuracy);
-    if let (Some(now), Some(then)) = (accuracy(summary.population), accuracy(without.population)) {
+    let population = |score: &Option<Score>| score.as_ref()?.of(&headline.name);
+    if let (true, Some(now), Some(then)) =
+        (headline.is_share(), population(&summary.population), population(&without.population))
+    {
         parts.push(points("the population", now, then));
     }
     parts.extend(summary.extra_work().filter(|extra| extra.rounds != 0).map(extra_words));

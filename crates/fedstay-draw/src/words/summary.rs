@@ -1,8 +1,10 @@
 //! A run's summary in sentences, for the terminal and the report.
 
+use super::measure::clause;
 use super::verdict::{Counts, emptiness, sureness};
 use super::{count, percent};
-use fedstay::fairness::{Fairness, Measure};
+use fedstay::Measure;
+use fedstay::fairness::Fairness;
 use fedstay::privacy::Budget;
 use fedstay::record::{Departure, Guarantee, Prediction, Summary, decimals, told_apart};
 use fedstay::verdict::Verdict;
@@ -48,11 +50,11 @@ pub fn absences(summary: &Summary) -> Option<String> {
 /// How the result is spread over the agents, as `median agent 95.1%, worst tenth 90.0%; Jain 0.998, Gini
 /// 0.013`; `None` where it is not known for everybody who counts.
 pub fn spread(summary: &Summary) -> Option<String> {
-    let Fairness { of, median, worst_decile, jain, gini, with_alone } = summary.fairness?;
-    let shown = |value: f64| match of {
-        Measure::Accuracy => percent(value),
-        Measure::Loss => format!("loss {}", decimals(value)),
-    };
+    let Fairness { of, median, worst_decile, jain, gini, with_alone } =
+        summary.fairness.as_ref()?;
+    let known = summary.measures.iter().find(|measure| measure.name == *of).cloned();
+    let measure = known.unwrap_or(Measure::LOSS);
+    let shown = |value: &f64| clause(&measure, *value);
     let alone = with_alone.map(|r| format!(", correlation with what each makes alone {r:.2}"));
     Some(format!(
         "median agent {}, worst tenth {}; Jain {jain:.3}, Gini {gini:.3}{}",
@@ -102,9 +104,9 @@ pub fn content(summary: &Summary) -> String {
     let asked = summary.agents.iter().filter(|agent| agent.is_asked());
     let farthest = asked
         .filter(|agent| !agent.is_content())
-        .max_by(|a, b| (a.loss - a.epsilon).total_cmp(&(b.loss - b.epsilon)));
+        .max_by(|a, b| (a.score.loss - a.epsilon).total_cmp(&(b.score.loss - b.epsilon)));
     let worst = farthest.map(|agent| {
-        let (loss, epsilon) = told_apart(agent.loss, agent.epsilon);
+        let (loss, epsilon) = told_apart(agent.score.loss, agent.epsilon);
         format!("; worst: loss {loss} where ε is {epsilon}")
     });
     format!("{}{}", Counts::of(summary).content_words(), worst.unwrap_or_default())

@@ -132,7 +132,8 @@ fn runs() -> anyhow::Result<Runs> {
 
 /// An agent's share of wrong predictions at the end of a run, and the mean over the agents.
 fn errors(run: &Trace) -> ([f64; 2], f64) {
-    let of = |agent: usize| 1.0 - run.summary.agents[agent].accuracy.unwrap_or(f64::NAN);
+    let of =
+        |agent: usize| 1.0 - run.summary.agents[agent].score.of("accuracy").unwrap_or(f64::NAN);
     ([of(0), of(1)], (of(0) + of(1)) / 2.0)
 }
 

@@ -101,7 +101,7 @@ fn observation_2(pair: &Pair) -> anyhow::Result<Panel> {
         ))
         .with(Note::new(
             stop,
-            format!("ADA-GD:\nF = {:.2}", pair.ada_gd.summary.loss.mean),
+            format!("ADA-GD:\nF = {:.2}", pair.ada_gd.summary.score.loss.mean),
             (16.0, 50.0),
         ))
         .with(Note::new(
@@ -109,7 +109,7 @@ fn observation_2(pair: &Pair) -> anyhow::Result<Panel> {
             format!(
                 "{} leaves too:\nF = {:.2}",
                 named(last.agent),
-                pair.averaging.summary.loss.mean
+                pair.averaging.summary.score.loss.mean
             ),
             (-30.0, -58.0),
         )))
@@ -143,7 +143,7 @@ fn observation_3(pair: &Pair, alpha: f64) -> anyhow::Result<Panel> {
                 "{} leaves in round {}:\nF = {:.2}",
                 named(last.agent),
                 last.round,
-                pair.averaging.summary.loss.mean
+                pair.averaging.summary.score.loss.mean
             ),
             (55.0, -38.0),
         ))
@@ -193,16 +193,16 @@ pub(super) fn make() -> anyhow::Result<Drawing> {
              loss of {:.3} ({}), ADA-GD with {:.3} ({}).",
             second.averaging.start().0,
             second.averaging.start().1,
-            second.averaging.summary.loss.mean,
+            second.averaging.summary.score.loss.mean,
             second.averaging.summary.verdict.name(),
-            second.ada_gd.summary.loss.mean,
+            second.ada_gd.summary.score.loss.mean,
             second.ada_gd.summary.verdict.name(),
         ),
         format!(
             "Observation 3, α = {alpha}: FedAvg loses agent 2 in round {} at s = w₁ − w₂ + α = {s:.3} and ends \
              with a mean loss of {:.3} = (1 + s)/2 ({}).",
             leaves.round,
-            third.averaging.summary.loss.mean,
+            third.averaging.summary.score.loss.mean,
             third.averaging.summary.verdict.name(),
         ),
         format!(
@@ -290,7 +290,7 @@ mod tests {
         let second = Pair::new(&Problem::Observation2(Observation2::default())).unwrap();
         assert_eq!(losses(&second.instance, OPTIMUM_2.0, OPTIMUM_2.1), [0.0, 0.0]);
         for run in [&second.averaging, &second.ada_gd] {
-            assert!(run.summary.loss.mean >= 0.5 - 1e-12);
+            assert!(run.summary.score.loss.mean >= 0.5 - 1e-12);
             assert_eq!(run.summary.verdict, Verdict::Harmful);
         }
         let problem = Observation3::default();
@@ -299,12 +299,12 @@ mod tests {
         let leaves = &third.averaging.left[0];
         let s = leaves.at.0 - leaves.at.1 + alpha;
         assert_eq!(leaves.agent.0, 1);
-        assert!((third.averaging.summary.loss.mean - (1.0 + s) / 2.0).abs() < 1e-9);
+        assert!((third.averaging.summary.score.loss.mean - (1.0 + s) / 2.0).abs() < 1e-9);
         assert_eq!(third.averaging.summary.verdict, Verdict::Harmful);
         let kept = &third.ada_gd;
         assert_eq!((kept.summary.verdict, kept.stop), (Verdict::Unsatisfied, StopReason::Settled));
         let bound = third.instance.epsilon + 2.0 * third.instance.delta + 1e-12;
-        assert!(kept.summary.loss.max <= bound);
+        assert!(kept.summary.score.loss.max <= bound);
         // The departure is in the bad region, while ADA-GD never enters it.
         let bad = |(x, y)| {
             bad_3(third.instance.epsilon, alpha, losses(&third.instance, x, y), (x, y)) <= 0.0

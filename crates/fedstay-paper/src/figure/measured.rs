@@ -48,13 +48,13 @@ pub(super) struct MeasuredRun {
 impl MeasuredRun {
     /// Builds it from the measured rounds and the summary.
     pub(super) fn new(lines: &[RoundLine], summary: &Summary) -> Self {
-        let nothing = Spread { min: f64::NAN, mean: f64::NAN, max: f64::NAN };
+        const OF: &str = "accuracy";
         let sample = |line: &RoundLine| {
             let assessment = line.assessment.as_ref()?;
             Some(Sample {
                 round: line.round,
-                agents: assessment.accuracies()?,
-                population: assessment.population.and_then(|score| score.accuracy),
+                agents: *assessment.spread()?.get(OF)?,
+                population: assessment.population.as_ref().and_then(|score| score.of(OF)),
             })
         };
         Self {
@@ -63,8 +63,8 @@ impl MeasuredRun {
             curve: lines.iter().filter_map(sample).collect(),
             end: Sample {
                 round: summary.rounds + 1,
-                agents: summary.accuracy.unwrap_or(nothing),
-                population: summary.population.and_then(|score| score.accuracy),
+                agents: summary.score.get(OF).copied().unwrap_or(Spread::UNKNOWN),
+                population: summary.population.as_ref().and_then(|score| score.of(OF)),
             },
             left: summary.left.iter().map(|left| left.round).collect(),
             rounds: summary.rounds,

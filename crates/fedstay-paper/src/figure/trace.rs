@@ -107,7 +107,7 @@ impl Trace {
 
     /// An agent's loss at the end; agents are counted from 0.
     pub(super) fn loss(&self, agent: usize) -> f64 {
-        self.summary.agents[agent].loss
+        self.summary.agents[agent].score.loss
     }
 
     /// The departure of an agent, counted from 0.
@@ -136,9 +136,9 @@ impl Trace {
         let left = self.left.iter().map(
             |left| json!({ "agent": left.agent.0 + 1, "round": left.round, "at": place(left.at) }),
         );
-        let losses: Vec<f64> = self.summary.agents.iter().map(|agent| agent.loss).collect();
+        let losses: Vec<f64> = self.summary.agents.iter().map(|agent| agent.score.loss).collect();
         let accuracies: Option<Vec<f64>> =
-            self.summary.agents.iter().map(|agent| agent.accuracy).collect();
+            self.summary.agents.iter().map(|agent| agent.score.of("accuracy")).collect();
         json!({
             "on": self.summary.on,
             "rule": self.setting.rule,
@@ -153,7 +153,7 @@ impl Trace {
             "everybody_content": self.summary.everybody_content,
             "left": left.collect::<Vec<_>>(),
             "loss": losses,
-            "mean_loss": self.summary.loss.mean,
+            "mean_loss": self.summary.score.loss.mean,
             "accuracy": accuracies,
         })
     }

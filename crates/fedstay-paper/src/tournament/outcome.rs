@@ -10,6 +10,7 @@
 //! there are agents. `welfare_all` is the agents' welfare and the server's.
 
 use anyhow::Result;
+use fedstay::Measure;
 use fedstay::record::{AgentSummary, Summary};
 use fedstay_sim::sweep::{self, Record};
 use fedstay_terminal::cell;
@@ -82,6 +83,9 @@ impl Outcome {
     fn with(self, summary: &Summary) -> Self {
         let agents = summary.agents.len().max(1) as f64;
         let welfare: f64 = summary.agents.iter().map(value).sum();
+        let name = &Measure::ACCURACY.name;
+        let accuracy = summary.score.measures.get(name);
+        let population = summary.population.as_ref().and_then(|score| score.of(name));
         let better = summary.against_alone().map_or(0, |(better, _)| better);
         Self {
             left: summary.leavers(),
@@ -89,9 +93,9 @@ impl Outcome {
             verdict: summary.verdict.name().into(),
             stop: summary.stop.name().into(),
             rounds: summary.rounds,
-            accuracy_mean: summary.accuracy.map_or(0.0, |accuracy| accuracy.mean),
-            accuracy_worst: summary.accuracy.map_or(0.0, |accuracy| accuracy.min),
-            accuracy_population: summary.population.and_then(|p| p.accuracy).unwrap_or(0.0),
+            accuracy_mean: accuracy.map_or(0.0, |accuracy| accuracy.mean),
+            accuracy_worst: accuracy.map_or(0.0, |accuracy| accuracy.min),
+            accuracy_population: population.unwrap_or(0.0),
             welfare,
             welfare_all: welfare + server_value(summary),
             better_than_alone: better as f64 / agents,
@@ -141,12 +145,12 @@ fn server_value(summary: &Summary) -> f64 {
     let agents = summary.agents.len() as f64;
     let epsilon: f64 = summary.agents.iter().map(|agent| agent.epsilon).sum::<f64>() / agents;
     let worth = |loss: f64| agents * (2.0 - loss / epsilon).clamp(0.0, 1.0);
-    summary.population.map_or(0.0, |population| worth(population.loss))
+    summary.population.as_ref().map_or(0.0, |population| worth(population.loss))
 }
 
 /// What an agent has at the end, less what it cost it.
 fn value(agent: &AgentSummary) -> f64 {
-    let loss = agent.ends_with.map_or(agent.loss, |score| score.loss);
+    let loss = agent.ends_with.as_ref().map_or(agent.score.loss, |score| score.loss);
     let foresaw = agent.entry.left.is_some() && agent.behaviour.as_deref() == Some("foresight");
     let worth = if foresaw { 1.0 } else { (2.0 - loss / agent.epsilon).clamp(0.0, 1.0) };
     worth - COST * f64::from(agent.entry.reports.saturating_sub(agent.idle))

@@ -4,7 +4,7 @@ use super::SpecError;
 use super::keys::name_kinds;
 use super::written;
 use fedstay::problem::{Instance, Problem};
-use fedstay::{Rule, Seed};
+use fedstay::{Policy, Rule, Seed};
 use toml::{Table, Value};
 
 /// Fills in what depends on whether there is a problem, and on which one.
@@ -15,6 +15,7 @@ pub(super) fn complete(table: &mut Table) -> Result<(), SpecError> {
     match table.get("problem").cloned() {
         Some(problem) => complete_problem(table, problem),
         None => {
+            name_measures(table);
             complete_training(table);
             Ok(())
         }
@@ -35,6 +36,15 @@ fn name_owners(table: &mut Table) {
         default(partition, "kind", OWNER);
     }
     default(table, "agents", 0);
+}
+
+/// Of a number the loss is measured, unless the file asks for more: no measure there is reads numbers.
+fn name_measures(table: &mut Table) {
+    let data = table.get("data").and_then(Value::as_table);
+    let task = data.and_then(|data| data.get("task")).and_then(Value::as_str);
+    if task == Some("number") {
+        default(table, "measure", Vec::<Value>::new());
+    }
 }
 
 /// The kind of partition in which every owner is an agent.
@@ -66,15 +76,26 @@ fn complete_training(table: &mut Table) {
     default(table, "epsilon", 0.2);
 }
 
-/// Gives a preview what it takes from the problem unless the file says otherwise.
+/// Gives policies what they take from the problem unless the file says otherwise.
 fn complete_policy(table: &mut Table, instance: &Instance) {
-    let Some(Value::Table(policy)) = table.get_mut("policy") else { return };
-    if policy.get("kind").and_then(Value::as_str) != Some("preview") {
-        return;
-    }
-    default(policy, "delta", instance.delta);
-    if let Some(smoothness) = instance.smoothness {
-        default(policy, "smoothness", smoothness);
+    let policies = match table.get_mut("policy") {
+        Some(Value::Array(several)) => &mut several[..],
+        Some(one) => std::slice::from_mut(one),
+        None => return,
+    };
+    for policy in policies {
+        if let Value::String(kind) = policy {
+            let kind = Value::from(kind.as_str());
+            *policy = Value::Table(Table::from_iter([("kind".to_owned(), kind)]));
+        }
+        let Value::Table(policy) = policy else { continue };
+        let named = policy.get("kind").and_then(Value::as_str).and_then(Policy::named);
+        if named.is_some_and(|policy| policy.facts().takes_problem) {
+            default(policy, "delta", instance.delta);
+            if let Some(smoothness) = instance.smoothness {
+                default(policy, "smoothness", smoothness);
+            }
+        }
     }
 }
 

@@ -1,5 +1,5 @@
 //! Labels: a rule with what is changed about it, such as `ada-gd+halve`, `fedavg+early-stop` or
-//! `fedavg+adam+preview`.
+//! `fedavg+adam+preview`, `fedavg+guard+keep-best`.
 
 use super::SpecError;
 use fedstay::{Behaviour, Optimiser, Policy, Rule};
@@ -34,17 +34,21 @@ pub fn under(mut table: Table, label: &str) -> Result<Table, SpecError> {
         let set: Table = super::read_table(known.set)?;
         rule.extend(set);
     }
+    let mut policies = Vec::new();
     for change in others {
         let (section, kind) = match change {
             _ if optimisers().any(|name| name == change) => ("server", change),
-            _ if policies().any(|name| name == change) => ("policy", change),
+            _ if self::policies().any(|name| name == change) => {
+                policies.push(Value::from(change));
+                continue;
+            }
             _ if behaviours().any(|name| name == change) => ("behaviour", change),
             _ => {
                 let plus = |names: &mut dyn Iterator<Item = &'static str>| {
                     names.map(|name| format!("+{name}")).collect::<Vec<_>>().join(", ")
                 };
                 let own = own.iter().map(|change| change.name);
-                let mut known = own.chain(policies()).chain(optimisers());
+                let mut known = own.chain(self::policies()).chain(optimisers());
                 let can =
                     format!("{} or a behaviour ({})", plus(&mut known), plus(&mut behaviours()));
                 let [label, kind, change] = [label, kind, change].map(str::to_owned);
@@ -52,10 +56,20 @@ pub fn under(mut table: Table, label: &str) -> Result<Table, SpecError> {
             }
         };
         let key = if section == "server" { "optimiser" } else { "kind" };
-        let kind = Table::from_iter([(key.to_owned(), Value::from(kind))]);
-        table.insert(section.into(), Value::Table(kind));
+        table.insert(section.into(), kind_of(key, kind.into()));
+    }
+    // In the order of the label, with default options; of a label without one, what the file says.
+    match &policies[..] {
+        [] => {}
+        [one] => drop(table.insert("policy".into(), kind_of("kind", one.clone()))),
+        _ => drop(table.insert("policy".into(), Value::Array(policies))),
     }
     Ok(table)
+}
+
+/// A section that says only its kind.
+fn kind_of(key: &str, kind: Value) -> Value {
+    Value::Table(Table::from_iter([(key.to_owned(), kind)]))
 }
 
 /// What averaging under a server optimiser is called elsewhere.
@@ -84,7 +98,7 @@ fn optimisers() -> impl Iterator<Item = &'static str> {
 
 /// The policies a label can carry.
 fn policies() -> impl Iterator<Item = &'static str> {
-    Policy::LIST.iter().map(|entry| entry.name).filter(|name| *name != "none")
+    Policy::LIST.iter().map(|entry| entry.name)
 }
 
 /// The behaviours a label can carry: those that need no further keys.
@@ -134,6 +148,20 @@ mod tests {
         // A rule without one runs without one, whatever the last label said.
         let plain = crate::experiment::Experiment::parse("", &[]).unwrap();
         assert_eq!(plain.rule_label(), "retain");
+    }
+
+    #[test]
+    fn several_policies_act_in_the_order_of_the_label() {
+        let file = table("[policy]\nkind = \"guard\"\ndelta = 0.1");
+        let changed = under(file.clone(), "fedavg+guard+early-stop+keep-best+never").unwrap();
+        let names = ["guard", "early-stop", "keep-best"].map(Value::from);
+        assert_eq!(changed["policy"].as_array().unwrap(), &names);
+        let whole = crate::experiment::Experiment::from_table(changed).unwrap();
+        assert_eq!(whole.rule_label(), "fedavg+guard+early-stop+keep-best+never");
+        assert_eq!(under(file.clone(), "fedavg").unwrap()["policy"], file["policy"]);
+        let reversed = under(file, "fedavg+keep-best+guard").unwrap();
+        let refused = crate::experiment::Experiment::from_table(reversed).unwrap_err();
+        assert!(refused.to_string().contains("write `guard` first"), "{refused}");
     }
 
     #[test]

@@ -36,7 +36,9 @@ use crate::training::{DecidesOn, EvalAgents, ExactGradient};
 use fedstay::problem::Problem;
 use fedstay::schedule::Trace;
 use fedstay::worth::Method;
-use fedstay::{Behaviour, Forgetting, Losses, Optimiser, Policy, Privacy, Rule, Schedule, Server};
+use fedstay::{
+    Behaviour, Forgetting, Losses, Optimiser, Policies, Privacy, Rule, Schedule, Server,
+};
 use keys::{check_keys, training_key};
 use serde::{Deserialize, Serialize};
 use toml::Table;
@@ -68,12 +70,12 @@ pub struct Experiment {
     pub compare_alone: bool,
     /// How the server aggregates.
     pub rule: Rule,
-    /// What becomes of the rule's step before the policy acts.
+    /// What becomes of the rule's step before the policies act.
     #[serde(default)]
     pub server: Optimiser,
-    /// What the server does around the rule.
+    /// What the server does around the rule, in order.
     #[serde(default)]
-    pub policy: Policy,
+    pub policy: Policies,
     /// How agents decide.
     #[serde(default)]
     pub behaviour: Behaviour,
@@ -225,7 +227,7 @@ impl Experiment {
     }
 
     /// Whether agents whose work is not one step on all rows report the gradient at the received weights as
-    /// well. Where the file leaves that to itself (`auto`), they do if the rule or the guard predicts losses
+    /// well. Where the file leaves that to itself (`auto`), they do if the rule or a policy predicts losses
     /// from it; but not where that is another model's loss (`decides_on = "own"`), nor where every vector
     /// that is sent needs its share of the noise.
     pub fn asks_for_gradients(&self) -> bool {
@@ -234,7 +236,8 @@ impl Experiment {
             ExactGradient::Told(told) => told,
             ExactGradient::Auto => {
                 let reads = self.rule.facts().reads_gradients;
-                let predicts = reads || matches!(self.policy, Policy::Guard(_));
+                let policies = self.policy.iter();
+                let predicts = reads || policies.into_iter().any(|p| p.facts().reads_gradients);
                 predicts && training.decides_on == DecidesOn::Received && self.privacy.is_none()
             }
         }
@@ -269,7 +272,7 @@ impl Experiment {
         self.training().is_some_and(measured)
             && watched
             && !self.rule.facts().reads_epsilon
-            && self.policy == Policy::None
+            && self.policy.is_empty()
             && self.privacy.is_none()
             && self.worth.is_nothing()
             && !self.check_reports.unwrap_or(self.is_convex())
@@ -283,6 +286,7 @@ impl Experiment {
     /// Checks what depends on several keys, or what only another part knows.
     fn check(&self) -> Result<(), SpecError> {
         self.server.check()?;
+        self.policy.check()?;
         self.behaviour.check()?;
         self.schedule.check()?;
         if let Some(privacy) = &self.privacy {
@@ -293,6 +297,7 @@ impl Experiment {
         }
         if let Some(training) = self.training() {
             training.data.check()?;
+            training.check_measures()?;
             training.model.check()?;
         }
         Ok(())
@@ -308,12 +313,12 @@ pub fn set_keys(table: &mut Table, set: &[(String, String)]) -> Result<(), SpecE
 }
 
 /// A rule with what was added to it: `fedavg+early-stop`, `ada-gd+halve`.
-pub fn rule_label(rule: &Rule, policy: &Policy, behaviour: &Behaviour) -> String {
-    label_of(rule, &Optimiser::default(), policy, behaviour)
+pub fn rule_label(rule: &Rule, policies: &Policies, behaviour: &Behaviour) -> String {
+    label_of(rule, &Optimiser::default(), policies, behaviour)
 }
 
 /// The same for a server with an optimiser: `fedavg+adam`, `fedavg+adam+preview`.
-fn label_of(rule: &Rule, server: &Optimiser, policy: &Policy, behaviour: &Behaviour) -> String {
+fn label_of(rule: &Rule, server: &Optimiser, policies: &Policies, behaviour: &Behaviour) -> String {
     let mut label = rule.name().to_owned();
     for change in rule.facts().label {
         label.push('+');
@@ -323,7 +328,7 @@ fn label_of(rule: &Rule, server: &Optimiser, policy: &Policy, behaviour: &Behavi
         label.push('+');
         label.push_str(server.name());
     }
-    if *policy != Policy::None {
+    for policy in policies.iter() {
         label.push('+');
         label.push_str(policy.name());
     }
@@ -353,6 +358,8 @@ mod tests {
             &[("data.kind", "digits"), ("rule.kind", "fedavg"), ("epsilon", "1.1 * local")],
             &[("model.kind", "softmax-regression"), ("policy.kind", "early-stop")],
             &[("server.optimiser", "yogi"), ("server.beta2", "0.9"), ("policy.kind", "preview")],
+            &[("policy", "['guard', { kind = 'early-stop', margin = 0.1 }, 'keep-best']")],
+            &[("problem.kind", "huber"), ("policy", "['preview', 'keep-best']")],
             &[
                 ("behaviour.kind", "mixed"),
                 (

@@ -29,6 +29,10 @@ pub(crate) fn put(table: &mut Table, key: &str, value: Value) -> Result<(), Spec
     let mut rest = key;
     while let Some((head, tail)) = rest.split_once('.') {
         let entry = table.entry(head.to_owned()).or_insert_with(|| Value::Table(Table::new()));
+        if entry.is_array() && tail == "kind" {
+            // A list of kinds gives way to one.
+            *entry = Value::Table(Table::new());
+        }
         let Value::Table(inner) = entry else {
             return Err(SpecError::NotATable { key: one_line(key), part: one_line(head) });
         };
@@ -127,6 +131,15 @@ mod tests {
             |key: &str| put(&mut table.clone(), key, Value::from(1)).unwrap_err().to_string();
         assert_eq!(said("e.f"), "`e.f` cannot be set: `e` is not a table");
         assert_eq!(said("a..b"), "`a..b` is not a key; keys look like `rule.delta`");
+    }
+
+    #[test]
+    fn a_list_of_kinds_gives_way_to_one() {
+        let mut table = read_table("[[policy]]\nkind = 'guard'\ndelta = 0.1").unwrap();
+        let refused = put(&mut table, "policy.delta", Value::from(0.2)).unwrap_err().to_string();
+        assert_eq!(refused, "`policy.delta` cannot be set: `policy` is not a table");
+        put(&mut table, "policy.kind", Value::from("preview")).unwrap();
+        assert_eq!(table["policy"].as_table().unwrap().len(), 1);
     }
 
     #[test]

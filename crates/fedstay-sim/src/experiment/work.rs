@@ -1,8 +1,9 @@
 //! What an experiment works on: a named problem, or training on data.
 
 use super::keys;
-use crate::data::Data;
+use crate::data::{Data, DataError, Source, Task};
 use crate::is_default;
+use crate::measure::Measuring;
 use crate::model::Model;
 use crate::partition::Partition;
 use crate::training::{DecidesOn, EvalAgents, Local, Shelf, Stream};
@@ -39,9 +40,11 @@ pub struct Training {
     pub decides_on: DecidesOn,
     /// Whether the last remaining agent continues to train.
     pub last_stays: bool,
-    /// How many rounds lie between two measurements of the loss and accuracy of all agents and the
-    /// population.
+    /// How many rounds lie between two measurements of all agents and the population.
     pub eval_every: u32,
+    /// What is measured then, and at the end, besides the loss.
+    #[serde(skip_serializing_if = "is_default")]
+    pub measure: Measuring,
     /// Whose rows are evaluated then, and at the end.
     #[serde(skip_serializing_if = "is_default")]
     pub eval_agents: EvalAgents,
@@ -68,6 +71,22 @@ impl Training {
         format!("{}{drawn}", self.partition.describe())
     }
 
+    /// Refuses measures of classes where a number is learned.
+    pub(super) fn check_measures(&self) -> Result<(), DataError> {
+        let learns_number =
+            matches!(&self.data.source, Source::Csv(csv) if csv.task == Task::Number);
+        match self.measure.measures().first() {
+            Some(measure) if learns_number => {
+                let why = format!(
+                    "`{}` is measured of classes, but data.task is \"number\": leave this out",
+                    measure.name
+                );
+                Err(DataError::setting("measure", why))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The local steps of an agent of the usual size in a round, as far as can be told without data.
     pub(crate) fn usual_steps(&self) -> u64 {
         self.local.steps_on(self.data.per_agent.unwrap_or(1)) as u64
@@ -83,6 +102,7 @@ impl Default for Training {
             decides_on: DecidesOn::Received,
             last_stays: false,
             eval_every: 10,
+            measure: Measuring::default(),
             eval_agents: EvalAgents::All,
             data: Data::default(),
             partition: Partition::default(),

@@ -1,7 +1,9 @@
 //! How well weights do: exact mean losses, accuracies, and decisions without the whole sum.
 
+use super::network::Head;
 use super::rows::length;
-use super::{Error, Loaded, LossSum, Network, Output, Rows, Workspace};
+use super::{Error, Loaded, LossSum, Network, Output, Reads, Rows, Said, Workspace};
+use fedstay_kernels::layer::scalar::{exp, softplus};
 
 /// A full evaluation.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -97,10 +99,67 @@ impl Network {
         order: Option<&mut Order>,
         work: &mut Workspace,
     ) -> Result<Evaluation, Error> {
+        self.evaluate_noting(weights, rows, order, work, |_, _| {})
+    }
+
+    /// As [`evaluate`](Self::evaluate), and takes down what the model says of each row.
+    ///
+    /// # Errors
+    /// As [`evaluate`](Self::evaluate).
+    pub(crate) fn listen(
+        &self,
+        weights: &Loaded,
+        rows: &Rows<'_>,
+        (reads, said): (Reads, &mut Said),
+        work: &mut Workspace,
+    ) -> Result<Evaluation, Error> {
+        let note = |work: &Workspace, count| self.note(work, count, reads, said);
+        self.evaluate_noting(weights, rows, None, work, note)
+    }
+
+    /// Takes down what the model says of the first rows of a tile.
+    fn note(&self, work: &Workspace, count: usize, reads: Reads, said: &mut Said) {
+        let (tile, logits) = (work.tile(), &work.logits);
+        let outputs = logits.len() / tile;
+        // Of numbers no measure is told anything: none is asked for.
+        let Output::Classes(classes) = self.output() else { return };
+        said.classes = classes;
+        said.labels.extend(&work.labels[..count]);
+        said.hits.extend(work.hits[..count].iter().map(|hit| *hit == 1));
+        if reads < Reads::Probabilities {
+            return;
+        }
+        for row in 0..count {
+            let of_row = (0..outputs).map(|output| logits[output * tile + row]);
+            match self.head {
+                Head::Logistic => {
+                    let second = softplus(logits[row]).1;
+                    said.probabilities.extend([1.0 - second, second]);
+                }
+                Head::Squared => {}
+                Head::Softmax => {
+                    let top = of_row.clone().fold(f32::NEG_INFINITY, f32::max);
+                    let from = said.probabilities.len();
+                    said.probabilities.extend(of_row.map(|z| exp(z - top)));
+                    let sum: f32 = said.probabilities[from..].iter().sum();
+                    said.probabilities[from..].iter_mut().for_each(|share| *share /= sum);
+                }
+            }
+        }
+    }
+
+    /// As [`evaluate`](Self::evaluate); `note` is told of every tile, and of how many rows it has.
+    fn evaluate_noting(
+        &self,
+        weights: &Loaded,
+        rows: &Rows<'_>,
+        mut order: Option<&mut Order>,
+        work: &mut Workspace,
+        mut note: impl FnMut(&Workspace, usize),
+    ) -> Result<Evaluation, Error> {
         self.check(weights, rows)?;
         let first = self.first(weights, rows, work.isa)?;
         let samples = rows.len();
-        let mut order = order;
         if let Some(order) = order.as_deref_mut() {
             order.fit(samples);
         }
@@ -113,6 +172,7 @@ impl Network {
             self.evaluate_tile(weights, first, rows, work);
             work.losses[..count].iter().for_each(|loss| sum.add(*loss));
             correct += work.hits[..count].iter().sum::<u32>() as usize;
+            note(work, count);
             if let Some(order) = order.as_deref_mut() {
                 order.record(from, &work.index[..count], &work.losses[..count]);
             }
@@ -142,6 +202,33 @@ impl Network {
         groups: &[usize],
         work: &mut Workspace,
     ) -> Result<Vec<Evaluation>, Error> {
+        self.evaluate_each_noting(weights, rows, groups, work, |_, _| {})
+    }
+
+    /// As [`evaluate_each`](Self::evaluate_each), and takes down what the model says of each row.
+    ///
+    /// # Errors
+    /// As [`evaluate_each`](Self::evaluate_each).
+    pub(crate) fn listen_to_each(
+        &self,
+        weights: &Loaded,
+        rows: &Rows<'_>,
+        groups: &[usize],
+        (reads, said): (Reads, &mut Said),
+        work: &mut Workspace,
+    ) -> Result<Vec<Evaluation>, Error> {
+        let note = |work: &Workspace, count| self.note(work, count, reads, said);
+        self.evaluate_each_noting(weights, rows, groups, work, note)
+    }
+
+    fn evaluate_each_noting(
+        &self,
+        weights: &Loaded,
+        rows: &Rows<'_>,
+        groups: &[usize],
+        work: &mut Workspace,
+        mut note: impl FnMut(&Workspace, usize),
+    ) -> Result<Vec<Evaluation>, Error> {
         self.check(weights, rows)?;
         length("groups", rows.len(), groups.iter().sum())?;
         if groups.contains(&0) {
@@ -155,6 +242,7 @@ impl Network {
             work.index.clear();
             work.index.extend(from as u32..(from + count) as u32);
             self.evaluate_tile(weights, first, rows, work);
+            note(work, count);
             for (loss, hit) in work.losses.iter().zip(&work.hits).take(count) {
                 if missing == 0 {
                     group += 1;

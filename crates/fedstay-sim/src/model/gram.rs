@@ -72,7 +72,7 @@ pub(crate) struct Dual {
 
 /// A layer with fewer weights stays in the nearest caches, and there is nothing to gain.
 const LEAST_WEIGHTS: usize = 1 << 16;
-/// A walk over the layer's weights takes as long as the products of so many rows with them.
+/// One pass over the layer's weights costs as much as the products of this many rows with them.
 const WALK: f64 = 32.0;
 /// How much less work it must be.
 const MARGIN: f64 = 1.25;

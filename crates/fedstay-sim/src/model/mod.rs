@@ -28,6 +28,7 @@ mod pass;
 #[cfg(test)]
 mod reference;
 mod rows;
+mod said;
 mod softmax_regression;
 mod steps;
 mod sum;
@@ -52,6 +53,7 @@ pub use logistic_regression::LogisticRegression;
 pub use mlp::Mlp;
 pub use network::{Network, Output};
 pub use rows::{Batch, RowTargets, Rows, RowsData};
+pub use said::{Reads, Said};
 pub use softmax_regression::SoftmaxRegression;
 pub use steps::Walk;
 pub use sum::{LOSS_CEILING, LossSum};

@@ -62,7 +62,7 @@ pub(super) fn shares(
 }
 
 /// Whole numbers in proportion to the shares that sum to `total`, which is at least one for each:
-/// sums of the first few are rounded, and whoever would have nothing gets one from the largest.
+/// sums of the first few are rounded, and an empty share takes one row from the largest.
 pub(super) fn counts(shares: &[f64], total: usize) -> Vec<usize> {
     let (mut sum, mut before) = (0.0, 0);
     let mut counts: Vec<usize> = Vec::with_capacity(shares.len());

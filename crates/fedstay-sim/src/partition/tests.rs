@@ -92,7 +92,7 @@ proptest! {
         prop_assert_eq!(distinct.len(), 6 * devices);
         prop_assert!(dealt.iter().all(|rows| !rows.is_empty()));
         if law == Sizing::Power {
-            // A shard more or less, and what is given to whoever would have nothing.
+            // A shard more or less, and the row that an empty share is given.
             let least = if matches!(partition, Partition::Shards(_)) { 6 } else { 1 };
             prop_assert!(dealt[0].len() + least >= dealt[devices - 1].len());
         }

@@ -31,7 +31,7 @@ use std::time::{Duration, Instant};
 
 /// The most work, in time, that a killed run has to do again, where checkpoints are small.
 const BETWEEN_CHECKPOINTS: Duration = Duration::from_millis(500);
-/// Where they are not, so many times the time that the last one took passes before the next.
+/// For large checkpoints: the next waits for this multiple of the time that the last one took.
 const TIMES_THE_LAST: u32 = 20;
 
 /// What can go wrong with a run's folder.

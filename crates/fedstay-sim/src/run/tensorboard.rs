@@ -93,13 +93,22 @@ impl TensorBoard {
         };
         add("step/case", line.case.map(f64::from));
         if let Some(assessment) = &line.assessment {
-            let (loss, accuracy) = (assessment.losses(), assessment.accuracies());
-            add("loss/mean", loss.map(|loss| loss.mean));
-            add("loss/worst", loss.map(|loss| loss.max));
-            add("accuracy/mean", accuracy.map(|accuracy| accuracy.mean));
-            add("accuracy/worst", accuracy.map(|accuracy| accuracy.min));
-            add("population/loss", assessment.population.map(|score| score.loss));
-            add("population/accuracy", assessment.population.and_then(|score| score.accuracy));
+            let spread = assessment.spread();
+            add("loss/mean", spread.as_ref().map(|score| score.loss.mean));
+            add("loss/worst", spread.as_ref().map(|score| score.loss.max));
+            for (measure, over) in spread.iter().flat_map(|score| score.measures.iter()) {
+                let worst = header.measures.iter().find(|known| known.name == measure);
+                add(&format!("{measure}/mean"), Some(over.mean));
+                add(
+                    &format!("{measure}/worst"),
+                    Some(worst.map_or(over.min, |known| known.worse(over.min, over.max))),
+                );
+            }
+            let population = assessment.population.as_ref();
+            add("population/loss", population.map(|score| score.loss));
+            for (measure, value) in population.iter().flat_map(|score| score.measures.iter()) {
+                add(&format!("population/{measure}"), Some(*value));
+            }
         } else if line.at_least.is_empty() {
             let told = Spread::of(line.loss.iter().flatten().copied());
             add("loss_of_those_in/mean", told.map(|loss| loss.mean));

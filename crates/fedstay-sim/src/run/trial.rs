@@ -7,10 +7,11 @@ use crate::simulator::population::Population;
 use fedstay::consistency::Consistency;
 use fedstay::fairness::Fairness;
 use fedstay::problem::Federation;
-use fedstay::record::{AgentSummary, Counterfactual, Header, Score, Summary};
+use fedstay::record::{AgentSummary, Counterfactual, Header, Summary};
 use fedstay::worth::{Judge, Worth};
 use fedstay::{
-    About, AgentId, Book, Engine, Error, Privacy, RoundRecord, Seed, Server, Session, SessionState,
+    About, AgentId, Book, Engine, Error, Privacy, RoundRecord, Score, Seed, Server, Session,
+    SessionState,
 };
 use fedstay_kernels::isa::instructions;
 use std::ops::{ControlFlow, Deref, DerefMut};
@@ -300,20 +301,12 @@ impl Trial {
         books: &mut [&mut dyn Book],
     ) -> Result<Option<Counterfactual>, Error> {
         let Some(summary) = self.run(books)? else { return Ok(None) };
-        let Summary { rounds, stop, loss, accuracy, population, agents, .. } = summary;
+        let Summary { rounds, stop, score, population, agents, .. } = summary;
         let reports = agents.iter().map(|agent| agent.entry.reports).collect();
         // The weights down and the direction up; what corrects local steps is one more down.
         let vectors = 2 + u64::from(self.server().rule().facts().corrects);
         let bytes_per_report = 4 * vectors * self.server().weights().len() as u64;
-        Ok(Some(Counterfactual {
-            rounds,
-            stop,
-            loss,
-            accuracy,
-            population,
-            reports,
-            bytes_per_report,
-        }))
+        Ok(Some(Counterfactual { rounds, stop, score, population, reports, bytes_per_report }))
     }
 
     /// The same experiment with an agent that never takes part.
@@ -372,10 +365,10 @@ impl Trial {
             None => self.scores_alone()?,
         };
         for (agent, ends) in summary.agents.iter_mut().zip(scores) {
-            let own = own.get(agent.id.0 as usize).copied();
+            let own = own.get(agent.id.0 as usize).cloned();
             (agent.ends_with, agent.alone) = (Some(ends), own);
         }
-        summary.fairness = Fairness::of(&summary.agents);
+        summary.fairness = Fairness::of(&summary.agents, &summary.measures);
         summary.better_than_alone = summary.against_alone().map(|(better, _)| better as u32);
         Ok(())
     }

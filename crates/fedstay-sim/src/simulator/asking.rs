@@ -34,7 +34,7 @@ impl Simulator {
         let received = self.training.decides_on == DecidesOn::Received;
         let same = received && call.broadcast.personal(agent).is_none();
         let measured = assessment.filter(|_| same)?.of(agent)?;
-        Some(measured.loss)
+        Some(measured.score.loss)
     }
 
     /// For every agent that is asked, the mean of the losses that the others told last, where

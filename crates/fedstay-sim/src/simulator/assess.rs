@@ -6,9 +6,9 @@ use super::population::AgentRows;
 use super::unseen::Unseen;
 use super::{Simulator, Worked, rows};
 use crate::experiment::SpecError;
-use crate::model::{Evaluation, Loaded, RowTargets, Rows, Workspace};
-use fedstay::record::{Constant, MOST_LISTED, Population as PopulationScore, Score};
-use fedstay::{AgentAssessment, AgentId, Assessment};
+use crate::model::{Evaluation, Loaded, RowTargets, Rows, Said, Workspace};
+use fedstay::record::{Constant, MOST_LISTED};
+use fedstay::{AgentAssessment, AgentId, Assessment, Measure, Score};
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -25,15 +25,14 @@ impl Simulator {
         weights: &Loaded,
     ) -> Result<Assessment, crate::model::Error> {
         let assess = |places: Range<usize>| {
-            let evaluations = self.evaluate_neighbours(weights, places.clone())?;
-            let assessed = places.zip(evaluations).map(|(place, evaluation)| {
+            let scores = self.evaluate_neighbours(weights, places.clone())?;
+            let assessed = places.zip(scores).map(|(place, score)| {
                 let index = self.measured_agent(place);
                 AgentAssessment {
                     id: AgentId(index as u64),
                     epsilon: self.roster.epsilon(index),
                     behaviour: Some(Cow::Borrowed(self.roster.behaviour(index).name())),
-                    loss: evaluation.loss,
-                    accuracy: evaluation.accuracy(),
+                    score,
                     as_of: None,
                 }
             });
@@ -85,23 +84,24 @@ impl Simulator {
         &self,
         weights: &Loaded,
         places: Range<usize>,
-    ) -> Result<Vec<Evaluation>, crate::model::Error> {
+    ) -> Result<Vec<Score>, crate::model::Error> {
+        let (network, asked) = (&self.network, &self.training.measure);
         if places.len() > 1 {
             let spans: Option<Vec<Range<usize>>> =
                 places.clone().map(|place| self.measured_span(place)).collect();
             if let Some([first, .., last]) = spans.as_deref() {
                 let rows = rows(self.population.data(), first.start..last.end)?;
                 let sizes: Vec<usize> = spans.iter().flatten().map(Range::len).collect();
-                let network = &self.network;
-                let each =
-                    |work: &mut Workspace| network.evaluate_each(weights, &rows, &sizes, work);
+                let each = |work: &mut Workspace| {
+                    asked.evaluate_each(network, weights, &rows, &sizes, work)
+                };
                 return self.workspaces.with(each);
             }
         }
         let alone = |place| {
             let held = self.seen(self.measured_agent(place), self.round);
             let rows = held.view()?;
-            self.workspaces.with(|work| self.network.evaluate(weights, &rows, None, work))
+            self.workspaces.with(|work| asked.evaluate(network, weights, &rows, work))
         };
         places.map(alone).collect()
     }
@@ -123,8 +123,7 @@ impl Simulator {
             id: AgentId(index as u64),
             epsilon: self.roster.epsilon(index),
             behaviour: Some(Cow::Borrowed(self.roster.behaviour(index).name())),
-            loss: f64::NAN,
-            accuracy: None,
+            score: Score::new(f64::NAN),
             as_of: None,
         }));
         assessment.agents.sort_by_key(|agent| agent.id);
@@ -150,29 +149,27 @@ impl Simulator {
     }
 
     /// The population's score, in pieces of one agent's size so that threads share the work.
-    fn score_population(
-        &self,
-        weights: &Loaded,
-    ) -> Result<Option<PopulationScore>, crate::model::Error> {
+    fn score_population(&self, weights: &Loaded) -> Result<Option<Score>, crate::model::Error> {
         let Some(range) = self.population.population() else { return Ok(None) };
         let piece = self.population.per_agent().clamp(256, 4096);
         let pieces: Vec<Range<usize>> = (range.start..range.end)
             .step_by(piece)
             .map(|from| from..range.end.min(from + piece))
             .collect();
-        let score = |range: Range<usize>| {
+        let asked = &self.training.measure;
+        let evaluate = |range: Range<usize>| {
             let rows = rows(self.population.data(), range)?;
-            self.workspaces.with(|work| self.network.evaluate(weights, &rows, None, work))
+            self.workspaces.with(|work| asked.listen(&self.network, weights, &rows, work))
         };
-        let scores: Vec<Evaluation> =
-            pieces.into_par_iter().map(score).collect::<Result<_, _>>()?;
-        let samples: usize = scores.iter().map(|score| score.samples).sum();
-        let correct: Option<usize> = scores.iter().map(|score| score.correct).sum();
-        let loss: f64 = scores.iter().map(|score| score.loss * score.samples as f64).sum();
-        Ok(Some(PopulationScore {
-            loss: loss / samples as f64,
-            accuracy: correct.map(|correct| correct as f64 / samples as f64),
-        }))
+        let found: Vec<(Evaluation, Option<Said>)> =
+            pieces.into_par_iter().map(evaluate).collect::<Result<_, _>>()?;
+        let (pieces, said): (Vec<Evaluation>, Vec<Option<Said>>) = found.into_iter().unzip();
+        let samples: usize = pieces.iter().map(|piece| piece.samples).sum();
+        let correct: Option<usize> = pieces.iter().map(|piece| piece.correct).sum();
+        let loss: f64 = pieces.iter().map(|piece| piece.loss * piece.samples as f64).sum();
+        let said: Option<Vec<Said>> = said.into_iter().collect();
+        let whole = Evaluation { loss: loss / samples as f64, correct, samples };
+        Ok(Some(asked.score(&whole, said.map(Said::together).as_ref())))
     }
 
     /// The loss every agent reaches by training alone, with the same local work and rounds.
@@ -228,9 +225,8 @@ impl Simulator {
         work: &mut Workspace,
     ) -> Result<Score, crate::model::Error> {
         let own = self.seen(agent, round);
-        let evaluation = self.network.evaluate(weights, &own.view()?, None, work)?;
-        let mut score =
-            Score { loss: evaluation.loss, accuracy: evaluation.accuracy(), unseen: None };
+        let asked = &self.training.measure;
+        let mut score = asked.evaluate(&self.network, weights, &own.view()?, work)?;
         if let Some(unseen) = unseen {
             let class = |range: &Range<usize>| {
                 let rows = rows(&unseen.data, range.clone())?;
@@ -238,7 +234,10 @@ impl Simulator {
             };
             let by_class: Option<Vec<f64>> =
                 unseen.classes.iter().map(class).collect::<Result<_, crate::model::Error>>()?;
-            score.unseen = by_class.map(|by_class| unseen.accuracy(agent, &by_class));
+            if let Some(by_class) = by_class {
+                let unseen = unseen.accuracy(agent, &by_class);
+                score.measures.set(Measure::UNSEEN.name, unseen);
+            }
         }
         Ok(score)
     }
@@ -288,7 +287,8 @@ fn constant_over(counts: &[Vec<u32>]) -> Option<Constant> {
         accuracy += f64::from(counts[most]) / own;
         agents += 1.0;
     }
-    (agents > 0.0).then(|| Constant { loss: loss / agents, accuracy: Some(accuracy / agents) })
+    let score = Score::new(loss / agents).with(Measure::ACCURACY.name, accuracy / agents);
+    (agents > 0.0).then_some(Constant(score))
 }
 
 /// How many rows have numbers, their sum and the sum of their squares.
@@ -311,7 +311,7 @@ fn mean_over(agents: &[[f64; 3]]) -> Option<Constant> {
         .map(|[count, sum, squares]| (squares - 2.0 * mean * sum) / count + mean * mean)
         .collect();
     let loss = losses.iter().sum::<f64>() / losses.len() as f64;
-    (!losses.is_empty()).then_some(Constant { loss, accuracy: None })
+    (!losses.is_empty()).then(|| Constant(Score::new(loss)))
 }
 
 /// Whether rows follow a group directly that has less than enough.
@@ -344,7 +344,8 @@ mod tests {
                 let rows = held.view().unwrap();
                 let work = &mut Workspace::new();
                 let alone = simulator.network.evaluate(&weights, &rows, None, work).unwrap();
-                assert_eq!((agent.loss, agent.accuracy), (alone.loss, alone.accuracy()));
+                let alone = Score::new(alone.loss).with("accuracy", alone.accuracy());
+                assert_eq!(agent.score, alone);
             }
         }
     }
@@ -354,7 +355,8 @@ mod tests {
         let close = |counts: &[[u32; 3]], loss: f64, accuracy: f64| {
             let counts: Vec<Vec<u32>> = counts.iter().map(|counts| counts.to_vec()).collect();
             let found = constant_over(&counts).unwrap();
-            let apart = (found.loss - loss).abs().max((found.accuracy.unwrap() - accuracy).abs());
+            let share = found.0.of("accuracy").unwrap();
+            let apart = (found.0.loss - loss).abs().max((share - accuracy).abs());
             assert!(apart < 1e-12, "{found:?} for {loss}, {accuracy}");
         };
         // One class an agent, and the same mix for all: the same shares, so the same loss.

@@ -34,8 +34,8 @@ use asking::Asking;
 use desk::Desk;
 use fedstay::record::{Arrival, HeaderAgent, MOST_LISTED};
 use fedstay::{
-    Abilities, AgentId, Answer, Assessment, Call, Engine, Error, Gathered, Losses, Memory, Privacy,
-    Reports, Schedule, Seed,
+    Abilities, AgentId, Answer, Assessment, Call, Engine, Error, Gathered, Losses, Measure, Memory,
+    Privacy, Reports, Schedule, Seed,
 };
 use groups::Groups;
 use library::Library;
@@ -171,7 +171,7 @@ impl Simulator {
         let network = training.model.network(data.as_ref(), data.targets.output())?;
         let (parameters, count) = (network.layout().parameters(), population.agents());
         let roster = Roster::new(count, &experiment.behaviour, seed)?;
-        // Whoever is asked holds a direction, and models that are kept are as large.
+        // Each agent that is asked holds one direction; each model that is kept is as large.
         let asked = (training.participation * count as f64).ceil() as usize;
         check_held(asked.max(1) + roster.keepers() + training.library.keep, parameters)?;
         let (local, largest) = (&training.local, population.largest());
@@ -309,6 +309,10 @@ impl Engine for Simulator {
 
     fn count(&self) -> usize {
         self.roster.len()
+    }
+
+    fn measures(&self) -> Vec<Measure> {
+        self.training.measure.measures()
     }
 
     fn gather(&mut self, call: &Call<'_>) -> Result<Gathered<'_>, Error> {

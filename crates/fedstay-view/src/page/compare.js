@@ -3,23 +3,25 @@
 import { Plot, extent, trace, windowOf } from "./axes.js";
 import { card, choice, drawCross, endOf } from "./card.js";
 import { Cursor, zoomBar } from "./cursor.js";
+import { trackOf } from "./data.js";
 import { drawDelivered, lastKnown } from "./delivered.js";
 import { Diff, differences } from "./diff.js";
 import { linesOf } from "./lines.js";
 import { lookOf } from "./looks.js";
-import { RunTable } from "./results.js";
+import { Chooser, LOSS, has, isShare, part, shownAs, together } from "./measures.js";
+import { RunTable, keysOf } from "./results.js";
 import { lineSwatch, swatch } from "./sign.js";
 import { linkTo, read, write } from "./state.js";
 import { newPath } from "./svg.js";
 import { colours } from "./theme.js";
 import { axisPercent, padded } from "./tracks.js";
-import { NONE, axisNumber, el, number, percent, several, verdict } from "./words.js";
+import { NONE, axisNumber, el, several, verdict } from "./words.js";
 
 const KINDS = [
-  { title: "Mean over all agents", track: ["accuracy_mean", "loss_mean"], height: 270 },
-  { title: "The worst agent", track: ["accuracy_worst", "loss_worst"], height: 270 },
-  { title: "Agents still in", track: ["still_in", "still_in"], height: 190, counts: true },
-  { title: "Agents content", track: ["content", "content"], height: 190, counts: true },
+  { title: "Mean over all agents", part: "mean", height: 270 },
+  { title: "The worst agent", part: "worst", height: 270 },
+  { title: "Agents still in", track: "still_in", height: 190, counts: true },
+  { title: "Agents content", track: "content", height: 190, counts: true },
 ];
 // What the band of a group spans.
 const SPANS = {
@@ -66,18 +68,8 @@ export class CompareView {
         this.update();
       },
     );
-    this.what = choice(
-      "What is measured",
-      [
-        ["accuracy", "accuracy"],
-        ["loss", "loss"],
-      ],
-      read("what") === "loss" ? "loss" : "accuracy",
-      (what) => {
-        write("what", what === "loss" ? what : null);
-        this.update();
-      },
-    );
+    this.what = new Chooser(() => this.update());
+    this.measure = LOSS;
     this.legend = el("div", {
       class: "legend lines",
       role: "group",
@@ -88,7 +80,7 @@ export class CompareView {
       { class: "controls compare" },
       el("label", {}, "group by ", this.group),
       this.band,
-      this.what,
+      this.what.element,
     );
     this.plots = KINDS.map((kind) => this.chart(kind));
     this.table = new RunTable({
@@ -161,7 +153,7 @@ export class CompareView {
   }
 
   track(kind) {
-    return kind.track[this.accuracy || kind.counts ? 0 : 1];
+    return kind.track || part(this.measure, kind.part);
   }
 
   shows(line) {
@@ -200,13 +192,9 @@ export class CompareView {
     if (!ready.length) return;
     document.title = `Comparing ${several(ready.length, "run")} · fedstay`;
     this.heading.textContent = `Comparing ${several(this.runs.length, "run")}`;
-    const measured = (run) =>
-      extent([run.series.tracks.accuracy_mean]) !== null ||
-      (run.detail.delivered && Number.isFinite(run.detail.delivered.accuracy_mean));
-    this.measured = ready.some(measured);
-    this.accuracy = this.measured && read("what") !== "loss";
-    this.what.hidden = !this.measured;
-    this.unmeasured = this.accuracy ? ready.filter((run) => !measured(run)) : [];
+    const known = together(ready.map((run) => run.detail.measures));
+    this.measure = this.what.offer(known.filter((one) => ready.some((run) => has(run, one))));
+    this.unmeasured = this.measure === LOSS ? [] : ready.filter((run) => !has(run, this.measure));
     this.updateGroups(ready);
     this.lines = linesOf(ready, read("group"), read("band") || "range");
     const dropped =
@@ -255,7 +243,7 @@ export class CompareView {
     for (const { plot, kind, heading } of this.plots) {
       const track = this.track(kind);
       const known = this.extentOf(visible, track) || [0, 1];
-      const share = this.accuracy && !kind.counts;
+      const share = isShare(this.measure) && !kind.counts;
       const whole = share ? [0, 1] : [0, Math.max(known[1], 0) * 1.06 || 1];
       plot.range = this.cursor.range && !kind.counts ? padded(known, share) : whole;
       plot.format = kind.counts
@@ -265,7 +253,7 @@ export class CompareView {
           : axisNumber;
       const text = kind.counts
         ? kind.title
-        : `${kind.title}: ${this.accuracy ? "accuracy" : "loss"}${this.partly()}`;
+        : `${kind.title}: ${this.measure.label}${this.partly()}`;
       if (heading.textContent !== text) heading.textContent = text;
       plot.entries = [
         ...visible.map((line) => ({ kind: "dash", text: line.name, look: line.look })),
@@ -299,7 +287,7 @@ export class CompareView {
   // Whose losses are known only where they are reported.
   partly() {
     const { ready } = this;
-    const some = this.accuracy ? [] : ready.filter((run) => !run.series.measured);
+    const some = this.measure !== LOSS ? [] : ready.filter((run) => !run.series.measured);
     if (!some.length) return "";
     return some.length === ready.length
       ? ", over those who reported"
@@ -309,7 +297,7 @@ export class CompareView {
   updateWords() {
     const missing = this.unmeasured.map((run) => run.detail.listing.name);
     const without = missing.length
-      ? ` Without an accuracy: ${missing.slice(0, 4).join(", ")}` +
+      ? ` Without ${this.measure.label}: ${missing.slice(0, 4).join(", ")}` +
         (missing.length > 4 ? ` and ${missing.length - 4} more` : "") +
         "; choose loss to see them."
       : "";
@@ -517,9 +505,7 @@ export class CompareView {
     if (!Number.isFinite(value)) return NONE;
     return kind.counts
       ? String(Math.round(value * 100) / 100)
-      : this.accuracy
-        ? percent(value)
-        : number(value);
+      : shownAs(this.measure)(value);
   }
 
   values(kind) {
@@ -638,16 +624,11 @@ export class CompareView {
     const { detail, series } = run;
     const { delivered } = detail;
     const last = (name) => {
-      const at = lastKnown(series.tracks[name]);
-      return at >= 0 ? series.tracks[name].low[at] : NaN;
+      const track = trackOf(series, name);
+      const at = lastKnown(track);
+      return at >= 0 ? track.low[at] : NaN;
     };
-    const names = [
-      "loss_mean",
-      "loss_worst",
-      "accuracy_mean",
-      "accuracy_worst",
-      "accuracy_population",
-    ];
+    const names = keysOf(detail.measures);
     const known = (value) => (Number.isFinite(value) ? value : NaN);
     const values = Object.fromEntries(
       names.map((name) => [name, known(delivered ? delivered[name] : last(name))]),
@@ -665,6 +646,7 @@ export class CompareView {
         content: delivered ? delivered.content : known(last("content")),
         rounds: detail.round || 0,
       },
+      measures: detail.measures,
     };
   }
 }

@@ -143,6 +143,14 @@ function decode(buffer, start = 0) {
   return { ...head, first: Float64Array.from(head.first), losses, received, tracks, states };
 }
 
+// A track of a series; a run that does not have it knows nothing of it.
+export function trackOf(series, name) {
+  const { tracks, count } = series;
+  if (tracks[name]) return tracks[name];
+  const low = new Float32Array(count).fill(NaN);
+  return { low, high: low };
+}
+
 function joined(a, b, from) {
   const whole = new b.constructor(from + b.length);
   whole.set(a.subarray(0, from));

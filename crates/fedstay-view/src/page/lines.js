@@ -1,7 +1,9 @@
 // The lines of a comparison: one per run, or one per group of runs with the band they span.
 
+import { trackOf } from "./data.js";
 import { lastKnown } from "./delivered.js";
 import { groupLook, lookOf, onScreen } from "./looks.js";
+import { isShare } from "./measures.js";
 import { valuesOf } from "./query.js";
 import { spread } from "./results.js";
 import { NONE, short } from "./words.js";
@@ -11,7 +13,7 @@ import { NONE, short } from "./words.js";
 // they should.
 function columnOf(run, track) {
   const { series, drawn } = run;
-  const whole = { first: series.first, bucket: series.bucket, column: series.tracks[track] };
+  const whole = { first: series.first, bucket: series.bucket, column: trackOf(series, track) };
   if (drawn === series || !drawn.count || !whole.column) return whole;
   const [from, to] = [drawn.first[0], drawn.first[drawn.count - 1] + drawn.bucket - 1];
   const { first, bucket } = series;
@@ -22,7 +24,7 @@ function columnOf(run, track) {
   const middle = (at) => at + (bucket - 1) / 2;
   const close = Float64Array.from(drawn.first, (at) => at + (drawn.bucket - 1) / 2);
   const join = (a, b) => Float64Array.from([...a.subarray(0, before), ...b, ...a.subarray(after)]);
-  const { low, high } = drawn.tracks[track];
+  const { low, high } = trackOf(drawn, track);
   return {
     first: join(first.map(middle), close),
     bucket: 1,
@@ -119,13 +121,19 @@ export class GroupLine {
     return made;
   }
 
+  // Between which values a track can be.
+  bounds(track) {
+    const measures = this.runs.flatMap((run) => run.detail.measures);
+    const measure = measures.find(({ name }) => track.startsWith(`${name}_`));
+    if (measure) return isShare(measure) ? [0, 1] : [-Infinity, Infinity];
+    return [track.startsWith("loss") ? -Infinity : 0, Infinity];
+  }
+
   // The ends of the band: the least and the most, or one standard deviation either way, within what
   // there can be.
   ends({ mean, deviation, low, high }, track) {
     if (this.how !== "sd") return [low, high];
-    const [least, most] = track.startsWith("accuracy")
-      ? [0, 1]
-      : [track.startsWith("loss") ? -Infinity : 0, Infinity];
+    const [least, most] = this.bounds(track);
     return [Math.max(least, mean - (deviation || 0)), Math.min(most, mean + (deviation || 0))];
   }
 

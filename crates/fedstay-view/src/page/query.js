@@ -47,9 +47,13 @@ export function facts(listing) {
     rounds: listing.rounds,
     left: of("left"),
     content: of("content"),
-    accuracy: of("accuracy_mean"),
-    "worst accuracy": of("accuracy_worst"),
-    population: of("accuracy_population"),
+    ...Object.fromEntries(
+      (listing.measures || []).flatMap(({ name }, place) => [
+        [name, of(`${name}_mean`)],
+        [`worst ${name}`, of(`${name}_worst`)],
+        [place === 0 ? "population" : `population ${name}`, of(`${name}_population`)],
+      ]),
+    ),
     loss: of("loss_mean"),
     "worst loss": of("loss_worst"),
   };

@@ -1,9 +1,10 @@
 // Runs as a table: sorted by any column, with the columns one wants, of results and of settings.
 
 import { differences } from "./diff.js";
+import { part, shownAs, together } from "./measures.js";
 import { lineSwatch } from "./sign.js";
 import { linkTo, read, write } from "./state.js";
-import { NONE, el, number, percent, short } from "./words.js";
+import { NONE, el, number, short } from "./words.js";
 
 const whole = (value) => (Number.isFinite(value) ? String(Math.round(value * 100) / 100) : NONE);
 
@@ -15,10 +16,15 @@ const RESULTS = [
   { key: "rounds", head: "rounds", show: whole },
   { key: "loss_mean", head: "mean loss", show: number },
   { key: "loss_worst", head: "worst loss", show: number },
-  { key: "accuracy_mean", head: "mean accuracy", show: percent },
-  { key: "accuracy_worst", head: "worst accuracy", show: percent },
-  { key: "accuracy_population", head: "population", show: percent },
 ];
+
+// The results of a row that has these measures.
+export function keysOf(measures) {
+  const parts = (measure) => ["mean", "worst", "population"].map((one) => part(measure, one));
+  return ["loss_mean", "loss_worst", ...measures.flatMap(parts)];
+}
+
+const measuresOf = (row) => row.measures || [];
 
 function setting(value) {
   return value === undefined || value === null
@@ -75,10 +81,26 @@ export class RunTable {
     );
   }
 
+  // Results that all rows have, and those of what some of them measure.
+  get results() {
+    const measures = together(this.rows.flatMap((row) => row.members || [row]).map(measuresOf));
+    const of = (measure, place) => {
+      const show = shownAs(measure);
+      const more = place === 0 ? "" : ` ${measure.label}`;
+      return [
+        { key: part(measure, "mean"), head: `mean ${measure.label}`, show },
+        { key: part(measure, "worst"), head: `worst ${measure.label}`, show },
+        { key: part(measure, "population"), head: `population${more}`, show },
+      ];
+    };
+    return [...RESULTS, ...measures.flatMap(of)];
+  }
+
   // All columns there are: results, and the settings in which the rows differ.
   findColumns() {
     const { differ } = differences(this.rows.map((row) => row.settings || {}));
-    return [...RESULTS, ...differ.map((key) => ({ key, head: key, setting: true, text: true }))];
+    const settings = differ.map((key) => ({ key, head: key, setting: true, text: true }));
+    return [...this.results, ...settings];
   }
 
   get columns() {
@@ -90,7 +112,7 @@ export class RunTable {
   toggle(key) {
     const shown = new Set(this.columns.map((column) => column.key));
     shown[shown.has(key) ? "delete" : "add"](key);
-    const plain = RESULTS.map((column) => column.key).join(",");
+    const plain = this.results.map((column) => column.key).join(",");
     const text = this.available
       .map((column) => column.key)
       .filter((one) => shown.has(one))
@@ -264,12 +286,9 @@ export function rowOf(listing, common, look) {
       left: of("left"),
       content: of("content"),
       rounds: listing.rounds,
-      ...Object.fromEntries(
-        ["loss_mean", "loss_worst", "accuracy_mean", "accuracy_worst", "accuracy_population"].map(
-          (key) => [key, of(key)],
-        ),
-      ),
+      ...Object.fromEntries(keysOf(listing.measures).map((key) => [key, of(key)])),
     },
+    measures: listing.measures,
     settings: { rule: listing.rule, ...common, ...listing.settings },
   };
 }

@@ -4,12 +4,13 @@ import { endOf } from "./card.js";
 import { Cursor, zoomBar } from "./cursor.js";
 import { Losses } from "./losses.js";
 import { Map2 } from "./map.js";
+import { LOSS, part, shownAs } from "./measures.js";
 import { Members } from "./members.js";
 import { Spread } from "./spread.js";
 import { Strip } from "./strip.js";
 import { AgentTable, Highlight } from "./table.js";
-import { Accuracy, Kept, Steps } from "./tracks.js";
-import { NONE, duration, el, number, percent, sentence } from "./words.js";
+import { Kept, Quality, Steps } from "./tracks.js";
+import { NONE, duration, el, number, sentence } from "./words.js";
 import { several, short, title, verdict } from "./words.js";
 
 function tile(label) {
@@ -67,7 +68,7 @@ export class RunView {
     this.charts = [
       new Losses(run, this.cursor, this.highlight),
       new Strip(run, this.cursor, this.highlight),
-      new Accuracy(run, this.cursor),
+      new Quality(run, this.cursor),
       new Kept(run, this.cursor),
       new Steps(run, this.cursor),
     ];
@@ -263,14 +264,15 @@ export class RunView {
     // Once it is over, only the delivered model is shown.
     const value = (name) => (delivered ? delivered[name] : last(name));
     const set = (key, text) => setText(this.tiles[key].value, text);
-    const accuracy = value("accuracy_mean") !== null;
-    const over = accuracy || delivered || !series || series.measured ? "" : " (reported)";
+    const known = (measure) => Number.isFinite(value(part(measure, "mean")));
+    const headline = detail.measures.find(known) || LOSS;
+    const exact = headline !== LOSS || delivered || !series || series.measured;
     for (const key of ["mean", "worst"]) {
       setText(
         this.tiles[key].element.firstChild,
-        `${key} ${accuracy ? "accuracy" : "loss"}${over}`,
+        `${key} ${headline.label}${exact ? "" : " (reported)"}`,
       );
-      set(key, accuracy ? percent(value(`accuracy_${key}`)) : number(value(`loss_${key}`)));
+      set(key, shownAs(headline)(value(part(headline, key))));
     }
     if (delivered) this.updateDelivered(detail, set);
     else this.updateRunning(detail, set);

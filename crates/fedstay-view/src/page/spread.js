@@ -1,21 +1,20 @@
 // How the delivered model's worth is spread over the agents, and what departures cost those who
 // stay: figures of the summary, with the whole number behind what is shown.
 
-import { el, number, percent, several } from "./words.js";
+import { LOSS, shownAs } from "./measures.js";
+import { el, several } from "./words.js";
 
 const shown = (value, digits) => value.toFixed(digits).replace("-", "−");
 const signed = (value, text) => `${value > 0 ? "+" : value < 0 ? "−" : ""}${text}`;
 
 // A line is { name, about, value, text }; what a summary does not have is left out.
-function lines({ fairness, population, alone, extra }) {
+function lines({ fairness, of: measure, measures, population, alone, extra }) {
   const found = [];
   const add = (name, about, value, text) => {
     if (Number.isFinite(value)) found.push({ name, about, value, text: text(value) });
   };
   if (fairness) {
-    const accuracy = fairness.of === "accuracy";
-    const worth = accuracy ? percent : number;
-    const of = accuracy ? "accuracy" : "loss";
+    const [worth, of] = [shownAs(measure), measure.label];
     add(
       `median agent’s ${of}`,
       "of the agent in the middle; of two in the middle, between them",
@@ -55,13 +54,13 @@ function lines({ fairness, population, alone, extra }) {
       (value) => `${value} of ${alone.of}`,
     );
   if (population) {
-    add(
-      "population accuracy",
-      "on data that no participant trained on",
-      population.accuracy,
-      percent,
-    );
-    add("population loss", "on data that no participant trained on", population.loss, number);
+    for (const one of [...measures, LOSS])
+      add(
+        `population ${one.label}`,
+        "on data that no participant trained on",
+        population[one.name],
+        shownAs(one),
+      );
   }
   if (extra) {
     const about =

@@ -1,5 +1,6 @@
 // The agents as a table that can be sorted; a row's button keeps its agent highlighted.
 
+import { shownAs } from "./measures.js";
 import { swatch } from "./sign.js";
 import { read, write } from "./state.js";
 import { NONE, el, number, percent } from "./words.js";
@@ -69,13 +70,7 @@ const RUNNING = [
     about: "the loss beside it minus ε",
     show: (agent, { round }) => known(agent.margin, agent, round),
   },
-  {
-    name: "accuracy",
-    about: "of the model it received, when that was last measured",
-    value: (agent) => agent.accuracy,
-    show: (agent) => percent(agent.accuracy),
-    only: (agents) => agents.some((agent) => agent.accuracy !== null),
-  },
+  { measured: "of the model it received, when that was last measured", of: (agent) => agent },
   {
     name: "rounds waited",
     about: "rounds in which it was about to leave",
@@ -143,12 +138,7 @@ const OVER = [
   },
   EPSILON,
   MARGIN,
-  {
-    name: "accuracy",
-    about: "under the delivered model",
-    value: (agent) => agent.delivered.accuracy,
-    show: (agent) => percent(agent.delivered.accuracy),
-  },
+  { measured: "under the delivered model", of: (agent) => agent.delivered },
   SHOWN,
   {
     name: "left in round",
@@ -159,9 +149,20 @@ const OVER = [
   { name: "behaviour", text: true, value: behaviour, show: behaviour },
 ];
 
+// A column for every measure in the place of one that stands for them all.
+function measured({ measured: about, of }, { agents, measures }) {
+  const column = (measure) => {
+    const value = (agent) => of(agent)?.measures[measure.name] ?? null;
+    const show = (agent) => shownAs(measure)(value(agent));
+    return { name: measure.label, about, value, show };
+  };
+  const known = ({ name }) => agents.some((agent) => Number.isFinite(of(agent)?.measures[name]));
+  return measures.filter(known).map(column);
+}
+
 // What the losses in the table are.
 function told({ delivered, previews, own }) {
-  if (delivered) return "Loss and accuracy are those of the delivered model.";
+  if (delivered) return "Losses and what else is measured are those of the delivered model.";
   const which = previews
     ? " Losses are those of what each agent was shown, on which it decides."
     : own
@@ -201,9 +202,11 @@ export class AgentTable {
 
   // A run that is over has other columns.
   choose(all) {
-    const { agents } = this.run.detail || { agents: [] };
+    const detail = this.run.detail || { agents: [], measures: [] };
     // What is known of nobody is not a column.
-    const columns = all.filter((column) => !column.only || column.only(agents));
+    const columns = all
+      .filter((column) => !column.only || column.only(detail.agents))
+      .flatMap((column) => (column.measured ? measured(column, detail) : column));
     const wanted = columns.map((column) => column.name).join("|");
     if (this.wanted === wanted) return;
     this.wanted = wanted;
@@ -303,7 +306,7 @@ export class AgentTable {
     const delivered = agent.delivered || {
       loss: null,
       loss_of_round: null,
-      accuracy: null,
+      measures: {},
       content: null,
       behaviour: null,
     };

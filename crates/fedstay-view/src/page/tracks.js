@@ -1,13 +1,14 @@
 // Charts of a few named tracks: how good the model is, how many agents it has, the server's steps.
 
 import { Plot, extent, trace, windowOf } from "./axes.js";
-import { card, choice, keys } from "./card.js";
+import { card, keys } from "./card.js";
 import { CHARTS } from "./charts.js";
+import { trackOf } from "./data.js";
 import { drawDelivered, lastKnown, reaches } from "./delivered.js";
-import { read, write } from "./state.js";
+import { Chooser, LOSS, has, isShare, part, shownAs } from "./measures.js";
 import { newPath } from "./svg.js";
 import { Look, colours, onPage } from "./theme.js";
-import { el, number, percent } from "./words.js";
+import { el, number } from "./words.js";
 
 // A range with a little room, for a part of the rounds.
 export function padded([low, high], share) {
@@ -135,50 +136,45 @@ class Tracks {
   }
 }
 
-export class Accuracy extends Tracks {
+// What a curve is called where it shows a measure, or the loss.
+function calledOf({ key, name }, measure) {
+  if (key === "mean") return `${name} ${measure.label}`;
+  return key === "worst" && measure === LOSS ? `${name}’s ${measure.label}` : name;
+}
+
+export class Quality extends Tracks {
   constructor(run, cursor) {
-    const what = choice(
-      "What is measured",
-      [
-        ["accuracy", "accuracy"],
-        ["loss", "loss"],
-      ],
-      read("what") === "loss" ? "loss" : "accuracy",
-      (chosen) => {
-        this.wanted = chosen;
-        write("what", chosen === "loss" ? chosen : null);
-        this.update();
-      },
-    );
+    const what = new Chooser(() => this.update());
     super(run, cursor, {
       title: "How good the model is for everybody",
       about: "",
-      label: "Round, in the chart of accuracy",
+      label: "Round, in the chart of what is measured",
       height: 250,
-      extra: [what],
+      extra: [what.element],
     });
     this.what = what;
-    this.wanted = read("what") === "loss" ? "loss" : "accuracy";
+    this.measure = LOSS;
   }
 
   update() {
     const { drawn: series, detail } = this.run;
     if (!series) return;
-    const { tracks } = series;
-    const measured =
-      extent([tracks.accuracy_mean]) !== null ||
-      (detail.delivered && Number.isFinite(detail.delivered.accuracy_mean));
-    this.accuracy = measured && this.wanted === "accuracy";
-    this.what.hidden = !measured;
+    const offered = detail.measures.filter((measure) => has({ series, detail }, measure));
+    this.measure = this.what.offer(offered);
+    const { measure } = this;
+    const share = isShare(measure);
     const { delivered } = detail;
-    this.lines = CHARTS[this.accuracy ? "accuracy" : "loss"]
+    this.lines = CHARTS.measured
       .map((curve) => {
-        const end = delivered ? delivered[curve.key] : null;
-        return this.line(curve, tracks[curve.key], Number.isFinite(end) ? end : null);
+        const key = part(measure, curve.key);
+        const name = calledOf(curve, measure);
+        const end = delivered ? delivered[key] : null;
+        const known = Number.isFinite(end) ? end : null;
+        return this.line({ ...curve, key, name }, trackOf(series, key), known);
       })
       .filter((line) => line.delivered !== null || extent([line.column]) !== null);
     const about =
-      this.accuracy || series.measured
+      measure !== LOSS || series.measured
         ? "Over all agents, including those that left, in the rounds in which it was measured."
         : "Over those who reported: nobody measures agents that have left.";
     if (this.about.textContent !== about) this.about.textContent = about;
@@ -199,15 +195,15 @@ export class Accuracy extends Tracks {
       : null;
     this.plot.range =
       known && this.plot.cursor.range
-        ? padded(known, this.accuracy)
-        : this.accuracy
+        ? padded(known, share)
+        : share
           ? [0, 1]
           : known
             ? [Math.min(0, known[0]), known[1] * 1.06 || 1]
             : [0, 1];
-    this.plot.format = this.accuracy ? axisPercent : null;
+    this.plot.format = share ? axisPercent : null;
     this.empty.textContent = detail.rounds
-      ? "Neither accuracy nor a loss over all agents is measured in this run."
+      ? "Nothing is measured over all agents in this run, not even a loss."
       : "Waiting for the first round …";
     this.empty.hidden = known !== null;
     const marks = detail.left && detail.left.length ? [["down", "an agent leaves"]] : [];
@@ -226,7 +222,7 @@ export class Accuracy extends Tracks {
   }
 
   show(value) {
-    return this.accuracy ? percent(value) : number(value);
+    return shownAs(this.measure)(value);
   }
 
   says(index) {

@@ -9,7 +9,8 @@ use std::fmt::Debug;
 /// The weights each agent receives.
 ///
 /// Nearly always, everybody receives the server's own weights. A policy may show some agents a
-/// model of their own instead; only those few vectors exist in addition to the shared one.
+/// model of their own instead; only those few vectors exist in addition to the shared one. Where
+/// several policies do, each starts from what the one before it shows.
 ///
 /// ```
 /// use fedstay::{AgentId, Broadcast, Personal};
@@ -24,12 +25,37 @@ use std::fmt::Debug;
 /// assert_eq!(*broadcast.to(AgentId(7)), [0.0, 0.0]);
 /// assert!(broadcast.newcomers().is_none());
 /// ```
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Broadcast<'a> {
     shared: &'a [f64],
-    personal: &'a [(AgentId, Personal)],
-    newcomers: Option<&'a Personal>,
+    layers: Vec<Layer<'a>>,
     correcting: Option<&'a dyn Correct>,
+}
+
+/// What one policy shows some agents.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Layer<'a> {
+    /// By id, what agents are shown.
+    pub(crate) personal: &'a [(AgentId, Personal)],
+    /// What all agents are shown that are not listed.
+    pub(crate) newcomers: Option<&'a Personal>,
+}
+
+impl<'a> Layer<'a> {
+    /// Whether it shows nobody anything.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.personal.is_empty() && self.newcomers.is_none()
+    }
+
+    fn lists(&self, agent: AgentId) -> Option<&'a Personal> {
+        let place = self.personal.binary_search_by_key(&agent, |(agent, _)| *agent).ok()?;
+        Some(&self.personal[place].1)
+    }
+
+    /// What it shows an agent, where that is not simply what it was given.
+    pub(crate) fn of(&self, agent: AgentId) -> Option<&'a Personal> {
+        self.lists(agent).or(self.newcomers)
+    }
 }
 
 /// Whoever corrects agents' local steps: a rule.
@@ -38,7 +64,8 @@ pub(crate) trait Correct: Debug + Sync {
     fn correction(&self, agent: AgentId) -> Option<Vec<f64>>;
 }
 
-/// What one agent is shown instead of the server's weights.
+/// What one agent is shown instead of the server's weights, or instead of what an earlier policy
+/// shows it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Personal {
@@ -50,7 +77,7 @@ pub enum Personal {
         #[serde(with = "packed")]
         along: Vec<f64>,
     },
-    /// The server's weights, for an agent that is no newcomer.
+    /// The server's weights, for an agent that has reported before.
     Same,
     /// Weights that stay where they are, whatever the server does.
     Fixed(#[serde(with = "packed")] Vec<f64>),
@@ -62,12 +89,12 @@ impl Personal {
         !matches!(self, Self::Same | Self::Shifted { times: 0.0, .. })
     }
 
-    /// The weights it stands for.
-    fn weights<'a>(&'a self, shared: &'a [f64]) -> Cow<'a, [f64]> {
+    /// The weights it stands for, on top of those that it is relative to.
+    fn weights<'a>(&'a self, base: Cow<'a, [f64]>) -> Cow<'a, [f64]> {
         match self {
-            Self::Same => Cow::Borrowed(shared),
+            Self::Same => base,
             Self::Shifted { times, along } => {
-                let mut weights = shared.to_vec();
+                let mut weights = base.into_owned();
                 linalg::add_scaled(&mut weights, *times, Vector::F64(along));
                 Cow::Owned(weights)
             }
@@ -82,6 +109,14 @@ impl Personal {
             Self::Shifted { along, .. } => Some(along.len()),
             Self::Fixed(weights) => Some(weights.len()),
         }
+    }
+
+    /// How far what it stands for lies from the weights that it is relative to.
+    pub(crate) fn offset(&self, base: &[f64]) -> Vec<f64> {
+        let mut offset = vec![0.0; base.len()];
+        self.subtract_offset(base, &mut offset);
+        offset.iter_mut().for_each(|value| *value = -*value);
+        offset
     }
 
     /// Subtracts what it stands for from `gap`, which holds weights relative to which `shared` is
@@ -102,18 +137,19 @@ impl Personal {
 impl<'a> Broadcast<'a> {
     /// A broadcast of the same weights to everybody.
     pub fn new(shared: &'a [f64]) -> Self {
-        Self { shared, personal: &[], newcomers: None, correcting: None }
+        Self { shared, layers: Vec::new(), correcting: None }
     }
 
     /// This broadcast, with something else for the agents listed, in the order of their ids.
     pub fn with_personal(self, personal: &'a [(AgentId, Personal)]) -> Self {
-        debug_assert!(personal.is_sorted_by_key(|(agent, _)| *agent));
-        Self { personal, ..self }
+        self.with_layer(Layer { personal, newcomers: None })
     }
 
-    /// This broadcast, with something else for all agents that are not listed.
-    pub(crate) fn with_newcomers(self, newcomers: Option<&'a Personal>) -> Self {
-        Self { newcomers, ..self }
+    /// This broadcast, with what one more policy makes of what agents are shown so far.
+    pub(crate) fn with_layer(mut self, layer: Layer<'a>) -> Self {
+        debug_assert!(layer.personal.is_sorted_by_key(|(agent, _)| *agent));
+        self.layers.extend(Some(layer).filter(|layer| !layer.is_empty()));
+        self
     }
 
     /// This broadcast, with a rule that corrects every local step.
@@ -133,28 +169,61 @@ impl<'a> Broadcast<'a> {
 
     /// The weights that only this agent receives, if it is shown others.
     pub fn personal(&self, agent: AgentId) -> Option<Cow<'a, [f64]>> {
-        let personal = match self.personal.binary_search_by_key(&agent, |(agent, _)| *agent) {
-            Ok(place) => &self.personal[place].1,
-            Err(_) => self.newcomers?,
-        };
-        personal.differs().then(|| personal.weights(self.shared))
+        self.through(|layer| layer.of(agent))
     }
 
     /// The weights that every agent receives which was not heard yet, if those are others than the
     /// server's.
     pub fn newcomers(&self) -> Option<Cow<'a, [f64]>> {
-        let newcomers = self.newcomers?;
-        newcomers.differs().then(|| newcomers.weights(self.shared))
+        self.through(|layer| layer.newcomers)
+    }
+
+    /// What `pick` takes from every layer, one on top of the other; `None` if that changes nothing.
+    fn through(&self, pick: impl Fn(&Layer<'a>) -> Option<&'a Personal>) -> Option<Cow<'a, [f64]>> {
+        let picked = self.layers.iter().filter_map(pick).filter(|personal| personal.differs());
+        picked.fold(None, |below, personal| {
+            Some(personal.weights(below.unwrap_or(Cow::Borrowed(self.shared))))
+        })
     }
 
     /// Whether an agent receives what newcomers do.
     pub fn is_new(&self, agent: AgentId) -> bool {
-        let listed = self.personal.binary_search_by_key(&agent, |(agent, _)| *agent).is_ok();
-        self.newcomers.is_some() && !listed
+        let anew = |layer: &Layer<'_>| layer.newcomers.is_some() && layer.lists(agent).is_none();
+        self.layers.iter().any(anew)
     }
 
     /// The weights that an agent receives.
     pub fn to(&self, agent: AgentId) -> Cow<'a, [f64]> {
         self.personal(agent).unwrap_or(Cow::Borrowed(self.shared))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_layer_starts_from_what_the_one_below_it_shows() {
+        let shared = [1.0, 1.0];
+        let shifted = |times, along: [f64; 2]| Personal::Shifted { times, along: along.to_vec() };
+        let below = [
+            (AgentId(0), shifted(1.0, [1.0, 0.0])),
+            (AgentId(1), Personal::Fixed(vec![5.0, 5.0])),
+            (AgentId(2), Personal::Same),
+        ];
+        let above = [
+            (AgentId(0), shifted(2.0, [0.0, 1.0])),
+            (AgentId(1), shifted(2.0, [0.0, 1.0])),
+            (AgentId(3), Personal::Fixed(vec![9.0, 9.0])),
+        ];
+        let first = Personal::Fixed(vec![0.0, 0.0]);
+        let layer = Layer { personal: &below, newcomers: Some(&first) };
+        let broadcast = Broadcast::new(&shared).with_layer(layer).with_personal(&above);
+        let to = |agent| broadcast.to(AgentId(agent)).to_vec();
+        assert_eq!([to(0), to(1), to(2)], [[2.0, 3.0], [5.0, 7.0], [1.0, 1.0]]);
+        assert_eq!([to(3), to(4)], [[9.0, 9.0], [0.0, 0.0]], "the latter is a newcomer");
+        assert_eq!(broadcast.newcomers().as_deref(), Some(&[0.0, 0.0][..]));
+        assert!(broadcast.personal(AgentId(2)).is_none());
+        assert_eq!([0, 3, 4].map(|id| broadcast.is_new(AgentId(id))), [false, true, true]);
     }
 }

@@ -97,6 +97,16 @@ pub enum Error {
         /// What it must be.
         must: String,
     },
+    /// Two policies that do not go together, at least not in this order.
+    #[error("the policy `{later}` cannot come after `{earlier}`: {why}")]
+    PolicyOrder {
+        /// The one that comes first in the list.
+        earlier: &'static str,
+        /// The one that comes later.
+        later: &'static str,
+        /// Why, and what to do instead.
+        why: String,
+    },
     /// The step would carry the weights out of the floating-point range.
     #[error(
         "the step would make weight {index} {value}; lower step_size (now {step_size}), or check the agents' directions"

@@ -6,10 +6,12 @@ mod decision;
 mod error;
 mod id;
 mod name;
+mod number;
 mod report;
+pub(crate) mod score;
 
-pub(crate) use broadcast::Correct;
 pub use broadcast::{Broadcast, Personal};
+pub(crate) use broadcast::{Correct, Layer};
 pub use decision::{
     Decision, Doubted, Landing, Measured, Miss, Shown, Split, StopReason, Why, carries, stays,
 };
@@ -17,7 +19,9 @@ pub(crate) use decision::{forecast, forecast_asks, forecast_by, kept, measure};
 pub use error::Error;
 pub use id::AgentId;
 pub use name::{called, called_briefly, called_together};
+pub use number::{as_written, briefly, decimals, told_apart};
 pub use report::{Loss, Rates, Report, Reports, Standing, tau};
+pub use score::{Better, Measure, MeasureName, Measures, Score, ScorePart, Unit};
 
 /// Checks a parameter that is a number, zero or more.
 pub(crate) fn check_not_negative(name: &str, value: f64) -> Result<(), Error> {

@@ -103,7 +103,7 @@ fn room(report: &Report<'_>, norm: f64, slack: f64) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::policy::Guard;
-    use crate::{AdaGd, AgentId, Mean, Policy, Retain, Rule, Server};
+    use crate::{AdaGd, AgentId, Mean, Policies, Retain, Rule, Server};
     use proptest::prelude::*;
 
     type Told = (f64, f64, Vec<f64>);
@@ -128,7 +128,12 @@ mod tests {
         })
     }
 
-    fn step(rule: impl Into<Rule>, policy: Policy, step_size: f64, told: &[Told]) -> Vec<f64> {
+    fn step(
+        rule: impl Into<Rule>,
+        policy: impl Into<Policies>,
+        step_size: f64,
+        told: &[Told],
+    ) -> Vec<f64> {
         let weights = vec![0.0; told[0].2.len()];
         let server = Server::new(weights, rule, step_size).unwrap();
         let mut server = server.with_policy(policy).unwrap();
@@ -145,7 +150,7 @@ mod tests {
             (0.3, 0.1, vec![10.0, 1e-6, 0.0]),
             (1e7, 0.1, vec![0.0, 1.0, 0.0]),
         ];
-        let step = step(AdaGd::default(), Policy::None, 1e6, &told);
+        let step = step(AdaGd::default(), Policies::default(), 1e6, &told);
         assert!(!crosses(&told, &step), "{step:?}");
         assert!(step.iter().any(|s| *s != 0.0), "a shorter step is possible");
     }
@@ -207,9 +212,9 @@ mod tests {
             delta in prop_oneof![Just(0.0), 0.0..0.3f64],
         ) {
             let step_size = 10f64.powi(power);
-            let guard = |delta| Policy::Guard(Guard { delta });
+            let guard = |delta| Guard { delta };
             let ada_gd = AdaGd { delta, ..AdaGd::default() };
-            let moved = step(ada_gd, Policy::None, step_size, &told);
+            let moved = step(ada_gd, Policies::default(), step_size, &told);
             prop_assert!(!crosses(&told, &moved), "ada-gd: {moved:?}");
             let moved = step(Mean::default(), guard(delta), step_size, &told);
             prop_assert!(!crosses(&told, &moved), "fedavg+guard: {moved:?}");

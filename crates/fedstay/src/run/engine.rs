@@ -1,13 +1,13 @@
 //! What reaches the agents: a simulator in this process, a network, objects in another language.
 
-use super::record::{Arrival, Constant, HeaderAgent, Population};
+use super::record::{Arrival, Constant, HeaderAgent};
 use crate::rule::Losses;
-use crate::{AgentId, Broadcast, Error, Memory, Reports, Server, StopReason};
+use crate::{AgentId, Broadcast, Error, Measure, Memory, Reports, Score, Server, StopReason};
 use std::borrow::Cow;
 use std::ops::DerefMut;
 
 /// What the server sends out.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Call<'a> {
     /// The round, from 1.
     pub round: u32,
@@ -74,8 +74,8 @@ impl<'a> Gathered<'a> {
 pub struct Assessment {
     /// The agents that were measured, by id: all, unless the engine measures a sample.
     pub agents: Vec<AgentAssessment>,
-    /// Loss and accuracy on the population, where there is one.
-    pub population: Option<Population>,
+    /// How good they are on the population, where there is one.
+    pub population: Option<Score>,
     /// How good the best constant prediction is for these agents, where the engine can say: it is
     /// asked for of the delivered weights only.
     pub constant: Option<Constant>,
@@ -98,10 +98,8 @@ pub struct AgentAssessment {
     pub epsilon: f64,
     /// How it behaves, as a configuration names it, if that is known.
     pub behaviour: Option<Cow<'static, str>>,
-    /// Its loss on its full local data; not a number if it was not measured.
-    pub loss: f64,
-    /// Its share of correct predictions, where that means something.
-    pub accuracy: Option<f64>,
+    /// How good they are on its full local data; the loss is not a number if it was not measured.
+    pub score: Score,
     /// The round in which it reported this loss, if it could not be asked about these weights: an
     /// agent that left cannot be made to answer.
     pub as_of: Option<u32>,
@@ -110,7 +108,7 @@ pub struct AgentAssessment {
 impl AgentAssessment {
     /// Whether it was measured, now or, if it could not be asked, earlier.
     pub fn is_measured(&self) -> bool {
-        self.as_of.is_some() || !self.loss.is_nan()
+        self.as_of.is_some() || !self.score.loss.is_nan()
     }
 }
 
@@ -152,6 +150,12 @@ pub trait Engine {
     /// Measures how good weights are for the agents, including those that left.
     fn assess(&mut self, weights: &[f64]) -> Result<Assessment, Error>;
 
+    /// What it measures besides the loss, the headline first: what [`assess`](Self::assess) gives the
+    /// names of. A run's files list it.
+    fn measures(&self) -> Vec<Measure> {
+        Measure::usual()
+    }
+
     /// Saves what the agents remember between rounds, for instance who has left.
     fn save(&self) -> Result<Memory, Error>;
 
@@ -186,6 +190,10 @@ impl<T: DerefMut<Target: Engine>> Engine for T {
 
     fn assess(&mut self, weights: &[f64]) -> Result<Assessment, Error> {
         (**self).assess(weights)
+    }
+
+    fn measures(&self) -> Vec<Measure> {
+        (**self).measures()
     }
 
     fn save(&self) -> Result<Memory, Error> {

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The longest reason for a fault that is kept, in characters: agents choose these words.
 const LONGEST_REASON: usize = 200;
 
-/// Where more than so many times the agents of a line are known, each of the line is looked up.
+/// Above this ratio of known to reporting agents, agents are looked up one by one.
 const FEW: usize = 8;
 
 /// What is counted about each agent.
@@ -147,7 +147,7 @@ impl Ledger {
         self.note_agents(line);
         self.note_forgotten(line);
         if let (1, Some(assessment)) = (line.round, &line.assessment) {
-            self.start = assessment.losses().map(|loss| loss.mean);
+            self.start = assessment.spread().map(|score| score.loss.mean);
         }
         self.stop = line.stop;
         self.landed = line.landed;

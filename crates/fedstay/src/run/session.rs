@@ -3,6 +3,7 @@
 
 use super::record::{DataRows, Header, RoundLine, Summary, few};
 use super::{Assessment, Book, Call, Engine, Gathered, Moment, RoundRecord};
+use crate::policy::Place;
 use crate::run::ledger::{Ended, Ledger};
 use crate::{AgentId, Decision, Error, Memory, Policy, Server, ServerState, Split, StopReason};
 use serde::{Deserialize, Serialize};
@@ -76,17 +77,19 @@ impl<E: Engine> Session<E> {
                 return Err(Error::NotApplied { rule: server.rule().name().to_owned(), what });
             }
         }
-        let previews = matches!(server.policy(), Policy::Preview(_));
-        if previews && !engine.abilities().personal {
+        let shows = server.policies().first(Place::Shows).map(Policy::name);
+        let previews = shows.is_some();
+        if let Some(policy) = shows.filter(|_| !engine.abilities().personal) {
             return Err(Error::NotApplied {
-                rule: server.policy().name().to_owned(),
+                rule: policy.to_owned(),
                 what: "shows every agent a model of its own",
             });
         }
         server.expect(rounds);
         let agents = engine.agents();
         let unlisted = engine.count().saturating_sub(agents.len());
-        let header = Header { previews, unlisted, ..Header::new(&about, rounds, agents) };
+        let measures = engine.measures();
+        let header = Header { previews, unlisted, measures, ..Header::new(&about, rounds, agents) };
         let (ledger, books) = (Ledger::default(), Vec::new());
         Ok(Self { server, engine, rounds, about, header, ledger, books })
     }
@@ -240,6 +243,7 @@ impl<E: Engine> Session<E> {
         let ended = Ended {
             server: &self.server,
             assessment: &assessment,
+            measures: self.engine.measures(),
             roll: &self.header.agents,
             agents: self.engine.count(),
             stop,

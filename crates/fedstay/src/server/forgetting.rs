@@ -238,7 +238,7 @@ impl Forgetting {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Policy, Server};
+    use super::super::Server;
     use super::*;
     use crate::optimiser::Adam;
     use crate::{Mean, Mifa, Optimiser, Rule};
@@ -382,7 +382,7 @@ mod tests {
         assert_eq!(named.weights(), START);
         assert_eq!(round(&mut keeps, &[Some([0.0, 0.0])], &[1]), [AgentId(1)]);
         assert_eq!(keeps.weights(), moved);
-        assert!(matches!(keeps.policy(), Policy::None));
+        assert!(keeps.policies().is_empty());
         assert!(Forgetting { every: 0, ..Forgetting::default() }.check().is_err());
     }
 }

@@ -7,7 +7,7 @@ mod state;
 
 pub use forgetting::{Forgetting, How};
 pub use optimiser::Optimiser;
-pub use policy::Policy;
+pub use policy::{Policies, Policy};
 pub use state::{Progress, ServerState};
 
 use crate::memory::inside;
@@ -29,7 +29,7 @@ pub struct Server {
     step: Vec<f64>,
     rule: Rule,
     optimiser: Optimiser,
-    policy: Policy,
+    policies: Policies,
     forgetting: Option<Forgetting>,
     /// How many rounds the run has at most, if somebody said.
     rounds: Option<u32>,
@@ -75,7 +75,7 @@ impl Server {
             weights,
             rule,
             optimiser: Optimiser::default(),
-            policy: Policy::None,
+            policies: Policies::default(),
             forgetting: None,
             rounds: None,
             clock: Clock { round: 0, step_size, initial_step_size: step_size, last_step: 0.0 },
@@ -98,11 +98,15 @@ impl Server {
         Ok(self)
     }
 
-    /// This server under a policy.
-    pub fn with_policy(mut self, policy: Policy) -> Result<Self, Error> {
-        policy.check()?;
-        inside::check_fresh("policy", &policy)?;
-        self.policy = policy;
+    /// This server under a policy, or under several that act one after the other.
+    ///
+    /// # Errors
+    /// If a parameter is out of range, or the policies do not go together in this order.
+    pub fn with_policy(mut self, policies: impl Into<Policies>) -> Result<Self, Error> {
+        let policies = policies.into();
+        policies.check()?;
+        policies.check_fresh()?;
+        self.policies = policies;
         Ok(self)
     }
 
@@ -126,16 +130,16 @@ impl Server {
             return Ok(Decision::new(Split::default(), self.clock.step_size));
         };
         let (mut rule, mut optimiser) = (self.rule.clone(), self.optimiser.clone());
-        let (mut policy, mut forgetting) = (self.policy.clone(), forgetting.clone());
+        let (mut policies, mut forgetting) = (self.policies.clone(), forgetting.clone());
         inside::put(&mut rule, Value::Null)?;
         inside::put(&mut optimiser, Value::Null)?;
-        inside::put(&mut policy, Value::Null)?;
+        policies.recall(Value::Null)?;
         self.step = forgetting.forget(&who, &self.weights);
         self.machine.add_scaled(&mut self.weights, 1.0, Vector::F64(&self.step));
         if let Some(rounds) = self.rounds {
-            policy.expect(rounds);
+            policies.expect(rounds);
         }
-        (self.rule, self.optimiser, self.policy) = (rule, optimiser, policy);
+        (self.rule, self.optimiser, self.policies) = (rule, optimiser, policies);
         self.forgetting = Some(forgetting);
         self.clock.step_size = self.clock.initial_step_size;
         self.clock.last_step = linalg::norm(Vector::F64(&self.step));
@@ -192,7 +196,7 @@ impl Server {
             self.step.fill(0.0);
         }
         if reports.is_empty() {
-            self.policy.heard_nobody(&told)?;
+            self.policies.heard_nobody(&told)?;
             self.clock.round += 1;
             return Ok(Decision {
                 stop: (reports.absent() == 0).then_some(StopReason::EveryoneLeft),
@@ -201,9 +205,9 @@ impl Server {
             });
         }
         // The rule sees only the server's weights, whatever anybody was shown.
-        let translation = self.policy.translate(&self.weights, reports, &self.rule.facts())?;
-        let translated = translation.as_ref().map(|translation| translation.of(reports));
-        let round = Round { reports: translated.as_ref().unwrap_or(reports), ..told };
+        let room = self.policies.translations();
+        let views = self.policies.views(&self.weights, reports, &self.rule.facts(), &room)?;
+        let round = Round { reports: views.common(), ..told };
         // The rule works on a copy of its memory, so that a failure further down costs nothing.
         let mut rule = self.rule.clone();
         let mut optimiser = self.optimiser.clone();
@@ -218,12 +222,12 @@ impl Server {
             }
         };
         // What was measured is about the rule's own step, which nobody changed.
-        let own = optimiser.is_plain() && self.policy == Policy::None;
+        let own = optimiser.is_plain() && self.policies.is_empty();
         let known = decision.measured.take().filter(|_| own);
         if known.as_ref().is_none_or(|known| !(self.bound + known.length).is_finite()) {
             self.check_overflow()?;
         }
-        self.policy.apply(&told, &mut self.step, &mut decision)?;
+        self.policies.apply(&told, &views, &mut self.step, &mut decision)?;
         if let (None, Some(forgetting)) = (replayed, &mut forgetting) {
             forgetting.note(&round, &self.step);
         }
@@ -263,21 +267,20 @@ impl Server {
 
     /// The weights to deliver: the current ones, or those the policy or the rule kept.
     pub fn delivered(&self) -> &[f64] {
-        self.policy.deliver().or_else(|| self.rule.deliver()).unwrap_or(&self.weights)
+        self.policies.deliver().or_else(|| self.rule.deliver()).unwrap_or(&self.weights)
     }
 
     /// What the next round's agents receive.
     pub fn broadcast(&self) -> Broadcast<'_> {
-        Broadcast::new(&self.weights)
-            .with_personal(self.policy.personal())
-            .with_newcomers(self.policy.newcomers())
+        self.policies
+            .broadcast(&self.weights)
             .with_correcting(self.rule.facts().corrects.then_some(&self.rule as &dyn Correct))
     }
 
     /// Is told how many rounds the run has at most, for a policy that plans ahead.
     pub fn expect(&mut self, rounds: u32) {
         self.rounds = Some(rounds);
-        self.policy.expect(rounds);
+        self.policies.expect(rounds);
     }
 
     /// What the last [`step`](Self::step) added to the weights.
@@ -305,9 +308,9 @@ impl Server {
         &self.optimiser
     }
 
-    /// The policy around the rule.
-    pub fn policy(&self) -> &Policy {
-        &self.policy
+    /// The policies around the rule, in the order in which they act.
+    pub fn policies(&self) -> &Policies {
+        &self.policies
     }
 
     /// What it does about agents that ask to be forgotten, if anything.
@@ -319,7 +322,7 @@ impl Server {
     pub fn losses(&self) -> Losses {
         // A rule that keeps agents knows how far its own step reaches, not how far an optimiser's.
         let farther = !self.optimiser.is_plain() && self.rule.slack().is_some();
-        if farther || self.policy.needs_exact_losses() {
+        if farther || !self.policies.is_empty() {
             return Losses::Exact;
         }
         self.rule.losses(self.clock.step_size, self.clock.last_step)
@@ -327,7 +330,7 @@ impl Server {
 
     /// Whether the rule or the policy sees to it that nobody reaches its target loss.
     pub(crate) fn sees_to_keeping(&self) -> bool {
-        self.rule.facts().keeps || self.policy.keeps()
+        self.rule.facts().keeps || self.policies.keep()
     }
 
     /// Each agent's share of the usual work in the next round, if the rule sets loads.

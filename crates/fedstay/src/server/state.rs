@@ -1,6 +1,6 @@
 //! A server on its way into a checkpoint and back.
 
-use super::{Forgetting, Optimiser, Policy, Server};
+use super::{Forgetting, Optimiser, Policies, Server};
 use crate::Error;
 use crate::memory::inside;
 use crate::message::called;
@@ -32,7 +32,8 @@ pub struct ServerState {
     rule: SavedRule,
     #[serde(default, skip_serializing_if = "Optimiser::is_plain")]
     optimiser: Optimiser,
-    policy: Policy,
+    #[serde(rename = "policy")]
+    policies: Policies,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     forgetting: Option<Forgetting>,
     #[serde(flatten)]
@@ -84,7 +85,7 @@ impl Server {
             schema: SCHEMA,
             rule,
             optimiser: self.optimiser.clone(),
-            policy: self.policy.clone(),
+            policies: self.policies.clone(),
             forgetting: self.forgetting.clone(),
             clock: self.clock,
             weights: self.weights.clone(),
@@ -137,15 +138,15 @@ impl Server {
         state.clock.check()?;
         state.optimiser.check()?;
         state.optimiser.check_dimension(state.weights.len())?;
-        state.policy.check()?;
-        fits(&state.policy, state.weights.len())?;
+        state.policies.check()?;
+        fits(&state.policies, state.weights.len())?;
         if let Some(forgetting) = &state.forgetting {
             forgetting.check()?;
             forgetting.check_dimension(state.weights.len())?;
         }
         let server = Self::begin(state.weights, rule, state.clock.step_size)?;
-        let ServerState { optimiser, policy, forgetting, clock, .. } = state;
-        Ok(Self { optimiser, policy, forgetting, clock, ..server })
+        let ServerState { optimiser, policies, forgetting, clock, .. } = state;
+        Ok(Self { optimiser, policies, forgetting, clock, ..server })
     }
 
     /// How far this server has come and what it remembers, without the weights.
@@ -157,7 +158,7 @@ impl Server {
             clock: self.clock,
             rule_memory: self.rule.memory()?,
             optimiser_memory: inside::of(&self.optimiser)?,
-            policy_memory: inside::of(&self.policy)?,
+            policy_memory: self.policies.memory()?,
             forgetting_memory: match &self.forgetting {
                 Some(forgetting) => inside::of(forgetting)?,
                 None => Value::Null,
@@ -168,33 +169,36 @@ impl Server {
     /// Continues from what [`progress`](Self::progress) gave.
     pub fn resume(&mut self, progress: Progress) -> Result<(), Error> {
         progress.clock.check()?;
-        let (mut rule, mut policy) = (self.rule.clone(), self.policy.clone());
+        let (mut rule, mut policies) = (self.rule.clone(), self.policies.clone());
         let mut optimiser = self.optimiser.clone();
         rule.recall(progress.rule_memory)?;
         inside::put(&mut optimiser, progress.optimiser_memory)?;
         optimiser.check_dimension(self.weights.len())?;
-        inside::put(&mut policy, progress.policy_memory)?;
-        fits(&policy, self.weights.len())?;
+        policies.recall(progress.policy_memory)?;
+        fits(&policies, self.weights.len())?;
         let mut forgetting = self.forgetting.clone();
         if let Some(forgetting) = &mut forgetting {
             inside::put(forgetting, progress.forgetting_memory)?;
             forgetting.check_dimension(self.weights.len())?;
         }
         self.forgetting = forgetting;
-        (self.rule, self.optimiser, self.policy) = (rule, optimiser, policy);
+        (self.rule, self.optimiser, self.policies) = (rule, optimiser, policies);
         self.clock = progress.clock;
         Ok(())
     }
 }
 
-/// Rejects a policy that remembers vectors of another length than the weights have.
-fn fits(policy: &Policy, dimension: usize) -> Result<(), Error> {
-    let named = policy.personal().iter().map(|(agent, personal)| (called(*agent, None), personal));
-    let newcomers = policy.newcomers().map(|first| ("a newcomer".to_owned(), first));
-    for (who, personal) in named.chain(newcomers) {
-        if let Some(got) = personal.len().filter(|length| *length != dimension) {
-            let why = format!("{who} is shown {got} numbers, the weights have {dimension}");
-            return Err(Error::BadState { why });
+/// Rejects policies that remember vectors of another length than the weights have.
+fn fits(policies: &Policies, dimension: usize) -> Result<(), Error> {
+    for layer in policies.layers() {
+        let listed = layer.personal.iter();
+        let named = listed.map(|(agent, personal)| (called(*agent, None), personal));
+        let newcomers = layer.newcomers.map(|first| ("a newcomer".to_owned(), first));
+        for (who, personal) in named.chain(newcomers) {
+            if let Some(got) = personal.len().filter(|length| *length != dimension) {
+                let why = format!("{who} is shown {got} numbers, the weights have {dimension}");
+                return Err(Error::BadState { why });
+            }
         }
     }
     Ok(())

@@ -4,7 +4,7 @@
 use fedstay::diagnose::Diagnosis;
 use fedstay::problem::{Federation, Instance};
 use fedstay::record::Summary;
-use fedstay::{About, Behaviour, Book, Error, Policy, RoundRecord, Rule, Server, Session};
+use fedstay::{About, Behaviour, Book, Error, Policies, RoundRecord, Rule, Server, Session};
 use std::ops::ControlFlow;
 
 /// Counts the rounds by case, adds up the lengths of the steps, and looks at the angles.
@@ -33,7 +33,7 @@ impl Book for Moves {
 #[derive(Clone)]
 pub struct Setting {
     pub rule: Rule,
-    pub policy: Policy,
+    pub policy: Policies,
     pub behaviour: Behaviour,
     pub step_size: f64,
     pub epsilon: f64,

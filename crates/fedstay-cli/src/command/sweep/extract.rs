@@ -126,8 +126,9 @@ fn extract(run: &Planned, store: &Store, out: &Path, anyway: bool, screen: &Scre
 
 /// The warning in a run that was computed again and came out differently.
 fn other_than_stored(here: &Summary, stored: &Summary) -> String {
-    let told =
-        |summary: &Summary| format!("mean loss {}, {} left", summary.loss.mean, summary.leavers());
+    let told = |summary: &Summary| {
+        format!("mean loss {}, {} left", summary.score.loss.mean, summary.leavers())
+    };
     format!(
         "computed again, and not as it is stored in the sweep: {} here, {} there. Machines with other \
          instructions round differently; what figures and queries show is what is stored",

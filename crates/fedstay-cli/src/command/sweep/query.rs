@@ -2,6 +2,7 @@
 
 use super::{Study, told, wheres};
 use anyhow::{Context, Result};
+use fedstay::{Better, Measure};
 use fedstay_sim::sweep::stats::Mean;
 use fedstay_sim::sweep::{Field, Frame, Store};
 use fedstay_terminal::{Column, Screen, Table, Usage};
@@ -18,8 +19,8 @@ Examples:
   # a question of your own
   fedstay sweep query study.toml --sql \"SELECT count(*) FROM runs\"
 
-Results: accuracy.mean, accuracy.min, accuracy.max, accuracy.spread, population.accuracy, loss.mean, \
-loss.max, population.loss, left, first_departure, rounds, or any other number of a run's summary.";
+Results: MEASURE.mean, .min, .max, .median, .spread and population.MEASURE, where MEASURE is loss, accuracy \
+or what the sweep measures; left, first_departure, rounds, or any other number of a run's summary.";
 
 /// Results as a table in the terminal.
 #[derive(Debug, clap::Args)]
@@ -30,15 +31,9 @@ pub(super) struct Query {
     /// The settings that tell rows apart; by default, every axis but the seed
     #[arg(long, value_delimiter = ',', value_name = "KEYS")]
     by: Vec<String>,
-    /// The results to show; by default the mean and the worst accuracy, the population's, and how
-    /// many left
-    #[arg(
-        long,
-        hide_default_value = true,
-        value_delimiter = ',',
-        value_name = "RESULTS",
-        default_value = "accuracy.mean,accuracy.min,population.accuracy,left"
-    )]
+    /// The results to show; by default the mean and the worst of the first measure, the
+    /// population's, and how many left
+    #[arg(long, value_delimiter = ',', value_name = "RESULTS")]
     of: Vec<String>,
     /// Only runs with this setting: `--where local.steps=5`
     #[arg(long = "where", value_name = "KEY=VALUE")]
@@ -46,7 +41,7 @@ pub(super) struct Query {
     /// Differences to the runs with this setting, paired by seed: `--against epsilon=0.2`
     #[arg(long, value_name = "KEY=VALUE")]
     against: Option<String>,
-    /// An SQL query of your own on the store's tables runs, series and work
+    /// An SQL query of your own on the store's tables runs, series, work and measures
     #[arg(long, conflicts_with_all = ["by", "wheres", "against"])]
     sql: Option<String>,
     /// Print as JSON
@@ -65,6 +60,7 @@ impl Query {
             let why = "no finished run matches; see what is there with `fedstay sweep status`";
             return Err(Usage(why.into()).into());
         }
+        let of = if self.of.is_empty() { usual(&frame) } else { self.of.clone() };
         let by = match self.by.is_empty() {
             true => plan
                 .cell_axes()
@@ -79,21 +75,23 @@ impl Query {
             let why = format!("--by {key}: no run has it; the grid has {}", axes.join(", "));
             return Err(Usage(why).into());
         }
-        for name in &self.of {
+        for name in &of {
             if frame.records.iter().all(|record| record.result(name).is_none()) {
                 let why = format!("--of {name}: no run has it; see `fedstay sweep query --help`");
                 return Err(Usage(why).into());
             }
         }
         let rows = match &self.against {
-            None => means(&frame, &by, &self.of),
-            Some(pair) => effects(&frame, by, &self.of, pair)?,
+            None => means(&frame, &by, &of),
+            Some(pair) => effects(&frame, by, &of, pair)?,
         };
+        let headings: Vec<String> =
+            of.iter().map(|name| heading(name, frame.measure_of(name).as_ref())).collect();
         if self.json {
             let rows: Vec<Value> = rows.iter().map(Row::json).collect();
             return screen.print(&format!("{}\n", serde_json::to_string_pretty(&rows)?));
         }
-        screen.print(&screen.table(&table(&rows, &self.of, self.against.is_some())))?;
+        screen.print(&screen.table(&table(&rows, &headings, self.against.is_some())))?;
         screen.mention(&match &self.against {
             None => "\nmean ± half of the 95% interval (Student's t) over the runs of a row".to_owned(),
             Some(against) => format!(
@@ -132,6 +130,20 @@ impl Query {
     }
 }
 
+/// The results that are shown unless somebody asks for others.
+fn usual(frame: &Frame) -> Vec<String> {
+    let has = |name: &String| frame.records.iter().any(|record| record.result(name).is_some());
+    let measures = frame.measures();
+    let measured = measures.into_iter().find(|measure| has(&format!("{}.mean", measure.name)));
+    let measure = measured.unwrap_or(Measure::LOSS);
+    let (name, worst) = match measure.better {
+        Better::Higher => (&measure.name, "min"),
+        Better::Lower => (&measure.name, "max"),
+    };
+    let over = [format!("{name}.mean"), format!("{name}.{worst}"), format!("population.{name}")];
+    over.into_iter().filter(has).chain(["left".to_owned()]).collect()
+}
+
 /// A row of the answer: settings, and results over the runs that have them.
 struct Row {
     settings: Vec<(String, Value)>,
@@ -142,6 +154,8 @@ struct Row {
 /// One result of a row.
 struct Measured {
     name: String,
+    /// What it says something about, if that is a measure.
+    measure: Option<Measure>,
     mean: Option<Mean>,
     /// Effect and p, for differences.
     test: Option<(f64, f64)>,
@@ -180,8 +194,8 @@ fn table(rows: &[Row], of: &[String], differences: bool) -> Table {
         columns.push(Column::dispensable("runs", 1));
         // The first result is always shown, the last can be spared first.
         columns.extend(of.iter().enumerate().map(|(place, name)| match place {
-            0 => Column::kept(heading(name)),
-            place => Column::dispensable(heading(name), (1 + place).min(255) as u8),
+            0 => Column::kept(name.clone()),
+            place => Column::dispensable(name.clone(), (1 + place).min(255) as u8),
         }));
     }
     let mut table = Table::new(columns);
@@ -196,10 +210,10 @@ fn table(rows: &[Row], of: &[String], differences: bool) -> Table {
             let (effect, p) = result.test.unwrap_or((f64::NAN, f64::NAN));
             let pairs = result.mean.map_or(0, |mean| mean.n);
             let told = [
-                heading(&result.name),
+                heading(&result.name, result.measure.as_ref()),
                 result.interval(),
                 probability(p),
-                number(effect, scale(&result.name).1.max(2)),
+                number(effect, scale(result.measure.as_ref()).1.max(2)),
                 pairs.to_string(),
             ];
             table.row(settings.clone().chain(told));
@@ -214,14 +228,14 @@ fn shown(value: &Value) -> String {
 }
 
 /// The factor and the decimals of a result: shares in percent, everything else as it is.
-fn scale(name: &str) -> (f64, usize) {
-    if name.contains("accuracy") { (100.0, 1) } else { (1.0, 3) }
+fn scale(measure: Option<&Measure>) -> (f64, usize) {
+    if measure.is_some_and(Measure::is_share) { (100.0, 1) } else { (1.0, 3) }
 }
 
 impl Measured {
     fn interval(&self) -> String {
         let Some(mean) = &self.mean else { return "–".to_owned() };
-        let (factor, digits) = scale(&self.name);
+        let (factor, digits) = scale(self.measure.as_ref());
         let (middle, half) = (factor * mean.mean, factor * mean.half_width);
         // Where all runs agree on a whole number, its decimals say nothing.
         let digits = if half == 0.0 && middle.fract() == 0.0 { 0 } else { digits };
@@ -248,8 +262,8 @@ fn probability(p: f64) -> String {
     if p < 0.00005 { "<0.0001".to_owned() } else { number(p, 4) }
 }
 
-fn heading(name: &str) -> String {
-    if scale(name).0 == 100.0 { format!("{name} %") } else { name.to_owned() }
+fn heading(name: &str, measure: Option<&Measure>) -> String {
+    if scale(measure).0 == 100.0 { format!("{name} %") } else { name.to_owned() }
 }
 
 /// Means over the seeds with Student's 95% intervals.
@@ -259,7 +273,10 @@ fn means(frame: &Frame, by: &[String], of: &[String]) -> Vec<Row> {
         runs: cell.records.len(),
         results: of
             .iter()
-            .map(|name| Measured { name: name.clone(), mean: cell.mean(name), test: None })
+            .map(|name| {
+                let (name, measure) = (name.clone(), frame.measure_of(name));
+                Measured { mean: cell.mean(&name), name, measure, test: None }
+            })
             .collect(),
     };
     frame.by(by).into_iter().map(row).collect()
@@ -290,7 +307,8 @@ fn effects(frame: &Frame, mut by: Vec<String>, of: &[String], against: &str) -> 
         let result = |name: &String| {
             let difference = cell.difference(&partner, name)?;
             let test = Some((difference.effect, difference.p));
-            Some(Measured { name: name.clone(), mean: Some(difference.mean), test })
+            let (name, measure) = (name.clone(), frame.measure_of(name));
+            Some(Measured { name, measure, mean: Some(difference.mean), test })
         };
         let results = of.iter().filter_map(result).collect();
         rows.push(Row { settings, results, runs: cell.records.len() });
@@ -326,7 +344,8 @@ mod tests {
 
     fn interval(name: &str, mean: f64, half_width: f64, test: Option<(f64, f64)>) -> String {
         let mean = Some(Mean { mean, half_width, deviation: half_width, n: 3 });
-        Measured { name: name.to_owned(), mean, test }.interval()
+        let measure = name.starts_with("accuracy").then_some(Measure::ACCURACY);
+        Measured { name: name.to_owned(), measure, mean, test }.interval()
     }
 
     #[test]

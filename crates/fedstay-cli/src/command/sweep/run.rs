@@ -17,7 +17,7 @@ pub(super) struct Run {
     /// Say how many runs are missing and how long they would take, but compute none
     #[arg(long)]
     dry_run: bool,
-    /// For comparison: compute every run from its start, sharing nothing
+    /// Disable work sharing: every run is computed from its start (for benchmarks)
     #[arg(long)]
     no_share: bool,
     /// For comparison: evaluate every loss in full, without the early exit

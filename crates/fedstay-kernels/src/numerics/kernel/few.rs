@@ -5,7 +5,7 @@
 //! processor do meanwhile. The numbers that come out are those of `products.rs`, to the bit.
 
 use super::lanes::{Doubles, Element, Lanes, WIDTH};
-use super::products::{Room, add_to, lines, read};
+use super::products::{TileRoom, add_to, lines, read};
 use super::{BLOCK, Line};
 use crate::isa::dispatch;
 use crate::{Isa, Vector};
@@ -20,7 +20,7 @@ const MOST: usize = 5;
 /// not all of one narrow precision.
 pub(super) fn few(
     isa: Isa,
-    room: &mut Room,
+    room: &mut TileRoom,
     vectors: &[Vector<'_>],
     columns: Range<usize>,
 ) -> Option<Vec<f64>> {
@@ -46,13 +46,13 @@ pub(super) fn few(
 }
 
 dispatch! {
-    fn gram<N: Element>(room: &mut Room, vectors: &[&[N]]) -> Vec<f64> = body over Doubles
+    fn gram<N: Element>(room: &mut TileRoom, vectors: &[&[N]]) -> Vec<f64> = body over Doubles
 }
 
 /// # Safety
 /// The machine must have the instructions of `V`.
 #[inline(always)]
-unsafe fn body<V: Lanes, N: Element>(room: &mut Room, vectors: &[&[N]]) -> Vec<f64> {
+unsafe fn body<V: Lanes, N: Element>(room: &mut TileRoom, vectors: &[&[N]]) -> Vec<f64> {
     // The tile that wastes least on rows of zeros; of two, the larger one.
     let waste = |tile: usize| vectors.len().next_multiple_of(tile) - vectors.len();
     let best = V::TILES.iter().rev().min_by_key(|tile| waste(**tile)).copied();
@@ -70,7 +70,7 @@ unsafe fn body<V: Lanes, N: Element>(room: &mut Room, vectors: &[&[N]]) -> Vec<f
 /// As above.
 #[inline(always)]
 unsafe fn tiles<V: Lanes, N: Element, const T: usize>(
-    room: &mut Room,
+    room: &mut TileRoom,
     vectors: &[&[N]],
 ) -> Vec<f64> {
     let columns = vectors.iter().map(|vector| vector.len()).min().unwrap_or(0);

@@ -50,7 +50,7 @@ pub(in super::super) fn products(
 /// The same in single precision; `None` if some vectors are in another.
 fn in_single(
     isa: Isa,
-    room: &mut Room,
+    room: &mut TileRoom,
     left: &[Vector<'_>],
     right: Option<&[Vector<'_>]>,
     columns: &Range<usize>,
@@ -71,7 +71,7 @@ fn in_single(
 
 dispatch! {
     fn panel<P: Product>(
-        room: &mut Room, left: &[Vector<'_>], right: Option<&[Vector<'_>]>, columns: Range<usize>
+        room: &mut TileRoom, left: &[Vector<'_>], right: Option<&[Vector<'_>]>, columns: Range<usize>
     ) -> Vec<f64> = body over Doubles
 }
 
@@ -79,7 +79,7 @@ dispatch! {
 /// The machine must have the instructions of `V`, and all vectors these columns.
 #[inline(always)]
 unsafe fn body<V: Lanes, P: Product>(
-    room: &mut Room,
+    room: &mut TileRoom,
     left: &[Vector<'_>],
     right: Option<&[Vector<'_>]>,
     columns: Range<usize>,
@@ -100,17 +100,17 @@ unsafe fn body<V: Lanes, P: Product>(
     }
 }
 
-/// Room for the rows and totals of one call. To ask for it every time, and to have it cleared, took as long as the
+/// TileRoom for the rows and totals of one call. To ask for it every time, and to have it cleared, took as long as the
 /// products of a few thousand columns.
 #[derive(Default)]
-pub(super) struct Room {
+pub(super) struct TileRoom {
     pub(super) rows: Vec<Line>,
     pub(super) others: Vec<Line>,
     pub(super) totals: Vec<Line>,
 }
 
 thread_local! {
-    static ROOM: RefCell<Room> = RefCell::default();
+    static ROOM: RefCell<TileRoom> = RefCell::default();
 }
 
 /// So many lines, with anything in them.
@@ -125,7 +125,7 @@ pub(super) fn lines(of: &mut Vec<Line>, count: usize) -> &mut [Line] {
 /// As above.
 #[inline(always)]
 unsafe fn tiles<V: Lanes, P: Product, const T: usize>(
-    room: &mut Room,
+    room: &mut TileRoom,
     left: &[Vector<'_>],
     right: Option<&[Vector<'_>]>,
     columns: Range<usize>,

@@ -11,7 +11,7 @@
 
 use super::Line;
 use super::lanes::{Doubles, Lanes, SINGLES, WIDTH};
-use super::products::{Room, lines};
+use super::products::{TileRoom, lines};
 use crate::isa::dispatch;
 
 /// The columns over which sums run in single precision.
@@ -24,14 +24,18 @@ dispatch! {
     /// The products of every vector on the left with every one on the right, row by row; without a right side, those
     /// on the left with each other, the lower triangle row by row. All vectors are of one length.
     pub(super) fn products(
-        room: &mut Room, left: &[&[f32]], right: Option<&[&[f32]]>
+        room: &mut TileRoom, left: &[&[f32]], right: Option<&[&[f32]]>
     ) -> Vec<f64> = body over Doubles
 }
 
 /// # Safety
 /// The machine must have the instructions of `V`.
 #[inline(always)]
-unsafe fn body<V: Lanes>(room: &mut Room, left: &[&[f32]], right: Option<&[&[f32]]>) -> Vec<f64> {
+unsafe fn body<V: Lanes>(
+    room: &mut TileRoom,
+    left: &[&[f32]],
+    right: Option<&[&[f32]]>,
+) -> Vec<f64> {
     // A register that is not full costs as much as one that is, so the larger side lies in registers.
     let (across, along) = match right {
         Some(right) if right.len() > left.len() => (right, Some(left)),
@@ -70,14 +74,14 @@ unsafe fn body<V: Lanes>(room: &mut Room, left: &[&[f32]], right: Option<&[&[f32
 /// As above.
 #[inline(always)]
 unsafe fn tiles<'a, V: Lanes, const N: usize, const C: usize>(
-    room: &'a mut Room,
+    room: &'a mut TileRoom,
     left: &[&[f32]],
     right: Option<&[&[f32]]>,
 ) -> &'a [Line] {
     let beside = right.unwrap_or(left);
     let columns = left.iter().chain(beside).map(|vector| vector.len()).min().unwrap_or(0);
     let (groups, bands) = (left.len().div_ceil(N * SINGLES), beside.len().div_ceil(C));
-    let Room { rows, others, totals } = room;
+    let TileRoom { rows, others, totals } = room;
     let rows = lines(rows, groups * COLUMNS * N);
     let others = lines(others, bands * C * STRIDE);
     let totals = lines(totals, groups * bands * C * N * SINGLES / WIDTH);

@@ -1,6 +1,6 @@
 //! Whether a table says only what can be said.
 
-use super::{Allowed, KEYS, Key, Kinds, On, PROBLEM, SECTIONS, Section, behaviour};
+use super::{Allowed, KEYS, Key, Kinds, On, PROBLEM, SECTIONS, SEVERAL, Section, behaviour};
 use crate::experiment::SpecError;
 use crate::text::{one_line, quoted};
 use serde::Serialize;
@@ -18,6 +18,7 @@ pub(in crate::experiment) fn check_keys(table: &Table) -> Result<(), SpecError> 
     for (name, value) in table {
         match (section(name), value) {
             (Some(section), Value::Table(inner)) => section.check(inner)?,
+            (Some(section), value) if section.name == SEVERAL => section.check_several(value)?,
             (Some(section), value) => return Err(section.not_a_table(value)),
             (None, value) => outside(name)?.allowed.check(name, value)?,
         }
@@ -99,6 +100,19 @@ impl Section {
                 example: key.example,
             }),
             _ => Ok(()),
+        }
+    }
+
+    /// A kind, or a list of kinds and of tables, where there may be several.
+    fn check_several(&'static self, value: &Value) -> Result<(), SpecError> {
+        match (value, &self.kinds) {
+            (Value::Array(several), _) => several.iter().try_for_each(|one| match one {
+                Value::Array(_) => Err(self.not_a_table(one)),
+                Value::Table(inner) => self.check(inner),
+                kind => self.check_several(kind),
+            }),
+            (Value::String(_), Some(kinds)) => self.kind(kinds, Some(value)).map(|_| ()),
+            _ => Err(self.not_a_table(value)),
         }
     }
 
@@ -272,6 +286,28 @@ mod tests {
         }
         assert!(said("local = 'fast'").contains("write them under [local]"));
         assert!(said("[rule]\nkind = 3").contains("`rule.kind` is 3, but must be a name"));
+    }
+
+    #[test]
+    fn where_there_may_be_several_each_is_checked() {
+        let several = |list: &str| said(&format!("policy = {list}"));
+        for list in
+            ["'guard'", "[]", "['guard', { kind = 'early-stop', margin = 0.1 }]", "['none']"]
+        {
+            assert_eq!(several(list), "", "{list}");
+        }
+        assert_eq!(said("[[policy]]\nkind = 'guard'\n[[policy]]\nkind = 'keep-best'"), "");
+        assert_eq!(several("['gaurd']"), "there is no policy `gaurd`; did you mean `guard`?");
+        assert!(
+            several("[{ kind = 'guard', margin = 0.1 }]").contains("but policy.kind is `guard`")
+        );
+        assert!(
+            several("[{ kind = 'guard', delta = 'big' }]").contains("`policy.delta` is \"big\"")
+        );
+        for list in ["3", "[3]", "[['guard']]"] {
+            assert!(several(list).starts_with("`policy` is a section with keys"), "{list}");
+        }
+        assert!(said("rule = ['fedavg']").starts_with("`rule` is a section with keys"));
     }
 
     #[test]

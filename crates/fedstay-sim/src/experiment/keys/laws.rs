@@ -68,7 +68,7 @@ fn a_kind_has_a_key_if_and_only_if_its_struct_does() {
             inner.insert(key.short_name().to_owned(), parse_value(key.example));
             let read: Result<Experiment, toml::de::Error> = table.try_into();
             match read {
-                Ok(_) if kind == "none" => {} // `Policy::None` has no struct that could refuse.
+                Ok(_) if kind == "none" => {} // It has no struct that could refuse.
                 Ok(_) => assert!(key.belongs_to(kind), "{} is read for {kind}", key.name),
                 Err(error) => {
                     assert!(!key.belongs_to(kind), "{} for {kind}: {error}", key.name);
@@ -269,9 +269,27 @@ fn the_schema_takes_what_the_reader_takes() {
 }
 
 #[test]
+fn the_schema_takes_a_list_where_there_may_be_several() {
+    let schema = Experiment::schema();
+    for text in [
+        "policy = 'guard'",
+        "policy = ['guard', { kind = 'early-stop', margin = 0.1 }]",
+        "[[policy]]\nkind = 'preview'\npace = 0.0\n[[policy]]\nkind = 'keep-best'",
+    ] {
+        let table = read_table(text).unwrap();
+        fits(&schema, &as_json(&table), text).unwrap();
+        let whole = Experiment::from_table(table).unwrap();
+        fits(&schema, &serde_json::to_value(&whole).unwrap(), text).unwrap();
+    }
+}
+
+#[test]
 fn the_schema_refuses_what_the_reader_refuses() {
     let schema = Experiment::schema();
     for text in [
+        "policy = ['gaurd']",
+        "policy = [['guard']]",
+        "policy = [{ kind = 'guard', margin = 0.1 }]",
         "sed = 1",
         "seed = -1",
         "rounds = 2.5",

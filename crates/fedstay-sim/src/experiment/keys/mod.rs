@@ -47,6 +47,9 @@ use toml::{Table, Value};
 /// The section whose presence makes an experiment one on a problem.
 pub(super) const PROBLEM: &str = "problem";
 
+/// The section of which there may be several, in order: a list of tables, or of kinds.
+pub(super) const SEVERAL: &str = "policy";
+
 /// Every section, in the order in which they are listed.
 pub static SECTIONS: [&Section; 17] = [
     &experiment::SECTION,

@@ -1,6 +1,6 @@
 //! The reference page of all keys, `docs/keys.md`.
 
-use super::{Key, On, SECTIONS, Section};
+use super::{Key, On, SECTIONS, SEVERAL, Section};
 use std::fmt::Write;
 
 /// The command that writes the page.
@@ -31,6 +31,13 @@ impl Section {
         let mut page = format!("\n## {title}\n\n");
         if !self.name.is_empty() {
             let _ = write!(page, "{}.", self.about);
+        }
+        if self.name == SEVERAL {
+            page.push_str(
+                " Several act in the order of a list: `policy = [\"guard\", \"keep-best\"]`, or one \
+                 `[[policy]]` each where they have options. \
+                 [Which go together](policies.md#which-go-together), and what they do then.",
+            );
         }
         page.push_str(match self.on {
             On::Anything => "",

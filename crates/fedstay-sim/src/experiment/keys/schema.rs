@@ -1,6 +1,6 @@
 //! The keys as a JSON schema, for editors and other programs.
 
-use super::{Allowed, Key, Kinds, On, PROBLEM, SECTIONS, Section, behaviour};
+use super::{Allowed, Key, Kinds, On, PROBLEM, SECTIONS, SEVERAL, Section, behaviour};
 use crate::experiment::Experiment;
 use serde_json::{Map, Value, json};
 
@@ -71,8 +71,12 @@ impl Section {
         match &self.kinds {
             None => self.table(None, false),
             Some(kinds) => {
-                let kinds = kinds.names().map(|kind| self.table(Some((kinds, kind)), false));
-                json!({ "description": self.about, "oneOf": kinds.collect::<Vec<_>>() })
+                let names: Vec<&'static str> = kinds.names().collect();
+                let tables = names.iter().map(|kind| self.table(Some((kinds, kind)), false));
+                let one = json!({ "oneOf": tables.collect::<Vec<_>>() });
+                let mut schema = if self.name == SEVERAL { several(&one, &names) } else { one };
+                schema["description"] = self.about.into();
+                schema
             }
         }
     }
@@ -101,6 +105,12 @@ impl Section {
             "additionalProperties": false,
         })
     }
+}
+
+/// One table, the name of its kind alone, or a list of both.
+fn several(table: &Value, names: &[&str]) -> Value {
+    let one = json!({ "anyOf": [table, { "enum": names }] });
+    json!({ "anyOf": [one, { "type": "array", "items": one }] })
 }
 
 impl Kinds {

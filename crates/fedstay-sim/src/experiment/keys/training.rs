@@ -2,6 +2,7 @@
 
 use super::allowed::COUNT;
 use super::{Allowed, Key, On, Section};
+use crate::measure::NAMES;
 
 pub(super) static SECTION: Section = Section {
     name: "",
@@ -49,14 +50,22 @@ pub(super) static SECTION: Section = Section {
             "eval_every",
             "10",
             Allowed::Count(1, COUNT),
-            "every how many rounds accuracy is measured for everybody",
+            "every how many rounds everybody is measured",
         )
+        .shares(),
+        Key::new(
+            "measure",
+            "[\"accuracy\", \"balanced\"]",
+            Allowed::List(&Allowed::Word(&NAMES, &[])),
+            "what is measured then besides the loss; headlines tell the first",
+        )
+        .otherwise("`accuracy`")
         .shares(),
         Key::new(
             "eval_agents",
             "100",
             Allowed::Either(&[Allowed::Count(1, COUNT), Allowed::Word(&["all", "none"], &[])]),
-            "whose rows are evaluated then: `all` agents', `none`, or those of so many, drawn once",
+            "whose rows are evaluated then: `all` agents', `none`, or those of a fixed random sample of this many",
         )
         .otherwise("`all`")
         .shares(),

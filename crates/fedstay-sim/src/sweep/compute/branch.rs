@@ -379,7 +379,8 @@ fn finish(
         }
         let agents = lane.epsilon.len();
         let (assessment, roll) = (&assessment, roll.as_slice());
-        let ended = Ended { server, assessment, roll, agents, stop, proves: false };
+        let measures = simulator.measures();
+        let ended = Ended { server, assessment, measures, roll, agents, stop, proves: false };
         let summary = lane.ledger.summary(&ended, &about(experiment, Some(simulator.population())));
         let outcome = Outcome::Finished(Box::new(summary));
         Finished::new(experiment, outcome, lane.recorder.finish()).map_err(failed)

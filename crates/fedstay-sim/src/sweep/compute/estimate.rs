@@ -132,7 +132,10 @@ mod tests {
         let asked = experiment.forget.as_ref().map(|forget| forget.how);
         assert!(asked.is_some());
         assert_eq!(server.forgetting().map(|forgetting| forgetting.how), asked);
-        assert_eq!((server.policy(), server.optimiser()), (&experiment.policy, &experiment.server));
+        assert_eq!(
+            (server.policies(), server.optimiser()),
+            (&experiment.policy, &experiment.server)
+        );
         assert!(measure(&experiment).unwrap() > 0.0);
     }
 }

@@ -46,7 +46,7 @@ pub enum SweepError {
         /// Why not.
         why: String,
     },
-    /// A run failed otherwise than by diverging: that is no result, and nothing of it is stored.
+    /// A run failed for a reason other than divergence, and is not stored.
     #[error(
         "run {key} failed and is not stored: {why}; the runs that are finished are kept: leave this one \
          out with [[skip]], or put it right, and type the same command again"
@@ -135,7 +135,7 @@ pub fn missing(plan: &Plan, store: &Store, share: bool) -> Result<Vec<Family>, S
     let missing: Vec<Arc<Planned>> =
         plan.runs.iter().filter(|run| !there.contains(&run.key)).cloned().collect();
     let mut families = families(&missing, share);
-    // Dear ones first within a seed and its data: the end is then made of small pieces.
+    // Most expensive first within a seed and its data, so that the tail is short.
     families.sort_by_cached_key(|family| {
         let experiment = &family.runs[0].experiment;
         (experiment.seed, data_key(experiment), u64::MAX - family.steps())

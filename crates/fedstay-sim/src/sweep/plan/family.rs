@@ -15,7 +15,7 @@
 
 use crate::experiment::{Epsilon, Experiment, SpecError, may_share};
 use crate::sweep::Planned;
-use fedstay::{Behaviour, Policy, Rule};
+use fedstay::{Behaviour, Rule};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -67,7 +67,7 @@ pub(in crate::sweep) fn margin(rule: &Rule) -> Option<f64> {
 fn shares(experiment: &Experiment, config: &Value) -> bool {
     experiment.problem().is_none()
         && margin(&experiment.rule).is_some()
-        && experiment.policy == Policy::None
+        && experiment.policy.is_empty()
         && experiment.schedule.is_always()
         && matches!(experiment.behaviour, Behaviour::Threshold(_) | Behaviour::Never(_))
         && !matches!(experiment.epsilon, Epsilon::Relative(_))

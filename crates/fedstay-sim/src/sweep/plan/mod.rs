@@ -146,11 +146,7 @@ impl Plan {
         let axes = self.axes.iter().filter(|axis| axis.values.len() > 1);
         let told: Vec<String> = axes
             .map(|axis| {
-                let value = match run.setting(&axis.key) {
-                    Some(serde_json::Value::String(text)) => text.clone(),
-                    Some(value) => value.to_string(),
-                    None => String::new(),
-                };
+                let value = run.setting(&axis.key).map_or_else(String::new, in_words);
                 // A relative target loss holds signs that a file's name had better not.
                 let plain = |sign: char| match sign.is_alphanumeric() || "._-+".contains(sign) {
                     true => sign,
@@ -178,6 +174,19 @@ impl Plan {
     /// The axes that tell cells apart: all but the seed.
     pub fn cell_axes(&self) -> Vec<&Axis> {
         self.axes.iter().filter(|axis| axis.key != "seed").collect()
+    }
+}
+
+/// A setting in a few signs: of a section its kind, of several sections their kinds.
+pub(in crate::sweep) fn in_words(value: &serde_json::Value) -> String {
+    let kind = |value: &serde_json::Value| value.get("kind")?.as_str().map(str::to_owned);
+    let several = |list: &Vec<serde_json::Value>| list.iter().map(kind).collect::<Option<Vec<_>>>();
+    match value {
+        serde_json::Value::String(text) => text.clone(),
+        serde_json::Value::Array(list) if !list.is_empty() => {
+            several(list).map_or_else(|| value.to_string(), |kinds| kinds.join("+"))
+        }
+        value => kind(value).unwrap_or_else(|| value.to_string()),
     }
 }
 
@@ -270,6 +279,31 @@ mod tests {
         let twins = super::tests::plan("[grid]\nlabel = [\"ada-gd+stop\", \"ada-gd\"]").unwrap();
         assert_eq!(twins.runs.len(), 1);
         assert_eq!(twins.runs[0].setting("label").unwrap(), "ada-gd+stop");
+    }
+
+    #[test]
+    fn an_axis_of_policies_takes_names_and_lists() {
+        let text = "[rule]\nkind = \"fedavg\"\n[grid]\npolicy = [\"none\", \"guard\", [\"guard\", \
+                    \"keep-best\"]]\nseed = \"0..2\"\n";
+        let swept = plan(text).unwrap();
+        let labels: Vec<_> = swept.runs.iter().map(|run| run.experiment.rule_label()).collect();
+        assert_eq!(labels[..2], ["fedavg", "fedavg"]);
+        assert_eq!(labels[2..4], ["fedavg+guard", "fedavg+guard"]);
+        assert_eq!(labels[4..], ["fedavg+guard+keep-best", "fedavg+guard+keep-best"]);
+        assert_eq!(swept.label(&swept.runs[5]), "policy=guard+keep-best seed=1");
+        // However a policy is written, it is the same run.
+        let single = plan("rule.kind = \"fedavg\"\n[grid]\npolicy.kind = [\"none\", \"guard\"]");
+        let single = single.unwrap();
+        let keys = |plan: &Plan| plan.runs.iter().map(|run| run.key.clone()).collect::<Vec<_>>();
+        assert_eq!(keys(&single), [&keys(&swept)[0][..], &keys(&swept)[2]]);
+        assert_eq!(single.runs[1].config["policy"]["kind"], "guard");
+        let set = [("policy".to_owned(), "[['preview', 'early-stop'], 'preview']".to_owned())];
+        let other = Plan::parse(text, Path::new("."), &set).unwrap();
+        assert_eq!(other.label(&other.runs[0]), "policy=preview+early-stop seed=0");
+        let skipping = plan(&format!("{text}[[skip]]\npolicy = [[\"guard\", \"keep-best\"]]"));
+        assert_eq!(skipping.unwrap().runs.len(), 4);
+        let refused = plan(&text.replace("\"keep-best\"", "\"preview\"")).unwrap_err();
+        assert!(refused.to_string().contains("`preview` cannot come after `guard`"), "{refused}");
     }
 
     #[test]

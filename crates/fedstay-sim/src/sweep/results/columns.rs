@@ -1,7 +1,9 @@
 //! Results as columns, for other programs.
 
+use crate::sweep::plan::in_words;
 use crate::sweep::{Frame, Outcome, Plan, Point, Record};
 use fedstay::record::Summary;
+use fedstay::{Measure, MeasureName};
 use serde_json::Value;
 
 /// One column of a table.
@@ -52,16 +54,12 @@ impl Values {
 /// A column of the narrowest kind that holds all its values.
 fn column(name: &str, values: Vec<Option<Value>>) -> Column {
     let all = |fits: fn(&Value) -> bool| values.iter().flatten().all(fits);
-    let text = |value: Value| match value {
-        Value::String(text) => text,
-        value => value.to_string(),
-    };
     let values = if all(Value::is_i64) {
         Values::Whole(values.iter().map(|value| value.as_ref().and_then(Value::as_i64)).collect())
     } else if all(Value::is_number) {
         Values::Number(values.iter().map(|value| value.as_ref().and_then(Value::as_f64)).collect())
     } else {
-        Values::Text(values.into_iter().map(|value| value.map(text)).collect())
+        Values::Text(values.iter().map(|value| value.as_ref().map(in_words)).collect())
     };
     Column { name: name.to_owned(), values }
 }
@@ -82,21 +80,21 @@ const BETTER_THAN_ALONE: &str = "better_than_alone";
 
 const WHOLE: [&str; 5] = ["rounds", "left", "first_departure", "content", BETTER_THAN_ALONE];
 
-const RESULTS: [&str; 13] = [
-    "rounds",
-    "left",
-    "first_departure",
-    "content",
-    BETTER_THAN_ALONE,
-    "accuracy.mean",
-    "accuracy.min",
-    "accuracy.max",
-    "population.accuracy",
-    "loss.mean",
-    "loss.min",
-    "loss.max",
-    "population.loss",
-];
+/// The usual measures, the loss, then the others: so columns keep their places.
+fn measures(others: impl IntoIterator<Item = MeasureName>) -> Vec<MeasureName> {
+    let usual = [Measure::ACCURACY.name, Measure::LOSS.name];
+    let others = others.into_iter().filter(|name| !usual.contains(name));
+    let mut all = usual.to_vec();
+    all.extend(others);
+    all
+}
+
+/// What is told of a measure, by the names of results.
+fn results_of(measure: &str) -> [String; 4] {
+    let over = ["mean", "min", "max"].map(|part| format!("{measure}.{part}"));
+    let [mean, min, max] = over;
+    [mean, min, max, format!("population.{measure}")]
+}
 
 impl Frame {
     /// One row a run: its settings and what came of it.
@@ -118,15 +116,17 @@ impl Frame {
         columns
             .push(column("stop", each(&|record| summary(record, |summary| summary.stop.name()))));
         columns.push(column("verdict", each(&|record| summary(record, |s| s.verdict.name()))));
-        for name in RESULTS {
-            let whole = WHOLE.contains(&name);
+        let known = measures(self.measures().into_iter().map(|measure| measure.name));
+        let known = known.iter().flat_map(|measure| results_of(measure));
+        for name in WHOLE.map(str::to_owned).into_iter().chain(known) {
+            let whole = WHOLE.contains(&name.as_str());
             let value = |record: &Record| {
-                let value = record.result(name)?;
+                let value = record.result(&name)?;
                 Some(if whole { Value::from(value as i64) } else { Value::from(value) })
             };
             let values = each(&value);
             if name != BETTER_THAN_ALONE || values.iter().any(Option::is_some) {
-                columns.push(column(name, values));
+                columns.push(column(&name, values));
             }
         }
         columns
@@ -146,29 +146,24 @@ impl Frame {
             let values = points.iter().map(|(record, _)| record.setting(&key).cloned());
             columns.push(column(&key, values.collect()));
         }
-        type Of = fn(&Point) -> f64;
-        let whole: [(&str, Of); 2] = [
-            ("round", |point| f64::from(point.round)),
-            ("present", |point| f64::from(point.present)),
-        ];
-        for (name, of) in whole {
-            let values = points.iter().map(|(_, point)| Some(of(point) as i64)).collect();
+        for (name, of) in [("round", 0), ("present", 1)] {
+            let of = |point: &Point| i64::from([point.round, point.present][of]);
+            let values = points.iter().map(|(_, point)| Some(of(point))).collect();
             columns.push(Column { name: name.to_owned(), values: Values::Whole(values) });
         }
-        let numbers: [(&str, Of); 8] = [
-            ("accuracy.mean", |point| point.accuracy[0]),
-            ("accuracy.min", |point| point.accuracy[1]),
-            ("accuracy.max", |point| point.accuracy[2]),
-            ("population.accuracy", |point| point.population_accuracy),
-            ("loss.mean", |point| point.loss[0]),
-            ("loss.min", |point| point.loss[1]),
-            ("loss.max", |point| point.loss[2]),
-            ("population.loss", |point| point.population_loss),
-        ];
-        for (name, of) in numbers {
-            let values = points.iter().map(|(_, point)| Some(of(point)).filter(|v| !v.is_nan()));
-            columns
-                .push(Column { name: name.to_owned(), values: Values::Number(values.collect()) });
+        let others = self.records.iter().flat_map(|record| record.run.series.measures());
+        let mut known: Vec<MeasureName> = Vec::new();
+        others.for_each(|name| {
+            if !known.contains(&name) {
+                known.push(name)
+            }
+        });
+        for measure in measures(known) {
+            for (place, name) in results_of(&measure).into_iter().enumerate() {
+                let of = |point: &Point| Some(point.numbers(&measure)[place]);
+                let values = points.iter().map(|(_, point)| of(point).filter(|v| !v.is_nan()));
+                columns.push(Column { name, values: Values::Number(values.collect()) });
+            }
         }
         columns
     }

@@ -4,6 +4,7 @@ use crate::experiment::table::{look_up, same};
 use crate::sweep::plan::LABEL;
 use crate::sweep::results::stats::{Difference, Mean};
 use crate::sweep::{Finished, Plan, Store, StoreError};
+use fedstay::Measure;
 use serde_json::Value;
 
 /// One run: where it stands in the grid, and its results.
@@ -25,13 +26,17 @@ impl Record {
     }
 
     /// A result by its name: a path in the summary such as `accuracy.mean` or
-    /// `population.accuracy`, or `left` and `first_departure`. `None` for a run that diverged.
+    /// `population.accuracy`, the `.spread` or `.median` of a measure or of the loss, or `left` and
+    /// `first_departure`. `None` for a run that diverged.
     pub fn result(&self, name: &str) -> Option<f64> {
         let summary = self.run.summary()?;
-        match name {
-            "left" => Some(summary.left.len() as f64),
-            "first_departure" => summary.left.first().map(|left| f64::from(left.round)),
-            "accuracy.spread" => summary.accuracy.map(|spread| spread.max - spread.min),
+        match (name, name.split_once('.')) {
+            ("left", _) => Some(summary.left.len() as f64),
+            ("first_departure", _) => summary.left.first().map(|left| f64::from(left.round)),
+            (_, Some((of, "spread"))) => {
+                summary.score.get(of).map(|spread| spread.max - spread.min)
+            }
+            (_, Some((of, "median"))) => summary.median(of),
             _ => {
                 let summary = serde_json::to_value(summary).ok()?;
                 look_up(&summary, name)?.as_f64()
@@ -80,6 +85,26 @@ impl Frame {
             records.extend(store.get(&key)?.map(|run| Record { run, label: None }));
         }
         Ok(Self { records })
+    }
+
+    /// What was measured besides the loss in some run, each once, the headline first.
+    pub fn measures(&self) -> Vec<Measure> {
+        let mut measures: Vec<Measure> = Vec::new();
+        let summaries = self.records.iter().filter_map(|record| record.run.summary());
+        for measure in summaries.flat_map(|summary| &summary.measures) {
+            if !measures.contains(measure) {
+                measures.push(measure.clone());
+            }
+        }
+        measures
+    }
+
+    /// What a result says something about: a measure, or the loss; `None` for other numbers.
+    pub fn measure_of(&self, result: &str) -> Option<Measure> {
+        let (first, last) = result.split_once('.')?;
+        let name = if first == "population" { last } else { first };
+        let known = self.measures().into_iter().find(|measure| measure.name == name);
+        known.or_else(|| (name == Measure::LOSS.name).then_some(Measure::LOSS))
     }
 
     /// The runs with these settings.

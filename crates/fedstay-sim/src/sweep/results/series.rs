@@ -5,72 +5,128 @@
 
 use crate::experiment::Experiment;
 use fedstay::record::{RoundLine, Spread};
-use serde::{Deserialize, Serialize};
+use fedstay::{Measure, MeasureName, Score};
+use serde_json::Value;
 
 /// The points kept of a run on a named problem, on which everybody is measured in every round.
 const POINTS: u32 = 200;
 
-/// How good the weights that were sent out in a round are. NaN where there is no such number.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// How good the weights that were sent out in a round are.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Point {
     /// The round, from 1.
     pub round: u32,
     /// How many agents were still in after it.
     pub present: u32,
-    /// Accuracy over all agents, those who left included: mean, worst, best.
-    pub accuracy: [f64; 3],
-    /// Accuracy on the population.
-    pub population_accuracy: f64,
-    /// Loss over all agents: mean, smallest, largest.
-    pub loss: [f64; 3],
-    /// Loss on the population.
-    pub population_loss: f64,
+    /// The score over all agents, those who left included, if anybody was measured.
+    pub over: Option<Score<Spread>>,
+    /// The score on the population, if there is one.
+    pub population: Option<Score>,
 }
 
 /// The points of a run, in order.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Series(pub Vec<Point>);
 
-const NUMBERS: usize = 8;
-const POINT_BYTES: usize = 8 + 8 * NUMBERS;
+/// What a point has of every measure and of the loss: mean, smallest and largest over the agents, and
+/// the population's.
+const NUMBERS: usize = 4;
+
+impl Point {
+    /// What it has of a measure or of the loss; NaN where there is no such number.
+    pub(super) fn numbers(&self, name: &str) -> [f64; NUMBERS] {
+        let over = self.over.as_ref().and_then(|score| score.get(name)).copied();
+        let Spread { min, mean, max } = over.unwrap_or(Spread::UNKNOWN);
+        let population = self.population.as_ref().and_then(|score| score.of(name));
+        [mean, min, max, population.unwrap_or(f64::NAN)]
+    }
+
+    /// A point from what [`numbers`](Self::numbers) gave of some measures and, last, of the loss.
+    fn of(round: u32, present: u32, names: &[MeasureName], numbers: &[[f64; NUMBERS]]) -> Self {
+        let known = |values: &[f64]| values.iter().any(|value| !value.is_nan());
+        let (loss, measures) = numbers.split_last().unwrap_or((&[f64::NAN; NUMBERS], &[]));
+        let spread = |[mean, min, max, _]: [f64; NUMBERS]| Spread { min, mean, max };
+        let (mut over, mut population) = (Score::new(spread(*loss)), Score::new(loss[3]));
+        for (name, own) in names.iter().zip(measures) {
+            over = over.with(name.clone(), known(&own[..3]).then(|| spread(*own)));
+            population = population.with(name.clone(), Some(own[3]).filter(|one| !one.is_nan()));
+        }
+        let is_over = known(&loss[..3]) || !over.measures.is_empty();
+        let is_population = known(&loss[3..]) || !population.measures.is_empty();
+        Self {
+            round,
+            present,
+            over: Some(over).filter(|_| is_over),
+            population: Some(population).filter(|_| is_population),
+        }
+    }
+}
 
 impl Series {
-    /// Point after point: two `u32` and eight `f64`, little-endian.
+    /// The measures that some point has: the usual ones, then others.
+    pub fn measures(&self) -> Vec<MeasureName> {
+        let mut names: Vec<MeasureName> = vec![Measure::ACCURACY.name];
+        for point in &self.0 {
+            let over = point.over.iter().flat_map(|score| score.measures.named().map(|one| one.0));
+            let population = point.population.iter();
+            let population = population.flat_map(|score| score.measures.named().map(|one| one.0));
+            for name in over.chain(population) {
+                if !names.contains(name) {
+                    names.push(name.clone());
+                }
+            }
+        }
+        names
+    }
+
+    /// Point after point: two `u32`, then four `f64` of every measure and of the loss, little-endian.
+    /// Where there are others than accuracy, their names come first: a zero, which no round is, and
+    /// the length of their list as `u32`, and the list as JSON.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(self.0.len() * POINT_BYTES);
+        let names = self.measures();
+        let mut bytes = Vec::new();
+        if names.len() > 1 {
+            let list = Value::from(names.iter().map(|name| &**name).collect::<Vec<_>>());
+            let list = list.to_string();
+            bytes.extend(0_u32.to_le_bytes());
+            bytes.extend((list.len() as u32).to_le_bytes());
+            bytes.extend(list.as_bytes());
+        }
         for point in &self.0 {
             bytes.extend(point.round.to_le_bytes());
             bytes.extend(point.present.to_le_bytes());
-            let [a, b, c] = point.accuracy;
-            let [d, e, f] = point.loss;
-            for number in [a, b, c, point.population_accuracy, d, e, f, point.population_loss] {
-                bytes.extend(number.to_le_bytes());
+            for name in names.iter().chain([&Measure::LOSS.name]) {
+                for number in point.numbers(name) {
+                    bytes.extend(number.to_le_bytes());
+                }
             }
         }
         bytes
     }
 
-    /// What [`to_bytes`](Self::to_bytes) wrote; `None` for bytes of another length.
+    /// What [`to_bytes`](Self::to_bytes) wrote; `None` for anything else.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        if !bytes.len().is_multiple_of(POINT_BYTES) {
+        let whole = |bytes: &[u8], at: usize| {
+            Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+        };
+        let (names, points) = match whole(bytes, 0) {
+            Some(0) => {
+                let (list, points) = bytes.get(8..)?.split_at_checked(whole(bytes, 4)? as usize)?;
+                (serde_json::from_slice::<Vec<MeasureName>>(list).ok()?, points)
+            }
+            _ => (vec![Measure::ACCURACY.name], bytes),
+        };
+        let size = 8 + 8 * NUMBERS * (names.len() + 1);
+        if !points.len().is_multiple_of(size) {
             return None;
         }
         let point = |bytes: &[u8]| {
-            let whole = |at: usize| Some(u32::from_le_bytes(bytes[at..at + 4].try_into().ok()?));
-            let number = |index: usize| {
-                let at = 8 + 8 * index;
-                Some(f64::from_le_bytes(bytes[at..at + 8].try_into().ok()?))
-            };
-            Some(Point {
-                round: whole(0)?,
-                present: whole(4)?,
-                accuracy: [number(0)?, number(1)?, number(2)?],
-                population_accuracy: number(3)?,
-                loss: [number(4)?, number(5)?, number(6)?],
-                population_loss: number(7)?,
-            })
+            let number = |bytes: &[u8]| Some(f64::from_le_bytes(bytes.try_into().ok()?));
+            let numbers: Option<Vec<f64>> = bytes[8..].chunks_exact(8).map(number).collect();
+            let (numbers, _) = numbers.as_deref()?.as_chunks::<NUMBERS>();
+            Some(Point::of(whole(bytes, 0)?, whole(bytes, 4)?, &names, numbers))
         };
-        bytes.chunks_exact(POINT_BYTES).map(point).collect::<Option<_>>().map(Self)
+        points.chunks_exact(size).map(point).collect::<Option<_>>().map(Self)
     }
 }
 
@@ -95,20 +151,15 @@ impl Recorder {
     pub(in crate::sweep) fn add(&mut self, line: &RoundLine) {
         self.present -= (line.left.len() as u32).min(self.present);
         self.present += line.returned.len() as u32;
-        let spread =
-            |over: Option<Spread>| over.map_or([f64::NAN; 3], |of| [of.mean, of.min, of.max]);
         let Some(assessment) = &line.assessment else { return };
         if !(line.round - 1).is_multiple_of(self.every) {
             return;
         }
-        let population = assessment.population;
         self.series.0.push(Point {
             round: line.round,
             present: self.present,
-            accuracy: spread(assessment.accuracies()),
-            loss: spread(assessment.losses()),
-            population_accuracy: population.and_then(|score| score.accuracy).unwrap_or(f64::NAN),
-            population_loss: population.map_or(f64::NAN, |score| score.loss),
+            over: assessment.spread(),
+            population: assessment.population.clone(),
         });
     }
 
@@ -123,19 +174,30 @@ mod tests {
 
     #[test]
     fn a_series_survives_its_bytes() {
+        let spread = |mean, min, max| Spread { min, mean, max };
+        let over = Score::new(spread(1.0, 0.5, f64::MAX)).with("accuracy", spread(0.5, 0.25, 0.75));
         let point = Point {
             round: 70,
             present: 9,
-            accuracy: [0.5, 0.25, 0.75],
-            population_accuracy: f64::NAN,
-            loss: [1.0, 0.5, f64::MAX],
-            population_loss: -0.0,
+            over: Some(over.clone()),
+            population: Some(Score::new(-0.0)),
         };
-        let bytes = Series(vec![point; 3]).to_bytes();
-        let back = Series::from_bytes(&bytes).unwrap();
-        assert_eq!(back.to_bytes(), bytes);
-        assert_eq!((back.0[2].round, back.0[2].loss), (70, point.loss));
+        let plain = Series(vec![point.clone(); 3]);
+        let bytes = plain.to_bytes();
+        // The form of all stores before there were other measures.
+        let mut form = [70_u32, 9].map(u32::to_le_bytes).concat();
+        let numbers = [0.5, 0.25, 0.75, f64::NAN, 1.0, 0.5, f64::MAX, -0.0_f64];
+        form.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+        assert_eq!(bytes, form.repeat(3));
+        assert_eq!(Series::from_bytes(&bytes), Some(plain));
+        let more = over.with("balanced", spread(0.25, 0.0, 0.5));
+        let other =
+            Point { over: None, population: Some(Score::new(1.0).with("brier", 0.5)), ..point };
+        let series = Series(vec![Point { over: Some(more), ..other.clone() }, other]);
+        let bytes = series.to_bytes();
+        assert_eq!(Series::from_bytes(&bytes), Some(series));
         assert_eq!(Series::from_bytes(&bytes[1..]), None);
+        assert_eq!(Series::from_bytes(&bytes[..bytes.len() - 8]), None);
         assert_eq!(Series::from_bytes(&[]), Some(Series::default()));
     }
 
@@ -154,7 +216,11 @@ mod tests {
         let points = recorder.finish().0;
         let present: Vec<u32> = points.iter().map(|point| point.present).collect();
         assert_eq!(present, [3, 1, 2]);
-        assert_eq!(points[2].loss[2], 0.9, "over everybody, not over those who reported");
+        assert_eq!(
+            points[2].over.as_ref().unwrap().loss.max,
+            0.9,
+            "over everybody, not over those who reported"
+        );
     }
 
     #[test]

@@ -5,9 +5,7 @@
 use crate::run::{FolderError, about, config_text, write_folder};
 use crate::sweep::{Finished, Planned, Point};
 use fedstay::AgentId;
-use fedstay::record::{
-    AssessmentLine, Header, HeaderAgent, Population, RoundLine, Spread, Summary,
-};
+use fedstay::record::{AssessmentLine, Header, HeaderAgent, RoundLine, Summary};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -28,6 +26,7 @@ pub fn sketch(run: &Planned, finished: &Finished, path: &Path) -> Result<bool, F
         version: summary.version.clone(),
         sketch: true,
         unlisted: summary.unlisted,
+        measures: summary.measures.clone(),
         rows: summary.rows.clone(),
         ..Header::new(&about(&run.experiment, None), run.experiment.rounds, agents)
     };
@@ -89,16 +88,10 @@ fn lines(summary: &Summary, points: &[Point]) -> Vec<RoundLine> {
 }
 
 fn measured(point: &Point) -> AssessmentLine {
-    let known = |value: f64| Some(value).filter(|value| value.is_finite());
-    let spread = |[mean, min, max]: [f64; 3]| known(mean).map(|mean| Spread { min, mean, max });
-    let population = known(point.population_loss)
-        .map(|loss| Population { loss, accuracy: known(point.population_accuracy) });
     AssessmentLine {
-        agents: Vec::new(),
-        loss: Vec::new(),
-        accuracy: Vec::new(),
-        population,
-        over: Some((spread(point.loss), spread(point.accuracy))),
+        population: point.population.clone().filter(|score| score.loss.is_finite()),
+        over: point.over.clone(),
+        ..AssessmentLine::default()
     }
 }
 
@@ -131,9 +124,9 @@ mod tests {
             read.rounds.iter().filter(|line| line.assessment.is_some()).collect();
         assert_eq!(measured.len(), finished.series.0.len());
         for (line, point) in measured.iter().zip(&finished.series.0) {
-            let over = line.assessment.as_ref().unwrap().over.unwrap();
+            let over = line.assessment.as_ref().unwrap().over.clone();
             assert_eq!((line.round, line.agents.len() as u32), (point.round, point.present));
-            assert_eq!(over.1.unwrap().mean, point.accuracy[0]);
+            assert_eq!(over, point.over);
         }
         let text = std::fs::read_to_string(path.join("summary.json")).unwrap();
         assert_eq!(&serde_json::from_str::<Summary>(&text).unwrap(), summary);

@@ -73,6 +73,19 @@ CREATE TABLE IF NOT EXISTS claims (
 );
 ";
 
+/// What was measured in every run, one row per measure: a view over the summaries, so that a new
+/// measure changes no table. It is made anew for every connection, so that older stores have it too.
+const MEASURES: &str = "
+CREATE TEMP VIEW IF NOT EXISTS measures AS
+SELECT runs.key AS key, runs.rule AS rule, runs.seed AS seed, part.key AS measure,
+    json_extract(part.value, '$.mean') AS mean,
+    json_extract(part.value, '$.min') AS min,
+    json_extract(part.value, '$.max') AS max,
+    json_extract(runs.summary, '$.population.' || part.key) AS population
+FROM runs, json_each(runs.summary) AS part
+WHERE part.type = 'object' AND json_type(part.value, '$.mean') IS NOT NULL;
+";
+
 /// What went wrong with a store; the message names the file.
 #[derive(Debug, thiserror::Error)]
 #[error("{path}: {why}")]
@@ -144,6 +157,7 @@ impl Store {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
         let store = Self::connect(path, flags)?;
         store.prepare()?;
+        store.run(MEASURES)?;
         Ok(store)
     }
 
@@ -160,6 +174,7 @@ impl Store {
         }
         let store = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         store.check()?;
+        store.run(MEASURES)?;
         store.run("PRAGMA query_only = TRUE")?;
         Ok(store)
     }
@@ -300,9 +315,11 @@ impl Store {
             }
             None => None,
         };
-        let accuracy = summary.and_then(|summary| summary.accuracy);
-        let population = summary.and_then(|summary| summary.population);
-        let loss = summary.map(|summary| summary.loss);
+        // Columns from before there were other measures; `measures` has all of them.
+        let over = |name: &str| summary.and_then(|summary| summary.score.get(name)).copied();
+        let population =
+            |name: &str| summary.and_then(|summary| summary.population.as_ref()?.of(name));
+        let (accuracy, loss) = (over("accuracy"), over("loss"));
         let transaction = self.connection.unchecked_transaction().map_err(self.named())?;
         let new = transaction
             .execute(
@@ -325,11 +342,11 @@ impl Store {
                     accuracy.map(|spread| spread.mean),
                     accuracy.map(|spread| spread.min),
                     accuracy.map(|spread| spread.max),
-                    population.and_then(|score| score.accuracy),
+                    population("accuracy"),
                     loss.map(|spread| spread.mean),
                     loss.map(|spread| spread.min),
                     loss.map(|spread| spread.max),
-                    population.map(|score| score.loss),
+                    population("loss"),
                     text,
                 ],
             )

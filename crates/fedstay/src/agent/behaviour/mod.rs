@@ -55,7 +55,7 @@ pub enum Choice {
     /// Say goodbye and report nothing, in this round or later; for an agent that has left, stay
     /// away.
     Leave,
-    /// Report nothing in this round, and look at the next model again. That is no departure.
+    /// Report nothing in this round, and look at the next model again. This is not a departure.
     SitOut,
 }
 

@@ -31,8 +31,8 @@
 //! (`local.exact_gradient`): predictions made from the path miss.
 //!
 //! **Silence.** An agent that was not heard is held, aimed for and landed by its last report
-//! (`cuts.rs`). Nobody is called settled or landed who was neither heard at these weights nor
-//! covered by that.
+//! (`cuts.rs`). An agent counts as settled or landed only if it was heard at these weights, or its
+//! last report covers them.
 //!
 //! **Landing.** Above the floor nobody is content yet. When everybody is within 2δ of their target
 //! loss the slack is halved, though never below what predictions have just missed by, nor at all where

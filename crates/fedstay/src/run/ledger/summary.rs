@@ -5,24 +5,27 @@
 
 use super::warnings::Found;
 use super::{AgentEntry, Ledger};
+use crate::policy::Place;
 use crate::run::fairness::Fairness;
 use crate::run::record::{
     AgentSummary, Forgotten, Guarantee, HeaderAgent, MOST_LISTED, Prediction, Spread, Summary, few,
 };
 use crate::run::verdict::{Empty, Tally};
-use crate::{About, AgentAssessment, AgentId, Assessment, Policy, Server, StopReason};
+use crate::{About, AgentAssessment, AgentId, Assessment, Measure, Score, Server, StopReason};
 use std::collections::BTreeSet;
 
 /// The behaviour that may leave in the first round without being content.
 const LEAVES_ANYWAY: &str = "withdrawing";
 
 /// How a run ended: what the ledger needs beside its rounds to sum it up.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Ended<'a> {
     /// The server after its last round.
     pub server: &'a Server,
     /// How good its delivered weights are. An agent whose loss is not a number was not measured.
     pub assessment: &'a Assessment,
+    /// What was measured besides the loss, the headline first.
+    pub measures: Vec<Measure>,
     /// The agents that are listed, by id, with their names.
     pub roll: &'a [HeaderAgent],
     /// How many agents took part, assessed or not.
@@ -39,57 +42,45 @@ impl<'a> Ended<'a> {
         let place = self.roll.binary_search_by_key(&agent, |agent| agent.id).ok()?;
         self.roll[place].name.as_deref()
     }
+
+    /// How many agents took part.
+    fn everybody(&self) -> usize {
+        self.agents.max(self.assessment.agents.len())
+    }
+
+    /// The agents that were measured, now or, if they could not be asked, earlier.
+    fn measured(&self) -> Vec<&'a AgentAssessment> {
+        self.assessment.agents.iter().filter(|agent| agent.is_measured()).collect()
+    }
 }
 
 impl Ledger {
     /// Sums the run up.
     pub fn summary(&self, ended: &Ended<'_>, about: &About) -> Summary {
-        let Ended { server, assessment, stop, proves, .. } = *ended;
-        let assessed = &assessment.agents;
-        let everybody = ended.agents.max(assessed.len());
-        let measured: Vec<&AgentAssessment> =
-            assessed.iter().filter(|agent| agent.is_measured()).collect();
-        let unmeasured = everybody - measured.len();
-        let agents: Vec<AgentSummary> = assessed
-            .iter()
-            .filter(|agent| assessed.len() <= MOST_LISTED || self.agent(agent.id).is_some())
-            .map(|agent| self.agent_summary(agent, ended))
-            .collect();
-        let asked: Vec<&AgentAssessment> =
-            measured.iter().copied().filter(|agent| agent.as_of.is_none()).collect();
-        let content = asked.iter().filter(|agent| agent.loss <= agent.epsilon).count();
-        let nobody = everybody == 0;
+        let Ended { server, assessment, stop, .. } = *ended;
+        let (everybody, measured) = (ended.everybody(), ended.measured());
         let content_at_start = self.content_at_start(ended, about);
-        let loss = Spread::of(measured.iter().map(|agent| agent.loss));
-        let accuracy = Spread::of(measured.iter().filter_map(|agent| agent.accuracy));
-        let means = loss.map(|loss| (loss.mean, accuracy.map(|accuracy| accuracy.mean)));
-        let empty = self.empty(assessment, means);
-        let leavers: BTreeSet<AgentId> = self.left.iter().map(|left| left.agent).collect();
-        let tally = Tally {
-            agents: everybody,
-            known: asked.len(),
-            content,
-            left: leavers.len(),
-            at_start: content_at_start.len(),
-            empty,
-        };
+        let score = Score::over(measured.iter().map(|agent| &agent.score));
+        let means = score.as_ref().map(Score::means);
+        let empty = self.empty(assessment, means.as_ref());
+        let tally = self.tally(ended, content_at_start.len(), empty);
         let found = Found {
             measured: &measured,
             at_start: &content_at_start,
             no_better: means.filter(|_| empty == Some(Empty::Constant)),
         };
         let warnings = self.warnings(ended, about, &found);
+        let agents = self.agents(ended);
         // Of agents that nobody measured, nothing is known.
-        let nothing = if nobody { 0.0 } else { f64::NAN };
-        let nothing = Spread { min: nothing, mean: nothing, max: nothing };
+        let zero = Spread { min: 0.0, mean: 0.0, max: 0.0 };
+        let nothing = if everybody == 0 { zero } else { Spread::UNKNOWN };
+        let optimiser = Some(server.optimiser()).filter(|optimiser| !optimiser.is_plain());
         Summary {
             schema: Summary::SCHEMA.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             rule: server.rule().name().to_owned(),
-            optimiser: Some(server.optimiser())
-                .filter(|optimiser| !optimiser.is_plain())
-                .map(|optimiser| optimiser.name().to_owned()),
-            policy: server.policy().name().to_owned(),
+            optimiser: optimiser.map(|optimiser| optimiser.name().to_owned()),
+            policy: server.policies().to_string(),
             behaviour: about.behaviour.clone(),
             on: about.on.clone(),
             seed: about.seed,
@@ -97,43 +88,26 @@ impl Ledger {
             stop,
             verdict: tally.verdict(),
             empty: tally.empty(),
-            content: content as u32,
+            content: tally.content as u32,
             // What is claimed of everybody must be known of everybody.
-            everybody_content: !nobody && content == everybody,
+            everybody_content: everybody > 0 && tally.content == everybody,
             left: self.left.clone(),
             content_at_start,
             returned: self.returned.clone(),
-            loss: loss.unwrap_or(nothing),
-            accuracy,
-            fairness: Fairness::of_measured(&measured),
+            score: score.unwrap_or_else(|| Score::new(nothing)),
+            measures: ended.measures.clone(),
+            fairness: Fairness::of_measured(&measured, &ended.measures),
             better_than_alone: None,
-            population: assessment.population,
-            constant: assessment.constant,
+            population: assessment.population.clone(),
+            constant: assessment.constant.clone(),
             landed: self.landed,
-            guarantee: self.kept.filter(|_| server.sees_to_keeping()).map(|kept| {
-                match kept && proves {
-                    true => Guarantee::Certified,
-                    false => Guarantee::Estimated,
-                }
-            }),
-            forgotten: self
-                .forgotten
-                .iter()
-                .map(|known| Forgotten {
-                    how: server.forgetting().map_or("", |f| f.how.name()).to_owned(),
-                    loss: agents
-                        .iter()
-                        .find(|agent| agent.id == known.agent && agent.loss_of_round.is_none())
-                        .map(|agent| agent.loss),
-                    ..known.clone()
-                })
-                .collect(),
+            guarantee: self.guarantee(ended),
+            forgotten: self.forgotten(server, &agents),
             least: self.least,
             within: self.within,
-            guarded: matches!(server.policy(), Policy::Guard(_))
-                .then(|| f64::from(self.guarded) / f64::from(self.rounds.max(1))),
+            guarded: self.share_guarded(server),
             misses: self.misses,
-            prediction: self.prediction(&leavers),
+            prediction: self.prediction(),
             counterfactual: None,
             without: Vec::new(),
             privacy: None,
@@ -144,9 +118,64 @@ impl Ledger {
             warnings,
             weights: few(server.delivered()),
             unlisted: everybody - agents.len(),
-            unmeasured,
+            unmeasured: everybody - measured.len(),
             agents,
         }
+    }
+
+    /// How many agents there were, and what became of them.
+    fn tally(&self, ended: &Ended<'_>, at_start: usize, empty: Option<Empty>) -> Tally {
+        let assessed = ended.assessment.agents.iter();
+        let asked: Vec<&AgentAssessment> =
+            assessed.filter(|agent| agent.is_measured() && agent.as_of.is_none()).collect();
+        Tally {
+            agents: ended.everybody(),
+            known: asked.len(),
+            content: asked.iter().filter(|agent| agent.score.loss <= agent.epsilon).count(),
+            left: self.leavers().len(),
+            at_start,
+            empty,
+        }
+    }
+
+    /// The agents that left, each once.
+    fn leavers(&self) -> BTreeSet<AgentId> {
+        self.left.iter().map(|left| left.agent).collect()
+    }
+
+    /// The agents that are listed.
+    fn agents(&self, ended: &Ended<'_>) -> Vec<AgentSummary> {
+        let assessed = &ended.assessment.agents;
+        let listed = |agent: &&AgentAssessment| {
+            assessed.len() <= MOST_LISTED || self.agent(agent.id).is_some()
+        };
+        assessed.iter().filter(listed).map(|agent| self.agent_summary(agent, ended)).collect()
+    }
+
+    fn guarantee(&self, ended: &Ended<'_>) -> Option<Guarantee> {
+        let kept = self.kept.filter(|_| ended.server.sees_to_keeping())?;
+        Some(if kept && ended.proves { Guarantee::Certified } else { Guarantee::Estimated })
+    }
+
+    fn share_guarded(&self, server: &Server) -> Option<f64> {
+        let step = server.policies().first(Place::Step);
+        step.map(|_| f64::from(self.guarded) / f64::from(self.rounds.max(1)))
+    }
+
+    /// The agents that asked to be forgotten, with what the server did and what their losses are now.
+    fn forgotten(&self, server: &Server, agents: &[AgentSummary]) -> Vec<Forgotten> {
+        let how = server.forgetting().map_or("", |forgetting| forgetting.how.name());
+        let loss = |of: AgentId| {
+            let agent = agents.iter().find(|agent| agent.id == of)?;
+            Some(agent.score.loss).filter(|_| agent.loss_of_round.is_none())
+        };
+        let all = self.forgotten.iter();
+        let told = |known: &Forgotten| Forgotten {
+            how: how.to_owned(),
+            loss: loss(known.agent),
+            ..known.clone()
+        };
+        all.map(told).collect()
     }
 
     fn agent_summary(&self, agent: &AgentAssessment, ended: &Ended<'_>) -> AgentSummary {
@@ -154,9 +183,8 @@ impl Ledger {
             id: agent.id,
             name: ended.name_of(agent.id).map(ToOwned::to_owned),
             epsilon: agent.epsilon,
-            loss: agent.loss,
+            score: agent.score.clone(),
             loss_of_round: agent.as_of,
-            accuracy: agent.accuracy,
             behaviour: agent.behaviour.as_ref().map(ToString::to_string),
             entry: self.agent(agent.id).cloned().unwrap_or_default(),
             ends_with: None,
@@ -181,19 +209,20 @@ impl Ledger {
             .collect()
     }
 
-    /// Why the delivered weights are worth nothing, if they are. `means` has their loss and accuracy.
-    fn empty(&self, assessment: &Assessment, means: Option<(f64, Option<f64>)>) -> Option<Empty> {
+    /// Why the delivered weights are worth nothing, if they are. `means` is their score.
+    fn empty(&self, assessment: &Assessment, means: Option<&Score>) -> Option<Empty> {
         if self.agents.values().all(|entry| entry.reports == 0) {
             return Some(Empty::NobodyTrained);
         }
         if !self.moved {
             return Some(Empty::NoStep);
         }
-        let (constant, (loss, accuracy)) = (assessment.constant?, means?);
-        constant.is_as_good_as(loss, accuracy).then_some(Empty::Constant)
+        let constant = assessment.constant.as_ref()?;
+        constant.is_as_good_as(means?).then_some(Empty::Constant)
     }
 
-    fn prediction(&self, leavers: &BTreeSet<AgentId>) -> Prediction {
+    fn prediction(&self) -> Prediction {
+        let leavers = self.leavers();
         let in_d = || self.those(|entry| entry.rounds_in_d > 0);
         Prediction {
             left: leavers.len() as u32,

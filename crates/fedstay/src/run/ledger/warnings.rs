@@ -1,8 +1,8 @@
 //! What a reader should know before believing a summary, in sentences.
 
 use super::{Ended, Ledger};
-use crate::run::record::{Constant, called_together, decimals};
-use crate::{About, AgentAssessment, AgentId, Policy, StopReason};
+use crate::run::record::{called_together, decimals};
+use crate::{About, AgentAssessment, AgentId, Measure, Score, StopReason};
 
 /// A run that covers less than this share of the distance from the first mean loss to the mean ε has
 /// hardly moved; one whose losses rose by more than this share of the first has diverged.
@@ -33,8 +33,8 @@ pub(super) struct Found<'a> {
     pub measured: &'a [&'a AgentAssessment],
     /// The agents that were content with the weights that the run began with.
     pub at_start: &'a [AgentId],
-    /// Mean loss and accuracy of the delivered weights, if they are no better than a constant prediction.
-    pub no_better: Option<(f64, Option<f64>)>,
+    /// The mean score of the delivered weights, if they are no better than a constant prediction.
+    pub no_better: Option<Score>,
 }
 
 /// A warning if a rule that keeps everybody with one model did not end well, and there are more agents than
@@ -42,8 +42,8 @@ pub(super) struct Found<'a> {
 fn crowded(ended: &Ended<'_>, measured: &[&AgentAssessment]) -> Option<String> {
     let Ended { server, agents, stop, .. } = *ended;
     let weights = server.weights().len();
-    let one_model = server.rule().facts().keeps && matches!(server.policy(), Policy::None);
-    let all_content = measured.iter().all(|agent| agent.loss <= agent.epsilon);
+    let one_model = server.rule().facts().keeps && server.policies().is_empty();
+    let all_content = measured.iter().all(|agent| agent.score.loss <= agent.epsilon);
     let stuck = matches!(stop, StopReason::Stalled | StopReason::RoundLimit) && !all_content;
     (one_model && stuck && agents > weights).then(|| {
         format!(
@@ -61,7 +61,7 @@ impl Ledger {
         about: &About,
         found: &Found<'_>,
     ) -> Vec<String> {
-        let Found { measured, at_start, no_better } = *found;
+        let Found { measured, at_start, ref no_better } = *found;
         let names = |agents: &[AgentId]| {
             called_together(agents.iter().map(|agent| (*agent, ended.name_of(*agent))))
         };
@@ -71,9 +71,13 @@ impl Ledger {
                 .push("nobody took part, so the model is the one the run began with".to_owned());
         }
         let course = self.course(measured);
-        let constant = ended.assessment.constant.zip(no_better);
-        warnings.extend(constant.map(|(constant, (loss, accuracy))| {
-            let own = Constant { loss, accuracy: accuracy.filter(|_| constant.accuracy.is_some()) };
+        let constant = ended.assessment.constant.as_ref().zip(no_better.as_ref());
+        warnings.extend(constant.map(|(constant, own)| {
+            let common: Vec<&Measure> = ended
+                .measures
+                .iter()
+                .filter(|measure| constant.0.get(&measure.name).is_some())
+                .collect();
             // Where the course says what to try, that is all there is to say.
             let try_this = match course {
                 Some(_) => "",
@@ -82,8 +86,8 @@ impl Ledger {
             format!(
                 "the model has {}; one that gives everybody the same answer, by how frequent the \
                  classes are, has {}{try_this}",
-                told(&own),
-                told(&constant)
+                told(own, &common),
+                told(&constant.0, &common)
             )
         }));
         warnings.extend(course);
@@ -136,7 +140,7 @@ impl Ledger {
             Some(start) => start,
             None => mean(&|agent| first(agent).unwrap_or(f64::NAN), &over),
         };
-        let end = mean(&|agent| agent.loss, &over);
+        let end = mean(&|agent| agent.score.loss, &over);
         let target = mean(&|agent| agent.epsilon, &over);
         let (what, try_this) = match Course::of(start, end, target) {
             Course::Fell => return None,
@@ -185,10 +189,15 @@ impl Ledger {
     }
 }
 
-/// A mean loss, and an accuracy if there is one.
-fn told(of: &Constant) -> String {
-    let accuracy = of.accuracy.map(|share| format!(" and accuracy {:.1}%", 100.0 * share));
-    format!("mean loss {}{}", decimals(of.loss), accuracy.unwrap_or_default())
+/// A mean loss, and what else there is.
+fn told(score: &Score, measures: &[&Measure]) -> String {
+    let mut text = format!("mean loss {}", decimals(score.loss));
+    for measure in measures {
+        if let Some(value) = score.of(&measure.name) {
+            text.push_str(&format!(" and {} {}", measure.label, measure.shown(value)));
+        }
+    }
+    text
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use super::worth::AgentWorth;
 use super::{called, called_briefly, is_zero, or_unknown, unknown};
 use crate::AgentId;
+use crate::message::score::{Measure, Score};
 use crate::run::ledger::AgentEntry;
 use serde::{Deserialize, Serialize};
 
@@ -17,23 +18,22 @@ pub struct AgentSummary {
     /// Its target loss.
     #[serde(default = "unknown", deserialize_with = "or_unknown")]
     pub epsilon: f64,
-    /// Its loss at the delivered weights.
-    #[serde(default = "unknown", deserialize_with = "or_unknown")]
-    pub loss: f64,
     /// The round in which it last reported a loss, if it could not be asked about the delivered
-    /// weights; `loss` is then that one.
+    /// weights; that of `score` is then this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss_of_round: Option<u32>,
-    /// Its accuracy at the delivered weights, where that means something.
-    pub accuracy: Option<f64>,
     /// What the ledger counted about it: when it left, how often it reported, and the like.
     #[serde(flatten)]
     pub entry: AgentEntry,
+    /// How good the delivered weights are on its own data. After `entry`, so that what is left of a
+    /// file is read as measures.
+    #[serde(flatten)]
+    pub score: Score,
     /// How it behaves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub behaviour: Option<String>,
     /// How good the model it ends with is for it: the delivered one or, for an agent that left, the
-    /// one it took away, of which `loss` and `accuracy` say nothing. Given if that was asked for.
+    /// one it took away, of which `score` says nothing. Given if that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ends_with: Option<Score>,
     /// How good a model it would have made alone, where that was asked for: with the same work, in as
@@ -62,44 +62,28 @@ impl AgentSummary {
     /// Whether it was measured, at the delivered weights or, if it could not be asked, at earlier
     /// ones.
     pub fn is_measured(&self) -> bool {
-        self.loss_of_round.is_some() || !self.loss.is_nan()
+        self.loss_of_round.is_some() || !self.score.loss.is_nan()
     }
 
     /// Whether its loss at the delivered weights is known.
     pub fn is_asked(&self) -> bool {
-        self.loss_of_round.is_none() && !self.loss.is_nan()
+        self.loss_of_round.is_none() && !self.score.loss.is_nan()
     }
 
     /// Whether the delivered weights are known to satisfy it.
     pub fn is_content(&self) -> bool {
-        self.loss_of_round.is_none() && self.loss <= self.epsilon
+        self.loss_of_round.is_none() && self.score.loss <= self.epsilon
     }
 
-    /// Whether what it ends with is better than what it would have made alone, where both are known.
+    /// Whether what it ends with is better than what it would have made alone, where both are known: on
+    /// unseen rows if there are any, else by the loss.
     pub fn is_better_than_alone(&self) -> Option<bool> {
-        Some(self.ends_with?.beats(&self.alone?))
-    }
-}
-
-/// How good a model is for one agent.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Score {
-    /// Its loss on its own data.
-    pub loss: f64,
-    /// Its accuracy on its own data, where that means something.
-    pub accuracy: Option<f64>,
-    /// Its accuracy on rows that nobody trained on, weighted by its own mix of classes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unseen: Option<f64>,
-}
-
-impl Score {
-    /// Whether this score is the better of two: on unseen rows if there are any, else by the loss.
-    pub fn beats(&self, other: &Self) -> bool {
-        match (self.unseen, other.unseen) {
+        let (ends, alone) = (self.ends_with.as_ref()?, self.alone.as_ref()?);
+        let unseen = |score: &Score| score.of(&Measure::UNSEEN.name);
+        Some(match (unseen(ends), unseen(alone)) {
             (Some(own), Some(other)) => own > other,
-            _ => self.loss < other.loss,
-        }
+            _ => ends.loss < alone.loss,
+        })
     }
 }
 

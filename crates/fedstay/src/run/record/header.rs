@@ -2,6 +2,7 @@
 
 use super::{DataRows, called, called_briefly, is_none, or_unknown, unknown};
 use crate::AgentId;
+use crate::message::score::Measure;
 use crate::run::About;
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +37,9 @@ pub struct Header {
     /// were shown.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub previews: bool,
+    /// What is measured besides the loss, the headline first.
+    #[serde(default = "Measure::usual", skip_serializing_if = "Measure::are_usual")]
+    pub measures: Vec<Measure>,
     /// What became of the rows of the data set, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows: Option<DataRows>,
@@ -59,6 +63,7 @@ impl Header {
             sketch: false,
             own: about.own,
             previews: false,
+            measures: Measure::usual(),
             rows: about.rows.clone(),
         }
     }

@@ -9,22 +9,24 @@ mod assessment;
 pub(crate) mod flag;
 mod gram;
 mod header;
-mod number;
 mod otherwise;
 mod round;
 mod rows;
+mod spread;
 mod summary;
 pub(crate) mod worth;
 
-pub use crate::message::{called, called_briefly, called_together};
-pub use agent::{AgentSummary, Arrival, Departure, Forgotten, Return, Score};
-pub use assessment::{AssessmentLine, Constant, Population, Spread};
+pub use crate::message::{
+    as_written, briefly, called, called_briefly, called_together, decimals, told_apart,
+};
+pub use agent::{AgentSummary, Arrival, Departure, Forgotten, Return};
+pub use assessment::{AssessmentLine, Constant};
 pub use gram::GramLine;
 pub use header::{Header, HeaderAgent};
-pub use number::{as_written, briefly, decimals, told_apart};
 pub use otherwise::{Change, Counterfactual, Extra, Without};
 pub use round::RoundLine;
 pub use rows::{DataRows, UnusedRows};
+pub use spread::Spread;
 pub use summary::{Guarantee, Prediction, Summary};
 
 use serde::{Deserialize, Deserializer};
@@ -86,12 +88,59 @@ fn unknown() -> f64 {
     f64::NAN
 }
 
-/// Reads a column of numbers in which an unknown one is null.
-fn or_unknowns<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<f64>, D::Error> {
-    let column = Vec::<Option<f64>>::deserialize(from)?;
-    Ok(column.into_iter().map(|value| value.unwrap_or(f64::NAN)).collect())
-}
-
 fn is_zero(count: &u32) -> bool {
     *count == 0
+}
+
+/// Whether a file of a run has no other use for a name, so that a measure can have it.
+pub fn is_free(name: &str) -> bool {
+    let agent = format!(r#"{{"id":0,"left":null,"{name}":0.5}}"#);
+    let agent: Option<AgentSummary> = serde_json::from_str(&agent).ok();
+    let line = format!(r#"{{"agents":[],"population":null,"{name}":[0.5]}}"#);
+    let line: Option<AssessmentLine> = serde_json::from_str(&line).ok();
+    let spread = r#"{"min":0.5,"mean":0.5,"max":0.5}"#;
+    let summary = format!(
+        r#"{{"schema":"","version":"","rule":"","policy":"","behaviour":"","on":"","seed":0,"rounds":0,
+            "stop":"settled","verdict":"retained","everybody_content":true,"left":[],"agents":[],
+            "prediction":{{"left":0,"left_foreseen":0,"in_d":0,"in_d_left":0}},"notes":[],"warnings":[],
+            "{name}":{spread}}}"#
+    );
+    let summary: Option<Summary> = serde_json::from_str(&summary).ok();
+    agent.is_some_and(|agent| agent.score.measures.get(name) == Some(&0.5))
+        && line.is_some_and(|line| line.score.measures.get(name).is_some())
+        && summary.is_some_and(|summary| summary.score.measures.get(name).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_measure_cannot_have_a_name_that_files_use_for_something_else() {
+        for free in ["accuracy", "balanced", "f1", "mean"] {
+            assert!(is_free(free), "{free}");
+        }
+        let used = [
+            "loss",
+            "id",
+            "epsilon",
+            "reports",
+            "absent",
+            "first_loss",
+            "idle",
+            "alone",
+            "agents",
+            "population",
+            "over",
+            "verdict",
+            "measures",
+            "fairness",
+            "seed",
+            "landed",
+            "weights",
+        ];
+        for used in used {
+            assert!(!is_free(used), "{used}");
+        }
+    }
 }

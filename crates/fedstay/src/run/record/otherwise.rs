@@ -1,8 +1,10 @@
 //! What would have been otherwise: with nobody leaving, or without one of the agents.
 
-use super::{AgentSummary, Population, Spread, Summary};
+use super::{AgentSummary, Spread, Summary};
+use crate::message::score::{Score, ScorePart};
 use crate::{AgentId, StopReason};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 /// The same run with nobody leaving: what it would have delivered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -11,12 +13,11 @@ pub struct Counterfactual {
     pub rounds: u32,
     /// Why that run ended.
     pub stop: StopReason,
-    /// Its delivered weights' loss over the agents.
-    pub loss: Spread,
-    /// Their accuracy over the agents, where that means something.
-    pub accuracy: Option<Spread>,
-    /// Loss and accuracy on the population, where there is one.
-    pub population: Option<Population>,
+    /// How good its delivered weights are over the agents.
+    #[serde(flatten)]
+    pub score: Score<Spread>,
+    /// How good they are on the population, where there is one.
+    pub population: Option<Score>,
     /// In how many rounds each agent reported, by id.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reports: Vec<u32>,
@@ -38,17 +39,15 @@ pub struct Extra {
 }
 
 /// What it would have changed for the others if an agent had never taken part.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Without {
     /// The agent.
     pub agent: AgentId,
-    /// The mean loss of the others.
-    pub loss: Change,
+    /// The mean score of the others.
+    #[serde(flatten)]
+    pub score: Score<Change>,
     /// The largest loss among them.
     pub worst: Change,
-    /// Their mean accuracy, where that means something.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub accuracy: Option<Change>,
     /// The loss on the population, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub population: Option<Change>,
@@ -65,6 +64,17 @@ pub struct Change {
     pub without: f64,
 }
 
+impl ScorePart for Change {
+    fn unknown() -> Self {
+        Self { with: f64::NAN, without: f64::NAN }
+    }
+
+    fn from_table(table: Map<String, Value>) -> Option<Self> {
+        let part = |name: &str| Some(table.get(name)?.as_f64().unwrap_or(f64::NAN));
+        Some(Self { with: part("with")?, without: part("without")? })
+    }
+}
+
 impl Change {
     /// By how much it is more without the agent.
     pub fn by(&self) -> f64 {
@@ -79,31 +89,40 @@ impl Without {
             summary.agents.iter().filter(|other| other.id != agent).cloned().collect()
         };
         let (now, then) = (others(with), others(without));
-        let change =
-            |of: &dyn Fn(&[AgentSummary]) -> f64| Change { with: of(&now), without: of(&then) };
-        let measured = |agent: &&AgentSummary| agent.is_measured();
-        let losses = |agents: &[AgentSummary]| {
-            Spread::of(agents.iter().filter(measured).map(|agent| agent.loss))
+        let over = |agents: &[AgentSummary]| {
+            let measured = agents.iter().filter(|agent| agent.is_measured());
+            let scores: Vec<&Score> = measured.map(|agent| &agent.score).collect();
+            // A measure that somebody lacks cannot be compared.
+            let common = |name: &str| scores.iter().all(|score| score.get(name).is_some());
+            let spread =
+                Score::over(scores.iter().copied()).unwrap_or_else(|| Score::new(Spread::UNKNOWN));
+            let names = spread.measures.iter().map(|(name, _)| name);
+            let gaps: Vec<String> = names.filter(|name| !common(name)).map(str::to_owned).collect();
+            (spread, gaps)
         };
-        let accuracy = |agents: &[AgentSummary]| {
-            let of = agents.iter().filter(measured).map(|agent| agent.accuracy);
-            let each: Option<Vec<f64>> = of.collect();
-            Spread::of(each?).map(|spread| spread.mean)
+        let ((now_over, gaps), (then_over, more)) = (over(&now), over(&then));
+        let change = |name: &str| {
+            let (with, without) = (now_over.get(name)?.mean, then_over.get(name)?.mean);
+            let gap = gaps.iter().chain(&more).any(|gap| gap == name);
+            Some(Change { with, without }).filter(|_| !gap)
         };
         let both = |with: Option<f64>, without: Option<f64>| {
             with.zip(without).map(|(with, without)| Change { with, without })
         };
-        let population = |summary: &Summary| summary.population.map(|population| population.loss);
+        let population = |summary: &Summary| Some(summary.population.as_ref()?.loss);
         let left = |agents: &[AgentSummary]| {
             agents.iter().filter(|agent| agent.entry.left.is_some()).count() as f64
         };
+        let mut score = Score::new(change("loss").unwrap_or(Change::unknown()));
+        for (name, _) in now_over.measures.named() {
+            score = score.with(name.clone(), change(name));
+        }
         Self {
             agent,
-            loss: change(&|agents| losses(agents).map_or(f64::NAN, |spread| spread.mean)),
-            worst: change(&|agents| losses(agents).map_or(f64::NAN, |spread| spread.max)),
-            accuracy: both(accuracy(&now), accuracy(&then)),
+            score,
+            worst: Change { with: now_over.loss.max, without: then_over.loss.max },
             population: both(population(with), population(without)),
-            left: change(&left),
+            left: Change { with: left(&now), without: left(&then) },
         }
     }
 }

@@ -2,12 +2,13 @@
 
 use super::worth::WorthSummary;
 use super::{
-    AgentSummary, Constant, Counterfactual, DataRows, Departure, Extra, Forgotten, Population,
-    Return, Spread, Without, called, called_briefly, is_none,
+    AgentSummary, Constant, Counterfactual, DataRows, Departure, Extra, Forgotten, Return, Spread,
+    Without, called, called_briefly, is_none,
 };
+use crate::message::score::{Measure, Score};
 use crate::privacy::Budget;
 use crate::rule::Landing;
-use crate::run::fairness::Fairness;
+use crate::run::fairness::{Fairness, median};
 use crate::run::verdict::{Empty, Verdict};
 use crate::{AgentId, StopReason};
 use serde::{Deserialize, Serialize};
@@ -67,19 +68,21 @@ pub struct Summary {
     /// contentment is about the others.
     #[serde(default, skip_serializing_if = "is_none")]
     pub unmeasured: usize,
-    /// The delivered weights' loss over the agents.
-    pub loss: Spread,
-    /// Their accuracy over the agents, where that means something.
-    pub accuracy: Option<Spread>,
-    /// How the delivered weights' accuracy, or else their loss, is spread over the agents.
+    /// How good the delivered weights are over the agents.
+    #[serde(flatten)]
+    pub score: Score<Spread>,
+    /// What was measured besides the loss, the headline first.
+    #[serde(default = "Measure::usual", skip_serializing_if = "Measure::are_usual")]
+    pub measures: Vec<Measure>,
+    /// How the first measure, or else the loss, is spread over the agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fairness: Option<Fairness>,
     /// How many agents end with a better model than they would have made alone, if that was asked for;
     /// [`against_alone`](Self::against_alone) also says of how many.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub better_than_alone: Option<u32>,
-    /// Loss and accuracy on the population, where there is one.
-    pub population: Option<Population>,
+    /// The score on the population, where there is one.
+    pub population: Option<Score>,
     /// How good the best constant prediction is for the agents, where the engine can say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub constant: Option<Constant>,
@@ -138,6 +141,28 @@ pub struct Summary {
 impl Summary {
     /// The schema of `summary.json`.
     pub const SCHEMA: &'static str = "fedstay.summary/1";
+
+    /// What was measured over the agents besides the loss, the headline first.
+    pub fn measured_besides(&self) -> impl Iterator<Item = (&Measure, &Spread)> {
+        self.measures.iter().filter_map(|measure| Some((measure, self.score.get(&measure.name)?)))
+    }
+
+    /// What headlines tell: the first measure, or else the loss.
+    pub fn headline(&self) -> (&Measure, &Spread) {
+        static LOSS: Measure = Measure::LOSS;
+        self.measured_besides().next().unwrap_or((&LOSS, &self.score.loss))
+    }
+
+    /// What the agent in the middle has of a measure, or of the loss, among those that were measured;
+    /// `None` where not everybody is listed and nobody has counted it.
+    pub fn median(&self, name: &str) -> Option<f64> {
+        if self.unlisted > 0 {
+            let counted = self.fairness.as_ref().filter(|fairness| fairness.of == name);
+            return counted.map(|fairness| fairness.median);
+        }
+        let measured = self.agents.iter().filter(|agent| agent.is_measured());
+        median(measured.filter_map(|agent| agent.score.of(name)))
+    }
 
     /// How many agents left, each counted once.
     pub fn leavers(&self) -> usize {

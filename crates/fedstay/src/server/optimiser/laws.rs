@@ -5,8 +5,8 @@ use crate::message::Landing;
 use crate::problem::{Federation, Huber, Instance, Problem};
 use crate::record::{Guarantee, Summary};
 use crate::{
-    About, AdaGd, AgentId, Behaviour, Mean, Policy, Report, Reports, Retain, Rule, Seed, Server,
-    Session, StopReason, Vector,
+    About, AdaGd, AgentId, Behaviour, Mean, Policies, Policy, Report, Reports, Retain, Rule, Seed,
+    Server, Session, StopReason, Vector,
 };
 use proptest::prelude::*;
 
@@ -208,7 +208,7 @@ fn a_state_of_another_length_and_a_step_beyond_all_numbers_are_refused() {
 }
 
 /// A run on a convex problem on which averaging loses somebody.
-fn play(rule: impl Into<Rule>, optimiser: Optimiser, policy: Policy) -> Summary {
+fn play(rule: impl Into<Rule>, optimiser: Optimiser, policy: impl Into<Policies>) -> Summary {
     let instance: Instance = Problem::Huber(Huber::default()).build(Seed(1)).unwrap();
     let epsilon = vec![instance.epsilon; instance.oracles.len()];
     let federation = Federation::new(&instance, &epsilon, &Behaviour::default()).unwrap();
@@ -232,11 +232,10 @@ fn under_preview_and_guard_nobody_leaves_whatever_the_optimiser() {
     assert!(quick.iter().map(Optimiser::name).eq(Optimiser::LIST.iter().map(|entry| entry.name)));
     for optimiser in quick {
         let name = optimiser.name();
-        let alone = play(Mean::default(), optimiser.clone(), Policy::None);
+        let alone = play(Mean::default(), optimiser.clone(), Policies::default());
         assert!(!alone.left.is_empty(), "{name} keeps everybody by itself: the test says nothing");
         for policy in ["preview", "guard"] {
-            let policy = serde_json::from_value(serde_json::json!({ "kind": policy })).unwrap();
-            let kept = play(Mean::default(), optimiser.clone(), policy);
+            let kept = play(Mean::default(), optimiser.clone(), Policy::named(policy).unwrap());
             assert!(kept.left.is_empty(), "{name}+{}: {:?}", kept.policy, kept.left);
             assert_eq!(kept.guarantee, Some(Guarantee::Certified), "{name}+{}", kept.policy);
         }
@@ -247,10 +246,10 @@ fn under_preview_and_guard_nobody_leaves_whatever_the_optimiser() {
 /// not say that it is certified.
 #[test]
 fn a_rule_that_is_overruled_no_longer_certifies() {
-    let own = play(Retain::default(), Optimiser::default(), Policy::None);
+    let own = play(Retain::default(), Optimiser::default(), Policies::default());
     assert_eq!((own.left.len(), own.guarantee), (0, Some(Guarantee::Certified)));
     let lost = [1.5, 2.0, 3.0].map(|lr| {
-        let overruled = play(Retain::default(), Sgd { lr }.into(), Policy::None);
+        let overruled = play(Retain::default(), Sgd { lr }.into(), Policies::default());
         assert_eq!(overruled.guarantee, Some(Guarantee::Estimated), "{lr}");
         overruled.left.len()
     });
@@ -262,7 +261,7 @@ fn a_rule_that_is_overruled_no_longer_certifies() {
 fn a_landing_is_taken_as_it_is() {
     let mut rule = Retain::default();
     rule.smoothness = Some(1.0);
-    let landed = play(rule, Sgd { lr: 0.5 }.into(), Policy::None);
+    let landed = play(rule, Sgd { lr: 0.5 }.into(), Policies::default());
     assert_eq!((landed.stop, landed.landed), (StopReason::Landed, Some(Landing::Certified)));
     assert!(landed.everybody_content, "{landed:?}");
 }

@@ -1,9 +1,9 @@
 //! `early-stop`: stop instead of taking the first step that is predicted to make an agent leave.
 
-use super::Wrap;
+use super::{Place, PolicyFacts, PolicyOption, Turn, Values, Wrap};
 use crate::Error;
 use crate::list::Origin;
-use crate::rule::{Decision, Round, StopReason, forecast};
+use crate::rule::{Decision, Landing, StopReason};
 use serde::{Deserialize, Serialize};
 
 pub(super) const ORIGIN: Origin = Origin {
@@ -11,7 +11,18 @@ pub(super) const ORIGIN: Origin = Origin {
     reference: "",
 };
 
+pub(super) const OPTIONS: &[PolicyOption] = &[PolicyOption {
+    key: "policy.margin",
+    example: "0.01",
+    values: Values::ANY,
+    about: "stop this much earlier; preview: keep every agent this much higher",
+    otherwise: "",
+}];
+
 /// Stop at the first predicted departure, `F_m + ⟨g_m, s⟩ ≤ ε_m + margin`.
+///
+/// Where a policy before it shows agents something else, departures are predicted for that: s is then
+/// what the step does to what the agent is shown.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct EarlyStop {
@@ -20,6 +31,10 @@ pub struct EarlyStop {
 }
 
 impl Wrap for EarlyStop {
+    fn facts(&self) -> PolicyFacts {
+        PolicyFacts::keeping(Place::Stops)
+    }
+
     fn check(&self) -> Result<(), Error> {
         match self.margin.is_finite() {
             true => Ok(()),
@@ -29,18 +44,22 @@ impl Wrap for EarlyStop {
 
     fn apply(
         &mut self,
-        round: &Round<'_>,
+        turn: &Turn<'_>,
         step: &mut [f64],
         decision: &mut Decision,
     ) -> Result<(), Error> {
-        for report in round.reports.iter() {
+        for report in turn.round.reports.iter() {
             report.exact_loss("early-stop")?;
         }
-        let split = forecast(round.reports, step, self.margin);
+        let split = turn.forecast(step, self.margin);
         if decision.stop.is_none() && !split.d.is_empty() {
             step.fill(0.0);
             decision.split = split;
             decision.stop = Some(StopReason::EarlyStop);
+            if turn.others_show() {
+                // What was said of the step that is not taken.
+                (decision.kept, decision.landed) = (None, decision.landed.map(|_| Landing::No));
+            }
         }
         Ok(())
     }

@@ -1,16 +1,24 @@
 //! `guard`: follow the rule as closely as everybody's floor allows.
 
-use super::Wrap;
+use super::{Place, PolicyFacts, PolicyOption, Turn, Values, Wrap};
 use crate::Error;
 use crate::list::Origin;
 use crate::rule::floors::Floors;
-use crate::rule::{Decision, Round, SLACK, Split, StopReason, safety};
+use crate::rule::{Decision, SLACK, Split, StopReason, safety};
 use serde::{Deserialize, Serialize};
 
 pub(super) const ORIGIN: Origin = Origin {
     about: "follow the rule as closely as keeping every agent above its floor allows",
     reference: "this project",
 };
+
+pub(super) const OPTIONS: &[PolicyOption] = &[PolicyOption {
+    key: "policy.delta",
+    example: "0.01",
+    values: Values::ANY,
+    about: "how far above its target loss every agent is kept",
+    otherwise: "for preview the problem's own on a problem",
+}];
 
 /// Move the rule's step to the nearest one with `F_m + ⟨g_m, s⟩ ≥ ε_m + δ` for every agent, which
 /// for convex losses and exact gradients proves that nobody leaves. It costs no communication.
@@ -28,13 +36,17 @@ impl Default for Guard {
 }
 
 impl Wrap for Guard {
+    fn facts(&self) -> PolicyFacts {
+        PolicyFacts { reads_gradients: true, ..PolicyFacts::keeping(Place::Step) }
+    }
+
     fn check(&self) -> Result<(), Error> {
         super::check_not_negative("policy.delta", self.delta)
     }
 
     fn apply(
         &mut self,
-        round: &Round<'_>,
+        turn: &Turn<'_>,
         step: &mut [f64],
         decision: &mut Decision,
     ) -> Result<(), Error> {
@@ -42,12 +54,13 @@ impl Wrap for Guard {
             // Nothing moves, or the rule lands and says itself how sure it is.
             return Ok(());
         }
-        let mut floors = Floors::new(round.reports, "guard")?;
+        let reports = turn.round.reports;
+        let mut floors = Floors::new(reports, "guard")?;
         let held = floors.keep(step, self.delta);
-        let share = safety::shorten(round.reports, step, self.delta);
+        let share = safety::shorten(reports, step, self.delta);
         if share < 1.0 || held.multipliers.iter().any(|multiplier| *multiplier > 0.0) {
             decision.guarded = true;
-            decision.split = Split::by(round.reports, |i| held.multipliers[i] > 0.0);
+            decision.split = Split::by(reports, |i| held.multipliers[i] > 0.0);
         }
         let stands = step.iter().all(|value| *value == 0.0);
         if stands && (!held.met || share == 0.0) {

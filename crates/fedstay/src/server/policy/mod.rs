@@ -1,35 +1,71 @@
 //! Server policies that wrap any rule: what a server without a better idea would do about
-//! departures. They belong in every comparison. One file per policy; [`Policy`] is the list.
+//! departures. They belong in every comparison. One file per policy; [`Policy`] is the list of all
+//! of them, [`Policies`] the ones that a server has, in order.
 
+mod compose;
 mod early_stop;
 mod guard;
 mod keep_best;
+#[cfg(test)]
+mod laws;
+mod option;
+mod path;
 mod preview;
+mod translation;
+mod turn;
 
+pub use compose::Policies;
 pub use early_stop::EarlyStop;
 pub use guard::Guard;
 pub use keep_best::KeepBest;
+pub use option::{PolicyOption, Values};
 pub use preview::{By, Preview, Until};
 
-use crate::Personal;
-use crate::list::{Entry, Listed, Origin, Parameters};
-use crate::message::check_not_negative;
+use crate::list::listed;
+use crate::message::{Layer, check_not_negative};
 use crate::rule::{Decision, Facts, Round};
-use crate::{AgentId, Error, Reports};
-pub(crate) use preview::Translation;
-use serde::{Deserialize, Serialize};
+use crate::{Broadcast, Error, Reports};
+use translation::Translation;
+use turn::Turn;
+
+listed! {
+    /// Every policy, under the name it has in a configuration.
+    pub enum Policy: mut Wrap, "kind", Preview {
+        /// Stop instead of taking the first step that is predicted to make an agent leave.
+        EarlyStop(EarlyStop) = "early-stop", early_stop::ORIGIN;
+        /// Follow the rule, but return the best weights seen, not the last.
+        KeepBest(KeepBest) = "keep-best", keep_best::ORIGIN;
+        /// Follow the rule as closely as everybody's floor allows.
+        Guard(Guard) = "guard", guard::ORIGIN;
+        /// Let the server's own model move freely, and show agents that would be content another one.
+        Preview(Preview) = "preview", preview::ORIGIN;
+    }
+}
+
+/// The options of one policy after the other, as a configuration's reference describes them.
+pub const OPTIONS: &[&[PolicyOption]] = &[early_stop::OPTIONS, guard::OPTIONS, preview::OPTIONS];
 
 /// What a policy does around a rule.
 trait Wrap {
+    /// What others need to know about it, with its parameters as they are.
+    fn facts(&self) -> PolicyFacts;
+
     /// Checks the parameters, once, before the first round.
     fn check(&self) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Acts after the rule. It changes its own memory only if it succeeds.
+    /// Why it does not go with another policy, in whichever order, and what to do instead.
+    fn clash(&self, other: &Policy) -> Option<&'static str> {
+        let _ = other;
+        None
+    }
+
+    /// Acts when its turn comes, after the rule and those before it in the list. It changes its own
+    /// memory only if it succeeds.
     fn apply(
         &mut self,
-        round: &Round<'_>,
+        turn: &Turn<'_>,
         step: &mut [f64],
         decision: &mut Decision,
     ) -> Result<(), Error>;
@@ -50,171 +86,67 @@ trait Wrap {
         let _ = rounds;
     }
 
-    /// What some agents are shown instead of the server's weights, by id.
-    fn personal(&self) -> &[(AgentId, Personal)] {
-        &[]
+    /// What agents are shown instead of what they are shown without this policy.
+    fn layer(&self) -> Layer<'_> {
+        Layer::default()
     }
 
-    /// What agents are shown that have not been heard yet, if not the server's weights.
-    fn newcomers(&self) -> Option<&Personal> {
-        None
-    }
-
-    /// What was said about those, as if it had been said about the server's weights.
+    /// What was said about that, as if it had been said about what is shown without this policy.
     fn translate(
         &self,
-        weights: &[f64],
+        without: &Broadcast<'_>,
         reports: &Reports<'_>,
         facts: &Facts,
     ) -> Result<Option<Translation>, Error> {
-        let _ = (weights, reports, facts);
+        let _ = (without, reports, facts);
         Ok(None)
     }
 }
 
-/// Makes the enum `Policy` from lines `Variant = "name", file;`, where the file has the type of
-/// that name and an `ORIGIN`.
-macro_rules! policies {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal, $file:ident;)+) => {
-        /// Every policy, under the name it has in a configuration.
-        #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-        #[serde(tag = "kind")]
-        pub enum Policy {
-            /// Follow the rule.
-            #[default]
-            #[serde(rename = "none")]
-            None,
-            $(
-                $(#[$doc])*
-                #[serde(rename = $name)]
-                $variant($variant),
-            )+
-        }
-
-        impl Listed for Policy {
-            const KEY: &'static str = "kind";
-            const LIST: &'static [Entry] = Self::LIST;
-            const ALIASES: &'static [&'static str] = &[];
-
-            fn kind(&self) -> Option<&'static str> {
-                Some(self.name())
-            }
-
-            fn listed_as(name: &str) -> Option<&'static str> {
-                Self::LIST.iter().map(|entry| entry.name).find(|listed| *listed == name)
-            }
-
-            fn parameters(kind: &str) -> Parameters {
-                match kind {
-                    $($name => Parameters::of::<$variant>(),)+
-                    _ => Parameters::default(),
-                }
-            }
-        }
-
-        impl Policy {
-            /// The name in a configuration, one sentence, and the reference of every policy.
-            pub const LIST: &'static [Entry] = &[
-                Origin { about: "follow the rule", reference: "" }.named("none"),
-                $($file::ORIGIN.named($name),)+
-            ];
-
-            /// The name in a configuration.
-            pub fn name(&self) -> &'static str {
-                match self {
-                    Self::None => "none",
-                    $(Self::$variant(_) => $name,)+
-                }
-            }
-
-            fn inner(&self) -> Option<&dyn Wrap> {
-                match self {
-                    Self::None => None,
-                    $(Self::$variant(policy) => Some(policy),)+
-                }
-            }
-
-            fn inner_mut(&mut self) -> Option<&mut dyn Wrap> {
-                match self {
-                    Self::None => None,
-                    $(Self::$variant(policy) => Some(policy),)+
-                }
-            }
-        }
-    };
+/// What a policy does. In a list, each place comes before those below it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// It changes the rule's step.
+    Step,
+    /// It shows agents other weights than they are shown without it.
+    Shows,
+    /// It ends the run.
+    Stops,
+    /// It delivers other weights than the last.
+    Delivers,
 }
 
-policies! {
-    /// Stop instead of taking the first step that is predicted to make an agent leave.
-    EarlyStop = "early-stop", early_stop;
-    /// Follow the rule, but return the best weights seen, not the last.
-    KeepBest = "keep-best", keep_best;
-    /// Follow the rule as closely as everybody's floor allows.
-    Guard = "guard", guard;
-    /// Let the server's own model move freely, and show agents that would be content another one.
-    Preview = "preview", preview;
+/// The facts about a policy that lists of policies, configurations and engines ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PolicyFacts {
+    /// What it does.
+    pub place: Place,
+    /// Whether it sees to it that nobody reaches its target loss, so that a run has a guarantee.
+    pub keeps: bool,
+    /// Whether it bounds the step by what reports predict, taken for gradients at the weights that
+    /// were received. Where agents take several local steps or sample their rows, the gradient has to
+    /// be sent as well.
+    pub reads_gradients: bool,
+    /// Whether it takes its `delta` and its `smoothness` from a named problem, unless a
+    /// configuration gives them.
+    pub takes_problem: bool,
+}
+
+impl PolicyFacts {
+    /// The facts about a policy that keeps everybody, or stops where it could not.
+    const fn keeping(place: Place) -> Self {
+        Self { keeps: true, ..Self::in_place(place) }
+    }
+
+    /// The facts about a policy of which nothing is known but what it does.
+    const fn in_place(place: Place) -> Self {
+        Self { place, keeps: false, reads_gradients: false, takes_problem: false }
+    }
 }
 
 impl Policy {
-    /// Checks the parameters, once, before the first round.
-    pub(crate) fn check(&self) -> Result<(), Error> {
-        self.inner().map_or(Ok(()), Wrap::check)
-    }
-
-    /// Whether every report must carry an exact loss, not a lower bound.
-    pub(crate) fn needs_exact_losses(&self) -> bool {
-        self.inner().is_some()
-    }
-
-    /// Whether it sees to it that nobody reaches its target loss.
-    pub(crate) fn keeps(&self) -> bool {
-        matches!(self, Self::EarlyStop(_) | Self::Guard(_) | Self::Preview(_))
-    }
-
-    /// Acts after the rule. It changes its own memory only if it succeeds.
-    pub(crate) fn apply(
-        &mut self,
-        round: &Round<'_>,
-        step: &mut [f64],
-        decision: &mut Decision,
-    ) -> Result<(), Error> {
-        self.inner_mut().map_or(Ok(()), |policy| policy.apply(round, step, decision))
-    }
-
-    /// Takes note of a round without reports, whose goodbyes still count.
-    pub(crate) fn heard_nobody(&mut self, round: &Round<'_>) -> Result<(), Error> {
-        self.inner_mut().map_or(Ok(()), |policy| policy.heard_nobody(round))
-    }
-
-    /// The weights to deliver at the end, if they are not the current ones.
-    pub(crate) fn deliver(&self) -> Option<&[f64]> {
-        self.inner().and_then(Wrap::deliver)
-    }
-
-    /// Is told how many rounds the run has at most.
-    pub(crate) fn expect(&mut self, rounds: u32) {
-        if let Some(policy) = self.inner_mut() {
-            policy.expect(rounds);
-        }
-    }
-
-    /// What some agents are shown instead of the server's weights, by id.
-    pub(crate) fn personal(&self) -> &[(AgentId, Personal)] {
-        self.inner().map_or(&[], Wrap::personal)
-    }
-
-    /// What agents are shown that have not been heard yet, if not the server's weights.
-    pub(crate) fn newcomers(&self) -> Option<&Personal> {
-        self.inner().and_then(Wrap::newcomers)
-    }
-
-    /// What was said about those, as if it had been said about the server's weights.
-    pub(crate) fn translate(
-        &self,
-        weights: &[f64],
-        reports: &Reports<'_>,
-        facts: &Facts,
-    ) -> Result<Option<Translation>, Error> {
-        self.inner().map_or(Ok(None), |policy| policy.translate(weights, reports, facts))
+    /// What others need to know about it.
+    pub fn facts(&self) -> PolicyFacts {
+        self.inner().facts()
     }
 }

@@ -1,13 +1,13 @@
 //! The engine for named problems: agents with exact oracles, in this process, one after the other.
 
 use super::{Instance, Oracle};
-use crate::record::{HeaderAgent, Score, called};
+use crate::record::{HeaderAgent, called};
 use crate::schedule::When;
 use crate::worth::Judge;
 use crate::{
     Abilities, AgentAssessment, AgentId, Answer, Assessment, Behaviour, Call, Engine, Error,
-    Evidence, Gathered, Memory, Participant, ParticipantState, Privacy, Report, Reports, Schedule,
-    Seed, Seen, Sends, Standing, Vector, linalg, packed,
+    Evidence, Gathered, Measure, Memory, Participant, ParticipantState, Privacy, Report, Reports,
+    Schedule, Score, Seed, Seen, Sends, Standing, Vector, linalg, packed,
 };
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -173,14 +173,18 @@ impl Federation {
     pub fn alone(&self, start: &[f64], step_size: f64, rounds: u32) -> Vec<Score> {
         let alone = |member: &Member| {
             let model = descended(member.oracle.as_ref(), start, rounds, step_size);
-            member.score(&model)
+            member.score(&model, None)
         };
         self.members.iter().map(alone).collect()
     }
 
     /// How good weights are for every agent: one vector of weights per agent.
     pub fn scores(&self, weights: &[&[f64]]) -> Vec<Score> {
-        self.members.iter().zip(weights).map(|(member, weights)| member.score(weights)).collect()
+        self.members
+            .iter()
+            .zip(weights)
+            .map(|(member, weights)| member.score(weights, None))
+            .collect()
     }
 
     /// In how many rounds each agent reported without having worked.
@@ -250,19 +254,18 @@ impl Member {
         answer
     }
 
-    fn score(&self, weights: &[f64]) -> Score {
-        let (loss, accuracy) = (self.oracle.loss(weights), self.oracle.accuracy(weights));
-        Score { loss, accuracy, unseen: None }
+    /// How good weights are for it. `loss` is its loss there, if that has already been computed.
+    fn score(&self, weights: &[f64], loss: Option<f64>) -> Score {
+        let loss = loss.unwrap_or_else(|| self.oracle.loss(weights));
+        Score::new(loss).with(Measure::ACCURACY.name, self.oracle.accuracy(weights))
     }
 
-    /// How good weights are for it. `loss` is its loss there, if that has already been computed.
     fn assess(&self, weights: &[f64], loss: Option<f64>) -> AgentAssessment {
         AgentAssessment {
             id: self.participant.id,
             epsilon: self.participant.epsilon,
             behaviour: Some(Cow::Borrowed(self.participant.behaviour().name())),
-            loss: loss.unwrap_or_else(|| self.oracle.loss(weights)),
-            accuracy: self.oracle.accuracy(weights),
+            score: self.score(weights, loss),
             as_of: None,
         }
     }
@@ -427,7 +430,7 @@ mod tests {
         let mut alone = 0;
         for line in &lines {
             let weights = line.weights.as_ref().unwrap();
-            let measured = &line.assessment.as_ref().unwrap().loss;
+            let measured = &line.assessment.as_ref().unwrap().score.loss;
             let true_losses: Vec<f64> =
                 instance.oracles.iter().map(|oracle| oracle.loss(weights)).collect();
             assert_eq!(measured.len(), instance.oracles.len());
@@ -489,6 +492,6 @@ mod tests {
         assert_eq!(told, expected);
         // The assessment is one of the server's own weights, whatever anybody was shown.
         let assessed = &gathered.assessment.unwrap().agents[1];
-        assert_eq!(assessed.loss, instance.oracles[1].loss(&shared));
+        assert_eq!(assessed.score.loss, instance.oracles[1].loss(&shared));
     }
 }

@@ -1,8 +1,7 @@
 //! Whether the server's new weights satisfy everybody.
 
-use super::known::Slope;
 use super::landing::Balls;
-use super::translation::estimate;
+use super::{Slope, estimate};
 use crate::rule::Landing;
 use crate::{Loss, Report, Vector, linalg};
 

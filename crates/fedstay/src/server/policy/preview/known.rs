@@ -1,10 +1,10 @@
 //! What `preview` remembers between rounds.
 
 use super::rewind::Rewind;
+use crate::AgentId;
 use crate::Personal;
 use crate::memory::inside::pairs;
-use crate::message::is_default;
-use crate::{AgentId, Report, Vector, linalg};
+use crate::message::{Layer, is_default};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -31,12 +31,9 @@ pub(super) struct PreviewMemory {
 }
 
 impl PreviewMemory {
-    /// What an agent is shown, if not simply the server's weights.
-    pub(super) fn personal_of(&self, agent: AgentId) -> Option<&Personal> {
-        match self.personal.binary_search_by_key(&agent, |(agent, _)| *agent) {
-            Ok(place) => Some(&self.personal[place].1),
-            Err(_) => self.first.as_ref(),
-        }
+    /// What agents are shown.
+    pub(super) fn layer(&self) -> Layer<'_> {
+        Layer { personal: &self.personal, newcomers: self.first.as_ref() }
     }
 }
 
@@ -64,32 +61,4 @@ pub(super) struct Known {
     pub(super) certain: bool,
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) rewind: Rewind,
-}
-
-/// The gradient of an agent's loss at what it received, as far as it is known: a multiple of what it
-/// reported.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Slope<'a> {
-    pub(super) vector: Vector<'a>,
-    pub(super) times: f64,
-}
-
-impl<'a> Slope<'a> {
-    /// The slope of an agent whose previews are made by cut, or of one made by rewind about which
-    /// this is known.
-    pub(super) fn new(report: &Report<'a>, rewind: Option<&Rewind>) -> Self {
-        match rewind {
-            None => Self { vector: report.slope(), times: 1.0 },
-            Some(rewind) => Self { vector: report.direction, times: rewind.ratio() },
-        }
-    }
-
-    /// The change that it predicts for a move.
-    pub(super) fn along(&self, way: &[f64]) -> f64 {
-        self.times * linalg::dot(self.vector, Vector::F64(way))
-    }
-
-    pub(super) fn norm(&self) -> f64 {
-        self.times * linalg::norm(self.vector)
-    }
 }

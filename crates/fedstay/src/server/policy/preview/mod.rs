@@ -44,21 +44,18 @@ mod arrival;
 mod known;
 mod landing;
 mod offset;
-mod path;
 mod rewind;
 mod round;
 mod showing;
-mod translation;
 
-pub(crate) use translation::Translation;
-
-use super::Wrap;
-use crate::Personal;
+use super::translation::{Slope, Translation, estimate};
+use super::{Place, Policy, PolicyFacts, PolicyOption, Turn, Values, Wrap};
 use crate::list::Origin;
-use crate::message::is_default;
+use crate::message::{Layer, is_default};
 use crate::rule::{Decision, Facts, Round, SLACK};
 use crate::{AgentId, Error, Report, Reports};
-use known::{PreviewMemory, Slope};
+use crate::{Broadcast, Personal};
+use known::PreviewMemory;
 use rewind::Rewind;
 use serde::{Deserialize, Serialize};
 
@@ -66,6 +63,51 @@ pub(super) const ORIGIN: Origin = Origin {
     about: "let the model move freely; show those about to be content the nearest model they are not content with",
     reference: "this project, after Karimireddy et al., arXiv 2207.04557",
 };
+
+pub(super) const OPTIONS: &[PolicyOption] = &[
+    PolicyOption {
+        key: "policy.by",
+        example: "\"auto\"",
+        values: Values::Words(&["auto", "cut", "rewind", "stale", "noise"]),
+        about: "how previews are made: up the gradient, on the way back, or as a control",
+        otherwise: "",
+    },
+    PolicyOption {
+        key: "policy.pace",
+        example: "0.1",
+        values: Values::ANY,
+        about: "by how much the loss shown falls over the run, for impatient agents",
+        otherwise: "",
+    },
+    PolicyOption {
+        key: "policy.over",
+        example: "300",
+        values: Values::ROUNDS,
+        about: "the rounds over which it falls",
+        otherwise: "the rounds of the run",
+    },
+    PolicyOption {
+        key: "policy.until",
+        example: "\"rounds\"",
+        values: Values::Words(&["rounds", "content"]),
+        about: "when to deliver: after the last round, or once everybody is content",
+        otherwise: "",
+    },
+    PolicyOption {
+        key: "policy.cap",
+        example: "1",
+        values: Values::ANY,
+        about: "no preview is farther away than this many times the way so far",
+        otherwise: "",
+    },
+    PolicyOption {
+        key: "policy.smoothness",
+        example: "1",
+        values: Values::ANY,
+        about: "a constant H such that every loss is H-smooth, which certifies the landing",
+        otherwise: "the problem's own on a problem, unknown elsewhere",
+    },
+];
 
 /// The rounds over which `pace` falls, if nobody says how many there are.
 const USUAL_ROUNDS: u32 = 1000;
@@ -172,9 +214,9 @@ impl Preview {
         }
     }
 
-    /// Keeps the first weights of all as long as somebody has not been heard yet, or may still come:
-    /// whoever has not reported is shown them, so that nobody is content before its cut is known, except
-    /// with the first weights themselves.
+    /// Keeps the initial weights until every agent has been heard, and while others may still come.
+    /// An agent that has not reported is shown them, so that nobody is content before its cut is known,
+    /// except with the initial weights themselves.
     fn await_newcomers(&mut self, strangers: bool, round: &Round<'_>) {
         if !strangers && !round.reports.newcomers() {
             self.memory.first = None;
@@ -189,11 +231,22 @@ impl Preview {
         let fresh = Rewind::default();
         let known = self.memory.agents.get(&report.agent);
         let rewind = known.map_or(&fresh, |known| &known.rewind);
-        Slope::new(report, (!self.cuts(report)).then_some(rewind))
+        showing::slope(report, (!self.cuts(report)).then_some(rewind))
     }
 }
 
 impl Wrap for Preview {
+    fn facts(&self) -> PolicyFacts {
+        PolicyFacts { takes_problem: true, ..PolicyFacts::keeping(Place::Shows) }
+    }
+
+    fn clash(&self, other: &Policy) -> Option<&'static str> {
+        matches!(other, Policy::Guard(_)).then_some(
+            "the guard holds the server's own model back, and previews are there to let it move \
+             freely: leave one of them out",
+        )
+    }
+
     fn check(&self) -> Result<(), Error> {
         let named = [("delta", self.delta), ("margin", self.margin), ("pace", self.pace)];
         for (name, value) in named.into_iter().chain([("cap", self.cap)]) {
@@ -212,34 +265,28 @@ impl Wrap for Preview {
         self.memory.rounds = Some(rounds);
     }
 
-    fn newcomers(&self) -> Option<&Personal> {
-        self.memory.first.as_ref()
-    }
-
-    fn personal(&self) -> &[(AgentId, Personal)] {
-        &self.memory.personal
+    fn layer(&self) -> Layer<'_> {
+        self.memory.layer()
     }
 
     fn translate(
         &self,
-        weights: &[f64],
+        without: &Broadcast<'_>,
         reports: &Reports<'_>,
         facts: &Facts,
     ) -> Result<Option<Translation>, Error> {
-        if self.memory.personal.is_empty() && self.memory.first.is_none() {
-            return Ok(None);
-        }
-        let own = |agent| self.memory.personal_of(agent);
-        Translation::new(weights, reports, facts.cuts, &own, &|report| self.slope(report)).map(Some)
+        let (layer, cuts) = (self.layer(), facts.cuts);
+        Translation::new("preview", layer, without, reports, cuts, |report| self.slope(report))
+            .map(Some)
     }
 
     fn apply(
         &mut self,
-        round: &Round<'_>,
+        turn: &Turn<'_>,
         step: &mut [f64],
         decision: &mut Decision,
     ) -> Result<(), Error> {
-        self.take_round(round, step, decision)
+        self.take_round(turn.round, step, decision)
     }
 
     fn heard_nobody(&mut self, round: &Round<'_>) -> Result<(), Error> {

@@ -1,19 +1,16 @@
 //! The way from what an agent was shown to the server's new weights.
 
 use crate::Personal;
-use crate::{Vector, linalg};
 
 /// A buffer for one such way at a time.
 pub(super) struct Offset {
     /// `w⁺ − w̃` of the agent looked at last.
     pub(super) way: Vec<f64>,
-    /// The length of the server's step.
-    pub(super) step: f64,
 }
 
 impl Offset {
     pub(super) fn new(step: &[f64]) -> Self {
-        Self { way: step.to_vec(), step: linalg::norm(Vector::F64(step)) }
+        Self { way: step.to_vec() }
     }
 
     /// Looks at an agent that was shown `own`, or the server's weights.
@@ -30,12 +27,4 @@ impl Offset {
         let new = weights.iter().zip(step).map(|(weight, step)| weight + step);
         new.zip(&self.way).map(|(new, way)| new - left * way).collect()
     }
-}
-
-/// `w̃ − w`: how far what an agent is shown lies from the server's weights.
-pub(super) fn of(own: &Personal, weights: &[f64]) -> Vec<f64> {
-    let mut offset = vec![0.0; weights.len()];
-    own.subtract_offset(weights, &mut offset);
-    offset.iter_mut().for_each(|value| *value = -*value);
-    offset
 }

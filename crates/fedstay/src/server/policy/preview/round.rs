@@ -1,10 +1,10 @@
 //! One round of `preview`, after the rule's step.
 
 use super::arrival::Arrival;
-use super::known::{Known, Slope};
-use super::offset::{self, Offset};
-use super::showing::{Heard, Stage};
-use super::{Preview, Rewind, Until, translation};
+use super::known::Known;
+use super::offset::Offset;
+use super::showing::{Heard, Next, Stage};
+use super::{Preview, Until, estimate};
 use crate::message::{Personal, Shown};
 use crate::rule::{Decision, Landing, Round, Split, StopReason};
 use crate::{AgentId, Error, Report, Standing, Vector, linalg};
@@ -21,96 +21,137 @@ impl Preview {
         step: &mut [f64],
         decision: &mut Decision,
     ) -> Result<(), Error> {
-        let mut heard = Vec::with_capacity(round.reports.len());
-        for report in round.reports.iter() {
-            heard.push((report, open(report)?));
-        }
-        let mut arrival = Arrival::new(self.smoothness, self.slack());
-        let mut gap = Offset::new(step);
-        for (report, standing) in &heard {
-            gap.from(round.weights, step, self.memory.personal_of(report.agent));
-            arrival.look(report, self.slope(report), *standing, &gap.way);
-        }
-        let some_silent = round.reports.absent() > 0;
-        if some_silent {
-            arrival.unheard();
-        }
-        if self.until == Until::Content && decision.stop.is_none() {
-            arrival.come_down(step);
-        }
-        let mut gap = Offset::new(step);
-        self.memory.travelled += gap.step;
-        let stage = Stage {
-            round,
-            step,
-            longest: self.cap * self.memory.travelled,
-            // Whoever may be silent next needs its gradient kept.
-            keep: some_silent,
-        };
-        self.forget(round.reports.goodbyes());
-        let mut own: BTreeMap<AgentId, Personal> =
-            std::mem::take(&mut self.memory.personal).into_iter().collect();
-        let mut agents = std::mem::take(&mut self.memory.agents);
-        let (mut next, mut shown, mut missed) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut certain, mut held) = (true, Vec::new());
-        for (report, (loss, epsilon)) in heard {
-            let before = agents.remove(&report.agent);
-            let own = own.remove(&report.agent).or_else(|| match before {
-                None => self.memory.first.clone(),
-                Some(_) => None,
-            });
-            gap.from(round.weights, step, own.as_ref());
-            if let Some(own) = own.as_ref().filter(|own| own.differs()) {
-                let rewind = before.as_ref().map(|known| &known.rewind);
-                let fresh = Rewind::default();
-                let rewind = (!self.cuts(report)).then(|| rewind.unwrap_or(&fresh));
-                let slope = Slope::new(report, rewind);
-                let offset = offset::of(own, round.weights);
-                shown.push(line(report.agent, (loss, slope), before.as_ref(), &offset));
-            }
-            let heard = Heard { report, loss, epsilon, before, shown: own };
-            let coming = self.after(heard, &stage, &gap);
-            missed.extend(coming.miss);
-            held.push(coming.personal.as_ref().is_some_and(Personal::differs));
-            next.push((report.agent, coming));
-        }
-        let strangers = round.reports.absent() > agents.len();
-        for (agent, known) in agents {
-            next.push((agent, self.unheard(known, own.remove(&agent), &stage)));
-        }
-        next.sort_by_key(|(agent, _)| *agent);
-        self.await_newcomers(strangers, round);
-        // Nothing is known about agents that are shown the server's weights before they were heard.
-        certain &= !strangers || self.memory.first.is_some();
-        for (agent, coming) in next {
-            certain &= coming.certain;
-            let known = Known { certain: coming.certain, ..coming.known };
-            self.memory.agents.insert(agent, known);
-            let same = self.memory.first.is_some().then_some(Personal::Same);
-            let personal = coming.personal.or(same);
-            self.memory.personal.extend(personal.map(|personal| (agent, personal)));
-        }
+        let told = |report| Ok(OpenReport { report, standing: open(report)? });
+        let heard: Vec<OpenReport<'_>> =
+            round.reports.iter().map(told).collect::<Result<_, Error>>()?;
+        let free = decision.stop.is_none() && self.until == Until::Content;
+        let arrival = self.arrive(round, &heard, step, free);
+        decision.shown = heard.iter().filter_map(|told| self.line(told, round.weights)).collect();
+        self.memory.travelled += linalg::norm(Vector::F64(step));
+        let next = self.next(&heard, &self.stage(round, step));
+        decision.missed = Some(next.iter().filter_map(|(_, next)| next.miss).collect());
+        decision.split = Split::by(round.reports, |index| next[index].1.differs());
+        decision.kept = Some(self.remember(next, heard.len(), round));
         // Only a proof needs less slack than was asked for.
         let finer = self.smoothness.is_some() && self.slack() > self.delta * SMALLEST_SLACK;
         if arrival.below && finer {
             self.memory.delta = Some(self.slack() / 2.0);
         }
-        decision.kept = Some(certain);
-        decision.shown = shown;
-        decision.missed = Some(missed);
-        decision.split = Split::by(round.reports, |index| held[index]);
         let arrived = arrival.verdict();
         let enough = match self.smoothness {
             Some(_) => arrived == Landing::Certified,
             None => arrived != Landing::No,
         };
-        if decision.stop.is_none() && self.until == Until::Content && enough {
+        if free && enough {
             decision.stop = Some(StopReason::Landed);
         }
         let last = self.memory.rounds == Some(round.number) || decision.stop.is_some();
         decision.landed = Some(if last { arrived } else { Landing::No });
         Ok(())
     }
+
+    /// Finds out whether the server's new weights satisfy everybody, and if the step is free to, changes
+    /// it so that they do.
+    fn arrive<'a>(
+        &self,
+        round: &Round<'_>,
+        heard: &[OpenReport<'a>],
+        step: &mut [f64],
+        free: bool,
+    ) -> Arrival<'a> {
+        let mut arrival = Arrival::new(self.smoothness, self.slack());
+        let mut gap = Offset::new(step);
+        for OpenReport { report, standing } in heard {
+            gap.from(round.weights, step, self.memory.layer().of(report.agent));
+            arrival.look(report, self.slope(report), *standing, &gap.way);
+        }
+        if round.reports.absent() > 0 {
+            arrival.unheard();
+        }
+        if free {
+            arrival.come_down(step);
+        }
+        arrival
+    }
+
+    fn stage<'a>(&self, round: &'a Round<'a>, step: &'a [f64]) -> Stage<'a> {
+        let longest = self.cap * self.memory.travelled;
+        // Whoever may be silent next needs its gradient kept.
+        Stage { round, step, longest, keep: round.reports.absent() > 0 }
+    }
+
+    /// What everybody who is still in is shown next: first the agents that were heard, in the order of
+    /// their reports, then the others. What was known about them is used up.
+    fn next(&mut self, heard: &[OpenReport<'_>], stage: &Stage<'_>) -> Vec<(AgentId, Next)> {
+        self.forget(stage.round.reports.goodbyes());
+        let mut shown: BTreeMap<AgentId, Personal> =
+            std::mem::take(&mut self.memory.personal).into_iter().collect();
+        let mut known = std::mem::take(&mut self.memory.agents);
+        let mut gap = Offset::new(stage.step);
+        let after = heard.iter().map(|OpenReport { report, standing: (loss, epsilon) }| {
+            let agent = report.agent;
+            let before = known.remove(&agent);
+            let first = match before {
+                None => self.memory.first.clone(),
+                Some(_) => None,
+            };
+            let shown = shown.remove(&agent).or(first);
+            gap.from(stage.round.weights, stage.step, shown.as_ref());
+            let heard = Heard { report, loss: *loss, epsilon: *epsilon, before, shown };
+            (agent, self.after(heard, stage, &gap))
+        });
+        let mut next: Vec<(AgentId, Next)> = after.collect();
+        next.extend(
+            known
+                .into_iter()
+                .map(|(agent, known)| (agent, self.unheard(known, shown.remove(&agent), stage))),
+        );
+        next
+    }
+
+    /// Remembers what agents are shown next, of whom the first `heard` were heard, and says whether for
+    /// convex losses that proves that everybody stays.
+    fn remember(
+        &mut self,
+        mut next: Vec<(AgentId, Next)>,
+        heard: usize,
+        round: &Round<'_>,
+    ) -> bool {
+        let strangers = round.reports.absent() > next.len() - heard;
+        self.await_newcomers(strangers, round);
+        let waits = self.memory.first.is_some();
+        // Nothing is known about agents that are shown the server's weights before they were heard.
+        let mut certain = !strangers || waits;
+        next.sort_by_key(|(agent, _)| *agent);
+        for (agent, Next { known, personal, certain: proven, .. }) in next {
+            certain &= proven;
+            self.memory.agents.insert(agent, Known { certain: proven, ..known });
+            let personal = personal.or(waits.then_some(Personal::Same));
+            self.memory.personal.extend(personal.map(|personal| (agent, personal)));
+        }
+        certain
+    }
+
+    /// What an agent was shown in this round, for the record, if not the server's weights.
+    fn line(&self, told: &OpenReport<'_>, weights: &[f64]) -> Option<Shown> {
+        let OpenReport { report, standing: (loss, _) } = told;
+        let own = self.memory.layer().of(report.agent).filter(|own| own.differs())?;
+        let (offset, slope) = (own.offset(weights), self.slope(report));
+        let before = self.memory.agents.get(&report.agent);
+        Some(Shown {
+            agent: report.agent,
+            distance: linalg::norm(Vector::F64(&offset)),
+            real: estimate(*loss, slope.along(&offset)),
+            stood: before.map_or(0, |known| known.stood),
+            capped: before.is_some_and(|known| known.capped),
+        })
+    }
+}
+
+/// A report, with the loss that a careful server plans with, and the target loss.
+struct OpenReport<'a> {
+    report: &'a Report<'a>,
+    standing: (f64, f64),
 }
 
 /// The loss that a careful server plans with, and the target loss.
@@ -119,21 +160,5 @@ fn open(report: &Report<'_>) -> Result<(f64, f64), Error> {
     match report.standing {
         Standing::Open { loss, epsilon } => Ok((loss.cautious(), epsilon)),
         Standing::Private { .. } => unreachable!("it has an exact loss"),
-    }
-}
-
-/// What an agent was shown in this round, for the record.
-fn line(
-    agent: AgentId,
-    (loss, slope): (f64, Slope<'_>),
-    before: Option<&Known>,
-    offset: &[f64],
-) -> Shown {
-    Shown {
-        agent,
-        distance: linalg::norm(Vector::F64(offset)),
-        real: translation::estimate(loss, slope.along(offset)),
-        stood: before.map_or(0, |known| known.stood),
-        capped: before.is_some_and(|known| known.capped),
     }
 }

@@ -1,9 +1,9 @@
 //! What each agent is shown next.
 
-use super::known::{Known, Slope};
+use super::known::Known;
 use super::offset::Offset;
-use super::rewind::{Move, Seen};
-use super::{By, Preview};
+use super::rewind::{Move, Rewind, Seen};
+use super::{By, Preview, Slope};
 use crate::Personal;
 use crate::rule::{Miss, Round};
 use crate::{AgentId, Loss, Report, Seed, Vector, linalg};
@@ -53,6 +53,13 @@ pub(super) struct Next {
     pub(super) miss: Option<Miss>,
 }
 
+impl Next {
+    /// Whether the agent is shown something else than the server's weights.
+    pub(super) fn differs(&self) -> bool {
+        self.personal.as_ref().is_some_and(Personal::differs)
+    }
+}
+
 impl Preview {
     /// What an agent that was heard is shown next, and what is known about it then.
     pub(super) fn after(&self, heard: Heard<'_>, stage: &Stage<'_>, gap: &Offset) -> Next {
@@ -74,7 +81,7 @@ impl Preview {
         if !by_cut {
             rewind.learn(loss);
         }
-        let slope = Slope::new(report, (!by_cut).then_some(&rewind));
+        let slope = slope(report, (!by_cut).then_some(&rewind));
         let (along, norm) = (slope.along(&gap.way), slope.norm());
         let at_server = loss + along;
         let known = Known {
@@ -187,6 +194,15 @@ impl Preview {
             By::Rewind => false,
             By::Cut | By::Stale | By::Noise => true,
         }
+    }
+}
+
+/// The slope of an agent whose previews are made by cut, or of one made by rewind about which this is
+/// known.
+pub(super) fn slope<'a>(report: &Report<'a>, rewind: Option<&Rewind>) -> Slope<'a> {
+    match rewind {
+        None => Slope { vector: report.slope(), times: 1.0 },
+        Some(rewind) => Slope { vector: report.direction, times: rewind.ratio() },
     }
 }
 

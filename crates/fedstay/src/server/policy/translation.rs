@@ -1,7 +1,7 @@
-//! What agents said about their previews, as if they had said it about the server's weights.
+//! What agents said about what they were shown, as if they had said it about the server's weights.
 //!
-//! An agent that is held would otherwise pull as if it stood at ε, and worst agents would suffer.
-//! Its loss falls by about `fall = ⟨g, w̃ − w⟩` on the way from its preview to `w`. Cross-entropy is
+//! An agent that is held by a preview would otherwise pull as if it stood at ε, and worst agents would suffer.
+//! Its loss falls by about `fall = ⟨g, w̃ − w⟩` on the way from what it was shown to `w`. Cross-entropy is
 //! nearly exponential along such a way, and its gradient nearly proportional to it, so both are
 //! multiplied by `exp(−fall/L)`; the mean direction of a local path by less (`path.rs`). On digits
 //! with five local steps the losses come out within a few percent, and the cosine between the
@@ -11,10 +11,28 @@
 //! For rules that take reports as cuts, lower bounds of convex losses, the loss is `L − fall` and the
 //! gradient stays: then it is the same cut.
 
-use super::known::Slope;
 use super::path;
-use crate::Personal;
-use crate::{AgentId, Error, Loss, Report, Reports, Standing, Vector, linalg};
+use crate::message::Layer;
+use crate::{Broadcast, Error, Loss, Report, Reports, Standing, Vector, linalg};
+
+/// The gradient of an agent's loss at what it received, as far as it is known: a multiple of what it
+/// reported.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Slope<'a> {
+    pub(super) vector: Vector<'a>,
+    pub(super) times: f64,
+}
+
+impl Slope<'_> {
+    /// The change that it predicts for a move.
+    pub(super) fn along(&self, way: &[f64]) -> f64 {
+        self.times * linalg::dot(self.vector, Vector::F64(way))
+    }
+
+    pub(super) fn norm(&self) -> f64 {
+        self.times * linalg::norm(self.vector)
+    }
+}
 
 /// A vector of our own.
 #[derive(Debug)]
@@ -71,20 +89,23 @@ fn kept(report: &Report<'_>, slope: Slope<'_>) -> f64 {
 }
 
 impl Translation {
-    /// Translates the reports of agents that `own` says were shown something else. `slope` gives
-    /// what is known of their gradient there.
-    pub(super) fn new<'p, 'r>(
-        weights: &[f64],
+    /// Translates the reports of agents that a policy showed something of its own in `layer`, into what
+    /// they would have said of what they are shown `without` it. `slope` gives what is known of their
+    /// gradients; where the reports are to be `cuts`, they stay lower bounds.
+    pub(super) fn new<'r>(
+        policy: &'static str,
+        layer: Layer<'_>,
+        without: &Broadcast<'_>,
         reports: &Reports<'r>,
         cuts: bool,
-        own: &dyn Fn(AgentId) -> Option<&'p Personal>,
-        slope: &dyn Fn(&Report<'r>) -> Slope<'r>,
+        slope: impl Fn(&Report<'r>) -> Slope<'r>,
     ) -> Result<Self, Error> {
         let line = |report: &Report<'r>| -> Result<Option<Line>, Error> {
-            let Some(own) = own(report.agent).filter(|own| own.differs()) else { return Ok(None) };
-            let loss = report.exact_loss("preview")?;
+            let own = layer.of(report.agent).filter(|own| own.differs());
+            let Some(own) = own else { return Ok(None) };
+            let loss = report.exact_loss(policy)?;
             let slope = slope(report);
-            let fall = slope.along(&super::offset::of(own, weights));
+            let fall = slope.along(&own.offset(&without.to(report.agent)));
             if cuts {
                 return Ok(Some(Line { loss: loss - fall, scaled: None }));
             }
