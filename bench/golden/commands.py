@@ -6,6 +6,7 @@ import random
 import signal
 import time
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 from cases import BEHAVIOURS, DIGITS, PROBLEM, Case, fitting, run
@@ -171,6 +172,22 @@ def own_csv(scratch: Scratch) -> None:
     scratch.run(scratch.write("experiment.toml", fitting(DIGITS, CSV)), CSV)
 
 
+def owned(settings: dict) -> Callable[[Scratch], None]:
+    """A run on a table whose rows have three owners, the number of agents being theirs."""
+
+    def do(scratch: Scratch) -> None:
+        lines = ["site,a,b,c,d,e,f,target"]
+        for place, (x, y) in enumerate(table(3)):
+            site = ("north", "St Mary", "west")[place % 7 // 3]
+            target = "nesw"[y] if settings is OWNER else str(x[0] - 0.5 * x[1])
+            lines.append(",".join([site, *map(str, x), target]))
+        scratch.write("table.csv", "\n".join(lines) + "\n")
+        base = fitting(DIGITS, settings).replace("agents = 10\n", "")
+        scratch.run(scratch.write("experiment.toml", base), settings)
+
+    return do
+
+
 def npy(kind: str, shape: tuple[int, ...], content: bytes) -> bytes:
     """An array as NumPy writes it, without NumPy."""
     header = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}"
@@ -226,6 +243,13 @@ CSV = {
     "data.delimiter": '";"',
     **OWN,
 }
+OWNER = {
+    "data.kind": "csv",
+    "data.path": '"table.csv"',
+    "data.owner": '"site"',
+    "partition.kind": "owner",
+}
+NUMBER = {**OWNER, "data.task": "number", "epsilon": 0.2, "step_size": 0.1}
 NPZ = {
     "data.kind": "npz",
     "data.path": '"table.npz"',
@@ -274,6 +298,8 @@ def commands() -> list[Case]:
         Case("figures", figures, {}),
         Case("data show", dealt, {}),
         Case("data: csv", own_csv, CSV),
+        Case("data: owner", owned(OWNER), OWNER),
+        Case("data: number", owned(NUMBER), NUMBER),
         Case("data: npz", own_npz, NPZ),
         Case("model: cnn", own_images, IMAGES, varied=True),
         *cached(),

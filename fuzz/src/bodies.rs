@@ -136,7 +136,9 @@ fn data(read: Result<LoadedData, DataError>) {
     assert!(loaded.train <= data.len() && data.features() > 0);
     let mut row = vec![0.0; data.features()];
     for index in 0..data.len() {
-        assert!(usize::from(data.labels[index]) < data.classes.len());
+        if let Some(classes) = data.targets.classes() {
+            assert!(usize::from(classes.of[index]) < classes.names.len());
+        }
         data.copy_row(index, &mut row);
         assert!(row.iter().all(|value| value.is_finite()), "row {index}: {row:?}");
     }

@@ -63,7 +63,7 @@ fn classes(experiment: &Experiment) -> Option<Vec<String>> {
     let training = experiment.training()?;
     match (&training.data.source, &training.partition) {
         (Source::Digits(_), _) if training.agents <= MOST_AGENTS => {
-            Some(words(&Simulator::deal(experiment).ok()?.histogram()))
+            Some(words(&Simulator::deal(experiment).ok()?.histogram()?))
         }
         (_, Partition::ByClass(by_class))
             if by_class.map.is_none() && training.population.is_none() =>

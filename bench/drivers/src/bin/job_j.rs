@@ -57,7 +57,8 @@ impl<'a> Job<'a> {
         };
         let samples = population.agents() * population.per_agent();
         write(folder.join("rows.u8"), &rows[..samples * scale.len()])?;
-        let labels = population.data().labels[..samples].iter();
+        let classes = population.data().targets.classes().expect("images have classes");
+        let labels = classes.of[..samples].iter();
         write(folder.join("labels.u16"), labels.flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>())?;
         let drawn = self.drawn.iter().flatten();
         write(folder.join("batches.u32"), drawn.flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>())?;
@@ -112,7 +113,7 @@ fn rows(population: &Population, agent: usize) -> Outcome<Rows<'_>> {
     let Inputs::Bytes { rows, scale, shift } = &data.inputs else {
         return Err("not bytes".into());
     };
-    Ok(Rows::new(RowsData::Bytes { rows: &rows[span], scale, shift }, &data.labels[range])?)
+    Ok(Rows::new(RowsData::Bytes { rows: &rows[span], scale, shift }, data.targets.rows(range))?)
 }
 
 fn floats(values: impl Iterator<Item = f32>) -> Vec<u8> {

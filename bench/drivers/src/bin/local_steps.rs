@@ -38,8 +38,10 @@ fn main() -> Outcome<()> {
         };
         let range = population.place(0).ok_or("drawn, not dealt out")?;
         let span = range.start * data.features()..range.end * data.features();
-        let direct =
-            Rows::new(RowsData::Bytes { rows: &rows[span], scale, shift }, &data.labels[range])?;
+        let direct = Rows::new(
+            RowsData::Bytes { rows: &rows[span], scale, shift },
+            data.targets.rows(range),
+        )?;
         let products = RowProducts::default();
         if first {
             let clock = cpu_seconds();

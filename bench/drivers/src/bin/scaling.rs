@@ -79,8 +79,9 @@ fn repeat_digits(path: &std::path::Path, count: usize) -> Outcome<()> {
     }
     archive.start_file("y.npy", stored)?;
     archive.write_all(&header("|u1", &format!("({count},)")))?;
+    let classes = digits.targets.classes().ok_or("digits have classes")?;
     for row in 0..count {
-        archive.write_all(&[digits.labels[row % digits.len()] as u8])?;
+        archive.write_all(&[classes.of[row % digits.len()] as u8])?;
     }
     archive.finish()?.rewind()?;
     Ok(())

@@ -2,6 +2,8 @@
 
 use super::rows_line;
 use anyhow::Result;
+use fedstay::AgentId;
+use fedstay::record::called_briefly;
 use fedstay_draw::words::count;
 use fedstay_sim::data::cache_dir;
 use fedstay_sim::data::fetch::{Fetchable, fetch};
@@ -128,17 +130,23 @@ fn show(source: &ShowSource, screen: &Screen) -> Result<()> {
     let trial = Trial::new(experiment)?;
     let (experiment, header) = (trial.experiment(), trial.header());
     let simulator = trial.simulator().ok_or(SpecError::NoTraining)?;
-    let histogram = simulator.population().histogram();
+    let population = simulator.population();
+    let histogram = population.histogram();
+    let called = |agent| called_briefly(AgentId(agent as u64), population.name(agent));
+    let who: Vec<String> = (0..population.agents()).map(called).collect();
     if source.json {
-        let (classes, rows) = (&histogram.classes, &histogram.counts);
-        let told = json!({ "classes": classes, "rows": rows, "all": header.rows });
+        let mut told = match &histogram {
+            Some(Histogram { classes, counts }) => json!({ "classes": classes, "rows": counts }),
+            None => json!({ "rows": population.sizes() }),
+        };
+        told["agents"] = json!(who);
+        told["all"] = json!(header.rows);
         return screen.print(&format!("{}\n", serde_json::to_string_pretty(&told)?));
     }
     if let Some(line) = rows_line(header) {
         screen.say(&line)?;
     }
     if let Some(training) = experiment.training() {
-        let population = simulator.population();
         let sizes = population.sizes();
         let least = sizes.iter().copied().min().unwrap_or(0);
         let most = sizes.iter().copied().max().unwrap_or(0);
@@ -150,42 +158,57 @@ fn show(source: &ShowSource, screen: &Screen) -> Result<()> {
         screen.say(&format!("{}: {agents} with {rows}", experiment.on()))?;
         screen.say(&format!("{}\n", training.describe_data()))?;
     }
-    let in_columns = columns(&histogram, source.most);
-    let fits = histogram.classes.len() <= MOST_CLASSES && screen.fits(&in_columns);
-    let table = if fits { in_columns } else { lists(&histogram, source.most) };
+    let shown = &who[..who.len().min(source.most)];
+    let table = match &histogram {
+        None => numbers(&population.sizes(), shown),
+        Some(histogram) => {
+            let in_columns = columns(histogram, shown);
+            let fits = histogram.classes.len() <= MOST_CLASSES && screen.fits(&in_columns);
+            if fits { in_columns } else { lists(histogram, shown) }
+        }
+    };
     screen.print(&screen.table(&table))?;
-    let more = histogram.counts.len().saturating_sub(source.most);
+    let more = who.len() - shown.len();
     if more > 0 {
         screen.say(&format!("… and {} more (--most)", count(more, "agent")))?;
     }
     trial.warnings().iter().try_for_each(|told| screen.say(&format!("\nWARNING  {told}")))
 }
 
-/// Each of the first agents with a bar for every class.
-fn columns(histogram: &Histogram, most: usize) -> Table {
+/// Each of these agents, the first ones, with its number of rows, where the target is a number.
+fn numbers(sizes: &[usize], who: &[String]) -> Table {
+    let mut table = Table::new([Column::kept("agent"), Column::kept("rows")]);
+    for (name, rows) in who.iter().zip(sizes) {
+        table.row([name.clone(), rows.to_string()]);
+    }
+    table
+}
+
+/// Each of these agents, the first ones, with a bar for every class.
+fn columns(histogram: &Histogram, who: &[String]) -> Table {
     let Histogram { classes, counts } = histogram;
     let peak = counts.iter().flatten().copied().max().unwrap_or(0);
     let short = |class: &String| Column::kept(class.chars().take(SHORT).collect::<String>());
     let columns = [Column::kept("agent"), Column::kept("rows")];
     let mut table = Table::new(columns.into_iter().chain(classes.iter().map(short)));
-    for (agent, counts) in counts.iter().enumerate().take(most) {
+    for (name, counts) in who.iter().zip(counts) {
         let cell = |rows: &usize| match rows {
             0 => "·".to_owned(),
             rows => format!("{}{rows}", bar(*rows, peak)),
         };
-        let row = [agent.to_string(), counts.iter().sum::<usize>().to_string()];
+        let row = [name.clone(), counts.iter().sum::<usize>().to_string()];
         table.row(row.into_iter().chain(counts.iter().map(cell)));
     }
     table
 }
 
-/// Each of the first agents with a list of its largest classes.
-fn lists(histogram: &Histogram, most: usize) -> Table {
+/// Each of these agents, the first ones, with a list of its largest classes.
+fn lists(histogram: &Histogram, who: &[String]) -> Table {
     let columns = [Column::kept("agent"), Column::kept("rows"), Column::kept("largest classes")];
     let mut table = Table::new(columns);
-    for (agent, counts) in histogram.counts.iter().enumerate().take(most) {
+    for (name, counts) in who.iter().zip(&histogram.counts) {
         let rows = counts.iter().sum::<usize>();
-        table.row([agent.to_string(), rows.to_string(), largest(&histogram.classes, counts)]);
+        table.row([name.clone(), rows.to_string(), largest(&histogram.classes, counts)]);
     }
     table
 }
@@ -220,11 +243,14 @@ mod tests {
             Histogram::new(&classes, &[0, 1, 1, 1, 0, 0], [vec![0, 4], vec![1, 2, 3, 5]]);
         let expected = "agent  rows  bird  automo\n-----  ----  ----  ------\n\
                         0         2    ▆2       ·\n1         4    ▃1      █3\n";
-        assert_eq!(Screen::plain(None).table(&columns(&histogram, 10)), expected);
+        assert_eq!(
+            Screen::plain(None).table(&columns(&histogram, &["0", "1"].map(String::from))),
+            expected
+        );
         let classes: Vec<String> = (0..20).map(|class| format!("c{class}")).collect();
         let labels: Vec<u16> = (0..20).chain([7; 20]).collect();
         let many = Histogram::new(&classes, &labels, [Vec::from_iter(0..40)]);
-        let text = Screen::plain(None).table(&lists(&many, 5));
+        let text = Screen::plain(None).table(&lists(&many, &["0".to_owned()]));
         assert!(text.contains("c7 21, c0 1, c1 1, c2 1, c3 1, and 15 more"), "{text}");
     }
 }

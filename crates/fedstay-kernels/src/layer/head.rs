@@ -1,4 +1,4 @@
-//! The last step of a classifier: from logits to per-sample losses, hits and gradients.
+//! The last step of a model: from logits, or an output, to per-sample losses, hits and gradients.
 //!
 //! Logits come class by class, `logits[class * tile + row]`, so that the work runs along the rows
 //! and vectorises. A row's numbers never depend on its neighbours. Losses are built from terms that
@@ -71,6 +71,27 @@ dispatch! {
             let (value, slope) = softplus(sign * *z);
             *loss = value;
             *z = sign * slope;
+        }
+    }
+}
+
+dispatch! {
+    /// The squared distance of an output from a number, (z - y)².
+    pub fn squared(outputs: &[f32], numbers: &[f32], losses: &mut [f32]) {
+        for ((z, number), loss) in outputs.iter().zip(numbers).zip(losses) {
+            let off = z - number;
+            *loss = off * off;
+        }
+    }
+}
+
+dispatch! {
+    /// As [`squared`], and replaces the outputs by the gradient with respect to them, 2 (z - y).
+    pub fn squared_gradient(outputs: &mut [f32], numbers: &[f32], losses: &mut [f32]) {
+        for ((z, number), loss) in outputs.iter_mut().zip(numbers).zip(losses) {
+            let off = *z - number;
+            *loss = off * off;
+            *z = 2.0 * off;
         }
     }
 }

@@ -31,7 +31,9 @@ fn model(model: &Model) -> String {
     let (filters, hidden, activation, init) = match model {
         Model::Mlp(mlp) => (None, &mlp.hidden, mlp.activation, mlp.init),
         Model::Cnn(cnn) => (Some(cnn.channels), &cnn.hidden, cnn.activation, cnn.init),
-        Model::SoftmaxRegression(_) | Model::LogisticRegression(_) => return "linear model".into(),
+        Model::SoftmaxRegression(_) | Model::LinearRegression(_) | Model::LogisticRegression(_) => {
+            return "linear model".into();
+        }
     };
     let widths: Vec<String> = hidden.iter().map(ToString::to_string).collect();
     let filters = filters.map_or(String::new(), |[first, second]| {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::cache::folder;
 use super::checked::{Checked, Published, bytes, published};
-use super::{Channels, DataError, Dataset, Image, Inputs, Load, LoadedData, Origin};
+use super::{Channels, DataError, Dataset, Image, Inputs, Load, LoadedData, Origin, Targets};
 
 /// The number of values of a photograph, in all three colours.
 pub(super) const PIXELS: usize = 3 * 1024;
@@ -85,8 +85,8 @@ impl Load for Cifar10 {
                 shift: vec![0.0; PIXELS],
             },
             image: Some(Image { channels: 3, height: 32, width: 32 }),
-            labels,
-            classes: CLASSES.map(String::from).into(),
+            targets: Targets::Classes { of: labels, names: CLASSES.map(String::from).into() },
+            owners: None,
         };
         Ok(LoadedData { data, train, channels: Channels::Planes(3), left_out: 0 })
     }
@@ -154,7 +154,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let loaded = write(dir.path()).load().unwrap();
         assert_eq!((loaded.data.len(), loaded.train), (12, 10));
-        assert_eq!(loaded.data.labels, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1]);
+        assert_eq!(loaded.data.targets.classes().unwrap().of, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1]);
         assert_eq!(loaded.data.row(11), super::super::Row::Bytes(&[11; PIXELS]));
     }
 

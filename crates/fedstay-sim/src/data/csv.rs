@@ -1,13 +1,18 @@
-//! A table of your own: one row per sample, numbers in every column but one, which is the class.
+//! A table of your own: one row per sample, numbers in every column but one, which is the class, or in
+//! every column. A column of names may say who holds each row.
 
-use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use ::csv::{Reader, ReaderBuilder, StringRecord, Trim};
 use serde::{Deserialize, Serialize};
 
-use super::{Channels, DataError, Dataset, Inputs, Load, LoadedData, Origin, one_fifth, yes};
+use super::labels::Labels;
+use super::{
+    Channels, DataError, Dataset, Inputs, Load, LoadedData, Origin, Owners, Targets, one_fifth, yes,
+};
+use crate::is_default;
 
 pub(super) const ORIGIN: Origin = Origin {
     about: "a table of your own: one row per sample, one column for the class",
@@ -20,18 +25,36 @@ pub(super) const ORIGIN: Origin = Origin {
 pub struct Csv {
     /// The file.
     pub path: PathBuf,
-    /// The column with the class, by its name or its number from 0; the last one by default.
+    /// The column with the class or the number to predict, by its name or its number from 0; the last
+    /// one by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<LabelColumn>,
+    /// What is predicted.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub task: Task,
+    /// The column that says who holds a row, by its name or its number from 0. It is no feature.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<LabelColumn>,
     /// Whether the first line names the columns.
     #[serde(default = "yes")]
     pub header: bool,
     /// What separates two values.
     #[serde(default = "comma")]
     pub delimiter: char,
-    /// The share of every class's rows that is kept for testing.
+    /// The share of every class's rows, and of every owner's, that is kept for testing.
     #[serde(default = "one_fifth")]
     pub test_share: f64,
+}
+
+/// What is predicted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Task {
+    /// Which class a row belongs to.
+    #[default]
+    Classes,
+    /// A number.
+    Number,
 }
 
 /// A column, by its number or its name.
@@ -58,6 +81,8 @@ impl Csv {
         Csv {
             path: path.into(),
             label: None,
+            task: Task::default(),
+            owner: None,
             header: true,
             delimiter: comma(),
             test_share: one_fifth(),
@@ -93,15 +118,18 @@ impl Csv {
 
     /// Refuses a first line that is a row: it would be lost. Columns that are called by their numbers,
     /// as some programs write them, are let through.
-    fn check_names(&self, names: &StringRecord, label: usize) -> Result<(), DataError> {
-        let features = || names.iter().enumerate().filter(|&(column, _)| column != label);
+    fn check_names(&self, names: &StringRecord, columns: Columns) -> Result<(), DataError> {
+        let features =
+            || names.iter().enumerate().filter(|&(column, _)| columns.is_feature(column));
         let are_numbers = features().all(|(_, name)| name.parse::<f64>().is_ok());
         // The class may have a name among numbers, but not a number that is not its own.
         let has_name = |name: &str| name.parse::<f64>().is_err();
         let are_places = |first: usize| {
             let own = |column: usize, name: &str| name.parse() == Ok(column + first);
             let mut named = names.iter().enumerate();
-            named.all(|(column, name)| own(column, name) || column == label && has_name(name))
+            named.all(|(column, name)| {
+                own(column, name) || !columns.is_feature(column) && has_name(name)
+            })
         };
         let few = features().count() < 2;
         if names.is_empty() || !are_numbers || (!few && (are_places(0) || are_places(1))) {
@@ -121,73 +149,180 @@ impl Csv {
         }
     }
 
-    /// Which column holds the class.
-    fn column(&self, names: &StringRecord, columns: usize) -> Result<usize, DataError> {
-        let found = match &self.label {
-            None => columns.checked_sub(1),
-            Some(LabelColumn::Index(index)) => Some(*index).filter(|&index| index < columns),
-            Some(LabelColumn::Name(name)) => names.iter().position(|column| column == name),
+    /// Which columns hold the label and the owner, of so many.
+    fn columns(&self, names: &StringRecord, count: usize) -> Result<Columns, DataError> {
+        let label = match &self.label {
+            None => count.saturating_sub(1),
+            Some(asked) => self.column("data.label", asked, names, count)?,
+        };
+        let owner = self.owner.as_ref().map(|asked| self.column("data.owner", asked, names, count));
+        let columns = Columns { count, label, owner: owner.transpose()? };
+        if columns.owner == Some(label) {
+            let why = format!(
+                "column {} is the label: set data.label to the column that is predicted",
+                called(names, label)
+            );
+            return Err(DataError::setting("data.owner", why));
+        }
+        Ok(columns)
+    }
+
+    /// The column that a key asks for, of so many.
+    fn column(
+        &self,
+        key: &'static str,
+        asked: &LabelColumn,
+        names: &StringRecord,
+        count: usize,
+    ) -> Result<usize, DataError> {
+        let found = match asked {
+            LabelColumn::Index(index) => Some(*index).filter(|&index| index < count),
+            LabelColumn::Name(name) => names.iter().position(|column| column == name),
         };
         found.ok_or_else(|| {
-            let asked = match &self.label {
-                Some(LabelColumn::Name(name)) => format!("no column is named `{name}`"),
-                _ => format!("the columns are numbered from 0 to {}", columns.saturating_sub(1)),
+            let asked = match asked {
+                LabelColumn::Name(name) => format!("no column is named `{name}`"),
+                LabelColumn::Index(_) => {
+                    format!("the columns are numbered from 0 to {}", count.saturating_sub(1))
+                }
             };
             let place = self.path.display();
-            DataError::setting("data.label", format!("{asked} in {place}; {}", has(names)))
+            DataError::setting(key, format!("{asked} in {place}; {}", has(names)))
         })
     }
+
+    /// What the label's column says, once all rows are read.
+    fn targets(&self, label: Label, column: String) -> Result<Targets, DataError> {
+        let path = &self.path;
+        match label {
+            Label::Numbers(numbers) => {
+                let first = numbers.first().copied().unwrap_or_default();
+                if numbers.iter().all(|number| *number == first) {
+                    let expected = format!("numbers that differ in column {column}");
+                    let found = format!("`{first}` alone in {} rows", numbers.len());
+                    let hint = "set data.label to the column that is predicted";
+                    return Err(DataError::wrong(path, expected, found, hint));
+                }
+                let name = column.trim_matches('`').to_owned();
+                Ok(Targets::numbers(&numbers, name))
+            }
+            Label::Classes { labels, missing } => {
+                if labels.len() > 0 && labels.count("") == labels.len() {
+                    let found = format!("nothing in any of {} rows", labels.len());
+                    return Err(self.no_label(&column, found));
+                }
+                self.check_whole(&labels, missing, "a class", &column)?;
+                labels.check(path, &format!("column {column}"), "data.label")?;
+                Ok(labels.targets())
+            }
+        }
+    }
+
+    /// Refuses rows without a name, the first of them in the line `missing`.
+    fn check_whole(
+        &self,
+        labels: &Labels,
+        missing: Option<u64>,
+        what: &str,
+        column: &str,
+    ) -> Result<(), DataError> {
+        let Some(line) = missing else { return Ok(()) };
+        let expected = format!("{what} in column {column} of every row");
+        let found = format!("none in {} rows, the first of them line {line}", labels.count(""));
+        let hint = "fill them in, or leave these rows out";
+        Err(DataError::wrong(&self.path, expected, found, hint))
+    }
+}
+
+/// Which columns are not features.
+#[derive(Debug, Clone, Copy, Default)]
+struct Columns {
+    /// How many columns there are.
+    count: usize,
+    label: usize,
+    owner: Option<usize>,
+}
+
+impl Columns {
+    fn is_feature(&self, column: usize) -> bool {
+        column != self.label && Some(column) != self.owner
+    }
+
+    /// How many of the columns are features.
+    fn features(&self) -> usize {
+        (0..self.count).filter(|column| self.is_feature(*column)).count()
+    }
+}
+
+/// What the label's column says of the rows read so far.
+enum Label {
+    Classes { labels: Labels, missing: Option<u64> },
+    Numbers(Vec<f64>),
 }
 
 impl Load for Csv {
     /// Reads the table. Classes may be any text; they are numbered in the order of their values,
-    /// as numbers where all of them are.
+    /// as numbers where all of them are. So are owners.
     fn load(&self) -> Result<LoadedData, DataError> {
         let path = &self.path;
         let mut reader = self.reader()?;
         let names = self.names(&mut reader)?;
-        let (mut rows, mut labels) = (Vec::new(), Labels::default());
-        let (mut columns, mut label, mut missing) = (0, 0, None);
+        let mut rows = Vec::new();
+        let mut label = match self.task {
+            Task::Classes => Label::Classes { labels: Labels::default(), missing: None },
+            Task::Number => Label::Numbers(Vec::new()),
+        };
+        let (mut owners, mut unowned) = (Labels::default(), None);
+        let (mut columns, mut count) = (Columns::default(), 0);
         for record in reader.records() {
             let record = record.map_err(|error| torn(path, &error))?;
-            if columns == 0 {
-                columns = record.len();
-                label = self.column(&names, columns)?;
-                self.check_names(&names, label)?;
+            if count == 0 {
+                columns = self.columns(&names, record.len())?;
+                self.check_names(&names, columns)?;
             }
-            for (column, text) in record.iter().enumerate().filter(|&(column, _)| column != label) {
-                rows.push(number(path, &names, &record, column, text)?);
+            count += 1;
+            for (column, text) in record.iter().enumerate() {
+                if columns.is_feature(column) {
+                    rows.push(number(path, &names, &record, column, text, f32::is_finite)?);
+                }
             }
-            if record[label].is_empty() {
-                missing.get_or_insert(line_of(&record));
+            let text = &record[columns.label];
+            match &mut label {
+                Label::Numbers(numbers) => {
+                    let place = columns.label;
+                    numbers.push(number(path, &names, &record, place, text, f64::is_finite)?);
+                }
+                Label::Classes { labels, missing } => {
+                    note_missing(missing, text, &record);
+                    labels.push(text, ("classes", "data.label"))?;
+                }
             }
-            labels.push(&record[label])?;
+            if let Some(owner) = columns.owner {
+                note_missing(&mut unowned, &record[owner], &record);
+                owners.push(&record[owner], ("owners", "data.owner"))?;
+            }
         }
-        let column = names.get(label).map_or(label.to_string(), |name| format!("`{name}`"));
-        if let Some(line) = missing {
-            let without = labels.count("");
-            if without == labels.rows.len() {
-                let found = format!("nothing in any of {without} rows");
-                return Err(self.no_label(&column, found));
-            }
-            let expected = format!("a class in column {column} of every row");
-            let found = format!("none in {without} rows, the first of them line {line}");
-            let hint = "fill them in, or leave these rows out";
-            return Err(DataError::wrong(path, expected, found, hint));
-        }
-        if columns < 2 {
-            let found = format!("{columns} columns in {} rows", labels.rows.len());
+        let features = columns.features();
+        if features == 0 {
+            let found = format!("{} columns in {count} rows", columns.count);
             return Err(DataError::wrong(path, "rows of numbers and a class", found, HINT));
         }
-        labels.check(path, &format!("column {column}"), "data.label")?;
-        let (labels, classes) = labels.sorted();
+        let targets = self.targets(label, called(&names, columns.label))?;
+        let owners = match columns.owner {
+            Some(owner) => {
+                self.check_whole(&owners, unowned, "an owner", &called(&names, owner))?;
+                let (of, names) = owners.sorted();
+                Some(Owners { names, of })
+            }
+            None => None,
+        };
         let data = Dataset {
             groups: None,
             name: path.file_stem().map_or("csv".into(), |stem| stem.to_string_lossy().into()),
-            inputs: Inputs::Floats { rows, features: columns - 1 },
+            inputs: Inputs::Floats { rows, features },
             image: None,
-            labels,
-            classes,
+            targets,
+            owners,
         };
         LoadedData::split(data, self.test_share, Channels::PerFeature)
     }
@@ -195,23 +330,32 @@ impl Load for Csv {
     /// The place among the features of the column with this name, which puts rows into groups.
     ///
     /// # Errors
-    /// When no column is called so, or it is the one with the class.
+    /// When no column is called so, or it is the one with the class or the owner.
     fn feature(&self, name: &str) -> Result<Option<usize>, DataError> {
         let names = self.names(&mut self.reader()?)?;
-        let refuse = |why: String| {
-            let place = self.path.display();
-            Err(DataError::setting("data.group", format!("{why} in {place}; {}", has(&names))))
-        };
-        let Some(place) = names.iter().position(|column| column == name) else {
-            return refuse(format!("no column is named `{name}`"));
-        };
-        let label = self.column(&names, names.len())?;
-        if place == label {
-            return refuse(format!("`{name}` is the class"));
+        let asked = LabelColumn::Name(name.to_owned());
+        let place = self.column("data.group", &asked, &names, names.len())?;
+        let columns = self.columns(&names, names.len())?;
+        if !columns.is_feature(place) {
+            let what = if place == columns.label { "the class" } else { "the owner" };
+            let (file, has) = (self.path.display(), has(&names));
+            let why = format!("`{name}` is {what} in {file}; {has}");
+            return Err(DataError::setting("data.group", why));
         }
-        // Features are counted without the class.
-        Ok(Some(place - usize::from(place > label)))
+        Ok(Some((0..place).filter(|column| columns.is_feature(*column)).count()))
     }
+}
+
+/// Notes the line of the first row that says nothing.
+fn note_missing(missing: &mut Option<u64>, text: &str, record: &StringRecord) {
+    if text.is_empty() {
+        missing.get_or_insert(line_of(record));
+    }
+}
+
+/// A column as an error names it.
+fn called(names: &StringRecord, column: usize) -> String {
+    names.get(column).map_or(column.to_string(), |name| format!("`{name}`"))
 }
 
 /// What the columns are called.
@@ -222,17 +366,18 @@ fn has(names: &StringRecord) -> String {
     }
 }
 
-/// A value of a feature column.
-fn number(
+/// A value of a column of numbers; `fits` says which will do.
+fn number<T: Copy + FromStr>(
     path: &Path,
     names: &StringRecord,
     record: &StringRecord,
     column: usize,
     text: &str,
-) -> Result<f32, DataError> {
-    text.parse().ok().filter(|value: &f32| value.is_finite()).ok_or_else(|| {
+    fits: impl Fn(T) -> bool,
+) -> Result<T, DataError> {
+    text.parse().ok().filter(|value: &T| fits(*value)).ok_or_else(|| {
         let (line, is_last) = (line_of(record), column + 1 == record.len());
-        let column = names.get(column).map_or(column.to_string(), |name| format!("`{name}`"));
+        let column = called(names, column);
         let expected = format!("a number in line {line}, column {column}");
         let hint = if text.is_empty() && is_last { EMPTY_COLUMN } else { HINT };
         DataError::wrong(path, expected, format!("`{text}`"), hint)
@@ -247,74 +392,6 @@ fn line_of(record: &StringRecord) -> u64 {
 /// The parser's error, with the file's name.
 fn torn(path: &Path, error: &::csv::Error) -> DataError {
     DataError::wrong(path, "a table", error.to_string(), HINT)
-}
-
-/// Classes in the order in which they first appear.
-#[derive(Default)]
-pub(super) struct Labels {
-    rows: Vec<u16>,
-    numbers: HashMap<String, u16>,
-}
-
-impl Labels {
-    /// The class of the next row.
-    pub(super) fn push(&mut self, class: &str) -> Result<(), DataError> {
-        let number = match self.numbers.get(class) {
-            Some(&number) => number,
-            None => {
-                let number = u16::try_from(self.numbers.len()).map_err(|_| {
-                    let why = "more than 65,536 classes: is it a measured value and not a class?";
-                    DataError::setting("data.label", why)
-                })?;
-                self.numbers.insert(class.to_owned(), number);
-                number
-            }
-        };
-        self.rows.push(number);
-        Ok(())
-    }
-
-    /// How many rows have a class.
-    fn count(&self, class: &str) -> usize {
-        let number = self.numbers.get(class);
-        self.rows.iter().filter(|row| Some(*row) == number).count()
-    }
-
-    /// Refuses labels that tell nothing apart.
-    ///
-    /// # Errors
-    /// When all rows have one class; `place` says where the classes are, `key` what sets that.
-    pub(super) fn check(&self, path: &Path, place: &str, key: &str) -> Result<(), DataError> {
-        let mut classes = self.numbers.keys();
-        match (classes.next(), classes.next()) {
-            (Some(class), None) => {
-                let found = format!("`{class}` alone in {} rows", self.rows.len());
-                let hint = format!(
-                    "a label with one class teaches nothing; set {key} to the one that differs between \
-                     rows"
-                );
-                Err(DataError::wrong(path, format!("two classes or more in {place}"), found, &hint))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// The class of every row and the classes' names, sorted.
-    pub(super) fn sorted(self) -> (Vec<u16>, Vec<String>) {
-        let mut classes: Vec<(String, u16)> = self.numbers.into_iter().collect();
-        let as_numbers: Option<HashMap<u16, i128>> =
-            classes.iter().map(|(class, number)| Some((*number, class.parse().ok()?))).collect();
-        classes.sort_by(|(left, a), (right, b)| match &as_numbers {
-            Some(values) => values[a].cmp(&values[b]).then_with(|| left.cmp(right)),
-            None => left.cmp(right),
-        });
-        let mut places = vec![0u16; classes.len()];
-        for (place, (_, number)) in classes.iter().enumerate() {
-            places[usize::from(*number)] = place as u16;
-        }
-        let labels = self.rows.into_iter().map(|number| places[usize::from(number)]).collect();
-        (labels, classes.into_iter().map(|(class, _)| class).collect())
-    }
 }
 
 #[cfg(test)]
@@ -337,8 +414,11 @@ mod tests {
             csv.label = Some(LabelColumn::Name("kind".into()));
         })
         .unwrap();
-        assert_eq!(loaded.data.classes, ["dry", "wet"]);
-        assert_eq!(loaded.data.labels, [1, 0]);
+        let classes = loaded.data.targets.classes().unwrap();
+        assert_eq!(
+            (classes.of, classes.names),
+            (&[1, 0][..], &["dry", "wet"].map(String::from)[..])
+        );
         assert_eq!(loaded.data.row(1), Row::Floats(&[3.0, -40.0]));
         assert_eq!(loaded.data.name, "table");
     }
@@ -349,8 +429,9 @@ mod tests {
             (csv.header, csv.delimiter) = (false, ';');
         })
         .unwrap();
-        assert_eq!(loaded.data.classes, ["-1", "9", "10"]);
-        assert_eq!(loaded.data.labels, [2, 1, 0]);
+        let classes = loaded.data.targets.classes().unwrap();
+        assert_eq!(classes.names, ["-1", "9", "10"]);
+        assert_eq!(classes.of, [2, 1, 0]);
     }
 
     #[test]
@@ -447,6 +528,50 @@ mod tests {
         assert!(read("y\n1\n", |_| ()).is_err());
         let missing = Csv::new("no/such.csv").load().unwrap_err().to_string();
         assert!(missing.contains("such.csv is not there: set data.path"), "{missing}");
+    }
+
+    fn number(csv: &mut Csv) {
+        csv.task = Task::Number;
+    }
+
+    #[test]
+    fn a_label_may_be_a_number() {
+        let loaded = read("a,price\n1,10\n2,30\n3,20\n", number).unwrap();
+        let Targets::Numbers { of, name, scale } = &loaded.data.targets else { panic!() };
+        assert_eq!((name.as_str(), scale.mean), ("price", 20.0));
+        assert!(of[0] < of[2] && of[2] < of[1]);
+        let error = read("a,price\n1,10\n2,dear\n", number).unwrap_err();
+        assert!(error.contains("a number in line 3, column `price`, found `dear`"), "{error}");
+        let error = read("a,price\n1,10\n2,10\n", number).unwrap_err();
+        assert!(error.contains("numbers that differ in column `price`"), "{error}");
+    }
+
+    /// The owner's column is text, no feature, and every owner keeps a row for training.
+    #[test]
+    fn a_column_may_say_who_holds_a_row() {
+        let table = "site,a,y\nSt Mary,1,x\nOslo,2,x\nSt Mary,3,y\nOslo,4,y\nBern,5,x\n";
+        let owned = |csv: &mut Csv| csv.owner = Some(LabelColumn::Name("site".into()));
+        let loaded = read(table, owned).unwrap();
+        let owners = loaded.data.owners.as_ref().unwrap();
+        assert_eq!(
+            (owners.names.join(", "), &owners.of[..]),
+            ("Bern, Oslo, St Mary".into(), &[2, 1, 2, 1, 0][..])
+        );
+        assert_eq!((loaded.data.features(), loaded.data.row(4)), (1, Row::Floats(&[5.0])));
+        let split = read(table, |csv| {
+            owned(csv);
+            csv.test_share = 0.9;
+        });
+        let split = split.unwrap();
+        let owners = split.data.owners.as_ref().unwrap();
+        assert!(owners.rows(split.train).iter().all(|rows| !rows.is_empty()));
+        let error = read("site,a,y\nOslo,1,x\n,2,y\n", owned).unwrap_err();
+        assert!(error.contains("an owner in column `site` of every row"), "{error}");
+        assert!(error.contains("none in 1 rows, the first of them line 3"), "{error}");
+        let error = read(table, |csv| csv.owner = Some(LabelColumn::Name("clinic".into())));
+        assert!(error.unwrap_err().starts_with("data.owner: no column is named `clinic`"));
+        let error = read(table, |csv| csv.owner = Some(LabelColumn::Index(2))).unwrap_err();
+        assert!(error.starts_with("data.owner: column `y` is the label"), "{error}");
     }
 
     #[test]

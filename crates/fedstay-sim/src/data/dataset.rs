@@ -2,6 +2,9 @@
 
 use std::ops::Range;
 
+use super::targets::CopiedTargets;
+use super::{Classes, DataError, Owners, Targets};
+
 /// Labelled samples in row-major order. Images stay 8-bit; everything else is `f32`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dataset {
@@ -11,12 +14,12 @@ pub struct Dataset {
     pub inputs: Inputs,
     /// The shape of a row that is an image.
     pub image: Option<Image>,
-    /// The class of every row, an index into `classes`.
-    pub labels: Vec<u16>,
-    /// The classes' names.
-    pub classes: Vec<String>,
+    /// What a model is to say of every row.
+    pub targets: Targets,
     /// Which of two groups every row belongs to, where that is asked.
     pub groups: Option<Groups>,
+    /// Who holds which row, where the data say so.
+    pub owners: Option<Owners>,
 }
 
 /// Which of two groups every row belongs to.
@@ -82,7 +85,7 @@ pub enum Row<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Copies {
     pub(crate) inputs: CopiedInputs,
-    pub(crate) labels: Vec<u16>,
+    pub(crate) targets: CopiedTargets,
 }
 
 /// The features of copied rows.
@@ -114,12 +117,23 @@ pub enum Channels {
 impl Dataset {
     /// The number of rows.
     pub fn len(&self) -> usize {
-        self.labels.len()
+        self.targets.len()
     }
 
     /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
-        self.labels.is_empty()
+        self.targets.is_empty()
+    }
+
+    /// The classes of the rows, for what the key asks.
+    ///
+    /// # Errors
+    /// When rows have numbers.
+    pub(crate) fn classes(&self, key: &'static str) -> Result<Classes<'_>, DataError> {
+        self.targets.classes().ok_or_else(|| {
+            let why = format!("asks for classes, but the target of {} is a number", self.name);
+            DataError::setting(key, why)
+        })
     }
 
     /// The number of features of a row.
@@ -160,7 +174,7 @@ impl Dataset {
             Inputs::Bytes { rows, .. } => CopiedInputs::Bytes(copied(rows, features, places)),
             Inputs::Floats { rows, .. } => CopiedInputs::Floats(copied(rows, features, places)),
         };
-        Copies { inputs, labels: places.iter().map(|place| self.labels[*place]).collect() }
+        Copies { inputs, targets: self.targets.copies(places) }
     }
 
     /// Puts every row into one of two groups by a number of its own: the mean of its features, or one
@@ -179,15 +193,6 @@ impl Dataset {
         self.groups = Some(Groups { second, positive });
     }
 
-    /// How many of `rows` belong to each class.
-    pub fn class_counts(&self, rows: Range<usize>) -> Vec<usize> {
-        let mut counts = vec![0; self.classes.len()];
-        for &label in &self.labels[rows] {
-            counts[usize::from(label)] += 1;
-        }
-        counts
-    }
-
     /// Moves row `order[k]` to place `k`, for every `k`, without a second copy of the rows: each
     /// cycle is followed with one row in hand. Rows that `order` does not name are dropped and
     /// their memory is freed.
@@ -197,11 +202,14 @@ impl Dataset {
         let features = self.features();
         let full = completed(order, self.len());
         let kept = order.len();
-        permute(&mut self.labels, 1, &full);
-        cut(&mut self.labels, kept);
+        self.targets.arrange(&full, kept);
         if let Some(groups) = &mut self.groups {
             permute(&mut groups.second, 1, &full);
             cut(&mut groups.second, kept);
+        }
+        if let Some(owners) = &mut self.owners {
+            permute(&mut owners.of, 1, &full);
+            cut(&mut owners.of, kept);
         }
         match &mut self.inputs {
             Inputs::Bytes { rows, .. } => {
@@ -311,7 +319,7 @@ fn completed(order: &[usize], len: usize) -> Vec<usize> {
 }
 
 /// Moves block `order[k]` of `width` items to place `k`; `order` is a permutation.
-fn permute<T: Copy>(items: &mut [T], width: usize, order: &[usize]) {
+pub(super) fn permute<T: Copy>(items: &mut [T], width: usize, order: &[usize]) {
     let mut placed = vec![false; order.len()];
     let mut hand = Vec::with_capacity(width);
     for start in 0..order.len() {
@@ -335,7 +343,7 @@ fn permute<T: Copy>(items: &mut [T], width: usize, order: &[usize]) {
 }
 
 /// Keeps the first `len` items and frees the rest of the memory.
-fn cut<T>(items: &mut Vec<T>, len: usize) {
+pub(super) fn cut<T>(items: &mut Vec<T>, len: usize) {
     items.truncate(len);
     items.shrink_to_fit();
 }
@@ -351,8 +359,14 @@ mod tests {
         Dataset {
             groups: Some(Groups { second, positive: None }),
             name: "test".into(),
-            labels: (0..count).map(|row| row as u16).collect(),
-            classes: (0..count).map(|row| row.to_string()).collect(),
+            targets: Targets::Classes {
+                of: (0..count).map(|row| row as u16).collect(),
+                names: (0..count).map(|row| row.to_string()).collect(),
+            },
+            owners: Some(Owners {
+                names: vec!["north".into(), "south".into()],
+                of: (0..count).map(|row| u16::from(row % 5 == 2)).collect(),
+            }),
             inputs: Inputs::Bytes { rows, scale: vec![1.0; features], shift: vec![0.0; features] },
             image: None,
         }
@@ -371,7 +385,9 @@ mod tests {
             prop_assert_eq!(data.len(), order.len());
             for (place, &row) in order.iter().enumerate() {
                 prop_assert_eq!(data.row(place), before.row(row));
-                prop_assert_eq!(data.labels[place], before.labels[row]);
+                prop_assert_eq!(data.targets.kind(place), before.targets.kind(row));
+                let owner = |data: &Dataset, row: usize| data.owners.as_ref().unwrap().of[row];
+                prop_assert_eq!(owner(&data, place), owner(&before, row));
                 let second = |data: &Dataset, row: usize| data.groups.as_ref().unwrap().second[row];
                 prop_assert_eq!(second(&data, place), second(&before, row));
             }

@@ -6,7 +6,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Channels, DataError, Dataset, Image, Inputs, Load, LoadedData, Origin, one_fifth};
+use super::{
+    Channels, DataError, Dataset, Image, Inputs, Load, LoadedData, Origin, Targets, one_fifth,
+};
 
 /// Label and pixels of every digit.
 static RECORDS: &[u8] = include_bytes!("digits.bin");
@@ -39,8 +41,11 @@ impl Load for Digits {
         let data = Dataset {
             groups: None,
             name: "digits".into(),
-            labels: records.clone().map(|record| u16::from(record[0])).collect(),
-            classes: (0..10).map(|digit| digit.to_string()).collect(),
+            targets: Targets::Classes {
+                of: records.clone().map(|record| u16::from(record[0])).collect(),
+                names: (0..10).map(|digit| digit.to_string()).collect(),
+            },
+            owners: None,
             inputs: Inputs::Bytes {
                 rows: records.flat_map(|record| &record[1..]).copied().collect(),
                 scale: vec![1.0 / 16.0; PIXELS],
@@ -60,7 +65,7 @@ mod tests {
     fn the_digits_are_the_published_ones() {
         let all = Digits { test_share: 0.0 }.load().unwrap();
         assert_eq!((all.data.len(), all.train, all.data.features()), (1797, 1797, 64));
-        let counts = all.data.class_counts(0..1797);
+        let counts = all.data.targets.counts(0..1797);
         assert_eq!(counts, [178, 182, 177, 183, 181, 182, 181, 179, 174, 180]);
         let Inputs::Bytes { rows, .. } = &all.data.inputs else { panic!("digits are bytes") };
         assert_eq!(rows.iter().map(|&pixel| u64::from(pixel)).sum::<u64>(), 561_718);
@@ -70,8 +75,8 @@ mod tests {
     #[test]
     fn a_fifth_of_every_digit_is_kept_for_testing() {
         let loaded = Digits::default().load().unwrap();
-        let all = loaded.data.class_counts(0..1797);
-        let test = loaded.data.class_counts(loaded.train..1797);
+        let all = loaded.data.targets.counts(0..1797);
+        let test = loaded.data.targets.counts(loaded.train..1797);
         for (all, test) in all.into_iter().zip(test) {
             assert_eq!(test, all / 5);
         }

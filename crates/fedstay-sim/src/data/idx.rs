@@ -7,7 +7,7 @@ use flate2::read::GzDecoder;
 
 use super::cache::folder;
 use super::checked::{Checked, bytes};
-use super::{Channels, DataError, Dataset, Image, Inputs, LoadedData};
+use super::{Channels, DataError, Dataset, Image, Inputs, LoadedData, Targets};
 
 /// Deflate cannot expand one byte to more than this many.
 pub(super) const INFLATION: u64 = 1032;
@@ -74,8 +74,8 @@ impl IdxSet {
                 shift: vec![0.0; pixels],
             },
             image,
-            labels,
-            classes: self.classes.map(String::from).into(),
+            targets: Targets::Classes { of: labels, names: self.classes.map(String::from).into() },
+            owners: None,
         };
         Ok(LoadedData { data, train, channels: Channels::Planes(1), left_out: 0 })
     }

@@ -133,7 +133,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let loaded = write(dir.path()).load().unwrap();
         assert_eq!((loaded.train, loaded.data.features()), (3, 4));
-        assert_eq!(loaded.data.labels, [7, 0, 9, 4]);
+        assert_eq!(loaded.data.targets.classes().unwrap().of, [7, 0, 9, 4]);
         assert_eq!(loaded.data.row(1), Row::Bytes(&[5, 6, 7, 8]));
         assert_eq!(loaded.data.row(3), Row::Bytes(&[13, 14, 15, 16]));
     }

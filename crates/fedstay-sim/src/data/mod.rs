@@ -16,19 +16,24 @@ mod digits;
 mod error;
 pub mod fetch;
 mod idx;
+mod labels;
 mod mnist;
 mod npy;
 mod npz;
+mod owners;
+mod targets;
 
 pub use self::cache::cache_dir;
 pub use self::cifar10::Cifar10;
-pub use self::csv::{Csv, LabelColumn};
+pub use self::csv::{Csv, LabelColumn, Task};
 pub use self::dataset::{Channels, Dataset, Groups, Image, Inputs, Row};
 pub(crate) use self::dataset::{CopiedInputs, Copies};
 pub use self::digits::Digits;
 pub use self::error::{DataError, Fits};
 pub use self::mnist::{FashionMnist, Mnist};
 pub use self::npz::Npz;
+pub use self::owners::Owners;
+pub use self::targets::{Classes, Scale, Targets, TargetsOf};
 
 /// How the rows of a data set are read.
 pub trait Load {
@@ -88,45 +93,53 @@ impl LoadedData {
         if classes.is_empty() {
             return Err(DataError::setting("data.classes", NO_CLASSES));
         }
+        let known = self.data.classes("data.classes")?.names;
         let chosen = classes
             .iter()
-            .map(|class| class.find("data.classes", &self.data.name, &self.data.classes))
+            .map(|class| class.find("data.classes", &self.data.name, known))
             .collect::<Result<Vec<_>, _>>()?;
-        let mut renumbered = vec![None; self.data.classes.len()];
+        let mut renumbered = vec![None; known.len()];
         for (new, &old) in chosen.iter().enumerate() {
             if renumbered[old].replace(new as u16).is_some() {
-                let class = &self.data.classes[old];
+                let class = &known[old];
                 return Err(DataError::setting("data.classes", format!("{class} is named twice")));
             }
         }
-        let is_chosen = |&row: &usize| renumbered[usize::from(self.data.labels[row])].is_some();
+        let is_chosen = |&row: &usize| renumbered[self.data.targets.kind(row)].is_some();
         let order: Vec<usize> = (0..self.data.len()).filter(is_chosen).collect();
         let train = order.partition_point(|&row| row < self.train);
         self.left_out += self.data.len() - order.len();
         self.data.arrange(&order);
-        for label in &mut self.data.labels {
-            *label = renumbered[usize::from(*label)].expect("only chosen rows are left");
+        if let Targets::Classes { of, names } = &mut self.data.targets {
+            for label in of {
+                *label = renumbered[usize::from(*label)].expect("only chosen rows are left");
+            }
+            *names = chosen.iter().map(|&old| names[old].clone()).collect();
         }
-        self.data.classes = chosen.iter().map(|&old| self.data.classes[old].clone()).collect();
         self.train = train;
         Ok(())
     }
 
-    /// Standardises with the mean and deviation of the training rows.
+    /// Standardises features, and targets that are numbers, with the mean and deviation of the training rows.
     pub fn standardise(&mut self) {
+        self.data.targets.standardise(0..self.train);
         self.data.standardise(0..self.train, self.channels);
     }
 
-    /// Splits a data set that has no test rows of its own: of every class, `share` of the rows,
-    /// evenly spread over the file. No chance is involved, so the split is the same for all seeds.
+    /// Splits a data set that has no test rows of its own: of every class (and of every owner, where
+    /// rows have one), `share` of the rows, evenly spread over the file. No chance is involved, so the split is the same for all seeds.
     fn split(mut data: Dataset, share: f64, channels: Channels) -> Result<Self, DataError> {
         if !(0.0..1.0).contains(&share) {
             let why = format!("{share} is not a share of the rows: choose one from 0 to below 1");
             return Err(DataError::setting("data.test_share", why));
         }
-        let mut seen = vec![0u32; data.classes.len()];
+        let kinds = data.targets.kinds();
+        let owner =
+            |row: usize| data.owners.as_ref().map_or(0, |owners| usize::from(owners.of[row]));
+        let owners = data.owners.as_ref().map_or(1, |owners| owners.names.len());
+        let mut seen = vec![0u32; owners * kinds];
         let (test, mut order): (Vec<usize>, Vec<usize>) = (0..data.len()).partition(|&row| {
-            let seen = &mut seen[usize::from(data.labels[row])];
+            let seen = &mut seen[owner(row) * kinds + data.targets.kind(row)];
             *seen += 1;
             (f64::from(*seen) * share).floor() > (f64::from(*seen - 1) * share).floor()
         });
@@ -247,11 +260,12 @@ impl Data {
             loaded.select(classes)?;
         }
         if let Some(group) = &self.group {
+            loaded.data.classes("data.group")?;
             let feature = group.feature(&self.source, &loaded.data)?;
             let positive = match &self.positive {
                 Some(class) => {
-                    let Dataset { name, classes, .. } = &loaded.data;
-                    Some(class.find("data.positive", name, classes)? as u16)
+                    let classes = loaded.data.classes("data.positive")?.names;
+                    Some(class.find("data.positive", &loaded.data.name, classes)? as u16)
                 }
                 None => None,
             };

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use zip::ZipArchive;
 
-use super::csv::Labels;
 use super::idx::INFLATION;
+use super::labels::Labels;
 use super::npy::{Header, Value};
 use super::{Channels, DataError, Dataset, Image, Inputs, Load, LoadedData, Origin, one_fifth};
 
@@ -110,7 +110,7 @@ impl Load for Npz {
         let mut labels = Labels::default();
         for class in &classes {
             match class {
-                Value::Integer(class) => labels.push(&class.to_string())?,
+                Value::Integer(class) => labels.push(&class.to_string(), ("classes", "data.y"))?,
                 Value::Float(_) => return Err(self.wrong("integers in `y`", "floats")),
             }
         }
@@ -140,9 +140,15 @@ impl Load for Npz {
             },
             false => Inputs::Floats { rows: floats, features },
         };
-        let (labels, classes) = labels.sorted();
         let name = path.file_stem().map_or("npz".into(), |stem| stem.to_string_lossy().into());
-        let data = Dataset { name, inputs, image: image(&header), labels, classes, groups: None };
+        let data = Dataset {
+            name,
+            inputs,
+            image: image(&header),
+            targets: labels.targets(),
+            groups: None,
+            owners: None,
+        };
         LoadedData::split(data, self.test_share, channels(&header))
     }
 }
@@ -212,8 +218,9 @@ mod tests {
             let table = npy("<f4", "(2, 3)", &floats(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]));
             write(&path, method, &[("x", table), ("y", y.clone())]);
             let loaded = Npz { test_share: 0.0, ..Npz::new(&path) }.load().unwrap();
-            assert_eq!(loaded.data.classes, ["3", "7"]);
-            assert_eq!(loaded.data.labels, [1, 0]);
+            let classes = loaded.data.targets.classes().unwrap();
+            assert_eq!(classes.names, ["3", "7"]);
+            assert_eq!(classes.of, [1, 0]);
             assert_eq!(loaded.data.row(1), Row::Floats(&[4.0, 5.0, 6.0]));
             assert_eq!(loaded.channels, Channels::PerFeature);
             assert_eq!(loaded.data.image, None);

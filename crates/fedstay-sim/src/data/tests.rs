@@ -44,11 +44,11 @@ fn unknown_kinds_and_keys_are_refused() {
 fn chosen_classes_are_renumbered_and_the_split_is_kept() {
     let data = digits("classes = ['7', 2]").unwrap();
     let loaded = data.load().unwrap();
-    assert_eq!(loaded.data.classes, ["7", "2"]);
+    assert_eq!(loaded.data.targets.classes().unwrap().names, ["7", "2"]);
     let whole = Source::default().load().unwrap();
-    let (train, all) = (whole.data.class_counts(0..whole.train), whole.data.class_counts(0..1797));
-    assert_eq!(loaded.data.class_counts(0..loaded.train), [train[7], train[2]]);
-    assert_eq!(loaded.data.class_counts(0..loaded.data.len()), [all[7], all[2]]);
+    let (train, all) = [0..whole.train, 0..1797].map(|rows| whole.data.targets.counts(rows)).into();
+    assert_eq!(loaded.data.targets.counts(0..loaded.train), [train[7], train[2]]);
+    assert_eq!(loaded.data.targets.counts(0..loaded.data.len()), [all[7], all[2]]);
 }
 
 #[test]

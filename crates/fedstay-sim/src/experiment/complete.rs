@@ -10,15 +10,45 @@ use toml::{Table, Value};
 /// Fills in what depends on whether there is a problem, and on which one.
 pub(super) fn complete(table: &mut Table) -> Result<(), SpecError> {
     table.entry("rule".to_owned()).or_insert_with(|| Value::Table(Table::new()));
+    name_owners(table);
     name_kinds(table);
     match table.get("problem").cloned() {
         Some(problem) => complete_problem(table, problem),
         None => {
+            name_measures(table);
             complete_training(table);
             Ok(())
         }
     }
 }
+
+/// Rows with an owner are their owner's unless the file says otherwise, and every owner is an agent.
+fn name_owners(table: &mut Table) {
+    let section = |name: &str| table.get(name).and_then(Value::as_table);
+    let owned = section("data").is_some_and(|data| data.contains_key("owner"));
+    let kind = section("partition").and_then(|partition| partition.get("kind"));
+    let kind = kind.and_then(Value::as_str).or(owned.then_some(OWNER));
+    if kind != Some(OWNER) {
+        return;
+    }
+    let partition = table.entry("partition").or_insert_with(|| Value::Table(Table::new()));
+    if let Value::Table(partition) = partition {
+        default(partition, "kind", OWNER);
+    }
+    default(table, "agents", 0);
+}
+
+/// Of a number the loss is measured, unless the file asks for more: no measure there is reads numbers.
+fn name_measures(table: &mut Table) {
+    let data = table.get("data").and_then(Value::as_table);
+    let task = data.and_then(|data| data.get("task")).and_then(Value::as_str);
+    if task == Some("number") {
+        default(table, "measure", Vec::<Value>::new());
+    }
+}
+
+/// The kind of partition in which every owner is an agent.
+const OWNER: &str = "owner";
 
 fn default(table: &mut Table, key: &str, value: impl Into<Value>) {
     table.entry(key.to_owned()).or_insert_with(|| value.into());

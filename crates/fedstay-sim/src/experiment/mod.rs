@@ -297,6 +297,7 @@ impl Experiment {
         }
         if let Some(training) = self.training() {
             training.data.check()?;
+            training.check_measures()?;
             training.model.check()?;
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! What an experiment works on: a named problem, or training on data.
 
 use super::keys;
-use crate::data::Data;
+use crate::data::{Data, DataError, Source, Task};
 use crate::is_default;
 use crate::measure::Measuring;
 use crate::model::Model;
@@ -27,7 +27,9 @@ pub enum Work {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Training {
-    /// How many agents take part.
+    /// How many agents take part; 0, which no file can say, until the data have said how many owners
+    /// there are.
+    #[serde(skip_serializing_if = "is_default")]
     pub agents: usize,
     /// How many devices there are; those that do not take part serve the population metric.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -67,6 +69,22 @@ impl Training {
     pub fn describe_data(&self) -> String {
         let drawn = if self.data.replace { "; drawn with replacement" } else { "" };
         format!("{}{drawn}", self.partition.describe())
+    }
+
+    /// Refuses measures of classes where a number is learned.
+    pub(super) fn check_measures(&self) -> Result<(), DataError> {
+        let learns_number =
+            matches!(&self.data.source, Source::Csv(csv) if csv.task == Task::Number);
+        match self.measure.measures().first() {
+            Some(measure) if learns_number => {
+                let why = format!(
+                    "`{}` is measured of classes, but data.task is \"number\": leave this out",
+                    measure.name
+                );
+                Err(DataError::setting("measure", why))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The local steps of an agent of the usual size in a round, as far as can be told without data.

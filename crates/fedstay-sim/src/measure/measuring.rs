@@ -72,7 +72,7 @@ impl Measuring {
         for listed in &self.0 {
             let value = match said {
                 Some(said) => (listed.of)(said),
-                None => Some(evaluation.accuracy()),
+                None => evaluation.accuracy(),
             };
             score = score.with(listed.measure.name.clone(), value);
         }

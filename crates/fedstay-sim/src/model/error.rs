@@ -16,6 +16,32 @@ pub enum Error {
         /// The number of classes in the data.
         classes: usize,
     },
+    /// A model of classes was given numbers to predict.
+    #[error(
+        "model.kind = \"{kind}\" learns classes, but the target is a number: use linear-regression or \
+         mlp"
+    )]
+    LearnsClasses {
+        /// The kind of model.
+        kind: &'static str,
+    },
+    /// A model of numbers was given classes to predict.
+    #[error(
+        "model.kind = \"{kind}\" learns a number, but the target is a class: use softmax-regression, \
+         or data.task = \"number\" where the label is a number"
+    )]
+    LearnsNumbers {
+        /// The kind of model.
+        kind: &'static str,
+    },
+    /// Rows have classes where the network puts out a number, or the other way round.
+    #[error("the rows' targets are {got}, the model's {expected}")]
+    Targets {
+        /// What the network puts out.
+        expected: &'static str,
+        /// What the rows have.
+        got: &'static str,
+    },
     /// The weights would not fit in memory.
     #[error(
         "the model would have {weights} weights, but may have at most {most}: \

@@ -2,7 +2,7 @@
 
 use super::network::Head;
 use super::rows::length;
-use super::{Error, Loaded, LossSum, Network, Reads, Rows, Said, Workspace};
+use super::{Error, Loaded, LossSum, Network, Output, Reads, Rows, Said, Workspace};
 use fedstay_kernels::layer::scalar::{exp, softplus};
 
 /// A full evaluation.
@@ -10,17 +10,17 @@ use fedstay_kernels::layer::scalar::{exp, softplus};
 pub struct Evaluation {
     /// The mean loss. It does not depend on the order of the rows.
     pub loss: f64,
-    /// How many rows were classified correctly.
-    pub correct: usize,
+    /// How many rows were classified correctly; `None` where rows have numbers.
+    pub correct: Option<usize>,
     /// How many rows there were.
     pub samples: usize,
 }
 
 impl Evaluation {
-    /// The share of rows that were classified correctly.
+    /// The share of rows that were classified correctly; `None` where rows have numbers.
     #[must_use]
-    pub fn accuracy(&self) -> f64 {
-        self.correct as f64 / self.samples as f64
+    pub fn accuracy(&self) -> Option<f64> {
+        self.correct.map(|correct| correct as f64 / self.samples as f64)
     }
 }
 
@@ -121,10 +121,9 @@ impl Network {
     fn note(&self, work: &Workspace, count: usize, reads: Reads, said: &mut Said) {
         let (tile, logits) = (work.tile(), &work.logits);
         let outputs = logits.len() / tile;
-        said.classes = match self.head {
-            Head::Softmax => outputs,
-            Head::Logistic => 2,
-        };
+        // Of numbers no measure is told anything: none is asked for.
+        let Output::Classes(classes) = self.output() else { return };
+        said.classes = classes;
         said.labels.extend(&work.labels[..count]);
         said.hits.extend(work.hits[..count].iter().map(|hit| *hit == 1));
         if reads < Reads::Probabilities {
@@ -137,6 +136,7 @@ impl Network {
                     let second = softplus(logits[row]).1;
                     said.probabilities.extend([1.0 - second, second]);
                 }
+                Head::Squared => {}
                 Head::Softmax => {
                     let top = of_row.clone().fold(f32::NEG_INFINITY, f32::max);
                     let from = said.probabilities.len();
@@ -180,7 +180,12 @@ impl Network {
         if let Some(order) = order {
             order.sort();
         }
-        Ok(Evaluation { loss: sum.mean(samples), correct, samples })
+        Ok(Evaluation { loss: sum.mean(samples), correct: self.counted(correct), samples })
+    }
+
+    /// Hits, where there is such a thing.
+    fn counted(&self, hits: usize) -> Option<usize> {
+        matches!(self.output(), Output::Classes(_)).then_some(hits)
     }
 
     /// As [`evaluate`](Self::evaluate) for groups of rows that lie side by side, of these lengths.
@@ -251,7 +256,7 @@ impl Network {
         }
         let evaluation = |((sum, correct), samples): ((LossSum, usize), &usize)| Evaluation {
             loss: sum.mean(*samples),
-            correct,
+            correct: self.counted(correct),
             samples: *samples,
         };
         Ok(sums.into_iter().zip(groups).map(evaluation).collect())

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::network::Head;
-use super::{Activation, Architecture, Error, Init, Input, Network, Origin};
+use super::{Activation, Architecture, Error, Init, Input, Network, Origin, Output};
 
 pub(super) const ORIGIN: Origin = Origin {
     about: "one linear output and a logistic loss, for two classes: convex",
@@ -25,7 +25,8 @@ impl Architecture for LogisticRegression {
         true
     }
 
-    fn network_for(&self, input: Input, classes: usize) -> Result<Network, Error> {
+    fn network_for(&self, input: Input, output: Output) -> Result<Network, Error> {
+        let classes = output.classes("logistic-regression")?;
         if classes != 2 {
             return Err(Error::NotBinary { classes });
         }

@@ -1,10 +1,10 @@
 //! Multi-layer perceptron: linear layers of any number and width, an activation between every two,
-//! cross entropy of a softmax on top.
+//! cross entropy of a softmax on top, or the squared loss of one output where the target is a number.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::network::{Head, check_size};
-use super::{Activation, Architecture, Error, Init, Input, Network, Origin};
+use super::{Activation, Architecture, Error, Init, Input, Network, Origin, Output};
 
 pub(super) const ORIGIN: Origin =
     Origin { about: "a multi-layer perceptron of any depth and width", reference: "" };
@@ -42,11 +42,15 @@ impl Architecture for Mlp {
         check_hidden(&self.hidden)
     }
 
-    fn network_for(&self, input: Input, classes: usize) -> Result<Network, Error> {
+    fn network_for(&self, input: Input, output: Output) -> Result<Network, Error> {
         self.check()?;
+        let (outputs, head) = match output {
+            Output::Classes(classes) => (classes, Head::Softmax),
+            Output::Number => (1, Head::Squared),
+        };
         let widths =
-            std::iter::once(input.features).chain(self.hidden.iter().copied()).chain([classes]);
-        Network::new(widths.collect(), self.activation, Head::Softmax, self.init)
+            std::iter::once(input.features).chain(self.hidden.iter().copied()).chain([outputs]);
+        Network::new(widths.collect(), self.activation, head, self.init)
     }
 }
 

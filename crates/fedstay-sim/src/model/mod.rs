@@ -18,6 +18,7 @@ mod evaluate;
 mod gram;
 mod init;
 mod layout;
+mod linear_regression;
 mod loaded;
 mod logistic_regression;
 mod matmul;
@@ -46,11 +47,12 @@ pub use fedstay_kernels::layer::scalar::Activation;
 pub use gram::RowProducts;
 pub use init::Init;
 pub use layout::{Layout, Tensor};
+pub use linear_regression::LinearRegression;
 pub use loaded::Loaded;
 pub use logistic_regression::LogisticRegression;
 pub use mlp::Mlp;
-pub use network::Network;
-pub use rows::{Batch, Rows, RowsData};
+pub use network::{Network, Output};
+pub use rows::{Batch, RowTargets, Rows, RowsData};
 pub use said::{Reads, Said};
 pub use softmax_regression::SoftmaxRegression;
 pub use steps::Walk;
@@ -100,21 +102,22 @@ pub trait Architecture {
         Ok(())
     }
 
-    /// The network for rows like `input` and labels `0..classes`.
+    /// The network for rows like `input` with this output: classes, or a number.
     ///
     /// # Errors
-    /// When no such network exists, for instance without features or with too few classes.
-    fn network_for(&self, input: Input, classes: usize) -> Result<Network, Error>;
+    /// When no such network exists, for instance without features, with too few classes, or because the
+    /// model learns classes and the output is a number.
+    fn network_for(&self, input: Input, output: Output) -> Result<Network, Error>;
 
     /// The same for rows like those of an image or a data set, or of that many numbers.
     ///
     /// # Errors
     /// As [`network_for`](Self::network_for).
-    fn network(&self, input: impl Into<Input>, classes: usize) -> Result<Network, Error>
+    fn network(&self, input: impl Into<Input>, output: impl Into<Output>) -> Result<Network, Error>
     where
         Self: Sized,
     {
-        self.network_for(input.into(), classes)
+        self.network_for(input.into(), output.into())
     }
 }
 
@@ -123,6 +126,8 @@ listed! {
     pub enum Model: deref Architecture, "kind", Mlp {
         /// One linear layer and a softmax.
         SoftmaxRegression(SoftmaxRegression) = "softmax-regression", softmax_regression::ORIGIN;
+        /// One linear output and a squared loss, for a number.
+        LinearRegression(LinearRegression) = "linear-regression", linear_regression::ORIGIN;
         /// One linear output and a logistic loss, for two classes.
         LogisticRegression(LogisticRegression) = "logistic-regression", logistic_regression::ORIGIN;
         /// A multi-layer perceptron.
@@ -133,12 +138,16 @@ listed! {
 }
 
 impl Model {
-    /// The network for rows like `input`, or of that many numbers, and labels `0..classes`.
+    /// The network for rows like `input`, or of that many numbers, with this output, or so many classes.
     ///
     /// # Errors
     /// When no such network exists, for instance without features or with too few classes.
-    pub fn network(&self, input: impl Into<Input>, classes: usize) -> Result<Network, Error> {
-        self.network_for(input.into(), classes)
+    pub fn network(
+        &self,
+        input: impl Into<Input>,
+        output: impl Into<Output>,
+    ) -> Result<Network, Error> {
+        self.network_for(input.into(), output.into())
     }
 }
 

@@ -5,7 +5,7 @@ use rand_chacha::ChaCha8Rng;
 use super::cnn::Front;
 use super::layout::count;
 use super::rows::length;
-use super::{Activation, Error, Init, Layout, Loaded, Rows};
+use super::{Activation, Error, Init, Layout, Loaded, RowTargets, Rows};
 use fedstay_kernels::layer::panel::Panels;
 
 /// The loss on top of the last layer.
@@ -15,6 +15,33 @@ pub(crate) enum Head {
     Softmax,
     /// Cross entropy of the logistic function of the one output.
     Logistic,
+    /// The squared distance of the one output from a number.
+    Squared,
+}
+
+/// What a network puts out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Output {
+    /// One of so many classes.
+    Classes(usize),
+    /// A number.
+    Number,
+}
+
+impl From<usize> for Output {
+    fn from(classes: usize) -> Self {
+        Self::Classes(classes)
+    }
+}
+
+impl Output {
+    /// How many classes there are, for a kind of model that learns classes.
+    pub(super) fn classes(self, kind: &'static str) -> Result<usize, Error> {
+        match self {
+            Self::Classes(classes) => Ok(classes),
+            Self::Number => Err(Error::LearnsClasses { kind }),
+        }
+    }
 }
 
 /// The most weights of a model: half a gigabyte in the server's `f64`, of which it keeps several.
@@ -92,12 +119,13 @@ impl Network {
         self.front.as_ref().map_or(self.widths[0], Front::pixels)
     }
 
-    /// The number of classes: labels are below this.
+    /// What it puts out: labels are below the number of classes.
     #[must_use]
-    pub fn classes(&self) -> usize {
+    pub fn output(&self) -> Output {
         match self.head {
-            Head::Softmax => self.widths[self.widths.len() - 1],
-            Head::Logistic => 2,
+            Head::Softmax => Output::Classes(self.widths[self.widths.len() - 1]),
+            Head::Logistic => Output::Classes(2),
+            Head::Squared => Output::Number,
         }
     }
 
@@ -130,13 +158,27 @@ impl Network {
         if got != self.features() {
             return Err(Error::Features { expected: self.features(), got });
         }
-        let classes = self.classes();
-        let largest = rows.labels().iter().fold(0, |largest, label| *label.max(&largest));
-        if usize::from(largest) >= classes {
-            let bad = |label: &u16| usize::from(*label) >= classes;
-            let row = rows.labels().iter().position(bad).expect("the largest is one");
-            return Err(Error::Label { row, label: rows.labels()[row], classes });
+        let (expected, got) = ("numbers", "classes");
+        match (self.output(), rows.targets()) {
+            (Output::Number, RowTargets::Numbers(_)) => Ok(()),
+            (Output::Classes(classes), RowTargets::Classes(labels)) => {
+                check_labels(labels, classes)
+            }
+            (Output::Number, RowTargets::Classes(_)) => Err(Error::Targets { expected, got }),
+            (Output::Classes(_), RowTargets::Numbers(_)) => {
+                Err(Error::Targets { expected: got, got: expected })
+            }
         }
-        Ok(())
     }
+}
+
+/// Checks that every label names a class.
+fn check_labels(labels: &[u16], classes: usize) -> Result<(), Error> {
+    let largest = labels.iter().fold(0, |largest, label| *label.max(&largest));
+    if usize::from(largest) < classes {
+        return Ok(());
+    }
+    let bad = |label: &u16| usize::from(*label) >= classes;
+    let row = labels.iter().position(bad).expect("the largest is one");
+    Err(Error::Label { row, label: labels[row], classes })
 }

@@ -3,7 +3,7 @@
 use super::cnn::Front;
 use super::matmul::{Matrix, matmul, shape};
 use super::network::{Head, Network};
-use super::{Error, Loaded, Rows, Workspace};
+use super::{Error, Loaded, RowTargets, Rows, Workspace};
 use fedstay_kernels::Isa;
 use fedstay_kernels::layer::head;
 use fedstay_kernels::layer::limbs::Limbs;
@@ -60,7 +60,7 @@ impl Network {
         let tile = work.tile();
         let last = *work.index.last().expect("a tile has rows");
         work.index.resize(tile, last);
-        self.load_labels(rows, tile, work);
+        load_targets(rows, tile, work);
         self.size_buffers(tile, work);
         let stride = self.first_layer(weights, first, rows, work);
         self.forward(weights.flat(), tile, stride, false, work);
@@ -70,6 +70,7 @@ impl Network {
         match self.head {
             Head::Softmax => head::softmax(isa, logits, labels, &mut work.losses, &mut work.hits),
             Head::Logistic => head::logistic(isa, logits, labels, &mut work.losses, &mut work.hits),
+            Head::Squared => head::squared(isa, logits, &work.numbers, &mut work.losses),
         }
     }
 
@@ -115,7 +116,7 @@ impl Network {
     ) -> f64 {
         let count = work.index.len();
         let padded = count.next_multiple_of(head::LANES);
-        self.load_labels(rows, padded, work);
+        load_targets(rows, padded, work);
         work.logits.resize(self.widths[self.layers()] * padded);
         self.forward(flat, count, stride, true, work);
         work.losses.resize(padded);
@@ -123,6 +124,7 @@ impl Network {
         match self.head {
             Head::Softmax => head::softmax_gradient(isa, logits, labels, &mut work.losses),
             Head::Logistic => head::logistic_gradient(isa, logits, labels, &mut work.losses),
+            Head::Squared => head::squared_gradient(isa, logits, &work.numbers, &mut work.losses),
         }
         self.backward(flat, count, stride, into, work);
         work.losses[..count].iter().map(|loss| f64::from(*loss)).sum()
@@ -143,13 +145,6 @@ impl Network {
             }
         }
         work.logits.resize(tile * self.widths[self.layers()]);
-    }
-
-    fn load_labels(&self, rows: &Rows<'_>, padded: usize, work: &mut Workspace) {
-        work.labels.clear();
-        let label = |row: &u32| u32::from(rows.labels()[*row as usize]);
-        work.labels.extend(work.index.iter().map(label));
-        work.labels.resize(padded, 0);
     }
 
     /// Computes the first layer of the rows in `work.index`, in panels.
@@ -299,6 +294,22 @@ impl Network {
         let error = Matrix::rows(&work.errors[0], count, width, width).transposed();
         let sum = &mut work.sum[self.layout.layer(0).0];
         matmul(sum, shape(width, features, features), into.beta, into.alpha, error, x);
+    }
+}
+
+/// Copies the targets of the rows in `work.index` to `work`, filled up to a vector.
+fn load_targets(rows: &Rows<'_>, padded: usize, work: &mut Workspace) {
+    match rows.targets() {
+        RowTargets::Classes(labels) => {
+            work.labels.clear();
+            work.labels.extend(work.index.iter().map(|row| u32::from(labels[*row as usize])));
+            work.labels.resize(padded, 0);
+        }
+        RowTargets::Numbers(numbers) => {
+            work.numbers.clear();
+            work.numbers.extend(work.index.iter().map(|row| numbers[*row as usize]));
+            work.numbers.resize(padded, 0.0);
+        }
     }
 }
 

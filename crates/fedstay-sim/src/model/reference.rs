@@ -1,17 +1,25 @@
 //! The same models in `f64`, written as plainly as possible, to check the fast ones against.
 
 use super::network::Head;
-use super::{Activation, Network, Rows};
+use super::{Activation, Network, RowTargets, Rows};
 
 /// The loss of every row.
 pub(crate) fn losses(network: &Network, weights: &[f64], rows: &Rows<'_>) -> Vec<f64> {
     (0..rows.len())
         .map(|row| {
             let z = outputs(network, weights, rows, row);
-            let label = usize::from(rows.labels()[row]);
+            let label = || match rows.targets() {
+                RowTargets::Classes(labels) => usize::from(labels[row]),
+                RowTargets::Numbers(_) => panic!("a model of classes reads numbers"),
+            };
+            let number = || match rows.targets() {
+                RowTargets::Classes(_) => panic!("a model of numbers reads classes"),
+                RowTargets::Numbers(numbers) => f64::from(numbers[row]),
+            };
             match network.head {
-                Head::Softmax => (0..z.len()).map(|c| (z[c] - z[label]).exp()).sum::<f64>().ln(),
-                Head::Logistic => z[0].exp().ln_1p() - label as f64 * z[0],
+                Head::Squared => (z[0] - number()).powi(2),
+                Head::Softmax => (0..z.len()).map(|c| (z[c] - z[label()]).exp()).sum::<f64>().ln(),
+                Head::Logistic => z[0].exp().ln_1p() - label() as f64 * z[0],
             }
         })
         .collect()

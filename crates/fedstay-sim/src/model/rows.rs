@@ -1,23 +1,68 @@
-//! Labelled rows, borrowed from whoever holds the data.
+//! Rows with their targets, borrowed from whoever holds the data.
 
 use super::{Error, RowProducts};
 pub use fedstay_kernels::layer::rows::RowsData;
 
-/// An agent's samples: inputs and a label for each.
+/// What a model is to say of some rows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum RowTargets<'a> {
+    /// The class of every row.
+    Classes(&'a [u16]),
+    /// The number of every row.
+    Numbers(&'a [f32]),
+}
+
+impl RowTargets<'_> {
+    /// How many rows there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Classes(labels) => labels.len(),
+            Self::Numbers(numbers) => numbers.len(),
+        }
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many rows are of each of `kinds` kinds: of each class, or all of one kind.
+    pub(crate) fn counts(&self, kinds: usize) -> Vec<usize> {
+        let mut counts = vec![0; kinds];
+        match self {
+            Self::Classes(labels) => {
+                labels.iter().for_each(|label| counts[usize::from(*label)] += 1);
+            }
+            Self::Numbers(numbers) => counts[0] = numbers.len(),
+        }
+        counts
+    }
+}
+
+impl<'a, T: AsRef<[u16]> + ?Sized> From<&'a T> for RowTargets<'a> {
+    fn from(labels: &'a T) -> Self {
+        Self::Classes(labels.as_ref())
+    }
+}
+
+/// An agent's samples: inputs and a target for each.
 #[derive(Debug, Clone, Copy)]
 pub struct Rows<'a> {
     data: RowsData<'a>,
-    labels: &'a [u16],
+    targets: RowTargets<'a>,
     products: Option<&'a RowProducts>,
 }
 
 impl<'a> Rows<'a> {
-    /// Checks that there is a label for every row and, for bytes, a whole affine map.
+    /// Checks that there is a target for every row and, for bytes, a whole affine map.
     ///
     /// # Errors
     /// [`Error::Empty`] without rows, [`Error::Length`] where lengths disagree,
     /// [`Error::NotFinite`] for a map that is not finite.
-    pub fn new(data: RowsData<'a>, labels: &'a [u16]) -> Result<Self, Error> {
+    pub fn new(data: RowsData<'a>, targets: impl Into<RowTargets<'a>>) -> Result<Self, Error> {
+        let targets = targets.into();
         let features = data.features();
         if features == 0 {
             return Err(Error::Zero { what: "feature" });
@@ -31,14 +76,17 @@ impl<'a> Rows<'a> {
             }
             RowsData::Floats { rows, .. } => rows.len(),
         };
-        length("rows", labels.len() * features, got)?;
-        if labels.is_empty() {
+        length("rows", targets.len() * features, got)?;
+        if targets.is_empty() {
             return Err(Error::Empty { what: "the data" });
         }
-        if u32::try_from(labels.len()).is_err() {
-            return Err(Error::TooManyRows { rows: labels.len() });
+        if let RowTargets::Numbers(numbers) = targets {
+            finite("target", numbers)?;
         }
-        Ok(Self { data, labels, products: None })
+        if u32::try_from(targets.len()).is_err() {
+            return Err(Error::TooManyRows { rows: targets.len() });
+        }
+        Ok(Self { data, targets, products: None })
     }
 
     /// The same rows, with a place for their products with each other: local steps then use them
@@ -58,17 +106,17 @@ impl<'a> Rows<'a> {
         self.data
     }
 
-    /// The labels.
+    /// What a model is to say of them.
     #[must_use]
-    pub fn labels(&self) -> &'a [u16] {
-        self.labels
+    pub fn targets(&self) -> RowTargets<'a> {
+        self.targets
     }
 
     /// How many rows there are; at least one.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "never empty, by construction")]
     pub fn len(&self) -> usize {
-        self.labels.len()
+        self.targets.len()
     }
 }
 

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::network::Head;
-use super::{Activation, Architecture, Error, Init, Input, Network, Origin};
+use super::{Activation, Architecture, Error, Init, Input, Network, Origin, Output};
 
 pub(super) const ORIGIN: Origin =
     Origin { about: "one linear layer and a softmax: convex", reference: "" };
@@ -25,7 +25,8 @@ impl Architecture for SoftmaxRegression {
         true
     }
 
-    fn network_for(&self, input: Input, classes: usize) -> Result<Network, Error> {
+    fn network_for(&self, input: Input, output: Output) -> Result<Network, Error> {
+        let classes = output.classes("softmax-regression")?;
         Network::new(vec![input.features, classes], Activation::default(), Head::Softmax, self.init)
     }
 }

@@ -13,11 +13,39 @@ pub(super) struct Sample {
     scale: Vec<f32>,
     shift: Vec<f32>,
     floats: Vec<f32>,
-    labels: Vec<u16>,
+    pub(super) targets: Targets,
+}
+
+/// What a model is to say of the rows: all labels or all numbers.
+#[derive(Clone)]
+pub(super) enum Targets {
+    Classes(Vec<u16>),
+    Numbers(Vec<f32>),
+}
+
+impl Targets {
+    fn rows(&self) -> RowTargets<'_> {
+        match self {
+            Self::Classes(labels) => RowTargets::Classes(labels),
+            Self::Numbers(numbers) => RowTargets::Numbers(numbers),
+        }
+    }
+
+    fn labels(&self) -> &[u16] {
+        match self {
+            Self::Classes(labels) => labels,
+            Self::Numbers(_) => panic!("these rows have numbers"),
+        }
+    }
 }
 
 impl Sample {
-    pub(super) fn new(samples: usize, input: impl Into<Input>, classes: usize, seed: u64) -> Self {
+    pub(super) fn new(
+        samples: usize,
+        input: impl Into<Input>,
+        output: impl Into<Output>,
+        seed: u64,
+    ) -> Self {
         let features = input.into().features;
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut bytes = vec![0; samples * features];
@@ -27,18 +55,26 @@ impl Sample {
         let floats = bytes.iter().enumerate();
         let floats = floats.map(|(i, b)| f32::from(*b) * scale[i % features] + shift[i % features]);
         let floats = floats.collect();
-        let labels = (0..samples).map(|_| (rng.next_u32() % classes as u32) as u16).collect();
-        Self { bytes, scale, shift, floats, labels }
+        let mut below = |count: u32| rng.next_u32() % count;
+        let targets = match output.into() {
+            Output::Classes(classes) => {
+                Targets::Classes((0..samples).map(|_| below(classes as u32) as u16).collect())
+            }
+            Output::Number => {
+                Targets::Numbers((0..samples).map(|_| below(4001) as f32 * 1e-3 - 2.0).collect())
+            }
+        };
+        Self { bytes, scale, shift, floats, targets }
     }
 
     pub(super) fn bytes(&self) -> Rows<'_> {
         let data = RowsData::Bytes { rows: &self.bytes, scale: &self.scale, shift: &self.shift };
-        Rows::new(data, &self.labels).unwrap()
+        Rows::new(data, self.targets.rows()).unwrap()
     }
 
     pub(super) fn floats(&self) -> Rows<'_> {
         let data = RowsData::Floats { rows: &self.floats, features: self.scale.len() };
-        Rows::new(data, &self.labels).unwrap()
+        Rows::new(data, self.targets.rows()).unwrap()
     }
 }
 
@@ -47,25 +83,32 @@ pub(super) fn mlp(hidden: &[usize], activation: Activation, init: Init) -> Model
 }
 
 /// Every kind, with shapes on both sides of the kernels' tiles and blocks.
-pub(super) fn models() -> Vec<(Model, Input, usize)> {
+pub(super) fn models() -> Vec<(Model, Input, Output)> {
     let image = Image { channels: 2, height: 17, width: 22 };
     let grey = Image { channels: 1, height: 16, width: 36 };
     let cnn = |channels, activation| {
         Model::Cnn(Cnn { channels, hidden: vec![5], activation, init: Init::Torch })
     };
     vec![
-        (Model::SoftmaxRegression(SoftmaxRegression { init: Init::Torch }), 12.into(), 5),
-        (Model::SoftmaxRegression(SoftmaxRegression { init: Init::He }), 7.into(), 19),
-        (Model::LogisticRegression(LogisticRegression { init: Init::Torch }), 8.into(), 2),
-        (mlp(&[6], Activation::Softplus, Init::Torch), 12.into(), 3),
-        (mlp(&[18], Activation::Tanh, Init::He), 9.into(), 4),
-        (mlp(&[5], Activation::Relu, Init::Torch), 4.into(), 3),
-        (mlp(&[7, 5], Activation::Softplus, Init::He), 10.into(), 3),
-        (mlp(&[6, 3, 5], Activation::Tanh, Init::Torch), 5.into(), 2),
-        (mlp(&[], Activation::Relu, Init::Torch), 6.into(), 3),
-        (mlp(&[34], Activation::Softplus, Init::Torch), 68.into(), 2),
-        (cnn([2, 3], Activation::Relu), image.into(), 3),
-        (cnn([1, 2], Activation::Tanh), grey.into(), 4),
+        (Model::SoftmaxRegression(SoftmaxRegression { init: Init::Torch }), 12.into(), 5.into()),
+        (Model::SoftmaxRegression(SoftmaxRegression { init: Init::He }), 7.into(), 19.into()),
+        (Model::LogisticRegression(LogisticRegression { init: Init::Torch }), 8.into(), 2.into()),
+        (mlp(&[6], Activation::Softplus, Init::Torch), 12.into(), 3.into()),
+        (mlp(&[18], Activation::Tanh, Init::He), 9.into(), 4.into()),
+        (mlp(&[5], Activation::Relu, Init::Torch), 4.into(), 3.into()),
+        (mlp(&[7, 5], Activation::Softplus, Init::He), 10.into(), 3.into()),
+        (mlp(&[6, 3, 5], Activation::Tanh, Init::Torch), 5.into(), 2.into()),
+        (mlp(&[], Activation::Relu, Init::Torch), 6.into(), 3.into()),
+        (mlp(&[34], Activation::Softplus, Init::Torch), 68.into(), 2.into()),
+        (cnn([2, 3], Activation::Relu), image.into(), 3.into()),
+        (cnn([1, 2], Activation::Tanh), grey.into(), 4.into()),
+        (
+            Model::LinearRegression(LinearRegression { init: Init::Torch }),
+            12.into(),
+            Output::Number,
+        ),
+        (mlp(&[6], Activation::Softplus, Init::Torch), 12.into(), Output::Number),
+        (mlp(&[7, 5], Activation::Tanh, Init::He), 9.into(), Output::Number),
     ]
 }
 
@@ -109,7 +152,11 @@ fn gradients_agree_with_finite_differences() {
 
 /// By how much the loss halfway between two random points exceeds the mean of the losses there:
 /// never, for a convex one.
-fn bulge(model: &Model, features: impl Into<Input> + Copy, classes: usize) -> f64 {
+fn bulge(
+    model: &Model,
+    features: impl Into<Input> + Copy,
+    classes: impl Into<Output> + Copy,
+) -> f64 {
     let network = model.network(features, classes).unwrap();
     let data = Sample::new(40, features, classes, 11);
     let all: Vec<u32> = (0..40).collect();
@@ -207,13 +254,14 @@ fn losses_agree_with_the_reference() {
                 assert_eq!(got.samples, 300);
                 let right = |row: &usize| {
                     let z = reference::outputs(&network, &weights, &rows, *row);
-                    let label = usize::from(rows.labels()[*row]);
+                    let label = usize::from(data.targets.labels()[*row]);
                     match z.len() {
                         1 => usize::from(z[0] > 0.0) == label,
                         _ => z.iter().all(|other| *other <= z[label]),
                     }
                 };
-                assert_eq!(got.correct, (0..300).filter(right).count(), "{model:?} {isa:?}");
+                let correct = (classes != Output::Number).then(|| (0..300).filter(right).count());
+                assert_eq!(got.correct, correct, "{model:?} {isa:?}");
             }
         }
     }
@@ -307,7 +355,7 @@ proptest! {
     /// the decision is the comparison that the full evaluation makes.
     #[test]
     fn decisions_are_those_of_full_evaluation(
-        which in 0usize..12, samples in 1usize..400, seed in 0u64..1000, size in 0.1f64..8.0, share in 0.0f64..2.0,
+        which in 0..models().len(), samples in 1usize..400, seed in 0u64..1000, size in 0.1f64..8.0, share in 0.0f64..2.0,
     ) {
         let (model, features, classes) = models().swap_remove(which);
         let network = model.network(features, classes).unwrap();
@@ -340,14 +388,17 @@ proptest! {
 
     /// A row's loss depends on the row alone, so the mean is the same in any order.
     #[test]
-    fn the_loss_does_not_depend_on_the_order(which in 0usize..12, samples in 2usize..300, seed in 0u64..1000) {
+    fn the_loss_does_not_depend_on_the_order(which in 0..models().len(), samples in 2usize..300, seed in 0u64..1000) {
         let (model, features, classes) = models().swap_remove(which);
         let network = model.network(features, classes).unwrap();
         let data = Sample::new(samples, features, classes, seed);
         let mut turned = Sample::new(samples, features, classes, seed);
         turned.bytes.rotate_left(features.features * (samples / 3));
         turned.floats.rotate_left(features.features * (samples / 3));
-        turned.labels.rotate_left(samples / 3);
+        match &mut turned.targets {
+            Targets::Classes(labels) => labels.rotate_left(samples / 3),
+            Targets::Numbers(numbers) => numbers.rotate_left(samples / 3),
+        }
         let loaded = network.load(&start(&network, seed)).unwrap();
         for isa in Isa::available() {
             let work = &mut Workspace::with_isa(isa);
@@ -374,7 +425,13 @@ fn groups_that_share_tiles_are_evaluated_as_if_alone() {
                 let rows = &data.bytes[from * width..][..group * width];
                 let (scale, shift) = (&data.scale, &data.shift);
                 let inputs = RowsData::Bytes { rows, scale, shift };
-                let own = Rows::new(inputs, &data.labels[from..][..group]).unwrap();
+                let own = match &data.targets {
+                    Targets::Classes(labels) => Rows::new(inputs, &labels[from..][..group]),
+                    Targets::Numbers(numbers) => {
+                        Rows::new(inputs, RowTargets::Numbers(&numbers[from..][..group]))
+                    }
+                }
+                .unwrap();
                 assert_eq!(got, network.evaluate(&loaded, &own, None, work).unwrap(), "{isa:?}");
                 from += group;
             }
@@ -507,4 +564,26 @@ fn weights_are_quantised_for_one_scaling() {
     let work = &mut Workspace::new();
     assert!(network.evaluate(&loaded, &data.bytes(), None, work).is_ok());
     assert_eq!(network.evaluate(&loaded, &other.bytes(), None, work), Err(Error::Scaling));
+}
+
+#[test]
+fn what_learns_classes_refuses_numbers_by_name_and_the_other_way_round() {
+    for (model, input, _) in models() {
+        match model.network(input, Output::Number) {
+            Ok(network) => assert_eq!(network.output(), Output::Number),
+            Err(error) => {
+                let told = error.to_string();
+                let kind = format!("model.kind = \"{}\" learns classes", model.name());
+                assert!(told.starts_with(&kind) && told.contains("linear-regression"), "{told}");
+            }
+        }
+    }
+    let told = LinearRegression::default().network(4, 3).unwrap_err().to_string();
+    assert!(told.starts_with("model.kind = \"linear-regression\" learns a number"), "{told}");
+    // Rows of the other kind are refused, too.
+    let network = Mlp::default().network(4, Output::Number).unwrap();
+    let loaded = network.load(&start(&network, 1)).unwrap();
+    let data = Sample::new(3, 4, 2, 1);
+    let refused = network.evaluate(&loaded, &data.floats(), None, &mut Workspace::new());
+    assert_eq!(refused, Err(Error::Targets { expected: "numbers", got: "classes" }));
 }

@@ -15,6 +15,8 @@ pub struct Workspace {
     pub(crate) index: Vec<u32>,
     /// Their labels.
     pub(crate) labels: Vec<u32>,
+    /// Their numbers, where that is what they have.
+    pub(crate) numbers: Vec<f32>,
     /// Their inputs, where a kernel does not read rows itself.
     pub(crate) inputs: Buffer,
     /// The output of each hidden layer, `[row][stride]`.
@@ -61,6 +63,7 @@ impl Workspace {
             isa,
             index: Vec::new(),
             labels: Vec::new(),
+            numbers: Vec::new(),
             inputs: Buffer::default(),
             values: Vec::new(),
             slopes: Vec::new(),

@@ -92,19 +92,20 @@ impl ByClass {
     /// The map with its classes looked up.
     pub(super) fn resolve(&self, deal: &Deal<'_>) -> Result<Vec<Vec<usize>>, DataError> {
         const KEY: &str = "partition.map";
+        let classes = deal.classes("by-class")?.names;
         let Some(map) = &self.map else {
-            return Ok((0..deal.classes.len()).map(|class| vec![class]).collect());
+            return Ok((0..classes.len()).map(|class| vec![class]).collect());
         };
         if map.is_empty() || map.iter().any(Vec::is_empty) {
             return Err(DataError::setting(KEY, "every device needs at least one class"));
         }
-        let find = |class: &ClassRef| class.find(KEY, "the data set", deal.classes);
+        let find = |class: &ClassRef| class.find(KEY, "the data set", classes);
         map.iter().map(|classes| classes.iter().map(find).collect()).collect()
     }
 
     /// How many devices have each class.
     fn takers(&self, deal: &Deal<'_>) -> Vec<usize> {
-        let mut takers = vec![0; deal.classes.len()];
+        let mut takers = vec![0; deal.targets.kinds()];
         // The map was looked up when the rows were dealt.
         let Ok(map) = self.resolve(deal) else { return takers };
         for device in 0..deal.devices {
@@ -133,7 +134,7 @@ impl Dealing for ByClass {
     fn deal(&self, portions: &Portions<'_>, rng: &mut ChaCha8Rng) -> Dealt {
         self.check()?;
         let map = self.resolve(portions.deal)?;
-        let mut classes = portions.deal.shuffled_classes(rng);
+        let mut classes = Deal::shuffled(portions.deal.classes("by-class")?, rng);
         let has: Vec<usize> = classes.iter().map(Vec::len).collect();
         let counts = portions.counts(rows_each(portions, &map, &has)?);
 
@@ -163,7 +164,8 @@ impl Dealing for ByClass {
         let map = self.resolve(deal)?;
         let used = &map[..map.len().min(deal.devices)];
         if let Some(class) = used.iter().flatten().find(|class| classes[**class].is_empty()) {
-            let why = format!("class {} has no training rows to draw from", deal.classes[*class]);
+            let class = &deal.classes("by-class")?.names[*class];
+            let why = format!("class {class} has no training rows to draw from");
             return Err(DataError::setting("partition.map", why));
         }
         let mut pool = vec![0.0; classes.len()];
@@ -191,7 +193,7 @@ impl Dealing for ByClass {
         let spare = |class: &usize| left[*class] as f64 / takers[*class] as f64;
         let classes = (0..left.len()).filter(|class| takers[*class] > 0);
         let short = classes.min_by(|a, b| spare(a).total_cmp(&spare(b)));
-        let name = named(short.iter().map(|class| deal.classes[*class].as_str()));
+        let name = named(deal, &Vec::from_iter(short));
         let how = match self.sizes == Sizing::Equal || self.skew == 0.0 {
             true => "all get equally many",
             false => "shares are as partition.sizes says",
@@ -233,7 +235,7 @@ fn rows_each(
     };
     // More rows need more of every class (or, unequal and rounded, hardly less), so the most that fits
     // can be found by halving.
-    let (mut fits, mut over) = (0, deal.labels.len() + 1);
+    let (mut fits, mut over) = (0, deal.targets.len() + 1);
     while over - fits > 1 {
         let middle = fits + (over - fits) / 2;
         if short(middle).is_none() { fits = middle } else { over = middle }
@@ -242,7 +244,7 @@ fn rows_each(
     match short(each) {
         None => Ok(each),
         Some((class, needs)) => Err(DataError::TooFewOfClass {
-            class: deal.classes[class].clone(),
+            class: deal.classes("by-class")?.names[class].clone(),
             has: has[class],
             needs,
             per_agent: each,

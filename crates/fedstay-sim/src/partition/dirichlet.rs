@@ -59,8 +59,9 @@ impl Dealing for Dirichlet {
 
     fn deal(&self, portions: &Portions<'_>, rng: &mut ChaCha8Rng) -> Dealt {
         self.check()?;
+        let classes = portions.deal.classes("dirichlet")?;
         let counts = portions.rows_each()?;
-        let mut classes = portions.deal.shuffled_classes(rng);
+        let mut classes = Deal::shuffled(classes, rng);
         let mixtures: Vec<Vec<f64>> =
             counts.iter().map(|_| shares(self.alpha, classes.len(), rng)).collect();
         let mut devices: Vec<Vec<usize>> =
@@ -72,7 +73,8 @@ impl Dealing for Dirichlet {
         Ok(devices)
     }
 
-    fn law(&self, _: &Deal<'_>, _: usize, _: &[Range<usize>]) -> Result<Law, DataError> {
+    fn law(&self, deal: &Deal<'_>, _: usize, _: &[Range<usize>]) -> Result<Law, DataError> {
+        deal.classes("dirichlet")?;
         self.check()?;
         Ok(Law::Mixture { alpha: self.alpha })
     }

@@ -41,7 +41,7 @@ impl Dealing for Iid {
 
     fn deal(&self, portions: &Portions<'_>, rng: &mut ChaCha8Rng) -> Dealt {
         let counts = portions.rows_each()?;
-        let mut rows: Vec<usize> = (0..portions.deal.labels.len()).collect();
+        let mut rows: Vec<usize> = (0..portions.deal.targets.len()).collect();
         rows.shuffle(rng);
         let mut rows = rows.into_iter();
         Ok(counts.into_iter().map(|count| rows.by_ref().take(count).collect()).collect())

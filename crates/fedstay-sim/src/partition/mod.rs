@@ -9,7 +9,7 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use std::ops::Range;
 
-use crate::data::{DataError, Fits};
+use crate::data::{Classes, DataError, Fits, Owners, TargetsOf};
 use fedstay::list::Origin;
 use fedstay::listed;
 
@@ -17,6 +17,7 @@ mod by_class;
 mod dirichlet;
 mod histogram;
 mod iid;
+mod owner;
 mod replace;
 mod shards;
 mod sizes;
@@ -26,6 +27,7 @@ pub use self::by_class::{ByClass, Mix};
 pub use self::dirichlet::Dirichlet;
 pub use self::histogram::Histogram;
 pub use self::iid::Iid;
+pub use self::owner::Owner;
 pub(crate) use self::replace::Drawing;
 use self::replace::Law;
 pub use self::shards::Shards;
@@ -42,6 +44,8 @@ listed! {
         Shards(Shards) = "shards", shards::ORIGIN;
         /// All devices are alike.
         Iid(Iid) = "iid", iid::ORIGIN;
+        /// Every device has the rows of one owner.
+        Owner(Owner) = "owner", owner::ORIGIN;
     }
 }
 
@@ -55,6 +59,20 @@ trait Dealing {
 
     /// A description for the head of an output, without the sizes.
     fn describe(&self) -> String;
+
+    /// Whether the data say who holds what, so that nothing is drawn.
+    fn is_given(&self) -> bool {
+        false
+    }
+
+    /// How many devices there are where so many are asked for: 0 leaves it to the data.
+    ///
+    /// # Errors
+    /// When the data say something else.
+    fn devices(&self, asked: usize, owners: Option<&Owners>) -> Result<usize, DataError> {
+        let _ = owners;
+        Ok(asked)
+    }
 
     /// Deals the rows out.
     ///
@@ -92,10 +110,10 @@ trait Dealing {
 /// What is dealt out, and to how many devices.
 #[derive(Debug, Clone, Copy)]
 pub struct Deal<'a> {
-    /// The class of every training row.
-    pub labels: &'a [u16],
-    /// The classes' names.
-    pub classes: &'a [String],
+    /// What a model is to say of every training row.
+    pub targets: TargetsOf<'a>,
+    /// Who holds which row, where the data say so.
+    pub owners: Option<&'a Owners>,
     /// How many devices there are.
     pub devices: usize,
     /// The rows of a device, on average where they are unequal; by default as many as all can have
@@ -127,7 +145,20 @@ impl Partition {
         matches!(self.sizing(), (Sizing::Equal, _) | (_, 0.0))
     }
 
-    /// Deals out the rows: those of every device, each in random order.
+    /// Whether the data say who holds what: the devices are then their owners.
+    pub fn is_given(&self) -> bool {
+        self.inner().is_given()
+    }
+
+    /// How many devices there are where so many are asked for; 0 leaves it to the data.
+    ///
+    /// # Errors
+    /// When the data say something else.
+    pub fn devices(&self, asked: usize, owners: Option<&Owners>) -> Result<usize, DataError> {
+        self.inner().devices(asked, owners)
+    }
+
+    /// Deals out the rows: those of every device, each in random order unless the data say who holds what.
     pub fn deal(
         &self,
         deal: &Deal<'_>,
@@ -139,22 +170,41 @@ impl Partition {
         if deal.per_agent == Some(0) {
             return Err(DataError::setting("data.per_agent", "must be at least 1"));
         }
-        if deal.devices > deal.labels.len() {
+        if deal.devices > deal.targets.len() {
             // Checked before anything is counted for each device.
             return Err(deal.too_few(deal.per_agent.unwrap_or(1), 0));
         }
         let deal = &Portions { deal, shares: sizes::shares(self.sizing(), deal.devices, rng)? };
         let mut devices = self.inner().deal(deal, rng)?;
-        devices.iter_mut().for_each(|rows| rows.shuffle(rng));
+        if !self.is_given() {
+            devices.iter_mut().for_each(|rows| rows.shuffle(rng));
+        }
         Ok(devices)
     }
 }
 
-impl Deal<'_> {
-    /// The rows of each class, in random order.
-    fn shuffled_classes(&self, rng: &mut ChaCha8Rng) -> Vec<Vec<usize>> {
-        let mut rows = vec![Vec::new(); self.classes.len()];
-        for (row, &label) in self.labels.iter().enumerate() {
+impl<'a> Deal<'a> {
+    /// The classes, for a kind of partition that deals rows out by them.
+    ///
+    /// # Errors
+    /// When rows have numbers instead.
+    fn classes(&self, kind: &str) -> Result<Classes<'a>, DataError> {
+        match self.targets {
+            TargetsOf::Classes(classes) => Ok(classes),
+            TargetsOf::Numbers { name, .. } => {
+                let why = format!(
+                    "\"{kind}\" deals rows out by their classes, but `{name}` is a number: choose \
+                     \"iid\""
+                );
+                Err(DataError::setting("partition.kind", why))
+            }
+        }
+    }
+
+    /// The rows of each of these classes, in random order.
+    fn shuffled(classes: Classes<'_>, rng: &mut ChaCha8Rng) -> Vec<Vec<usize>> {
+        let mut rows = vec![Vec::new(); classes.names.len()];
+        for (row, &label) in classes.of.iter().enumerate() {
             rows[usize::from(label)].push(row);
         }
         rows.iter_mut().for_each(|rows| rows.shuffle(rng));
@@ -163,7 +213,7 @@ impl Deal<'_> {
 
     /// How many rows a device gets where any row may go to any device.
     fn rows_each(&self) -> Result<usize, DataError> {
-        let most = self.labels.len() / self.devices;
+        let most = self.targets.len() / self.devices;
         match self.per_agent.unwrap_or(most.max(1)) {
             rows if rows <= most => Ok(rows),
             rows => Err(self.too_few(rows, most)),
@@ -173,7 +223,7 @@ impl Deal<'_> {
     /// The error that there are not enough rows for every device, but would be with `fits` each.
     fn too_few(&self, rows: usize, fits: usize) -> DataError {
         DataError::TooFew {
-            has: self.labels.len(),
+            has: self.targets.len(),
             needs: rows.saturating_mul(self.devices),
             devices: self.devices,
             per_agent: rows,

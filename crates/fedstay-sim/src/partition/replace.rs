@@ -69,7 +69,7 @@ impl Drawing {
         deal: &Deal<'_>,
         seed: Seed,
     ) -> Result<Self, DataError> {
-        let rows = deal.labels.len();
+        let rows = deal.targets.len();
         let Some(each) = deal.per_agent else {
             let why = "data.replace needs the number of rows that every agent draws, as in 50";
             return Err(DataError::setting("data.per_agent", why));
@@ -82,13 +82,12 @@ impl Drawing {
                 format!("must be from 1 to {rows}, the number of training rows, and is {each}");
             return Err(DataError::setting("data.per_agent", why));
         }
-        let mut classes = vec![0..0; deal.classes.len()];
         let mut from = 0;
-        for (class, range) in classes.iter_mut().enumerate() {
-            let count = deal.labels.iter().filter(|label| usize::from(**label) == class).count();
-            *range = from..from + count;
+        let range = |count: usize| {
             from += count;
-        }
+            from - count..from
+        };
+        let classes: Vec<Range<usize>> = deal.targets.counts().into_iter().map(range).collect();
         let law = partition.inner().law(deal, each, &classes)?;
         let sizing = partition.sizing();
         super::sizes::check(sizing.1)?;
@@ -210,14 +209,15 @@ fn weighted(weights: &[f64], rng: &mut impl Rng) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::{Classes, TargetsOf};
     use crate::partition::{ByClass, Dirichlet, Iid, Mix, Shards};
 
     /// Ten classes of 30 rows each, sorted.
     fn drawing(partition: &Partition, agents: usize, each: usize) -> Result<Drawing, DataError> {
         let labels: Vec<u16> = (0..300).map(|row| row / 30).collect();
         let classes: Vec<String> = (0..10).map(|class| class.to_string()).collect();
-        let deal =
-            Deal { labels: &labels, classes: &classes, devices: agents, per_agent: Some(each) };
+        let targets = TargetsOf::Classes(Classes { of: &labels, names: &classes });
+        let deal = Deal { targets, owners: None, devices: agents, per_agent: Some(each) };
         Drawing::new(partition, &deal, Seed(4))
     }
 
@@ -305,7 +305,8 @@ mod tests {
         assert!(said(drawing(&odd, 5, 10)).contains("partition.k"));
         let q = Partition::ByClass(ByClass { q: 1.5, ..ByClass::default() });
         assert!(said(drawing(&q, 5, 10)).contains("partition.q"));
-        let deal = Deal { labels: &[0], classes: &["a".to_owned()], devices: 3, per_agent: None };
+        let targets = TargetsOf::Classes(Classes { of: &[0], names: &["a".to_owned()] });
+        let deal = Deal { targets, owners: None, devices: 3, per_agent: None };
         assert!(said(Drawing::new(&iid, &deal, Seed(0))).contains("data.replace needs"));
     }
 }

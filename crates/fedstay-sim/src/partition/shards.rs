@@ -66,9 +66,10 @@ impl Dealing for Shards {
 
     fn deal(&self, portions: &Portions<'_>, rng: &mut ChaCha8Rng) -> Dealt {
         let deal = portions.deal;
+        let classes = deal.classes("shards")?;
         let each = deal.rows_each()?;
         self.check(each, deal.per_agent.is_some())?;
-        let sorted = deal.shuffled_classes(rng).concat();
+        let sorted = Deal::shuffled(classes, rng).concat();
         let mut shards: Vec<&[usize]> = sorted.chunks_exact(each / self.k).collect();
         shards.shuffle(rng);
         let mut shards = shards.into_iter();
@@ -76,7 +77,8 @@ impl Dealing for Shards {
         Ok(portions.counts(self.k).into_iter().map(&mut take).collect())
     }
 
-    fn law(&self, _: &Deal<'_>, each: usize, _: &[Range<usize>]) -> Result<Law, DataError> {
+    fn law(&self, deal: &Deal<'_>, each: usize, _: &[Range<usize>]) -> Result<Law, DataError> {
+        deal.classes("shards")?;
         self.check(each, true)?;
         Ok(Law::Shards { k: self.k, width: each / self.k })
     }

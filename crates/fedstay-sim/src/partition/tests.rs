@@ -10,10 +10,15 @@ fn rng(seed: u64) -> ChaCha8Rng {
     ChaCha8Rng::seed_from_u64(seed)
 }
 
+fn classed<'a>(of: &'a [u16], names: &'a [String]) -> TargetsOf<'a> {
+    TargetsOf::Classes(Classes { of, names })
+}
+
 /// The training labels of the digits and their names.
 fn digits() -> (Vec<u16>, Vec<String>) {
     let loaded = Source::default().load().unwrap();
-    (loaded.data.labels[..loaded.train].to_vec(), loaded.data.classes)
+    let classes = loaded.data.targets.classes().unwrap();
+    (classes.of[..loaded.train].to_vec(), classes.names.to_vec())
 }
 
 fn by_class(q: f64, mix: Mix) -> Partition {
@@ -57,7 +62,7 @@ proptest! {
     ) {
         let (labels, classes) = digits();
         let per_agent = per_agent.map(|sixes| 6 * sixes);
-        let deal = Deal { labels: &labels, classes: &classes, devices, per_agent };
+        let deal = Deal { targets: classed(&labels, &classes), owners: None, devices, per_agent };
         let dealt = partition.deal(&deal, &mut rng(seed)).unwrap();
         prop_assert_eq!(dealt.len(), devices);
         prop_assert!(!dealt[0].is_empty());
@@ -80,7 +85,7 @@ proptest! {
     ) {
         let (labels, classes) = digits();
         // Few enough for one class to serve a device that has nearly everything.
-        let deal = Deal { labels: &labels, classes: &classes, devices, per_agent: Some(6) };
+        let deal = Deal { targets: classed(&labels, &classes), owners: None, devices, per_agent: Some(6) };
         let dealt = sized(partition.clone(), law, skew).deal(&deal, &mut rng(seed)).unwrap();
         let distinct: BTreeSet<usize> = dealt.iter().flatten().copied().collect();
         prop_assert_eq!(distinct.len(), dealt.iter().map(Vec::len).sum::<usize>());
@@ -101,7 +106,7 @@ proptest! {
     #[test]
     fn as_printed_is_as_described_with_one_minus_q(q in 0.0..=1.0f64, seed: u64) {
         let (labels, classes) = digits();
-        let deal = Deal { labels: &labels, classes: &classes, devices: 10, per_agent: Some(50) };
+        let deal = Deal { targets: classed(&labels, &classes), owners: None, devices: 10, per_agent: Some(50) };
         let printed = by_class(q, Mix::AsPrinted).deal(&deal, &mut rng(seed)).unwrap();
         let described = by_class(1.0 - q, Mix::AsDescribed).deal(&deal, &mut rng(seed)).unwrap();
         prop_assert_eq!(printed, described);
@@ -110,7 +115,7 @@ proptest! {
     #[test]
     fn a_device_keeps_at_least_the_share_q_of_its_own(q in 0.0..=1.0f64, seed: u64) {
         let (labels, classes) = digits();
-        let deal = Deal { labels: &labels, classes: &classes, devices: 10, per_agent: Some(80) };
+        let deal = Deal { targets: classed(&labels, &classes), owners: None, devices: 10, per_agent: Some(80) };
         let dealt = by_class(q, Mix::AsDescribed).deal(&deal, &mut rng(seed)).unwrap();
         let counts = Histogram::new(&classes, &labels, dealt).counts;
         for (device, counts) in counts.iter().enumerate() {
@@ -122,7 +127,12 @@ proptest! {
 #[test]
 fn the_ends_of_q_are_one_class_and_nearly_iid() {
     let (labels, classes) = digits();
-    let deal = Deal { labels: &labels, classes: &classes, devices: 10, per_agent: Some(100) };
+    let deal = Deal {
+        targets: classed(&labels, &classes),
+        owners: None,
+        devices: 10,
+        per_agent: Some(100),
+    };
     let counts = |q| {
         let dealt = by_class(q, Mix::AsDescribed).deal(&deal, &mut rng(3)).unwrap();
         Histogram::new(&classes, &labels, dealt).counts
@@ -140,7 +150,8 @@ fn more_devices_than_classes_start_again_and_fewer_leave_classes_out() {
     let pure = by_class(1.0, Mix::AsDescribed);
     // Digit 2 has 142 training rows, digit 8 has 140; of 25 devices three have digit 2.
     for (devices, most) in [(3, 142), (10, 140), (25, 142 / 3)] {
-        let deal = Deal { labels: &labels, classes: &classes, devices, per_agent: None };
+        let deal =
+            Deal { targets: classed(&labels, &classes), owners: None, devices, per_agent: None };
         let dealt = pure.deal(&deal, &mut rng(4)).unwrap();
         for (device, rows) in dealt.iter().enumerate() {
             assert!(rows.iter().all(|&row| usize::from(labels[row]) == device % 10));
@@ -155,7 +166,8 @@ fn a_map_gives_a_device_several_classes() {
     let name = |class: &str| ClassRef::Name(class.into());
     let map = vec![vec![name("0"), name("1"), ClassRef::Index(2)], vec![name("9")]];
     let partition = Partition::ByClass(ByClass { q: 1.0, map: Some(map), ..ByClass::default() });
-    let deal = Deal { labels: &labels, classes: &classes, devices: 3, per_agent: Some(50) };
+    let deal =
+        Deal { targets: classed(&labels, &classes), owners: None, devices: 3, per_agent: Some(50) };
     let counts =
         Histogram::new(&classes, &labels, partition.deal(&deal, &mut rng(5)).unwrap()).counts;
     assert_eq!(counts[0][..4], [17, 17, 16, 0]);
@@ -167,7 +179,8 @@ fn a_map_gives_a_device_several_classes() {
 fn a_shard_holds_one_class_or_two() {
     let labels: Vec<u16> = (0..1000).map(|row| row % 10).collect();
     let classes: Vec<String> = (0..10).map(|class| class.to_string()).collect();
-    let deal = Deal { labels: &labels, classes: &classes, devices: 20, per_agent: None };
+    let deal =
+        Deal { targets: classed(&labels, &classes), owners: None, devices: 20, per_agent: None };
     let dealt = shards(2).deal(&deal, &mut rng(6)).unwrap();
     for counts in Histogram::new(&classes, &labels, dealt).counts {
         assert!(counts.iter().filter(|&&count| count > 0).count() <= 2, "{counts:?}");
@@ -178,7 +191,7 @@ fn a_shard_holds_one_class_or_two() {
 fn what_cannot_be_dealt_says_what_to_lower() {
     let (labels, classes) = digits();
     let told = |partition: &Partition, devices, per_agent| {
-        let deal = Deal { labels: &labels, classes: &classes, devices, per_agent };
+        let deal = Deal { targets: classed(&labels, &classes), owners: None, devices, per_agent };
         partition.deal(&deal, &mut rng(7)).unwrap_err().to_string()
     };
     let pure = by_class(1.0, Mix::AsDescribed);
@@ -246,4 +259,47 @@ fn the_reading_of_q_is_always_named() {
         Partition::default().describe(),
         "one class a device, q = 0.9 as described (keeps 90% of its own)"
     );
+}
+
+/// Three owners of ten rows whose targets are numbers.
+fn owned(partition: &Partition, devices: usize, owners: Option<&Owners>) -> Dealt {
+    let numbers: Vec<f32> = (0..10).map(|row| row as f32).collect();
+    let targets = TargetsOf::Numbers { of: &numbers, name: "price" };
+    partition.deal(&Deal { targets, owners, devices, per_agent: None }, &mut rng(1))
+}
+
+#[test]
+fn kinds_that_deal_by_class_refuse_numbers_by_name() {
+    let mut refused = Vec::new();
+    for kind in Partition::LIST.iter().map(|entry| entry.name).filter(|kind| *kind != "owner") {
+        let partition: Partition = toml::from_str(&format!(
+            "kind = '{kind}'\n{}",
+            if kind == "dirichlet" { "alpha = 1.0" } else { "" }
+        ))
+        .unwrap();
+        if let Err(error) = owned(&partition, 3, None) {
+            let told = error.to_string();
+            assert!(told.starts_with(&format!("partition.kind: \"{kind}\" deals")), "{told}");
+            assert!(told.contains("`price` is a number"), "{told}");
+            refused.push(kind);
+        }
+    }
+    assert_eq!(refused, ["by-class", "dirichlet", "shards"]);
+    let unequal = Partition::Iid(Iid { sizes: Sizing::Power, skew: 1.0 });
+    let sizes: Vec<usize> = owned(&unequal, 3, None).unwrap().iter().map(Vec::len).collect();
+    assert!(sizes[0] > sizes[2] && sizes.iter().sum::<usize>() == 9, "{sizes:?}");
+}
+
+#[test]
+fn owners_have_their_own_rows_all_of_them_in_order() {
+    let partition = Partition::Owner(Owner {});
+    let names = ["Bern", "Oslo"].map(String::from).to_vec();
+    let owners = Owners { names, of: vec![1, 0, 0, 1, 1, 0, 1, 1, 1, 0] };
+    let dealt = owned(&partition, 2, Some(&owners)).unwrap();
+    assert_eq!(dealt, [vec![1, 2, 5, 9], vec![0, 3, 4, 6, 7, 8]]);
+    assert_eq!(partition.devices(0, Some(&owners)).unwrap(), 2);
+    let told = partition.devices(5, Some(&owners)).unwrap_err().to_string();
+    assert!(told.starts_with("agents: 5 are asked for, but data.owner names 2"), "{told}");
+    let told = partition.devices(0, None).unwrap_err().to_string();
+    assert!(told.starts_with("partition.kind: \"owner\" needs data.owner"), "{told}");
 }

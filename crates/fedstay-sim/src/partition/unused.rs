@@ -1,11 +1,12 @@
 //! Why training rows go to nobody.
 
 use super::{Deal, Partition};
+use crate::data::TargetsOf;
 use crate::text::quoted;
 use fedstay::record::UnusedRows;
 
 /// A class's name is cut to this in a reason.
-const LONGEST_NAME: usize = 40;
+pub(super) const LONGEST_NAME: usize = 40;
 /// The most classes that a reason names.
 const MOST_NAMED: usize = 3;
 
@@ -13,8 +14,7 @@ impl Partition {
     /// The training rows that this way of dealing leaves over, and why; `held` says how many rows of
     /// each class went to devices.
     pub(crate) fn unused(&self, deal: &Deal<'_>, held: &[usize]) -> Vec<UnusedRows> {
-        let mut left = vec![0usize; deal.classes.len()];
-        deal.labels.iter().for_each(|label| left[usize::from(*label)] += 1);
+        let mut left = deal.targets.counts();
         left.iter_mut().zip(held).for_each(|(left, held)| *left = left.saturating_sub(*held));
         let mut unused = Vec::new();
         let mut tell = |rows: usize, why: String, asked: bool| {
@@ -24,7 +24,7 @@ impl Partition {
         };
         // Whose class is nobody's is known before any row is dealt.
         if let Some((classes, what, asked)) = self.inner().untaken(deal, &left) {
-            let names = named(classes.iter().map(|class| deal.classes[*class].as_str()));
+            let names = named(deal, &classes);
             let rows = classes.iter().map(|class| std::mem::take(&mut left[*class])).sum();
             tell(rows, format!("{what} leaves out {names}"), asked);
         }
@@ -44,9 +44,10 @@ impl Partition {
 }
 
 /// Classes as a reason names them.
-pub(super) fn named<'a>(classes: impl Iterator<Item = &'a str>) -> String {
-    let names: Vec<String> =
-        classes.map(|name| format!("`{}`", quoted(name, LONGEST_NAME))).collect();
+pub(super) fn named(deal: &Deal<'_>, classes: &[usize]) -> String {
+    let TargetsOf::Classes(known) = deal.targets else { return String::new() };
+    let name = |class: &usize| format!("`{}`", quoted(&known.names[*class], LONGEST_NAME));
+    let names: Vec<String> = classes.iter().map(name).collect();
     let noun = if names.len() == 1 { "class" } else { "the classes" };
     match names.len() {
         0..=MOST_NAMED => format!("{noun} {}", names.join(", ")),

@@ -1,6 +1,6 @@
 //! One run of an experiment: a file becomes a session, and a session a summary.
 
-use crate::experiment::{Experiment, SpecError, Training};
+use crate::experiment::{Experiment, SpecError, Training, Work};
 use crate::run::{Asked, Driver, Folder, FolderError, Start, Who};
 use crate::simulator::Simulator;
 use crate::simulator::population::Population;
@@ -47,7 +47,7 @@ impl Trial {
 
     /// Builds the trial over data that are already dealt out.
     pub(crate) fn on(
-        experiment: Experiment,
+        mut experiment: Experiment,
         population: Option<Population>,
     ) -> Result<Self, SpecError> {
         let (engine, start) = match experiment.problem() {
@@ -78,6 +78,11 @@ impl Trial {
                 (Agents::Data(Box::new(simulator)), start)
             }
         };
+        if let (Agents::Data(simulator), Work::Training(training)) = (&engine, &mut experiment.work)
+        {
+            // How many owners there are is known only now.
+            training.agents = simulator.population().agents();
+        }
         let server = experiment.server(start)?;
         let about = match &engine {
             Agents::Problem(_) => about(&experiment, None),

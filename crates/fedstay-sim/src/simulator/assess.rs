@@ -6,7 +6,7 @@ use super::population::AgentRows;
 use super::unseen::Unseen;
 use super::{Simulator, Worked, rows};
 use crate::experiment::SpecError;
-use crate::model::{Evaluation, Loaded, Rows, Said, Workspace};
+use crate::model::{Evaluation, Loaded, RowTargets, Rows, Said, Workspace};
 use fedstay::record::{Constant, MOST_LISTED};
 use fedstay::{AgentAssessment, AgentId, Assessment, Measure, Score};
 use rayon::prelude::*;
@@ -131,14 +131,18 @@ impl Simulator {
     }
 
     /// How good the best constant prediction is for the agents that are measured: the shares that the
-    /// classes have among all their rows. `None` if nobody is measured.
+    /// classes have among all their rows, or the mean of their numbers. `None` if nobody is measured.
     fn constant(&self) -> Option<Constant> {
-        let classes = self.population.data().classes.len();
+        let targets = &self.population.data().targets;
+        let kinds = targets.kinds();
+        if targets.classes().is_none() {
+            let of =
+                |place: usize| moments(self.seen(self.measured_agent(place), self.round).targets());
+            return mean_over(&Vec::from_iter((0..self.measured()).map(of)));
+        }
         let count = |place: usize| {
-            let mut counts = vec![0_u32; classes];
             let seen = self.seen(self.measured_agent(place), self.round);
-            seen.labels().iter().for_each(|label| counts[usize::from(*label)] += 1);
-            counts
+            seen.targets().counts(kinds).into_iter().map(|count| count as u32).collect()
         };
         let counts: Vec<Vec<u32>> = (0..self.measured()).into_par_iter().map(count).collect();
         constant_over(&counts)
@@ -161,7 +165,7 @@ impl Simulator {
             pieces.into_par_iter().map(evaluate).collect::<Result<_, _>>()?;
         let (pieces, said): (Vec<Evaluation>, Vec<Option<Said>>) = found.into_iter().unzip();
         let samples: usize = pieces.iter().map(|piece| piece.samples).sum();
-        let correct: usize = pieces.iter().map(|piece| piece.correct).sum();
+        let correct: Option<usize> = pieces.iter().map(|piece| piece.correct).sum();
         let loss: f64 = pieces.iter().map(|piece| piece.loss * piece.samples as f64).sum();
         let said: Option<Vec<Said>> = said.into_iter().collect();
         let whole = Evaluation { loss: loss / samples as f64, correct, samples };
@@ -228,10 +232,12 @@ impl Simulator {
                 let rows = rows(&unseen.data, range.clone())?;
                 Ok(self.network.evaluate(weights, &rows, None, &mut *work)?.accuracy())
             };
-            let by_class: Vec<f64> =
+            let by_class: Option<Vec<f64>> =
                 unseen.classes.iter().map(class).collect::<Result<_, crate::model::Error>>()?;
-            let unseen = unseen.accuracy(agent, &by_class);
-            score.measures.set(Measure::UNSEEN.name, unseen);
+            if let Some(by_class) = by_class {
+                let unseen = unseen.accuracy(agent, &by_class);
+                score.measures.set(Measure::UNSEEN.name, unseen);
+            }
         }
         Ok(score)
     }
@@ -283,6 +289,29 @@ fn constant_over(counts: &[Vec<u32>]) -> Option<Constant> {
     }
     let score = Score::new(loss / agents).with(Measure::ACCURACY.name, accuracy / agents);
     (agents > 0.0).then_some(Constant(score))
+}
+
+/// How many rows have numbers, their sum and the sum of their squares.
+fn moments(targets: RowTargets<'_>) -> [f64; 3] {
+    let RowTargets::Numbers(numbers) = targets else { return [0.0; 3] };
+    numbers
+        .iter()
+        .map(|number| f64::from(*number))
+        .fold([0.0; 3], |[count, sum, squares], number| {
+            [count + 1.0, sum + number, squares + number * number]
+        })
+}
+
+/// The best constant prediction for agents whose numbers have these [`moments`]: the mean of all.
+fn mean_over(agents: &[[f64; 3]]) -> Option<Constant> {
+    let total = |part: usize| agents.iter().map(|moments| moments[part]).sum::<f64>();
+    let mean = total(1) / total(0);
+    let own = agents.iter().filter(|[count, ..]| *count > 0.0);
+    let losses: Vec<f64> = own
+        .map(|[count, sum, squares]| (squares - 2.0 * mean * sum) / count + mean * mean)
+        .collect();
+    let loss = losses.iter().sum::<f64>() / losses.len() as f64;
+    (!losses.is_empty()).then(|| Constant(Score::new(loss)))
 }
 
 /// Whether rows follow a group directly that has less than enough.

@@ -23,7 +23,8 @@ impl Groups {
     pub(super) fn new(population: &Population) -> Option<Self> {
         let data = population.data();
         let groups = data.groups.as_ref()?;
-        let kind = |row: &usize| match groups.counts(data.labels[*row]) {
+        let classes = data.targets.classes()?;
+        let kind = |row: &usize| match groups.counts(classes.of[*row]) {
             true => usize::from(groups.second[*row]),
             false => 2,
         };
@@ -55,7 +56,7 @@ impl Groups {
             let range = bounds[part]..bounds[part + 1];
             if !range.is_empty() {
                 let rows = rows(&self.data, range)?;
-                *right = network.evaluate(weights, &rows, None, work)?.correct as u64;
+                *right = network.evaluate(weights, &rows, None, work)?.correct.unwrap_or(0) as u64;
             }
         }
         let of = [0, 1].map(|group| (bounds[group + 1] - bounds[group]) as u64);

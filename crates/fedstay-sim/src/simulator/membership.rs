@@ -29,11 +29,11 @@ impl Simulator {
         let own: Vec<f64> = own.collect::<Result<_, _>>()?;
         let others = test.clone().map(|row| loss(&rows(data, row..row + 1)?));
         let others: Vec<f64> = others.collect::<Result<_, _>>()?;
-        let held = self.population.classes_of(agent);
-        let kept = data.class_counts(test.clone());
+        let held = self.population.kinds_of(agent);
+        let kept = data.targets.counts(test.clone());
         let weight = |row: usize| {
-            let class = usize::from(data.labels[row]);
-            held[class] as f64 / kept[class] as f64
+            let kind = data.targets.kind(row);
+            held[kind] as f64 / kept[kind] as f64
         };
         let weights: Vec<f64> = test.clone().map(weight).collect();
         Ok(area(&own, &others, &weights))

@@ -155,7 +155,7 @@ impl Simulator {
             let why = "agents that draw their rows have neither groups (data.group) nor a [stream]";
             return Err(DataError::setting("data.replace", why).into());
         }
-        let population = population.lined_up(training.stream);
+        let population = population.lined_up(training.stream)?;
         let data = population.data();
         let groups = match experiment.rule.facts().reads_rates {
             true => Some(Groups::new(&population).ok_or_else(|| {
@@ -168,7 +168,7 @@ impl Simulator {
             })?),
             false => None,
         };
-        let network = training.model.network(data.as_ref(), data.classes.len())?;
+        let network = training.model.network(data.as_ref(), data.targets.output())?;
         let (parameters, count) = (network.layout().parameters(), population.agents());
         let roster = Roster::new(count, &experiment.behaviour, seed)?;
         // Each agent that is asked holds one direction; each model that is kept is as large.
@@ -289,7 +289,7 @@ pub(crate) fn rows(
             RowsData::Floats { rows: &rows[span], features: *features }
         }
     };
-    Rows::new(inputs, &data.labels[range])
+    Rows::new(inputs, data.targets.rows(range))
 }
 
 impl Engine for Simulator {
@@ -297,7 +297,7 @@ impl Engine for Simulator {
         let listed = |index: usize| HeaderAgent {
             id: AgentId(index as u64),
             epsilon: self.roster.epsilon(index),
-            name: None,
+            name: self.population.name(index).map(str::to_owned),
         };
         if self.roster.len() <= MOST_LISTED {
             return (0..self.roster.len()).map(listed).collect();

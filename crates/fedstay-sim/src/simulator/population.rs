@@ -9,21 +9,35 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
 use super::rows;
-use crate::data::{CopiedInputs, Copies, DataError, Dataset, Inputs, LoadedData};
-use crate::model::{Error, RowProducts, Rows, RowsData};
+use crate::data::{CopiedInputs, Copies, DataError, Dataset, Inputs, LoadedData, Owners};
+use crate::model::{Error, RowProducts, RowTargets, Rows, RowsData};
 use crate::partition::{Deal, Drawing, Histogram, Partition};
 use crate::training::{Arrive, Kind, Stream};
 
 /// How many devices there are, how many take part, and how much each holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sizes {
-    /// The devices that take part.
+    /// The devices that take part; 0 where there are as many as owners.
     pub agents: usize,
     /// All devices; by default as many as take part.
     pub population: Option<usize>,
     /// The rows of a device, on average where they are unequal; by default as many as all can have
     /// equally.
     pub per_agent: Option<usize>,
+}
+
+impl Sizes {
+    /// With the number of agents that the data say, where that is left to them.
+    ///
+    /// # Errors
+    /// When the data say another number, or some owners are not to take part.
+    fn under(self, partition: &Partition, owners: Option<&Owners>) -> Result<Self, DataError> {
+        if partition.is_given() && self.population.is_some() {
+            let why = "all owners take part: leave this out, or choose another partition.kind";
+            return Err(DataError::setting("population", why));
+        }
+        Ok(Self { agents: partition.devices(self.agents, owners)?, ..self })
+    }
 }
 
 /// A data set dealt out, or to be drawn from.
@@ -36,6 +50,8 @@ pub struct Population {
     data: Arc<Dataset>,
     agents: usize,
     held: Held,
+    /// What the agents are called, where they are owners.
+    names: Arc<[String]>,
     /// What became of every row that was read.
     rows: DataRows,
     /// What to know about training rows that go to nobody although nothing says that they should.
@@ -77,7 +93,7 @@ impl AgentRows<'_> {
     /// # Errors
     /// Never, for rows of a population that a simulator was made of.
     pub fn view(&self) -> Result<Rows<'_>, Error> {
-        let Copies { inputs, labels } = match &self.place {
+        let Copies { inputs, targets } = match &self.place {
             Place::Lying(range) => {
                 let rows = rows(self.data, range.clone())?;
                 return Ok(match self.products {
@@ -98,14 +114,14 @@ impl AgentRows<'_> {
                 RowsData::Floats { rows, features: self.data.features() }
             }
         };
-        Rows::new(inputs, labels)
+        Rows::new(inputs, targets.rows())
     }
 
-    /// Their classes.
-    pub(crate) fn labels(&self) -> &[u16] {
+    /// What a model is to say of them.
+    pub(crate) fn targets(&self) -> RowTargets<'_> {
         match &self.place {
-            Place::Lying(range) => &self.data.labels[range.clone()],
-            Place::Copied(copies) => &copies.labels,
+            Place::Lying(range) => self.data.targets.rows(range.clone()),
+            Place::Copied(copies) => copies.targets.rows(),
         }
     }
 }
@@ -120,17 +136,19 @@ impl Population {
         rng: &mut ChaCha8Rng,
     ) -> Result<Self, DataError> {
         let LoadedData { mut data, train, left_out, .. } = loaded;
+        let sizes = sizes.under(partition, data.owners.as_ref())?;
+        let owners = data.owners.take_if(|_| partition.is_given());
         let devices = sizes.population.unwrap_or(sizes.agents);
         if devices < sizes.agents {
             let why = format!("{devices} devices are fewer than agents = {}", sizes.agents);
             return Err(DataError::setting("population", why));
         }
-        let labels = &data.labels[..train];
-        let (classes, per_agent) = (&data.classes, sizes.per_agent);
-        let deal = Deal { labels, classes, devices, per_agent };
+        let (targets, per_agent) = (&data.targets, sizes.per_agent);
+        let deal =
+            Deal { targets: targets.first(train), owners: owners.as_ref(), devices, per_agent };
         let mut dealt = partition.deal(&deal, rng)?;
-        let mut counts = vec![0; classes.len()];
-        dealt.iter().flatten().for_each(|row| counts[usize::from(labels[*row])] += 1);
+        let mut counts = vec![0; targets.kinds()];
+        dealt.iter().flatten().for_each(|row| counts[targets.kind(*row)] += 1);
         let mut unused = partition.unused(&deal, &counts);
         let each = counts.iter().sum::<usize>() / devices;
         let warning = much_unused(&unused, train, || partition.instead(each));
@@ -145,7 +163,7 @@ impl Population {
 
         let mut order: Vec<usize> = dealt.iter().flatten().copied().collect();
         let (read, training) = (data.len(), order.len());
-        order.extend((train..data.len()).filter(|&row| counts[usize::from(data.labels[row])] > 0));
+        order.extend((train..data.len()).filter(|&row| counts[data.targets.kind(row)] > 0));
         data.arrange(&order);
         let test = order.len() - training;
         unused.extend(untested(read - train - test));
@@ -168,7 +186,8 @@ impl Population {
             unused,
         };
         let (data, held) = (Arc::new(data), Held::Dealt(bounds.into()));
-        Ok(Population { data, agents: sizes.agents, held, rows, warning, products })
+        let names = owners.map(|owners| owners.names.into()).unwrap_or_default();
+        Ok(Population { data, agents: sizes.agents, held, names, rows, warning, products })
     }
 
     /// Lets every agent draw its rows from all training rows, with replacement.
@@ -182,14 +201,15 @@ impl Population {
         seed: Seed,
     ) -> Result<Self, DataError> {
         let LoadedData { mut data, train, left_out, .. } = loaded;
+        let sizes = sizes.under(partition, data.owners.as_ref())?;
         if sizes.population.is_some() {
             let why = "cannot be given with data.replace: the rows of devices that do not take part \
                        would be those of agents too; without it the test rows stand for the population";
             return Err(DataError::setting("population", why));
         }
         let deal = Deal {
-            labels: &data.labels[..train],
-            classes: &data.classes,
+            targets: data.targets.first(train),
+            owners: data.owners.as_ref(),
             devices: sizes.agents,
             per_agent: sizes.per_agent,
         };
@@ -200,8 +220,8 @@ impl Population {
         let each = drawing.each();
         let warning = much_unused(&unused, train, || partition.instead(each));
         let mut order: Vec<usize> = (0..train).collect();
-        order.sort_by_key(|row| data.labels[*row]);
-        order.extend((train..data.len()).filter(|&row| counts[usize::from(data.labels[row])] > 0));
+        order.sort_by_key(|row| data.targets.kind(*row));
+        order.extend((train..data.len()).filter(|&row| counts[data.targets.kind(row)] > 0));
         let (read, test) = (data.len(), order.len() - train);
         data.arrange(&order);
         unused.extend(untested(read - train - test));
@@ -215,31 +235,36 @@ impl Population {
             unused,
         };
         let held = Held::Drawn(Arc::new(drawing), train);
-        let (data, products) = (Arc::new(data), Arc::default());
-        Ok(Population { data, agents: sizes.agents, held, rows, warning, products })
+        let (data, products, names) = (Arc::new(data), Arc::default(), Arc::default());
+        Ok(Population { data, agents: sizes.agents, held, names, rows, warning, products })
     }
 
     /// The same devices with every agent's rows in the order in which they arrive.
-    pub(super) fn lined_up(self, stream: Stream) -> Self {
+    ///
+    /// # Errors
+    /// When they are to arrive by class and have none.
+    pub(super) fn lined_up(self, stream: Stream) -> Result<Self, DataError> {
         match (stream.kind, stream.order) {
-            (Kind::Grow | Kind::Slide, Arrive::Class) => self.by_class(),
-            _ => self,
+            (Kind::Grow | Kind::Slide, Arrive::Class) => {
+                self.data.classes("stream.order")?;
+                Ok(self.by_class())
+            }
+            _ => Ok(self),
         }
     }
 
     /// The same devices with every agent's rows class after class, beginning with the one it has most
     /// of; rows of one class stay in their order. Agents that draw their rows stay as they are.
     fn by_class(self) -> Self {
-        let labels = &self.data.labels;
+        let targets = &self.data.targets;
         let mut order: Vec<usize> = (0..self.data.len()).collect();
         for agent in 0..self.agents {
             let Some(rows) = self.place(agent) else { break };
-            let counts = self.data.class_counts(rows.clone());
+            let counts = targets.counts(rows.clone());
             // The first of those that it has most of.
             let most = (0..counts.len()).rev().max_by_key(|class| counts[*class]).unwrap_or(0);
-            let turn = |row: &usize| {
-                (usize::from(labels[*row]) + counts.len() - most) % counts.len().max(1)
-            };
+            let turn =
+                |row: &usize| (targets.kind(*row) + counts.len() - most) % counts.len().max(1);
             order[rows].sort_by_key(turn);
         }
         let mut data = Dataset::clone(&self.data);
@@ -265,8 +290,8 @@ impl Population {
 
     /// What to know before believing results on these rows, if anything.
     pub(crate) fn warnings(&self) -> Vec<String> {
-        let one = match &self.data.classes[..] {
-            [class] => Some(format!(
+        let one = match self.data.targets.classes().map(|classes| classes.names) {
+            Some([class]) => Some(format!(
                 "all rows are of one class, `{class}`: there is nothing to tell apart, and every model \
                  can be right about all of them"
             )),
@@ -364,21 +389,21 @@ impl Population {
         Some(rows).filter(|rows| !rows.is_empty())
     }
 
-    /// How many rows of each class an agent has.
-    pub(crate) fn classes_of(&self, agent: usize) -> Vec<usize> {
-        let mut counts = vec![0; self.data.classes.len()];
-        let rows = self.agent(agent);
-        rows.labels().iter().for_each(|label| counts[usize::from(*label)] += 1);
-        counts
+    /// How many rows of each kind (of each class, or all) an agent has.
+    pub(crate) fn kinds_of(&self, agent: usize) -> Vec<usize> {
+        self.agent(agent).targets().counts(self.data.targets.kinds())
     }
 
-    /// How many rows of each class every agent has.
-    pub fn histogram(&self) -> Histogram {
-        let mut counts = vec![vec![0; self.data.classes.len()]; self.agents];
-        for (agent, counts) in counts.iter_mut().enumerate() {
-            *counts = self.classes_of(agent);
-        }
-        Histogram { classes: self.data.classes.clone(), counts }
+    /// How many rows of each class every agent has; `None` where rows have numbers.
+    pub fn histogram(&self) -> Option<Histogram> {
+        let classes = self.data.targets.classes()?.names.to_vec();
+        let counts = (0..self.agents).map(|agent| self.kinds_of(agent)).collect();
+        Some(Histogram { classes, counts })
+    }
+
+    /// The owner whose rows an agent has, where the data say so.
+    pub fn name(&self, agent: usize) -> Option<&str> {
+        self.names.get(agent).map(String::as_str)
     }
 }
 

@@ -20,9 +20,10 @@ pub(crate) struct Unseen {
 }
 
 impl Unseen {
-    /// Returns `None` where no rows are kept for testing, or an agent has no class among them.
+    /// Returns `None` where rows have numbers, where no rows are kept for testing, or an agent has no class among them.
     pub(crate) fn new(population: &Population) -> Option<Self> {
-        let labels = &population.data().labels;
+        let histogram = population.histogram()?;
+        let labels = population.data().targets.classes()?.of;
         let mut order: Vec<usize> = population.test().collect();
         order.sort_by_key(|row| labels[*row]);
         let mut classes: Vec<Range<usize>> = Vec::new();
@@ -36,7 +37,6 @@ impl Unseen {
                 }
             }
         }
-        let histogram = population.histogram();
         let mix: Option<Vec<Vec<f64>>> = histogram
             .counts
             .iter()

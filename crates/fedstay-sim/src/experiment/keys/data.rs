@@ -58,7 +58,7 @@ pub(super) static SECTION: Section = Section {
             "data.test_share",
             "0.2",
             Allowed::NUMBER,
-            "the share of the rows kept for testing",
+            "the share of the rows kept for testing: of every class, and of every owner's",
         )
         .shares(),
         Key::new("data.path", "\"table.csv\"", Allowed::Text, "where the file or the files are")
@@ -73,6 +73,24 @@ pub(super) static SECTION: Section = Section {
             "the label's column, by number or by its name in the first line",
         )
         .otherwise("the last")
+        .shares(),
+        Key::new(
+            "data.task",
+            "\"number\"",
+            Allowed::Word(&["classes", "number"], &[]),
+            "what is learned of the label: which of the `classes`, or a `number`, by squared loss after \
+             standardising it over the training rows",
+        )
+        .otherwise("classes")
+        .shares(),
+        Key::new(
+            "data.owner",
+            "\"site\"",
+            NAMED,
+            "the column that says who holds a row, by number or name, which is then no feature; implies \
+             partition.kind = \"owner\", in which every owner is an agent under its name",
+        )
+        .otherwise("rows have no owners")
         .shares(),
         Key::new(
             "data.header",

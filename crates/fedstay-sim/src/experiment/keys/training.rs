@@ -10,8 +10,13 @@ pub(super) static SECTION: Section = Section {
     on: On::Training,
     kinds: None,
     keys: &[
-        Key::new("agents", "10", Allowed::Count(1, 1_000_000), "how many agents take part")
-            .shares(),
+        Key::new(
+            "agents",
+            "10",
+            Allowed::Count(1, 1_000_000),
+            "how many agents take part; with data.owner as many as there are owners",
+        )
+        .shares(),
         Key::new(
             "population",
             "20",

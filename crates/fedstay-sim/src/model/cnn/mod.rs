@@ -21,7 +21,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::mlp::one_or_many;
 use super::network::check_size;
-use super::{Activation, Architecture, Error, Init, Input, Network, Origin};
+use super::{Activation, Architecture, Error, Init, Input, Network, Origin, Output};
 use fedstay_kernels::layer::conv::Shape;
 pub(crate) use front::Front;
 pub(crate) use scratch::Scratch;
@@ -99,7 +99,8 @@ impl Architecture for Cnn {
         super::mlp::check_hidden(&self.hidden)
     }
 
-    fn network_for(&self, input: Input, classes: usize) -> Result<Network, Error> {
+    fn network_for(&self, input: Input, output: Output) -> Result<Network, Error> {
+        let classes = output.classes("cnn")?;
         self.check()?;
         let Some(image) = input.image else {
             return Err(Error::NoImage { features: input.features });

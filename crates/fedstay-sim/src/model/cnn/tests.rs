@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::*;
 use crate::data::Image;
-use crate::model::{Batch, Model, Rows, RowsData, Workspace, reference};
+use crate::model::{Batch, Model, Output, Rows, RowsData, Workspace, reference};
 use fedstay_kernels::Isa;
 
 /// Random images, their weights, and whether the gradient is safe to compare with differences: no
@@ -109,7 +109,7 @@ fn the_defaults_are_the_net_of_the_tutorial() {
     let image = Image { channels: 3, height: 32, width: 32 };
     let network = Cnn::default().network(image, 10).unwrap();
     assert_eq!(network.layout().parameters(), 62_006);
-    assert_eq!((network.features(), network.classes()), (3072, 10));
+    assert_eq!((network.features(), network.output()), (3072, Output::Classes(10)));
     let grey = Image { channels: 1, height: 28, width: 28 };
     assert_eq!(Cnn::default().network(grey, 10).unwrap().layout().parameters(), 44_426);
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::data::{ClassRef, Data, Row, Source};
+use crate::data::{ClassRef, Data, Row, Source, Targets};
 use crate::partition::{ByClass, Dirichlet, Iid, Shards, Sizing};
 use proptest::prelude::*;
 use rand::SeedableRng;
@@ -13,6 +13,11 @@ fn digits(partition: &Partition, sizes: Sizes, seed: u64) -> Result<Population, 
     Population::new(loaded, partition, sizes, &mut ChaCha8Rng::seed_from_u64(seed))
 }
 
+/// The class of every row.
+fn labels(population: &Population) -> &[u16] {
+    population.data().targets.classes().unwrap().of
+}
+
 fn pure() -> Partition {
     Partition::ByClass(ByClass { q: 1.0, ..ByClass::default() })
 }
@@ -23,9 +28,9 @@ fn every_agent_has_its_rows_side_by_side() {
     assert_eq!(population.place(9), Some(900..1000));
     for agent in 0..10 {
         let rows = population.place(agent).unwrap();
-        assert!(population.data().labels[rows].iter().all(|&l| usize::from(l) == agent));
+        assert!(rows.clone().all(|row| population.data().targets.kind(row) == agent));
     }
-    assert_eq!(population.histogram().counts[3][3], 100);
+    assert_eq!(population.histogram().unwrap().counts[3][3], 100);
     assert_eq!(population.population(), Some(1000..1355));
 }
 
@@ -39,7 +44,7 @@ fn unequal_agents_have_their_own_ranges_and_the_first_has_half() {
     assert!(rows.is_sorted_by(|a, b| a >= b), "{rows:?}");
     assert_eq!((population.place(1).unwrap().start, population.per_agent()), (rows[0], 144));
     assert_eq!(population.test().start, 1440);
-    let counted: usize = population.histogram().counts[0].iter().sum();
+    let counted: usize = population.histogram().unwrap().counts[0].iter().sum();
     assert_eq!(counted, rows[0]);
 }
 
@@ -49,7 +54,7 @@ fn rows_can_be_lined_up_by_class_each_agents_own_first() {
     let lined = population.clone().by_class();
     assert_eq!(lined.histogram(), population.histogram());
     for agent in 0..10 {
-        let labels = &lined.data().labels[lined.place(agent).unwrap()];
+        let labels = &labels(&lined)[lined.place(agent).unwrap()];
         let runs = 1 + labels.windows(2).filter(|pair| pair[0] != pair[1]).count();
         let classes: std::collections::HashSet<_> = labels.iter().collect();
         assert_eq!((usize::from(labels[0]), runs), (agent, classes.len()));
@@ -59,9 +64,9 @@ fn rows_can_be_lined_up_by_class_each_agents_own_first() {
 #[test]
 fn images_and_labels_stay_together() {
     let whole = Source::default().load().unwrap().data;
-    let known: std::collections::HashMap<Vec<u8>, u16> = (0..whole.len())
+    let known: std::collections::HashMap<Vec<u8>, usize> = (0..whole.len())
         .map(|row| match whole.row(row) {
-            Row::Bytes(bytes) => (bytes.to_vec(), whole.labels[row]),
+            Row::Bytes(bytes) => (bytes.to_vec(), whole.targets.kind(row)),
             Row::Floats(_) => panic!("digits are bytes"),
         })
         .collect();
@@ -69,7 +74,7 @@ fn images_and_labels_stay_together() {
     let data = population.data();
     for row in 0..data.len() {
         let Row::Bytes(bytes) = data.row(row) else { panic!("digits are bytes") };
-        assert_eq!(known[bytes], data.labels[row]);
+        assert_eq!(known[bytes], data.targets.kind(row));
     }
 }
 
@@ -83,7 +88,7 @@ fn devices_that_do_not_take_part_stand_for_the_population() {
     // Which devices take part is random, their order is not.
     let chosen = |seed| -> Vec<u16> {
         let population = digits(&pure(), sizes(4, Some(10), Some(50)), seed).unwrap();
-        let first = |agent| population.data().labels[population.place(agent).unwrap().start];
+        let first = |agent| labels(&population)[population.place(agent).unwrap().start];
         (0..4).map(first).collect()
     };
     assert!((0..10).all(|seed| chosen(seed).is_sorted()));
@@ -94,7 +99,7 @@ fn devices_that_do_not_take_part_stand_for_the_population() {
 #[test]
 fn the_test_rows_are_of_classes_somebody_has() {
     let population = digits(&pure(), sizes(3, None, None), 4).unwrap();
-    assert!(population.data().labels.iter().all(|&label| label < 3));
+    assert!(labels(&population).iter().all(|&label| label < 3));
 }
 
 #[test]
@@ -114,17 +119,17 @@ fn drawn_rows_are_those_of_the_data_with_their_labels_and_nothing_is_kept_about_
     assert_eq!((population.test(), population.population()), (train..1797, Some(train..1797)));
     let rows = population.agent(999_997);
     let rows = rows.view().unwrap();
-    assert!(rows.labels().iter().all(|label| *label == 7) && rows.len() == 40);
+    assert!(rows.targets() == RowTargets::Classes(&[7; 40]));
     let RowsData::Bytes { rows: bytes, .. } = rows.data() else { panic!("digits are bytes") };
     let known = |one: &[u8]| {
-        (0..train).any(|row| whole.row(row) == Row::Bytes(one) && whole.labels[row] == 7)
+        (0..train).any(|row| whole.row(row) == Row::Bytes(one) && whole.targets.kind(row) == 7)
     };
     assert!(bytes.chunks_exact(64).all(known));
     let error = drawn(sizes(5, Some(9), Some(40))).unwrap_err().to_string();
     assert!(error.contains("population") && error.contains("data.replace"), "{error}");
     let few = drawn(sizes(3, None, Some(10))).unwrap();
-    assert!(few.data().labels[few.test()].iter().all(|label| *label < 3));
-    assert_eq!(few.histogram().counts[2][2], 10);
+    assert!(labels(&few)[few.test()].iter().all(|label| *label < 3));
+    assert_eq!(few.histogram().unwrap().counts[2][2], 10);
 }
 /// Rows that know their number in the file: it is their only feature.
 fn numbered(labels: &[u16], classes: u16, test_share: usize) -> LoadedData {
@@ -138,8 +143,11 @@ fn numbered(labels: &[u16], classes: u16, test_share: usize) -> LoadedData {
                 features: 1,
             },
             image: None,
-            labels: labels.to_vec(),
-            classes: (0..classes).map(|class| class.to_string()).collect(),
+            targets: Targets::Classes {
+                of: labels.to_vec(),
+                names: (0..classes).map(|class| class.to_string()).collect(),
+            },
+            owners: None,
         },
         train,
         channels: crate::data::Channels::PerFeature,
@@ -213,8 +221,9 @@ proptest! {
         prop_assert_eq!(once.len(), here.len());
         prop_assert_eq!(replace, rows.drawn);
         if replace {
-            let drawn: std::collections::BTreeSet<u16> =
-                (0..agents).flat_map(|agent| population.agent(agent).labels().to_vec()).collect();
+            let known = |agent| population.kinds_of(agent).into_iter().enumerate();
+            let held = (0..agents).flat_map(known).filter(|(_, rows)| *rows > 0);
+            let drawn: std::collections::BTreeSet<usize> = held.map(|(class, _)| class).collect();
             let none = rows.unused.iter().find(|part| part.why.contains("leaves out"));
             prop_assert!(rows.dealt + none.map_or(0, |part| part.rows) <= train);
             prop_assert!(drawn.len() <= rows.dealt);

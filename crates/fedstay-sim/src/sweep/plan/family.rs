@@ -52,7 +52,7 @@ pub(in crate::sweep) fn steps(experiment: &Experiment) -> u64 {
 /// The same in one round.
 pub(in crate::sweep) fn round_steps(experiment: &Experiment) -> u64 {
     match experiment.training() {
-        Some(training) => training.agents as u64 * training.usual_steps(),
+        Some(training) => training.agents.max(1) as u64 * training.usual_steps(),
         None => 1,
     }
 }
