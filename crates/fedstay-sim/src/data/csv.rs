@@ -31,7 +31,7 @@ pub struct Csv {
     pub label: Option<LabelColumn>,
     /// What is predicted.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub task: Task,
+    pub task: Predicted,
     /// The column that says who holds a row, by its name or its number from 0. It is no feature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<LabelColumn>,
@@ -49,7 +49,7 @@ pub struct Csv {
 /// What is predicted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Task {
+pub enum Predicted {
     /// Which class a row belongs to.
     #[default]
     Classes,
@@ -81,7 +81,7 @@ impl Csv {
         Csv {
             path: path.into(),
             label: None,
-            task: Task::default(),
+            task: Predicted::default(),
             owner: None,
             header: true,
             delimiter: comma(),
@@ -269,8 +269,8 @@ impl Load for Csv {
         let names = self.names(&mut reader)?;
         let mut rows = Vec::new();
         let mut label = match self.task {
-            Task::Classes => Label::Classes { labels: Labels::default(), missing: None },
-            Task::Number => Label::Numbers(Vec::new()),
+            Predicted::Classes => Label::Classes { labels: Labels::default(), missing: None },
+            Predicted::Number => Label::Numbers(Vec::new()),
         };
         let (mut owners, mut unowned) = (Labels::default(), None);
         let (mut columns, mut count) = (Columns::default(), 0);
@@ -531,7 +531,7 @@ mod tests {
     }
 
     fn number(csv: &mut Csv) {
-        csv.task = Task::Number;
+        csv.task = Predicted::Number;
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::{DataError, Targets};
 
 /// What names are, in the plural, and which key says where they are.
-pub(super) type Kind = (&'static str, &'static str);
+pub(super) type NameKind = (&'static str, &'static str);
 
 /// The name that every row gives; names are numbered in the order in which they first appear.
 #[derive(Default)]
@@ -17,7 +17,7 @@ pub(super) struct Labels {
 
 impl Labels {
     /// The name of the next row; `kind` says what the names are, and which key sets them.
-    pub(super) fn push(&mut self, class: &str, kind: Kind) -> Result<(), DataError> {
+    pub(super) fn push(&mut self, class: &str, kind: NameKind) -> Result<(), DataError> {
         let number = match self.numbers.get(class) {
             Some(&number) => number,
             None => {

@@ -21,11 +21,12 @@ mod mnist;
 mod npy;
 mod npz;
 mod owners;
+mod row_targets;
 mod targets;
 
 pub use self::cache::cache_dir;
 pub use self::cifar10::Cifar10;
-pub use self::csv::{Csv, LabelColumn, Task};
+pub use self::csv::{Csv, LabelColumn, Predicted};
 pub use self::dataset::{Channels, Dataset, Groups, Image, Inputs, Row};
 pub(crate) use self::dataset::{CopiedInputs, Copies};
 pub use self::digits::Digits;
@@ -33,6 +34,7 @@ pub use self::error::{DataError, Fits};
 pub use self::mnist::{FashionMnist, Mnist};
 pub use self::npz::Npz;
 pub use self::owners::Owners;
+pub use self::row_targets::{Output, RowTargets};
 pub use self::targets::{Classes, Scale, Targets, TargetsOf};
 
 /// How the rows of a data set are read.

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::dataset::{cut, permute};
-use crate::model::{Output, RowTargets};
+use super::row_targets::{Output, RowTargets};
 
 /// What a model is to say of every row.
 #[derive(Debug, Clone, PartialEq)]

@@ -39,6 +39,7 @@ use fedstay::listed;
 
 use crate::data::{Dataset, Image};
 
+pub use crate::data::{Output, RowTargets};
 pub use cnn::Cnn;
 pub(crate) use cnn::MOST_CHANNELS;
 pub use error::Error;
@@ -51,8 +52,8 @@ pub use linear_regression::LinearRegression;
 pub use loaded::Loaded;
 pub use logistic_regression::LogisticRegression;
 pub use mlp::Mlp;
-pub use network::{Network, Output};
-pub use rows::{Batch, RowTargets, Rows, RowsData};
+pub use network::Network;
+pub use rows::{Batch, Rows, RowsData};
 pub use said::{Reads, Said};
 pub use softmax_regression::SoftmaxRegression;
 pub use steps::Walk;

@@ -5,7 +5,7 @@ use rand_chacha::ChaCha8Rng;
 use super::cnn::Front;
 use super::layout::count;
 use super::rows::length;
-use super::{Activation, Error, Init, Layout, Loaded, RowTargets, Rows};
+use super::{Activation, Error, Init, Layout, Loaded, Output, RowTargets, Rows};
 use fedstay_kernels::layer::panel::Panels;
 
 /// The loss on top of the last layer.
@@ -17,21 +17,6 @@ pub(crate) enum Head {
     Logistic,
     /// The squared distance of the one output from a number.
     Squared,
-}
-
-/// What a network puts out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Output {
-    /// One of so many classes.
-    Classes(usize),
-    /// A number.
-    Number,
-}
-
-impl From<usize> for Output {
-    fn from(classes: usize) -> Self {
-        Self::Classes(classes)
-    }
 }
 
 impl Output {

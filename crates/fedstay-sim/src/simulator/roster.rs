@@ -108,7 +108,7 @@ enum Behaviours {
 }
 
 /// What agents want: all the same, or each its own.
-enum Targets {
+enum TargetLosses {
     One(f64),
     Each(Vec<f64>),
 }
@@ -116,7 +116,7 @@ enum Targets {
 /// Everybody who takes part.
 pub(super) struct Roster {
     behaviours: Behaviours,
-    targets: Targets,
+    targets: TargetLosses,
     asked: Vec<Option<Box<Agent>>>,
     /// Those that have left, in order.
     gone: Vec<usize>,
@@ -134,7 +134,7 @@ impl Roster {
             same => Behaviours::Same(same.clone()),
         };
         let asked = (0..count).map(|_| None).collect();
-        Ok(Self { behaviours, targets: Targets::One(0.0), asked, gone: Vec::new() })
+        Ok(Self { behaviours, targets: TargetLosses::One(0.0), asked, gone: Vec::new() })
     }
 
     /// How many agents there are.
@@ -157,8 +157,8 @@ impl Roster {
     pub(super) fn set_targets(&mut self, each: Vec<f64>) {
         let first = each.first().copied().unwrap_or(0.0);
         self.targets = match each.iter().all(|epsilon| *epsilon == first) {
-            true => Targets::One(first),
-            false => Targets::Each(each),
+            true => TargetLosses::One(first),
+            false => TargetLosses::Each(each),
         };
         for index in 0..self.asked.len() {
             let epsilon = self.epsilon(index);
@@ -171,8 +171,8 @@ impl Roster {
     /// An agent's target loss.
     pub(super) fn epsilon(&self, index: usize) -> f64 {
         match &self.targets {
-            Targets::One(epsilon) => *epsilon,
-            Targets::Each(each) => each[index],
+            TargetLosses::One(epsilon) => *epsilon,
+            TargetLosses::Each(each) => each[index],
         }
     }
 

@@ -139,12 +139,12 @@ impl Kinds {
 /// Which kinds have a key, and which of them cannot do without it, as their structs say. None, where all
 /// have it.
 #[derive(Debug, Default)]
-struct Owners {
+struct KeyKinds {
     kinds: Vec<&'static str>,
     needed_by: Vec<&'static str>,
 }
 
-impl Owners {
+impl KeyKinds {
     fn of(section: &Section, key: &Key) -> Self {
         let Some(kinds) = &section.kinds else { return Self::default() };
         let with = |has: &dyn Fn(Parameters) -> bool| -> Vec<&'static str> {
@@ -164,9 +164,9 @@ impl Owners {
 }
 
 /// By the key's full name.
-static OWNERS: LazyLock<BTreeMap<&'static str, Owners>> = LazyLock::new(|| {
+static OWNERS: LazyLock<BTreeMap<&'static str, KeyKinds>> = LazyLock::new(|| {
     let of = |section: &'static Section| {
-        section.keys.iter().map(move |key| (key.name, Owners::of(section, key)))
+        section.keys.iter().map(move |key| (key.name, KeyKinds::of(section, key)))
     };
     SECTIONS.into_iter().flat_map(of).collect()
 });

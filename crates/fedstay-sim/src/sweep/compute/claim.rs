@@ -22,13 +22,13 @@ pub(in crate::sweep) fn now() -> i64 {
 
 /// Who claims.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::sweep) struct Owner {
+pub(in crate::sweep) struct Claimer {
     name: String,
     host: String,
     process: u32,
 }
 
-impl Owner {
+impl Claimer {
     /// This process, now.
     pub(in crate::sweep) fn me() -> Self {
         let process = std::process::id();
@@ -57,7 +57,11 @@ fn gone(process: u32) -> bool {
 
 impl Store {
     /// Claims a family; no, if somebody else who is alive has it.
-    pub(in crate::sweep) fn claim(&self, family: &str, owner: &Owner) -> Result<bool, StoreError> {
+    pub(in crate::sweep) fn claim(
+        &self,
+        family: &str,
+        owner: &Claimer,
+    ) -> Result<bool, StoreError> {
         let sql = rusqlite::TransactionBehavior::Immediate;
         let transaction =
             rusqlite::Transaction::new_unchecked(&self.connection, sql).map_err(self.named())?;
@@ -91,21 +95,25 @@ impl Store {
     }
 
     /// Says that all claims of an owner are alive.
-    pub(in crate::sweep) fn beat(&self, owner: &Owner) -> Result<(), StoreError> {
+    pub(in crate::sweep) fn beat(&self, owner: &Claimer) -> Result<(), StoreError> {
         let sql = "UPDATE claims SET beat = ?2 WHERE owner = ?1";
         let done = self.connection.execute(sql, params![owner.name, now()]);
         done.map(|_| ()).map_err(self.named())
     }
 
     /// Gives all claims of an owner back.
-    pub(in crate::sweep) fn release_all(&self, owner: &Owner) -> Result<(), StoreError> {
+    pub(in crate::sweep) fn release_all(&self, owner: &Claimer) -> Result<(), StoreError> {
         let sql = "DELETE FROM claims WHERE owner = ?1";
         let done = self.connection.execute(sql, params![owner.name]);
         done.map(|_| ()).map_err(self.named())
     }
 
     /// Gives a claim back.
-    pub(in crate::sweep) fn release(&self, family: &str, owner: &Owner) -> Result<(), StoreError> {
+    pub(in crate::sweep) fn release(
+        &self,
+        family: &str,
+        owner: &Claimer,
+    ) -> Result<(), StoreError> {
         let sql = "DELETE FROM claims WHERE family = ?1 AND owner = ?2";
         let done = self.connection.execute(sql, params![family, owner.name]);
         done.map(|_| ()).map_err(self.named())
@@ -116,8 +124,8 @@ impl Store {
 mod tests {
     use super::*;
 
-    fn owner(name: &str, host: &str, process: u32) -> Owner {
-        Owner { name: name.into(), host: host.into(), process }
+    fn owner(name: &str, host: &str, process: u32) -> Claimer {
+        Claimer { name: name.into(), host: host.into(), process }
     }
 
     #[test]
@@ -125,7 +133,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.db");
         let (one, other) = (Store::open(&path).unwrap(), Store::open(&path).unwrap());
-        let (me, elsewhere) = (Owner::me(), owner("b", "another machine", 1));
+        let (me, elsewhere) = (Claimer::me(), owner("b", "another machine", 1));
         assert!(one.claim("f", &me).unwrap());
         assert!(one.claim("f", &me).unwrap());
         assert!(!other.claim("f", &elsewhere).unwrap());
@@ -146,6 +154,6 @@ mod tests {
         let dead = owner("dead", &host(), child.id());
         child.wait().unwrap();
         assert!(store.claim("f", &dead).unwrap());
-        assert!(store.claim("f", &Owner::me()).unwrap());
+        assert!(store.claim("f", &Claimer::me()).unwrap());
     }
 }

@@ -6,7 +6,7 @@ use crate::experiment::Experiment;
 use crate::lock;
 use crate::simulator::population::Population;
 use crate::sweep::compute::branch::{self, Branch, Steps};
-use crate::sweep::compute::claim::{BEAT, Owner};
+use crate::sweep::compute::claim::{BEAT, Claimer};
 use crate::sweep::compute::shared::{AloneScores, Pools, Populations};
 use crate::sweep::compute::single::alone;
 use crate::sweep::plan::family::{Family, steps};
@@ -60,7 +60,7 @@ struct Books {
 /// Where the work is done.
 pub(in crate::sweep) struct SweepWorkers<'a> {
     options: Options,
-    owner: Owner,
+    owner: Claimer,
     watch: &'a dyn SweepWatch,
     path: PathBuf,
     books: Mutex<Books>,
@@ -104,7 +104,7 @@ impl<'a> SweepWorkers<'a> {
         let tally = Tally { planned, there, share, ..Tally::default() };
         Self {
             options: *options,
-            owner: Owner::me(),
+            owner: Claimer::me(),
             watch,
             path: store.path().to_owned(),
             books: Mutex::new(Books { store, tally, total, done: 0 }),
