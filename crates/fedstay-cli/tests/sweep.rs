@@ -230,7 +230,7 @@ fn a_figure_from_an_exported_table_is_the_one_from_the_store() {
     ok(folder, &["sweep", "study.toml", "--store", "study.db"]);
     ok(folder, &["sweep", "export", "study.toml", "--store", "study.db", "--out", "study.csv"]);
     let from = ["--from", "study.toml"];
-    for figure in ["3", "3a", "3b", "3c"] {
+    for figure in ["3", "10", "11", "12"] {
         ok(folder, &[&["figure", figure, "--out", "a", "--store", "study.db"], &from[..]].concat());
         ok(
             folder,

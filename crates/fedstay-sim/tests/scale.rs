@@ -190,7 +190,7 @@ fn a_sample_of_content_agents_is_no_claim_about_everybody() {
             ("rule.kind", "fedavg"),
             never,
             ("epsilon", "50"),
-            ("rounds", "3"),
+            ("rounds", "20"),
             ("eval_agents", measured),
         ]
     };

@@ -340,7 +340,12 @@ const THINKING: &[&[(&str, &str)]] = &[
         ("local.steps", "3"),
         ("local.exact_gradient", "true"),
     ],
-    &[("behaviour.kind", "lying"), ("rule.on_settled", "halve"), ("epsilon", "0.6")],
+    &[
+        ("behaviour.kind", "lying"),
+        ("rule.kind", "ada-gd"),
+        ("rule.on_settled", "halve"),
+        ("epsilon", "0.6"),
+    ],
     &[
         ("behaviour.kind", "lying"),
         ("behaviour.offset", "-0.3"),

@@ -561,7 +561,8 @@ fn no_word_of_the_page_says_the_number_of_an_agent_with_a_name() {
         "step_size = 0.1\n[problem]\nkind = \"observation-3\"\n[rule]\nkind = \"ada-gd\"\n";
     for place in &places {
         std::fs::write(place.join("config.toml"), config).unwrap();
-        std::fs::write(place.join("gram.jsonl"), format!("{gram}\n")).unwrap();
+        let text = format!("{{\"schema\":\"fedstay.gram/1\"}}\n{gram}\n");
+        std::fs::write(place.join("gram.jsonl"), text).unwrap();
     }
     let (address, _) = serve(vec![folder.path().into()], "127.0.0.1");
     let told = |name: &str| detail(address, &id(address, name));
