@@ -380,7 +380,9 @@ class LocalAgents:
             share = accuracy(sent) if accuracy else None
             right = float(share) if share is not None else None
             measures = getattr(agent, "measures", None)
-            more = {name: float(value) for name, value in measures(sent).items()} if measures else {}
+            more = (
+                {name: float(value) for name, value in measures(sent).items()} if measures else {}
+            )
             assessed.append(Assessed(index, float(loss), right, measures=more))
         return assessed
 
