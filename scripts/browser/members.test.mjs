@@ -1,7 +1,7 @@
 // What every agent gave and got: bars, scores and the matrix, as the summary has them.
 
 import assert from "node:assert/strict";
-import { appendFileSync, readFileSync } from "node:fs";
+import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { before, test } from "node:test";
 import {
@@ -164,7 +164,8 @@ test("how the result is spread is the summary's, where a summary has it", async 
     "--counterfactual",
   );
   fedstay(...settings(join(told, "losses"), "problem.kind=observation-3", "rule.kind=fedavg"));
-  writeFinished(join(told, "old"), { rule: "fedavg" });
+  const old = writeFinished(join(told, "old"), { rule: "fedavg" });
+  writeFileSync(join(told, "old", "summary.json"), JSON.stringify({ ...old, population: null }));
   const own = await view(told);
   const { page, trouble } = await open(chrome.context, own.url);
   await page.locator("#fold").evaluate((fold) => {

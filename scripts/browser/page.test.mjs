@@ -230,7 +230,6 @@ test("a finished run is shown by what it delivered, not by its last reports", as
     "loss",
     "ε",
     "margin",
-    "accuracy",
     "left in round",
     "behaviour",
   ]);
@@ -240,7 +239,7 @@ test("a finished run is shown by what it delivered, not by its last reports", as
       .locator("td")
       .allTextContents();
     assert.deepEqual(
-      [cells[0], cells[1], cells[5], cells[6]],
+      [cells[0], cells[1], cells[4], cells[5]],
       [
         agent.loss <= agent.epsilon ? "yes" : "no",
         agent.loss.toFixed(4),
@@ -411,7 +410,7 @@ seed = [0]
   await runs.filter({ hasText: "epsilon=1.5" }).getByRole("link").click();
   await page.getByRole("heading", { name: "fedavg on digits, seed 0" }).waitFor();
   await page.getByText("A run from a sweep’s store").waitFor();
-  await page.locator(".badge", { hasText: "Harmful" }).waitFor();
+  await page.locator(".badge", { hasText: "Empty" }).waitFor();
   await page.locator("th", { hasText: /^left in round$/ }).waitFor();
   await page.locator("td", { hasText: /^no$/ }).first().waitFor();
   const accuracy = page.getByRole("slider", { name: /accuracy/i }).first();
