@@ -413,7 +413,7 @@ seed = [0]
   await page.locator(".badge", { hasText: "Empty" }).waitFor();
   await page.locator("th", { hasText: /^left in round$/ }).waitFor();
   await page.locator("td", { hasText: /^no$/ }).first().waitFor();
-  const accuracy = page.getByRole("slider", { name: /accuracy/i }).first();
+  const accuracy = page.getByRole("slider", { name: /what is measured/i }).first();
   await accuracy.focus();
   await page.keyboard.press("End");
   assert.match(await accuracy.getAttribute("aria-valuetext"), /mean accuracy \d/);
