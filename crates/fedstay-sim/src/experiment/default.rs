@@ -12,8 +12,9 @@ pub const DEFAULT: &str = include_str!("../../../../experiments/default.toml");
 ///
 /// Keys may choose another kind of something: `partition.kind=iid`. What the default says about its
 /// own kind (`partition.q`) does not belong to that one and is left out. How many images each of its ten
-/// agents has does not belong to another number of agents, who have as many as can be dealt. A named
-/// problem brings everything it needs, so nothing remains.
+/// agents has does not belong to another number of agents, who have as many as can be dealt. Where the
+/// data say who holds a row, nothing is dealt to a number of agents. A named problem brings everything it
+/// needs, so nothing remains.
 ///
 /// # Errors
 /// When `default` is not TOML.
@@ -25,6 +26,10 @@ pub fn default_under(default: &str, set: &[(String, String)]) -> Result<String, 
             ("agents", "") => {
                 let data = table.get_mut("data").and_then(Value::as_table_mut);
                 data.map(|data| data.remove("per_agent"));
+            }
+            ("data", "owner") => {
+                table.remove("partition");
+                table.remove("agents");
             }
             ("local", "epochs") => {
                 let local = table.get_mut("local").and_then(Value::as_table_mut);
@@ -125,6 +130,16 @@ mod tests {
         assert_eq!(each(&[("agents", "50")]), None);
         assert_eq!(each(&[("agents", "20"), ("data.per_agent", "60")]), Some(60));
         assert_eq!(each(&[("data.kind", "cifar10")]), None, "of other data, all there are");
+    }
+
+    #[test]
+    fn rows_with_an_owner_are_not_dealt_to_the_agents_of_the_default() {
+        let table = [("data.kind", "csv"), ("data.path", "h.csv"), ("data.owner", "hospital")];
+        let owned = with(&table);
+        assert_eq!(owned.training().unwrap().partition.name(), "owner");
+        assert_eq!(owned.agents, 0, "as many as there are owners");
+        let dealt = with(&[&table[..], &[("partition.kind", "iid"), ("agents", "7")]].concat());
+        assert_eq!((dealt.training().unwrap().partition.name(), dealt.agents), ("iid", 7));
     }
 
     #[test]
