@@ -4,7 +4,6 @@ import os
 import signal
 import sqlite3
 import threading
-import time
 from pathlib import Path
 
 import fedstay
@@ -16,7 +15,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 STUDY = """
-rounds = 600
+rounds = 1200
 step_size = 0.3
 [data]
 per_agent = 100
@@ -69,21 +68,20 @@ def at_work():
 
 
 class Killer(threading.Thread):
-    """Ends two workers in the middle of a family each."""
+    """Ends the first two workers that are seen at a family, at once: families take a second or less."""
 
     def __init__(self):
         super().__init__(daemon=True)
         self.killed = []
+        self.done = threading.Event()
 
     def run(self):
-        give_up = time.monotonic() + 120
-        while len(self.killed) < 2 and time.monotonic() < give_up:
+        while len(self.killed) < 2 and not self.done.wait(0.005):
             for process in at_work():
-                os.kill(process, signal.SIGKILL)
-                self.killed.append(process)
-                time.sleep(0.5)
-                break
-            time.sleep(0.05)
+                if process not in self.killed:
+                    os.kill(process, signal.SIGKILL)
+                    self.killed.append(process)
+                    break
 
 
 def test_the_store_is_the_local_one_though_workers_are_killed(tmp_path):
@@ -94,8 +92,11 @@ def test_the_store_is_the_local_one_though_workers_are_killed(tmp_path):
 
     killer = Killer()
     killer.start()
-    swept = fedstay.ray.sweep(file, store=tmp_path / "ray.db")
-    killer.join(1.0)
+    try:
+        swept = fedstay.ray.sweep(file, store=tmp_path / "ray.db")
+    finally:
+        killer.done.set()
+        killer.join()
     assert len(killer.killed) == 2, "the workers were done before they could be killed"
     assert swept.computed == 18
     assert contents(swept.store) == contents(local.store)
