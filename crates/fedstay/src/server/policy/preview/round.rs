@@ -1,6 +1,6 @@
 //! One round of `preview`, after the rule's step.
 
-use super::arrival::Arrival;
+use super::arrival::ArrivalCheck;
 use super::known::Known;
 use super::offset::Offset;
 use super::showing::{Heard, Next, Stage};
@@ -58,8 +58,8 @@ impl Preview {
         heard: &[OpenReport<'a>],
         step: &mut [f64],
         free: bool,
-    ) -> Arrival<'a> {
-        let mut arrival = Arrival::new(self.smoothness, self.slack());
+    ) -> ArrivalCheck<'a> {
+        let mut arrival = ArrivalCheck::new(self.smoothness, self.slack());
         let mut gap = Offset::new(step);
         for OpenReport { report, standing } in heard {
             gap.from(round.weights, step, self.memory.layer().of(report.agent));
