@@ -30,13 +30,13 @@ pub struct KeepBest {
 /// What keep-best remembers: the best weights so far, and what it takes to judge the next ones.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 struct Seen {
-    best: Option<Best>,
+    best: Option<BestModel>,
     epsilons: Vec<(AgentId, f64)>,
     somebody_left: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Best {
+struct BestModel {
     loss: f64,
     round: u32,
     #[serde(with = "packed")]
@@ -106,7 +106,7 @@ impl Seen {
         self.somebody_left = !round.reports.goodbyes().is_empty();
         let loss = total / count.max(1) as f64;
         if count > 0 && self.best.as_ref().is_none_or(|best| loss < best.loss) {
-            self.best = Some(Best { loss, round: round.number, weights: round.weights.to_vec() });
+            self.best = Some(BestModel { loss, round: round.number, weights: round.weights.to_vec() });
         }
         Ok(())
     }
