@@ -85,7 +85,7 @@ use super::{
 };
 use crate::message::is_default;
 use crate::{Error, Loss, Vector, linalg};
-use best::{Best, Judged, Lacking};
+use best::{BestWeights, Judged, Lacking};
 use bound::Bound;
 use common_level::Unrealizable;
 use cuts::Cuts;
@@ -172,7 +172,7 @@ struct RetainMemory {
     #[serde(default, skip_serializing_if = "is_default")]
     bound: Bound,
     #[serde(default, skip_serializing_if = "is_default")]
-    best: Best,
+    best: BestWeights,
     #[serde(skip)]
     room: Room,
 }
@@ -306,7 +306,7 @@ impl Retain {
             self.go_back(round, step, &mut decision);
         }
         if decision.stop.is_some() {
-            self.memory.best = Best::default();
+            self.memory.best = BestWeights::default();
         }
         Ok(decision)
     }
