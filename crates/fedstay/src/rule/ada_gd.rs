@@ -26,7 +26,7 @@
 //! Defections in Federated Learning and How to Prevent Them*, arXiv 2311.16459, Algorithm 2.
 
 use super::{
-    Aggregator, Change, Decision, Facts, Losses, Measured, NOTHING_LEFT, Origin, Round, SLACK,
+    Aggregator, LabelChange, Decision, Facts, Losses, Measured, NOTHING_LEFT, Origin, Round, SLACK,
     Split, StopReason, safety,
 };
 use crate::tau;
@@ -44,11 +44,11 @@ const SMALLEST_STEP_SHARE: f64 = 1e-3;
 
 /// What a label may change about the rule; `horizon` is five private steps of 0.02, which is how
 /// far `foresight` looks unless told otherwise.
-const CHANGES: &[Change] = &[
-    Change { name: "halve", set: "on_settled = \"halve\"" },
-    Change { name: "stop", set: "on_settled = \"stop\"" },
-    Change { name: "no-projection", set: "projection = false" },
-    Change { name: "horizon", set: "horizon = 0.1" },
+const CHANGES: &[LabelChange] = &[
+    LabelChange { name: "halve", set: "on_settled = \"halve\"" },
+    LabelChange { name: "stop", set: "on_settled = \"stop\"" },
+    LabelChange { name: "no-projection", set: "projection = false" },
+    LabelChange { name: "horizon", set: "horizon = 0.1" },
 ];
 
 /// The paper's rule, ADA-GD.

@@ -55,12 +55,12 @@ pub struct Facts {
     /// What is changed about the rule, in the words of its label: `halve` in `ada-gd+halve`.
     pub label: Vec<&'static str>,
     /// What a label may change about the rule.
-    pub changes: &'static [Change],
+    pub changes: &'static [LabelChange],
 }
 
 /// A change to a rule that a label can ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Change {
+pub struct LabelChange {
     /// The word in the label: `halve` in `ada-gd+halve`.
     pub name: &'static str,
     /// What it sets in a configuration's `[rule]`, as TOML.

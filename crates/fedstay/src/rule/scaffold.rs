@@ -32,7 +32,7 @@
 
 use super::sent::{self, Last, Sent};
 use super::weigh::Weigh;
-use super::{Aggregator, Change, Decision, Facts, Origin, Round, watched};
+use super::{Aggregator, LabelChange, Decision, Facts, Origin, Round, watched};
 use crate::message::is_default;
 use crate::{AgentId, Error, Vector, linalg, packed};
 use serde::{Deserialize, Serialize};
@@ -45,9 +45,9 @@ pub(super) const ORIGIN: Origin = Origin {
 };
 
 /// What a label may change: `scaffold+samples`, `scaffold+drop`.
-const CHANGES: &[Change] = &[
-    Change { name: "samples", set: "weigh = \"samples\"" },
-    Change { name: "drop", set: "leavers = \"drop\"" },
+const CHANGES: &[LabelChange] = &[
+    LabelChange { name: "samples", set: "weigh = \"samples\"" },
+    LabelChange { name: "drop", set: "leavers = \"drop\"" },
 ];
 
 /// Averaging whose local steps are corrected.

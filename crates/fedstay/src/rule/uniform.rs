@@ -21,7 +21,7 @@
 //! step.
 
 use super::weigh::Weigh;
-use super::{Aggregator, Change, Decision, Facts, Origin, Round, watched};
+use super::{Aggregator, LabelChange, Decision, Facts, Origin, Round, watched};
 use crate::{Error, Vector, linalg};
 use serde::{Deserialize, Serialize};
 
@@ -31,11 +31,11 @@ pub(super) const ORIGIN: Origin = Origin {
 };
 
 /// What a label may change: `uniform+samples`, `uniform+polyak`.
-const CHANGES: &[Change] = &[
-    Change { name: "samples", set: "weigh = \"samples\"" },
-    Change { name: "one", set: "nu = \"one\"" },
-    Change { name: "unit", set: "nu = \"unit\"" },
-    Change { name: "polyak", set: "nu = \"polyak\"" },
+const CHANGES: &[LabelChange] = &[
+    LabelChange { name: "samples", set: "weigh = \"samples\"" },
+    LabelChange { name: "one", set: "nu = \"one\"" },
+    LabelChange { name: "unit", set: "nu = \"unit\"" },
+    LabelChange { name: "polyak", set: "nu = \"polyak\"" },
 ];
 
 /// Uniform aggregation.

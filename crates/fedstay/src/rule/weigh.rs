@@ -5,11 +5,11 @@
 //! the paper behind this project (arXiv 2311.16459) counts every agent once, so that it is the one over
 //! agents. With equally many samples both are the same, bit for bit.
 
-use super::{Change, Measured, Round};
+use super::{LabelChange, Measured, Round};
 use serde::{Deserialize, Serialize};
 
 /// What a label may change: `fedavg+samples`.
-pub(super) const CHANGES: &[Change] = &[Change { name: "samples", set: "weigh = \"samples\"" }];
+pub(super) const CHANGES: &[LabelChange] = &[LabelChange { name: "samples", set: "weigh = \"samples\"" }];
 
 /// How much each agent counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -80,7 +80,7 @@ pub use options::{Base, OnUnrealizable, Trust};
 
 use super::floors::{Aimed, Floors, Source};
 use super::{
-    Aggregator, Change, Decision, Doubted, Facts, Landing, Measured, Origin, Round, SLACK, Split,
+    Aggregator, LabelChange, Decision, Doubted, Facts, Landing, Measured, Origin, Round, SLACK, Split,
     StopReason, Why, safety,
 };
 use crate::message::is_default;
@@ -100,7 +100,7 @@ pub(super) const ORIGIN: Origin = Origin {
 };
 
 /// What a label may change about the rule, as in ADA-GD.
-const CHANGES: &[Change] = &[Change { name: "horizon", set: "horizon = 0.1" }];
+const CHANGES: &[LabelChange] = &[LabelChange { name: "horizon", set: "horizon = 0.1" }];
 
 /// The level base aims this many δ above everybody's target loss: between the floor and where an
 /// agent counts as far.
