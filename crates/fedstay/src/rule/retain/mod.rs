@@ -89,7 +89,7 @@ use best::{BestWeights, Judged, Lacking};
 use bound::Bound;
 use common_level::Unrealizable;
 use cuts::Cuts;
-use doubt::Doubt;
+use doubt::Distrust;
 use fedstay_kernels::numerics::slabs::Room;
 use region::Region;
 use serde::{Deserialize, Serialize};
@@ -168,7 +168,7 @@ struct RetainMemory {
     #[serde(default, skip_serializing_if = "is_default")]
     cuts: Cuts,
     #[serde(default, skip_serializing_if = "is_default")]
-    doubt: Doubt,
+    doubt: Distrust,
     #[serde(default, skip_serializing_if = "is_default")]
     bound: Bound,
     #[serde(default, skip_serializing_if = "is_default")]
