@@ -51,7 +51,7 @@ pub struct Consistency {
     travelled: f64,
     /// The farthest implied distance of each agent so far.
     farthest: BTreeMap<AgentId, f64>,
-    doubted: BTreeMap<AgentId, Doubted>,
+    doubted: BTreeMap<AgentId, FlaggedAgent>,
 }
 
 /// What an agent said in the last round.
@@ -65,7 +65,7 @@ struct Said {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-struct Doubted {
+struct FlaggedAgent {
     first: u32,
     times: u32,
     doubt: FlagReason,
@@ -99,7 +99,7 @@ impl Consistency {
         flags.extend(self.plausible(record));
         flags.sort_by_key(|flag| flag.agent);
         for flag in &flags {
-            let doubted = self.doubted.entry(flag.agent).or_insert(Doubted {
+            let doubted = self.doubted.entry(flag.agent).or_insert(FlaggedAgent {
                 first: record.line.round,
                 times: 0,
                 doubt: flag.doubt,
@@ -216,8 +216,8 @@ impl Consistency {
             true => "for convex losses no honest agent's reports do that",
             false => "for a net that is a hint, not a proof",
         };
-        let sentence = |(agent, doubted): (&AgentId, &Doubted)| {
-            let Doubted { first, times, doubt, most } = doubted;
+        let sentence = |(agent, doubted): (&AgentId, &FlaggedAgent)| {
+            let FlaggedAgent { first, times, doubt, most } = doubted;
             let weight = match doubt {
                 FlagReason::Implausible => "a hint, not a proof",
                 _ => weight,
