@@ -45,7 +45,7 @@ pub struct Forgetting {
     /// Every how many rounds the lengths of updates are kept, for `eraser`.
     pub every: u32,
     #[serde(rename = "memory", skip_serializing_if = "is_default")]
-    kept: Kept,
+    kept: ForgettingMemory,
 }
 
 /// What a server does about an agent that asks to be forgotten.
@@ -77,7 +77,7 @@ impl How {
 
 impl Default for Forgetting {
     fn default() -> Self {
-        Self { how: How::Keep, agents: Vec::new(), every: 2, kept: Kept::default() }
+        Self { how: How::Keep, agents: Vec::new(), every: 2, kept: ForgettingMemory::default() }
     }
 }
 
@@ -89,7 +89,7 @@ struct Lengths(#[serde(with = "pairs")] BTreeMap<AgentId, f64>);
 /// What must be remembered to forget.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-struct Kept {
+struct ForgettingMemory {
     #[serde(with = "packed", skip_serializing_if = "Vec::is_empty")]
     start: Vec<f64>,
     /// The lengths of past rounds.
@@ -116,7 +116,7 @@ impl Forgetting {
     /// The same without what it remembers.
     #[cfg(test)]
     fn fresh(self) -> Self {
-        Self { kept: Kept::default(), ..self }
+        Self { kept: ForgettingMemory::default(), ..self }
     }
 
     /// Checks the parameters.
