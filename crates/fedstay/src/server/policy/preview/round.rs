@@ -1,7 +1,7 @@
 //! One round of `preview`, after the rule's step.
 
 use super::arrival::ArrivalCheck;
-use super::known::Known;
+use super::known::KnownAgent;
 use super::offset::Offset;
 use super::showing::{Heard, Next, Stage};
 use super::{Preview, Until, estimate};
@@ -125,7 +125,7 @@ impl Preview {
         next.sort_by_key(|(agent, _)| *agent);
         for (agent, Next { known, personal, certain: proven, .. }) in next {
             certain &= proven;
-            self.memory.agents.insert(agent, Known { certain: proven, ..known });
+            self.memory.agents.insert(agent, KnownAgent { certain: proven, ..known });
             let personal = personal.or(waits.then_some(Personal::Same));
             self.memory.personal.extend(personal.map(|personal| (agent, personal)));
         }
