@@ -47,7 +47,7 @@ pub struct FedCe {
     /// Widens the forecast of departures and changes no step.
     pub delta: f64,
     #[serde(rename = "memory", with = "pairs", skip_serializing_if = "BTreeMap::is_empty")]
-    known: BTreeMap<AgentId, Known>,
+    known: BTreeMap<AgentId, AgentContribution>,
 }
 
 /// What a contribution is made of.
@@ -65,7 +65,7 @@ pub enum Contribution {
 
 /// What is remembered about an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-struct Known {
+struct AgentContribution {
     /// The sum of its cosines, and in how many rounds.
     cosines: f64,
     rounds: u32,
@@ -121,7 +121,7 @@ impl Aggregator for FedCe {
                 .sum();
             let length = (product(own, own) * square.max(0.0)).sqrt();
             let cosine = if length > 0.0 { (along / length).clamp(-1.0, 1.0) } else { 0.0 };
-            let known = self.known.entry(report.agent).or_insert(Known {
+            let known = self.known.entry(report.agent).or_insert(AgentContribution {
                 cosines: 0.0,
                 rounds: 0,
                 weight: before[own],
