@@ -37,7 +37,7 @@ pub(crate) enum Source {
 
 /// A report of an earlier round, as it reads at the present weights.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Line<'a> {
+pub(crate) struct EarlierReport<'a> {
     pub(crate) agent: AgentId,
     pub(crate) source: Source,
     /// The loss it predicts at the present weights.
@@ -114,7 +114,7 @@ impl<'a> Floors<'a> {
     pub(crate) fn with_lines(
         reports: &Reports<'a>,
         rule: &'static str,
-        earlier: &[Line<'a>],
+        earlier: &[EarlierReport<'a>],
     ) -> Result<Self, Error> {
         let mut floors = Self {
             bundle: Bundle::new(reports.machine().clone(), Vec::new(), Vec::new()),
