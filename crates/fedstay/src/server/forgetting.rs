@@ -100,12 +100,12 @@ struct ForgettingMemory {
     replay: Vec<Lengths>,
     /// By agent, its part of all steps so far.
     #[serde(with = "pairs")]
-    parts: BTreeMap<AgentId, Part>,
+    parts: BTreeMap<AgentId, StepsPart>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-struct Part(#[serde(with = "packed")] Vec<f64>);
+struct StepsPart(#[serde(with = "packed")] Vec<f64>);
 
 impl Forgetting {
     /// The way, for everybody who leaves.
