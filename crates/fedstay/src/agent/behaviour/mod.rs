@@ -28,7 +28,7 @@ pub use contagious::Contagious;
 pub use foresight::Foresight;
 pub use free_riding::{Form, FreeRiding};
 pub use lying::Lying;
-pub use mixed::{Mixed, Part};
+pub use mixed::{Mixed, PopulationPart};
 pub use never::Never;
 pub use opt_out::OptOut;
 pub use returning::Returning;
