@@ -24,12 +24,12 @@ pub(super) const ORIGIN: Origin = Origin {
 #[serde(deny_unknown_fields, default)]
 pub struct KeepBest {
     #[serde(skip_serializing_if = "is_default")]
-    memory: Seen,
+    memory: KeepBestMemory,
 }
 
 /// What keep-best remembers: the best weights so far, and what it takes to judge the next ones.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-struct Seen {
+struct KeepBestMemory {
     best: Option<BestModel>,
     epsilons: Vec<(AgentId, f64)>,
     somebody_left: bool,
@@ -77,7 +77,7 @@ impl Wrap for KeepBest {
     }
 }
 
-impl Seen {
+impl KeepBestMemory {
     /// Judges the weights of a round. What an agent that was shown others would have said of them is
     /// in its line of `shown`.
     fn consider(&mut self, round: &Round<'_>, shown: &[Shown]) -> Result<(), Error> {
