@@ -2,7 +2,7 @@
 
 use super::known::KnownAgent;
 use super::offset::Offset;
-use super::rewind::{Move, Rewind, Seen};
+use super::rewind::{Move, Rewind, ReportedLoss};
 use super::{By, Preview, Slope};
 use crate::Personal;
 use crate::rule::{Miss, Round};
@@ -112,7 +112,7 @@ impl Preview {
             let way = linalg::norm(Vector::F64(&gap.way));
             let bare = linalg::norm(report.direction);
             let along = along / slope.times;
-            let seen = Seen { loss, epsilon, floor, norm: bare, along, way };
+            let seen = ReportedLoss { loss, epsilon, floor, norm: bare, along, way };
             let Some(going) = next.known.rewind.aim(&seen) else { return stand(next, false) };
             if stage.too_far(going.lift * bare) {
                 return stand(next, true);
