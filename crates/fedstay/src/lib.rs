@@ -58,7 +58,7 @@ mod server;
 mod theory;
 
 pub use agent::behaviour::{self, Behaviour, Choice, Decide, Evidence, Manner, Sends, View};
-pub use agent::forgery::{Forgery, Seen};
+pub use agent::forgery::{Forgery, SeenModels};
 pub use agent::privacy::{self, Privacy};
 pub use agent::schedule::{self, Schedule};
 pub use agent::{Answer, Participant, ParticipantState};

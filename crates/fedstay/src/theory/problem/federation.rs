@@ -7,7 +7,7 @@ use crate::worth::Judge;
 use crate::{
     Abilities, AgentAssessment, AgentId, Answer, Assessment, Behaviour, Call, Engine, Error,
     Evidence, Gathered, Measure, Memory, Participant, ParticipantState, Privacy, Report, Reports,
-    Schedule, Score, Seed, Seen, Sends, Standing, Vector, linalg, packed,
+    Schedule, Score, Seed, SeenModels, Sends, Standing, Vector, linalg, packed,
 };
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -27,7 +27,7 @@ struct Member {
     /// The loss it last told.
     told: Option<f64>,
     /// What it remembers of the models it received, if it forges what it sends.
-    seen: Seen,
+    seen: SeenModels,
 }
 
 /// An engine whose agents have exact oracles.
@@ -116,7 +116,7 @@ struct MemberState {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     told: Option<f64>,
     #[serde(default, skip_serializing_if = "crate::message::is_default")]
-    seen: Seen,
+    seen: SeenModels,
 }
 
 impl Federation {
@@ -152,7 +152,7 @@ impl Federation {
             blurred: Vec::new(),
             loss: f64::NAN,
             told: None,
-            seen: Seen::default(),
+            seen: SeenModels::default(),
         });
         Ok(Self {
             members: members.collect(),
