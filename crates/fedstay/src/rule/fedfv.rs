@@ -24,7 +24,7 @@
 //! *Federated Learning with Fair Averaging*, IJCAI 2021, Algorithms 1 to 3.
 
 use super::conflict::Conflicts;
-use super::sent::{self, Last, Sent};
+use super::sent::{self, Last, LastSent};
 use super::{Aggregator, Decision, Facts, NOTHING_LEFT, Origin, Round, watched};
 use crate::{AgentId, Error, Vector, linalg};
 use serde::{Deserialize, Serialize};
@@ -113,7 +113,7 @@ impl FedFv {
             return;
         }
         for report in round.reports.iter() {
-            self.last.insert(report.agent, Sent::new(report, round.strides(report), round.number));
+            self.last.insert(report.agent, LastSent::new(report, round.strides(report), round.number));
         }
         self.last.retain(|_, sent| round.number - sent.round < self.tau);
     }

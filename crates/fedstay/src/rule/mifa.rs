@@ -21,7 +21,7 @@
 //! authors assume that everybody is heard in the first round; here, whoever was not yet heard does
 //! not count.
 
-use super::sent::{self, Last, Sent};
+use super::sent::{self, Last, LastSent};
 use super::weigh::{CHANGES, Weigh};
 use super::{Aggregator, Decision, Facts, Origin, Round, watched};
 use crate::{Error, Vector, linalg};
@@ -55,7 +55,7 @@ impl Mifa {
 impl Aggregator for Mifa {
     fn aggregate(&mut self, round: &Round<'_>, step: &mut [f64]) -> Result<Decision, Error> {
         for report in round.reports.iter() {
-            let sent = Sent::new(report, round.strides(report), round.number);
+            let sent = LastSent::new(report, round.strides(report), round.number);
             self.last.insert(report.agent, sent);
         }
         let shares = self.weigh.shares(self.last.values().map(|sent| sent.samples));

@@ -30,7 +30,7 @@
 //! Stich, Ananda Theertha Suresh, *SCAFFOLD: Stochastic Controlled Averaging for Federated Learning*,
 //! ICML 2020, Algorithm 1; arXiv 1910.06378.
 
-use super::sent::{self, Last, Sent};
+use super::sent::{self, Last, LastSent};
 use super::weigh::Weigh;
 use super::{Aggregator, LabelChange, Decision, Facts, Origin, Round, watched};
 use crate::message::is_default;
@@ -115,11 +115,11 @@ impl Variates {
 impl Aggregator for Scaffold {
     fn aggregate(&mut self, round: &Round<'_>, step: &mut [f64]) -> Result<Decision, Error> {
         self.weigh.mean(round, step);
-        let new: Vec<Arc<Sent>> = round
+        let new: Vec<Arc<LastSent>> = round
             .reports
             .iter()
             .map(|report| {
-                let mut sent = Sent::new(report, 1.0, round.number);
+                let mut sent = LastSent::new(report, 1.0, round.number);
                 let corrected = self.variates.correction(report.agent);
                 if let (Some(by), Some(sent)) = (corrected, Arc::get_mut(&mut sent)) {
                     linalg::add_scaled(&mut sent.direction, -1.0, Vector::F64(&by));
