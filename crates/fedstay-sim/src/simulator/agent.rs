@@ -3,7 +3,7 @@
 use crate::model::{Batch, Error, Loaded, LossTest, Network, Order, Rows, Walk, Workspace};
 use crate::simulator::corrected;
 use crate::simulator::desk::{Desk, Sent};
-use crate::simulator::groups::Groups;
+use crate::simulator::groups::GroupedRows;
 use crate::simulator::roster::Agent;
 use crate::training::DecidesOn;
 use crate::training::Local;
@@ -37,7 +37,7 @@ pub(crate) struct Task<'a> {
     /// What it adds to the gradient of every local step, if the rule says so.
     pub(crate) correction: Option<&'a [f32]>,
     /// How well its groups are served, if the rule asks.
-    pub(crate) groups: Option<&'a Groups>,
+    pub(crate) groups: Option<&'a GroupedRows>,
 }
 
 /// An agent at its desk: the work of one round.
