@@ -540,7 +540,7 @@ fn with_nobody_leaving_only_the_departures_are_gone() {
 #[test]
 fn what_an_agent_ends_with_is_compared_with_what_it_makes_alone() {
     let sets = [("rule.kind", "fedavg"), ("rounds", "120"), ("behaviour.kind", "threshold")];
-    let mut parting = fedstay_sim::run::Parting::default();
+    let mut parting = fedstay_sim::run::DepartureWeights::default();
     let mut trial = trial(&sets);
     let mut summary = trial.run(&mut [&mut parting]).unwrap().unwrap();
     trial.compare_with_alone(&mut summary, &parting).unwrap();
