@@ -76,7 +76,7 @@ pub use run::{
     RoundRecord, Session, SessionState, fairness, ledger, record, step_with, verdict,
 };
 pub use server::{
-    Forgetting, How, Optimiser, Policies, Policy, Progress, Server, ServerState, optimiser, policy,
+    ForgetMethod, Forgetting, Optimiser, Policies, Policy, Progress, Server, ServerState, optimiser, policy,
 };
 pub use theory::{diagnose, problem};
 

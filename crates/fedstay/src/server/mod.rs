@@ -5,7 +5,7 @@ pub mod optimiser;
 pub mod policy;
 mod state;
 
-pub use forgetting::{Forgetting, How};
+pub use forgetting::{ForgetMethod, Forgetting};
 pub use optimiser::Optimiser;
 pub use policy::{Policies, Policy};
 pub use state::{Progress, ServerState};
@@ -179,7 +179,7 @@ impl Server {
             });
         }
         let asking = self.forgetting.as_ref().map_or(Vec::new(), |f| f.asking(reports));
-        let keeps = self.forgetting.as_ref().is_none_or(|f| f.how == How::Keep);
+        let keeps = self.forgetting.as_ref().is_none_or(|f| f.how == ForgetMethod::Keep);
         if !asking.is_empty() && !keeps {
             return self.forget(asking, reports);
         }
