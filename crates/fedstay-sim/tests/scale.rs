@@ -3,7 +3,7 @@
 
 use fedstay::record::{MOST_LISTED, RoundLine, Summary};
 use fedstay::verdict::Verdict;
-use fedstay::{Book, Error, Moment, RoundRecord, SessionState};
+use fedstay::{Book, Error, BetweenRounds, RoundRecord, SessionState};
 use fedstay_sim::experiment::Experiment;
 use fedstay_sim::run::Trial;
 use std::ops::ControlFlow;
@@ -31,7 +31,7 @@ impl Book for Watch {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn between(&mut self, moment: &Moment<'_>) -> Result<(), Error> {
+    fn between(&mut self, moment: &BetweenRounds<'_>) -> Result<(), Error> {
         if self.lines.len() == self.save_after {
             self.saved = Some((moment.state)()?);
         }

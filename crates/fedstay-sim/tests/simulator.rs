@@ -3,7 +3,7 @@
 use fedstay::record::{RoundLine, Spread, Summary};
 use fedstay::verdict::{Empty, Verdict};
 use fedstay::{
-    AgentId, Behaviour, Book, Broadcast, Call, Engine, Error, Losses, Moment, Report, RoundRecord,
+    AgentId, Behaviour, Book, Broadcast, Call, Engine, Error, Losses, BetweenRounds, Report, RoundRecord,
     Score, StopReason, Vector,
 };
 use fedstay_sim::experiment::Experiment;
@@ -421,7 +421,7 @@ impl Book for Cut {
         Ok(if self.after == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
-    fn between(&mut self, moment: &Moment<'_>) -> Result<(), Error> {
+    fn between(&mut self, moment: &BetweenRounds<'_>) -> Result<(), Error> {
         if self.after == 0 {
             self.state = Some(serde_json::to_string(&(moment.state)()?).unwrap());
         }

@@ -72,7 +72,7 @@ pub use numerics::{Seed, Vector, fingerprint, linalg, packed, projection};
 pub use rule::rules::*;
 pub use rule::{Aggregator, Facts, Losses, Round, Rule, SLACK};
 pub use run::{
-    Abilities, About, AgentAssessment, Assessment, Book, Call, Engine, Gathered, Moment,
+    Abilities, About, AgentAssessment, Assessment, Book, Call, Engine, Gathered, BetweenRounds,
     RoundRecord, Session, SessionState, fairness, ledger, record, step_with, verdict,
 };
 pub use server::{

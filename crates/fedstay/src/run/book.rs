@@ -28,7 +28,7 @@ pub struct RoundRecord<'a> {
 }
 
 /// The moment between two rounds, in which a whole run can be saved.
-pub struct Moment<'a> {
+pub struct BetweenRounds<'a> {
     /// Makes the state of the run, when called.
     pub state: &'a dyn Fn() -> Result<SessionState, Error>,
     /// Whether no further round follows.
@@ -50,7 +50,7 @@ pub trait Book {
     }
 
     /// Called between two rounds, when the run can be saved.
-    fn between(&mut self, moment: &Moment<'_>) -> Result<(), Error> {
+    fn between(&mut self, moment: &BetweenRounds<'_>) -> Result<(), Error> {
         let _ = moment;
         Ok(())
     }
@@ -96,7 +96,7 @@ impl<B: Book> Book for Option<B> {
         }
     }
 
-    fn between(&mut self, moment: &Moment<'_>) -> Result<(), Error> {
+    fn between(&mut self, moment: &BetweenRounds<'_>) -> Result<(), Error> {
         self.as_mut().map_or(Ok(()), |book| book.between(moment))
     }
 }

@@ -2,7 +2,7 @@
 //! the tests all run through it.
 
 use super::record::{DataRows, Header, RoundLine, Summary, few};
-use super::{Assessment, Book, Call, Engine, Gathered, Moment, RoundRecord};
+use super::{Assessment, Book, Call, Engine, Gathered, BetweenRounds, RoundRecord};
 use crate::policy::Place;
 use crate::run::ledger::{Ended, Ledger};
 use crate::{AgentId, Decision, Error, Memory, Policy, Server, ServerState, Split, StopReason};
@@ -222,7 +222,7 @@ impl<E: Engine> Session<E> {
         }
         let over = decision.stop.is_some();
         for book in watching.iter_mut() {
-            book.between(&Moment { state: &|| self.state(), over })?;
+            book.between(&BetweenRounds { state: &|| self.state(), over })?;
         }
         Ok((flow, decision.stop))
     }
