@@ -108,7 +108,9 @@ impl Report {
     /// A copy of a report of the core, with vectors of its own.
     pub(crate) fn of_core(py: Python<'_>, report: &fedstay::Report<'_>) -> Self {
         let told = match report.standing {
-            Standing::Open { loss, epsilon } => GivenStanding::Open { loss, epsilon: Some(epsilon) },
+            Standing::Open { loss, epsilon } => {
+                GivenStanding::Open { loss, epsilon: Some(epsilon) }
+            }
             Standing::Private { tau } => GivenStanding::Private { tau },
         };
         Self {

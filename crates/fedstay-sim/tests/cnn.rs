@@ -2,7 +2,7 @@
 //! the exported model treat it like any other.
 
 use fedstay::record::Summary;
-use fedstay::{Book, Error, BetweenRounds, RoundRecord};
+use fedstay::{BetweenRounds, Book, Error, RoundRecord};
 use fedstay_sim::experiment::Experiment;
 use fedstay_sim::run::Trial;
 use fedstay_sim::sweep::{Options, Plan, Store, run, run_cell};

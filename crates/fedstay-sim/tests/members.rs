@@ -2,7 +2,7 @@
 //! behave: what must hold whoever takes part.
 
 use fedstay::record::{RoundLine, Summary};
-use fedstay::{AgentId, Book, Error, BetweenRounds, RoundRecord};
+use fedstay::{AgentId, BetweenRounds, Book, Error, RoundRecord};
 use fedstay_sim::experiment::{Experiment, under};
 use fedstay_sim::run::Trial;
 use std::ops::ControlFlow;

@@ -2,7 +2,7 @@
 //! whoever is asked, and it keeps everybody with and without exact gradients.
 
 use fedstay::record::{RoundLine, Summary};
-use fedstay::{Book, Error, BetweenRounds, RoundRecord};
+use fedstay::{BetweenRounds, Book, Error, RoundRecord};
 use fedstay_sim::experiment::Experiment;
 use fedstay_sim::run::Trial;
 use std::ops::ControlFlow;

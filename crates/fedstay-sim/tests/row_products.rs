@@ -1,7 +1,7 @@
 //! Local steps by the Gram matrix of an agent's rows, in whole runs: the same bits whatever the threads,
 //! the early exit, a restart.
 
-use fedstay::{Book, Error, BetweenRounds, RoundRecord};
+use fedstay::{BetweenRounds, Book, Error, RoundRecord};
 use fedstay_sim::experiment::Experiment;
 use fedstay_sim::run::Trial;
 use std::ops::ControlFlow;

@@ -3,7 +3,7 @@
 
 use fedstay::record::{MOST_LISTED, RoundLine, Summary};
 use fedstay::verdict::Verdict;
-use fedstay::{Book, Error, BetweenRounds, RoundRecord, SessionState};
+use fedstay::{BetweenRounds, Book, Error, RoundRecord, SessionState};
 use fedstay_sim::experiment::Experiment;
 use fedstay_sim::run::Trial;
 use std::ops::ControlFlow;

@@ -3,8 +3,8 @@
 use fedstay::record::{RoundLine, Spread, Summary};
 use fedstay::verdict::{Empty, Verdict};
 use fedstay::{
-    AgentId, Behaviour, Book, Broadcast, Call, Engine, Error, Losses, BetweenRounds, Report, RoundRecord,
-    Score, StopReason, Vector,
+    AgentId, Behaviour, BetweenRounds, Book, Broadcast, Call, Engine, Error, Losses, Report,
+    RoundRecord, Score, StopReason, Vector,
 };
 use fedstay_sim::experiment::Experiment;
 use fedstay_sim::run::Trial;

@@ -72,11 +72,12 @@ pub use numerics::{Seed, Vector, fingerprint, linalg, packed, projection};
 pub use rule::rules::*;
 pub use rule::{Aggregator, Facts, Losses, Round, Rule, SLACK};
 pub use run::{
-    Abilities, About, AgentAssessment, Assessment, Book, Call, Engine, Gathered, BetweenRounds,
+    Abilities, About, AgentAssessment, Assessment, BetweenRounds, Book, Call, Engine, Gathered,
     RoundRecord, Session, SessionState, fairness, ledger, record, step_with, verdict,
 };
 pub use server::{
-    ForgetMethod, Forgetting, Optimiser, Policies, Policy, Progress, Server, ServerState, optimiser, policy,
+    ForgetMethod, Forgetting, Optimiser, Policies, Policy, Progress, Server, ServerState,
+    optimiser, policy,
 };
 pub use theory::{diagnose, problem};
 

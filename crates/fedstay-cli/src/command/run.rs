@@ -8,7 +8,9 @@ use fedstay::{AgentId, Book};
 use fedstay_draw::picture::{self, Subject};
 use fedstay_draw::words;
 use fedstay_sim::experiment::Experiment;
-use fedstay_sim::run::{Asked, Folder, FolderError, DepartureWeights, TensorBoard, Trial, Who, read_rounds};
+use fedstay_sim::run::{
+    Asked, DepartureWeights, Folder, FolderError, TensorBoard, Trial, Who, read_rounds,
+};
 use fedstay_sim::text::{for_shell, one_line};
 use fedstay_terminal::{Guarded, Interrupt, Progress, Screen, Threads, Usage};
 use std::path::{Path, PathBuf};

@@ -23,7 +23,7 @@ use super::model::{TensorShapes, model_bytes};
 use super::seal::{hash_of_bytes, hash_of_file, seal};
 use crate::experiment::SpecError;
 use fedstay::record::{GramLine, Header, RoundLine, Summary};
-use fedstay::{Book, Error, BetweenRounds, RoundRecord, SessionState};
+use fedstay::{BetweenRounds, Book, Error, RoundRecord, SessionState};
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};

@@ -21,7 +21,7 @@
 //! a hint, not a proof.
 
 use crate::run::record::Summary;
-pub use crate::run::record::flag::{FlagReason, Flag};
+pub use crate::run::record::flag::{Flag, FlagReason};
 use crate::{AgentId, Error, Loss, Memory, Vector, linalg, packed};
 use crate::{Book, RoundRecord};
 use fedstay_kernels::numerics::PerPrecision;

@@ -26,7 +26,7 @@
 //! Defections in Federated Learning and How to Prevent Them*, arXiv 2311.16459, Algorithm 2.
 
 use super::{
-    Aggregator, LabelChange, Decision, Facts, Losses, Measured, NOTHING_LEFT, Origin, Round, SLACK,
+    Aggregator, Decision, Facts, LabelChange, Losses, Measured, NOTHING_LEFT, Origin, Round, SLACK,
     Split, StopReason, safety,
 };
 use crate::tau;

@@ -113,7 +113,8 @@ impl FedFv {
             return;
         }
         for report in round.reports.iter() {
-            self.last.insert(report.agent, LastSent::new(report, round.strides(report), round.number));
+            self.last
+                .insert(report.agent, LastSent::new(report, round.strides(report), round.number));
         }
         self.last.retain(|_, sent| round.number - sent.round < self.tau);
     }

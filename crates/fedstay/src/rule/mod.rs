@@ -56,7 +56,7 @@ pub use crate::message::{
 };
 pub(crate) use crate::message::{forecast, forecast_asks, forecast_by};
 pub use custom::CustomRule;
-pub use facts::{LabelChange, Facts};
+pub use facts::{Facts, LabelChange};
 pub use rules::*;
 
 use crate::list::{Origin, listed};

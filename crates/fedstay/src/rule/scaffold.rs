@@ -32,7 +32,7 @@
 
 use super::sent::{self, Last, LastSent};
 use super::weigh::Weigh;
-use super::{Aggregator, LabelChange, Decision, Facts, Origin, Round, watched};
+use super::{Aggregator, Decision, Facts, LabelChange, Origin, Round, watched};
 use crate::message::is_default;
 use crate::{AgentId, Error, Vector, linalg, packed};
 use serde::{Deserialize, Serialize};

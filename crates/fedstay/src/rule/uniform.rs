@@ -21,7 +21,7 @@
 //! step.
 
 use super::weigh::Weigh;
-use super::{Aggregator, LabelChange, Decision, Facts, Origin, Round, watched};
+use super::{Aggregator, Decision, Facts, LabelChange, Origin, Round, watched};
 use crate::{Error, Vector, linalg};
 use serde::{Deserialize, Serialize};
 

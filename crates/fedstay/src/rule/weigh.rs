@@ -9,7 +9,8 @@ use super::{LabelChange, Measured, Round};
 use serde::{Deserialize, Serialize};
 
 /// What a label may change: `fedavg+samples`.
-pub(super) const CHANGES: &[LabelChange] = &[LabelChange { name: "samples", set: "weigh = \"samples\"" }];
+pub(super) const CHANGES: &[LabelChange] =
+    &[LabelChange { name: "samples", set: "weigh = \"samples\"" }];
 
 /// How much each agent counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 //! the tests all run through it.
 
 use super::record::{DataRows, Header, RoundLine, Summary, few};
-use super::{Assessment, Book, Call, Engine, Gathered, BetweenRounds, RoundRecord};
+use super::{Assessment, BetweenRounds, Book, Call, Engine, Gathered, RoundRecord};
 use crate::policy::Place;
 use crate::run::ledger::{Ended, Ledger};
 use crate::{AgentId, Decision, Error, Memory, Policy, Server, ServerState, Split, StopReason};

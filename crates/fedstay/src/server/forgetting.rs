@@ -77,7 +77,12 @@ impl ForgetMethod {
 
 impl Default for Forgetting {
     fn default() -> Self {
-        Self { how: ForgetMethod::Keep, agents: Vec::new(), every: 2, kept: ForgettingMemory::default() }
+        Self {
+            how: ForgetMethod::Keep,
+            agents: Vec::new(),
+            every: 2,
+            kept: ForgettingMemory::default(),
+        }
     }
 }
 
@@ -141,7 +146,8 @@ impl Forgetting {
     pub(super) fn check_dimension(&self, dimension: usize) -> Result<(), Error> {
         let parts = self.kept.parts.values().map(|part| part.0.len());
         let start = Some(self.kept.start.len()).filter(|len| *len > 0);
-        let needs = matches!(self.how, ForgetMethod::Retrain | ForgetMethod::Eraser) && start.is_none();
+        let needs =
+            matches!(self.how, ForgetMethod::Retrain | ForgetMethod::Eraser) && start.is_none();
         match parts.chain(start).find(|len| *len != dimension) {
             Some(len) => {
                 let why = format!("forget remembers {len} numbers, the weights have {dimension}");
@@ -368,7 +374,8 @@ mod tests {
     #[test]
     fn only_those_who_are_named_are_forgotten_and_keep_forgets_nobody() {
         let both = [Some([1.0, 0.0]), Some([0.0, 1.0])];
-        let forgetting = Forgetting { agents: vec![AgentId(7)], ..Forgetting::new(ForgetMethod::Retrain) };
+        let forgetting =
+            Forgetting { agents: vec![AgentId(7)], ..Forgetting::new(ForgetMethod::Retrain) };
         let fresh = Server::new(START.to_vec(), Mean::default(), 0.1).unwrap();
         let mut named = fresh.with_forgetting(forgetting).unwrap();
         let mut keeps = server(Mean::default(), ForgetMethod::Keep);

@@ -319,7 +319,8 @@ mod tests {
         diagnosis.content_at_start(&[AgentId(1)]);
         let line = r#"{"round":1,"agents":[0],"loss":[1],"gram":[4],"slope":[-1],"step_norm":1}"#;
         diagnosis.add(serde_json::from_str(line).unwrap());
-        let findings = diagnosis.findings(RunConstants { delta: Some(0.1), ..RunConstants::default() });
+        let findings =
+            diagnosis.findings(RunConstants { delta: Some(0.1), ..RunConstants::default() });
         assert_eq!((findings.agents, findings.smallest_angle), (2, None));
         assert_eq!(findings.content_at_start_called, ["St Mary"]);
         let said = &findings.advice[0];
@@ -332,7 +333,8 @@ mod tests {
     #[test]
     fn only_a_rule_that_keeps_agents_is_told_to_set_its_slack() {
         let advice = |rule: crate::Rule| {
-            let known = RunConstants { step_size: 0.1, delta: rule.slack(), ..RunConstants::default() };
+            let known =
+                RunConstants { step_size: 0.1, delta: rule.slack(), ..RunConstants::default() };
             Diagnosis::default().findings(known).advice.join(" ")
         };
         let ada_gd = crate::AdaGd { delta: 0.0, ..crate::AdaGd::default() };
@@ -346,8 +348,13 @@ mod tests {
     fn only_the_rule_that_can_halve_its_step_size_is_told_about_it() {
         let advice = |rule: crate::Rule, step_size: f64| {
             let (delta, halves) = (rule.slack(), rule.halves());
-            let known =
-                RunConstants { step_size, delta, halves, lipschitz: Some(1.0), ..RunConstants::default() };
+            let known = RunConstants {
+                step_size,
+                delta,
+                halves,
+                lipschitz: Some(1.0),
+                ..RunConstants::default()
+            };
             Diagnosis::default().findings(known).advice.join(" ")
         };
         let of = |rule: crate::Rule| (advice(rule.clone(), 10.0), advice(rule, 1e-9));

@@ -80,8 +80,8 @@ pub use options::{Base, OnUnrealizable, Trust};
 
 use super::floors::{Aimed, Floors, Source};
 use super::{
-    Aggregator, LabelChange, Decision, Doubted, Facts, Landing, Measured, Origin, Round, SLACK, Split,
-    StopReason, Why, safety,
+    Aggregator, Decision, Doubted, Facts, LabelChange, Landing, Measured, Origin, Round, SLACK,
+    Split, StopReason, Why, safety,
 };
 use crate::message::is_default;
 use crate::{Error, Loss, Vector, linalg};

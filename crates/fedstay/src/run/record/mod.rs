@@ -23,7 +23,7 @@ pub use agent::{AgentSummary, Arrival, Departure, Forgotten, Return};
 pub use assessment::{AssessmentLine, Constant};
 pub use gram::GramLine;
 pub use header::{Header, HeaderAgent};
-pub use otherwise::{Difference, Counterfactual, Extra, Without};
+pub use otherwise::{Counterfactual, Difference, Extra, Without};
 pub use round::RoundLine;
 pub use rows::{DataRows, UnusedRows};
 pub use spread::Spread;

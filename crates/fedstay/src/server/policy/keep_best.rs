@@ -106,7 +106,8 @@ impl KeepBestMemory {
         self.somebody_left = !round.reports.goodbyes().is_empty();
         let loss = total / count.max(1) as f64;
         if count > 0 && self.best.as_ref().is_none_or(|best| loss < best.loss) {
-            self.best = Some(BestModel { loss, round: round.number, weights: round.weights.to_vec() });
+            self.best =
+                Some(BestModel { loss, round: round.number, weights: round.weights.to_vec() });
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use super::known::KnownAgent;
 use super::offset::Offset;
-use super::rewind::{Move, Rewind, ReportedLoss};
+use super::rewind::{Move, ReportedLoss, Rewind};
 use super::{By, Preview, Slope};
 use crate::Personal;
 use crate::rule::{Miss, Round};
