@@ -5,7 +5,7 @@
 //! their order. So neither the instruction set nor the number of threads changes a bit.
 
 use super::kernel::{self, Combined, SPAN, Sums};
-use crate::{Isa, Vector};
+use crate::{Isa, Vector, lock};
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -215,7 +215,7 @@ impl Machine {
         }
         let spans: Vec<Mutex<&mut [f64]>> = out.chunks_mut(SPAN).map(Mutex::new).collect();
         let parts = self.parts(spans.len(), numbers, |part| {
-            let mut out = spans[part].lock().unwrap_or_else(PoisonError::into_inner);
+            let mut out = lock(&spans[part]);
             kernel::combine(self.isa, onto, terms, divisor, watched, part * SPAN, &mut out)
         });
         let mut all = Combined { square: 0.0, along: vec![0.0; watched.len()] };
@@ -237,7 +237,7 @@ impl Machine {
     ) {
         let pieces: Vec<Mutex<&mut [f64]>> = out.chunks_mut(PIECE).map(Mutex::new).collect();
         self.parts(pieces.len(), numbers, |part| {
-            let mut out = pieces[part].lock().unwrap_or_else(PoisonError::into_inner);
+            let mut out = lock(&pieces[part]);
             kernel::combine(self.isa, onto, terms, divisor, &[], part * PIECE, &mut out);
         });
     }
@@ -258,7 +258,7 @@ impl Machine {
         let numbers = target.len();
         let spans: Vec<Mutex<&mut [f64]>> = target.chunks_mut(SPAN).map(Mutex::new).collect();
         self.parts(spans.len(), numbers, |part| {
-            let mut target = spans[part].lock().unwrap_or_else(PoisonError::into_inner);
+            let mut target = lock(&spans[part]);
             let columns = part * SPAN..part * SPAN + target.len();
             kernel::add_scaled(self.isa, &mut target, times, vector.slice(columns));
         });
@@ -295,7 +295,7 @@ impl Machine {
         let done: Vec<Mutex<Option<T>>> = (0..parts).map(|_| Mutex::new(None)).collect();
         workers.share(parts, &|part| {
             let came = work(part);
-            *done[part].lock().unwrap_or_else(PoisonError::into_inner) = Some(came);
+            *lock(&done[part]) = Some(came);
         });
         // A part that nobody took is done here: workers that forget one are slow, not wrong.
         let take = |(part, slot): (usize, Mutex<Option<T>>)| {
