@@ -17,6 +17,9 @@ pub struct Facts {
     /// How far above its target loss an agent's predicted loss may be for it to count as about to
     /// leave, for rules whose split is only a forecast.
     pub margin: f64,
+    /// Whether a label that puts this rule in the place of another drops the other's δ. A rule that does keeps
+    /// none: its forecast means the target itself, as in the papers it comes from.
+    pub drops_delta: bool,
     /// Whether the rule sets loads, which not every engine applies.
     pub sets_loads: bool,
     /// Whether the rule corrects every local step ([`Aggregator::correction`](super::Aggregator)), which
@@ -74,6 +77,7 @@ impl Default for Facts {
             slack: None,
             reads_epsilon: true,
             margin: 0.0,
+            drops_delta: false,
             sets_loads: false,
             corrects: false,
             reads_rates: false,

@@ -61,7 +61,8 @@ impl Aggregator for Mean {
 
     fn facts(&self) -> Facts {
         let (label, changes) = (self.weigh.label(), CHANGES);
-        Facts { label, changes, fills_step: true, ..Facts::blind(self.delta).near(REACHED) }
+        let facts = Facts::blind(self.delta).near(REACHED);
+        Facts { label, changes, fills_step: true, drops_delta: true, ..facts }
     }
 
     fn check(&self) -> Result<(), Error> {

@@ -392,10 +392,7 @@ impl Engine for Federation {
 
     fn abilities(&self) -> Abilities {
         // Every named problem is convex, with exact oracles.
-        let plain = |member: &Member| {
-            let behaviour = member.participant.behaviour();
-            matches!(behaviour, Behaviour::Threshold(_) | Behaviour::Never(_))
-        };
+        let plain = |member: &Member| member.participant.behaviour().is_plain();
         // Nothing is proved about agents that were not asked.
         let asked = self.schedule.0.is_always() && self.without.is_none();
         let proves = self.privacy.is_none() && asked && self.members.iter().all(plain);
