@@ -15,7 +15,7 @@
 //! | [`numerics`] | [`Vector`]s of any precision, projections, seeds: what users need of `fedstay_kernels` |
 //! | `message` | [`Report`]s in, a [`Decision`] and a [`Broadcast`] out; [`Error`] |
 //! | `memory`, [`list`] | state on its way into a checkpoint and back; lists of everything that varies |
-//! | [`rule`] | [`Rule`], one file per rule, and the trait [`Aggregator`] for rules of your own |
+//! | [`rule`] | [`Rule`], one file per rule with its options, and the trait [`Aggregator`] for rules of your own |
 //! | `agent` | [`Participant`] (decide, stay or leave, come back), [`behaviour`], [`schedule`], [`privacy`] |
 //! | `server` | [`Server`]; [`optimiser`], [`policy`]: what wraps any rule |
 //! | `run` | [`Session`] (the loop, once), [`Engine`], [`Book`], the [`ledger`], [`record`]s, [`verdict`]s |
@@ -69,8 +69,7 @@ pub use message::{
     Rates, Report, Reports, Score, ScorePart, Split, Standing, StopReason, Unit, tau,
 };
 pub use numerics::{Seed, Vector, fingerprint, linalg, packed, projection};
-pub use rule::rules::*;
-pub use rule::{Aggregator, Facts, Losses, Round, Rule, SLACK};
+pub use rule::{AdaGd, Aggregator, Facts, Losses, Mean, Retain, Round, Rule, SLACK};
 pub use run::{
     Abilities, About, AgentAssessment, Assessment, BetweenRounds, Book, Call, Engine, Gathered,
     RoundRecord, Session, SessionState, fairness, ledger, record, step_with, verdict,

@@ -2,10 +2,11 @@
 //! so.
 
 use fedstay::record::HeaderAgent;
+use fedstay::rule::MwFed;
 use fedstay::{
     Abilities, About, AgentAssessment, AgentId, Assessment, Book, Call, Engine, Error, Gathered,
-    Loss, Mean, Memory, MwFed, Report, Reports, RoundRecord, Rule, Score, Server, Session,
-    Standing, StopReason, Vector,
+    Loss, Mean, Memory, Report, Reports, RoundRecord, Rule, Score, Server, Session, Standing,
+    StopReason, Vector,
 };
 use std::ops::ControlFlow;
 

@@ -4,11 +4,8 @@
 #[path = "common/one_round.rs"]
 mod one_round;
 
-use fedstay::rule::{Reading, Variant};
-use fedstay::{
-    Afl, AgentId, FedFv, FedMgdaPlus, MaxFl, Mean, MwFed, PcGrad, QFedAvg, Report, Reports, Rule,
-    Vector,
-};
+use fedstay::rule::{Afl, FedFv, FedMgdaPlus, MaxFl, MwFed, PcGrad, QFedAvg, Reading, Variant};
+use fedstay::{AgentId, Mean, Report, Reports, Rule, Vector};
 use one_round::{EPSILON, ETA, Gradients, reports, server, step};
 use proptest::prelude::*;
 

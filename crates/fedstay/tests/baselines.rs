@@ -9,11 +9,12 @@ mod one_round;
 use common::{Setting, play};
 use fedstay::problem::{Huber, Instance, Problem, RedBlue};
 use fedstay::record::Summary;
-use fedstay::rule::{Reading, Variant};
+use fedstay::rule::{
+    Afl, FedFv, FedMgdaPlus, MaxFl, MwFed, OnSettled, PcGrad, QFedAvg, Reading, Variant,
+};
 use fedstay::verdict::Verdict;
 use fedstay::{
-    AdaGd, Afl, AgentId, Behaviour, FedFv, FedMgdaPlus, MaxFl, Mean, MwFed, OnSettled, PcGrad,
-    Policies, QFedAvg, Report, Reports, Rule, Seed, Server, Vector,
+    AdaGd, AgentId, Behaviour, Mean, Policies, Report, Reports, Rule, Seed, Server, Vector,
 };
 use one_round::{EPSILON, ETA, Gradients, reports, server, step};
 

@@ -4,9 +4,10 @@
 use fedstay::behaviour::{Foresight, Lying, Shirking};
 use fedstay::consistency::{Consistency, Flag, FlagReason};
 use fedstay::problem::{Federation, Instance, Problem};
+use fedstay::rule::OnSettled;
 use fedstay::{
-    About, AdaGd, AgentId, Behaviour, Book, Error, Mean, OnSettled, Retain, RoundRecord, Rule,
-    Seed, Server, Session,
+    About, AdaGd, AgentId, Behaviour, Book, Error, Mean, Retain, RoundRecord, Rule, Seed, Server,
+    Session,
 };
 use std::ops::ControlFlow;
 

@@ -7,10 +7,10 @@ use fedstay::problem::{
     Federation, Huber, Instance, Observation3, Observation4, Oracle, Problem, SmoothedHinge,
 };
 use fedstay::record::{Guarantee, Summary};
-use fedstay::rule::Landing;
+use fedstay::rule::{Landing, Level};
 use fedstay::{
-    About, AgentId, Decision, Level, Mean, Policies, Policy, Report, Reports, Rule, Seed, Server,
-    Session, StopReason, Vector,
+    About, AgentId, Decision, Mean, Policies, Policy, Report, Reports, Rule, Seed, Server, Session,
+    StopReason, Vector,
 };
 use rand::Rng;
 use std::collections::BTreeSet;

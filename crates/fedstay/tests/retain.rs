@@ -5,11 +5,8 @@
 #[path = "common/one_round.rs"]
 mod one_round;
 
-use fedstay::rule::Landing;
-use fedstay::{
-    AgentId, Loss, OnUnrealizable, Report, Reports, Retain, Seed, Server, Standing, StopReason,
-    Vector,
-};
+use fedstay::rule::{Landing, OnUnrealizable};
+use fedstay::{AgentId, Loss, Report, Reports, Retain, Seed, Server, Standing, StopReason, Vector};
 use one_round::{EPSILON, reports, server};
 use rand::Rng;
 

@@ -112,7 +112,8 @@ impl Aggregator for FairFed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Mean, Report, Reports, Rule, Server, Vector, Weigh};
+    use crate::rule::Weigh;
+    use crate::{Mean, Report, Reports, Rule, Server, Vector};
     use proptest::prelude::*;
 
     type Told = (u64, Rates, Vec<f64>);

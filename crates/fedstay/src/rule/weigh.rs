@@ -63,8 +63,8 @@ impl Weigh {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rule::{Mifa, Nu, QFedAvg, Uniform};
-    use crate::{AgentId, Mean, MinibatchSgd, Report, Reports, Rule, Server, Vector};
+    use crate::rule::{Mifa, MinibatchSgd, Nu, QFedAvg, Uniform};
+    use crate::{AgentId, Mean, Report, Reports, Rule, Server, Vector};
     use proptest::prelude::*;
 
     fn rules(weigh: Weigh) -> Vec<Rule> {

@@ -247,7 +247,8 @@ mod tests {
     use super::super::Server;
     use super::*;
     use crate::optimiser::Adam;
-    use crate::{Mean, Mifa, Optimiser, Rule};
+    use crate::rule::Mifa;
+    use crate::{Mean, Optimiser, Rule};
     use proptest::prelude::*;
 
     const START: [f64; 2] = [0.5, -0.5];

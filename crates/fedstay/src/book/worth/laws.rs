@@ -4,7 +4,8 @@ use super::*;
 use crate::optimiser::Adam;
 use crate::problem::{Federation, Instance, Oracle};
 use crate::record::RoundLine;
-use crate::{About, Behaviour, Mean, Optimiser, QFedAvg, Retain, Rule, Server, Session};
+use crate::rule::QFedAvg;
+use crate::{About, Behaviour, Mean, Optimiser, Retain, Rule, Server, Session};
 use std::sync::Arc;
 
 /// `½ Σ_k stretch_k (w_k − centre_k)²`, to a power.

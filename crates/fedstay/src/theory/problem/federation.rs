@@ -450,10 +450,11 @@ mod tests {
             session.run(&mut []).unwrap().unwrap();
             session.server().weights().to_vec()
         };
-        let (own, mean) = (play(crate::Scaffold::default().into()), play(Mean::default().into()));
+        let (own, mean) =
+            (play(crate::rule::Scaffold::default().into()), play(Mean::default().into()));
         assert!(own.iter().zip(&mean).all(|(a, b)| (a - b).abs() < 1e-12), "{own:?} {mean:?}");
         let (instance, engine) = observation_3();
-        let server = Server::new(instance.start, crate::FairFed::default(), 0.1).unwrap();
+        let server = Server::new(instance.start, crate::rule::FairFed::default(), 0.1).unwrap();
         let refused = Session::new(server, engine, 20, About::default()).err().unwrap();
         assert!(refused.to_string().contains("fairfed asks how well agents' groups"), "{refused}");
     }
