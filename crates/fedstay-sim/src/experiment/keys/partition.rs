@@ -8,7 +8,7 @@ use crate::partition::Partition;
 pub(super) static SECTION: Section = Section {
     keys: &[
         Key::kind("partition.kind", "\"by-class\"", "how rows are dealt to agents: see `fedstay list partitions`")
-        .shares(),
+            .shares(),
         Key::new(
             "partition.q",
             "0.9",

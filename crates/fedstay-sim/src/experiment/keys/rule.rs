@@ -7,7 +7,7 @@ use fedstay::Rule;
 pub(super) static SECTION: Section = Section {
     keys: &[
         Key::kind("rule.kind", "\"ada-gd\"", "how the server aggregates: see `fedstay list rules`")
-        .shares(),
+            .shares(),
         Key::new(
             "rule.delta",
             "0.05",

@@ -7,7 +7,7 @@ use fedstay::Schedule;
 pub(super) static SECTION: Section = Section {
     keys: &[
         Key::kind("schedule.kind", "\"markov\"", "when agents can be reached: see `fedstay list schedules`")
-        .shares(),
+            .shares(),
         Key::new(
             "schedule.every",
             "20",
