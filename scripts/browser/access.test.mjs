@@ -18,9 +18,9 @@ let runs;
 let server;
 before(async () => {
   runs = folder();
+  mapped(join(runs, "map"));
   fedstay(...digits(join(runs, "averaging"), "rule.kind=fedavg"), "--counterfactual");
   fedstay(...digits(join(runs, "retain"), "rule.kind=retain"));
-  mapped(join(runs, "map"));
   const near = (round) => falling(round, { d: round > 10 ? [0] : [], case: 1 });
   fedstay(...worthRun(join(runs, "worth"), ["help", "cgsv"], "rounds=5"));
   writeRun(
