@@ -26,7 +26,7 @@
 //! says so.
 //!
 //! ```
-//! use fedstay::{AdaGd, AgentId, Report, Reports, Server, Vector};
+//! use fedstay::{AdaGd, AgentId, Loss, Report, Reports, Server, Vector};
 //!
 //! // Two agents: the first is nearly content (ε = 0.1), the second is far from it.
 //! let near = [1.0, 0.0];
@@ -35,8 +35,8 @@
 //! let reports = Reports::new(
 //!     2,
 //!     vec![
-//!         Report::new(AgentId(0), 0.2, 0.1, Vector::F64(&near)),
-//!         Report::new(AgentId(1), 3.0, 0.1, Vector::F64(&far)),
+//!         Report::new(AgentId(0), Loss::Exact(0.2).leaves_at(0.1), Vector::F64(&near)),
+//!         Report::new(AgentId(1), Loss::Exact(3.0).leaves_at(0.1), Vector::F64(&far)),
 //!     ],
 //! )?;
 //! let decision = server.step(&reports)?;

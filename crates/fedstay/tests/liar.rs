@@ -8,7 +8,7 @@
 mod squares;
 
 use fedstay::rule::{Doubted, Why};
-use fedstay::{AgentId, Report, Reports, Retain, Seed, Server, StopReason, Vector};
+use fedstay::{AgentId, Loss, Report, Reports, Retain, Seed, Server, StopReason, Vector};
 use squares::{DELTA, DIMENSION, EPSILON, Squares, dot};
 
 /// All agents, liars included.
@@ -168,11 +168,21 @@ fn play(rule: &Retain, attack: Option<&str>, liars: u64, seed: u64) -> Outcome {
         let mut reports: Vec<Report<'_>> = present
             .iter()
             .zip(&honest)
-            .map(|(id, (loss, g))| Report::new(AgentId(*id as u64), *loss, EPSILON, Vector::F64(g)))
+            .map(|(id, (loss, g))| {
+                Report::new(
+                    AgentId(*id as u64),
+                    Loss::Exact(*loss).leaves_at(EPSILON),
+                    Vector::F64(g),
+                )
+            })
             .collect();
         if let Some((loss, epsilon, g)) = &said {
             let liars = (LIAR..LIAR + liars).map(AgentId);
-            reports.extend(liars.map(|id| Report::new(id, *loss, *epsilon, Vector::F64(g))));
+            reports.extend(
+                liars.map(|id| {
+                    Report::new(id, Loss::Exact(*loss).leaves_at(*epsilon), Vector::F64(g))
+                }),
+            );
         }
         let reports = Reports::with_goodbyes(DIMENSION, reports, goodbyes).unwrap();
         let decision = server.step(&reports).unwrap();
@@ -289,7 +299,11 @@ fn a_target_that_moves_is_doubted_and_one_that_moves_for_all_is_not() {
         let mut server = Server::new(vec![0.0; 4], Retain::new(DELTA), 0.1).unwrap();
         let mut step = |epsilon: [f64; 4]| {
             let each = gradients.iter().enumerate().map(|(agent, g)| {
-                Report::new(AgentId(agent as u64), 1.0, epsilon[agent], Vector::F64(g))
+                Report::new(
+                    AgentId(agent as u64),
+                    Loss::Exact(1.0).leaves_at(epsilon[agent]),
+                    Vector::F64(g),
+                )
             });
             server.step(&Reports::new(4, each.collect()).unwrap()).unwrap().doubted
         };

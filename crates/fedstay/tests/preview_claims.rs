@@ -9,8 +9,8 @@ use fedstay::problem::{
 use fedstay::record::{Guarantee, Summary};
 use fedstay::rule::{Landing, Level};
 use fedstay::{
-    About, AgentId, Decision, Mean, Policies, Policy, Report, Reports, Rule, Seed, Server, Session,
-    StopReason, Vector,
+    About, AgentId, Decision, Loss, Mean, Policies, Policy, Report, Reports, Rule, Seed, Server,
+    Session, StopReason, Vector,
 };
 use rand::Rng;
 use std::collections::BTreeSet;
@@ -141,7 +141,7 @@ impl ByHand {
         let reports = told
             .iter()
             .map(|(agent, loss, gradient)| {
-                Report::new(*agent, *loss, EPSILON, Vector::F64(gradient))
+                Report::new(*agent, Loss::Exact(*loss).leaves_at(EPSILON), Vector::F64(gradient))
             })
             .collect();
         let dimension = self.server.weights().len();

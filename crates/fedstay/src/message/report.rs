@@ -21,6 +21,11 @@ pub enum Loss {
 }
 
 impl Loss {
+    /// What an agent tells that has this loss, and leaves once it is at most `epsilon`.
+    pub fn leaves_at(self, epsilon: f64) -> Standing {
+        Standing::Open { loss: self, epsilon }
+    }
+
     /// The number to show.
     pub fn value(self) -> f64 {
         match self {
@@ -140,11 +145,19 @@ impl Rates {
 }
 
 impl<'a> Report<'a> {
-    /// A report of an exact loss and a full gradient.
-    pub fn new(agent: AgentId, loss: f64, epsilon: f64, direction: Vector<'a>) -> Self {
+    /// A report of a full gradient.
+    ///
+    /// ```
+    /// use fedstay::{AgentId, Loss, Report, Vector};
+    ///
+    /// let gradient = [0.5, -1.0];
+    /// let report = Report::new(AgentId(3), Loss::Exact(0.7).leaves_at(0.2), Vector::F64(&gradient));
+    /// assert_eq!((report.loss(), report.epsilon()), (Some(Loss::Exact(0.7)), Some(0.2)));
+    /// ```
+    pub fn new(agent: AgentId, standing: Standing, direction: Vector<'a>) -> Self {
         Self {
             agent,
-            standing: Standing::Open { loss: Loss::Exact(loss), epsilon },
+            standing,
             direction,
             gradient: Some(direction),
             reach: None,
@@ -509,7 +522,7 @@ mod tests {
     use super::*;
 
     fn report(agent: u64, direction: &[f64]) -> Report<'_> {
-        Report::new(AgentId(agent), 1.0, 0.1, Vector::F64(direction))
+        Report::new(AgentId(agent), Loss::Exact(1.0).leaves_at(0.1), Vector::F64(direction))
     }
 
     #[test]
@@ -544,7 +557,8 @@ mod tests {
         ));
         let direction = [1.0, 0.0];
         for loss in [f64::NAN, f64::INFINITY] {
-            let bad = Report::new(AgentId(7), loss, 0.1, Vector::F64(&direction));
+            let bad =
+                Report::new(AgentId(7), Loss::Exact(loss).leaves_at(0.1), Vector::F64(&direction));
             assert!(matches!(fault(vec![bad]),
                 Error::NotFinite { agent: AgentId(7), what, .. } if what == "loss"));
         }

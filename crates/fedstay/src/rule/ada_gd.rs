@@ -225,7 +225,9 @@ mod tests {
     }
 
     fn two<'a>(losses: [f64; 2], a: &'a [f64], b: &'a [f64]) -> Reports<'a> {
-        let report = |id, loss, g| Report::new(AgentId(id), loss, 0.1, Vector::F64(g));
+        let report = |id, loss, g| {
+            Report::new(AgentId(id), Loss::Exact(loss).leaves_at(0.1), Vector::F64(g))
+        };
         Reports::new(2, vec![report(0, losses[0], a), report(1, losses[1], b)]).unwrap()
     }
 
@@ -303,7 +305,7 @@ mod tests {
         let g = [1.0, 0.0];
         let bound = |value| {
             let standing = Standing::Open { loss: Loss::AtLeast(value), epsilon: 0.1 };
-            let report = Report { standing, ..Report::new(AgentId(4), 0.0, 0.0, Vector::F64(&g)) };
+            let report = Report::new(AgentId(4), standing, Vector::F64(&g));
             Reports::new(2, vec![report]).unwrap()
         };
         let mut server = server(AdaGd::default(), 0.1);
@@ -322,7 +324,7 @@ mod tests {
         let sampled = |standard_error| {
             let loss = Loss::Sampled { mean: 0.4, standard_error };
             let standing = Standing::Open { loss, epsilon: 0.1 };
-            let report = Report { standing, ..Report::new(AgentId(4), 0.0, 0.0, Vector::F64(&g)) };
+            let report = Report::new(AgentId(4), standing, Vector::F64(&g));
             Reports::new(2, vec![report]).unwrap()
         };
         assert_eq!(server(AdaGd::default(), 0.1).step(&sampled(0.01)).unwrap().case, Some(2));

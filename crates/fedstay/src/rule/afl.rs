@@ -115,12 +115,16 @@ impl Aggregator for Afl {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Report, Reports, Server, Vector};
+    use crate::{Loss, Report, Reports, Server, Vector};
 
     const SIDES: [[f64; 3]; 3] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
 
     fn report(id: usize, loss: f64) -> Report<'static> {
-        Report::new(AgentId(id as u64), loss, 0.1, Vector::F64(&SIDES[id][..]))
+        Report::new(
+            AgentId(id as u64),
+            Loss::Exact(loss).leaves_at(0.1),
+            Vector::F64(&SIDES[id][..]),
+        )
     }
 
     fn server(gamma: f64) -> Server {

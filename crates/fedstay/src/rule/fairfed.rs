@@ -113,7 +113,7 @@ impl Aggregator for FairFed {
 mod tests {
     use super::*;
     use crate::rule::Weigh;
-    use crate::{Mean, Report, Reports, Rule, Server, Vector};
+    use crate::{Loss, Mean, Report, Reports, Rule, Server, Vector};
     use proptest::prelude::*;
 
     type Told = (u64, Rates, Vec<f64>);
@@ -139,7 +139,7 @@ mod tests {
         let reports = round.iter().enumerate().map(|(id, (samples, rates, g))| Report {
             samples: *samples,
             rates: Some(*rates),
-            ..Report::new(AgentId(id as u64), 9.0, 0.1, Vector::F64(g))
+            ..Report::new(AgentId(id as u64), Loss::Exact(9.0).leaves_at(0.1), Vector::F64(g))
         });
         server.step(&Reports::new(2, reports.collect()).unwrap()).unwrap();
         server.displacement().to_vec()
@@ -214,7 +214,8 @@ mod tests {
     #[test]
     fn a_report_that_does_not_tell_is_refused_by_name() {
         let g = [1.0, 0.0];
-        let reports = vec![Report::new(AgentId(4), 9.0, 0.1, Vector::F64(&g))];
+        let reports =
+            vec![Report::new(AgentId(4), Loss::Exact(9.0).leaves_at(0.1), Vector::F64(&g))];
         let error =
             server(FairFed::default()).step(&Reports::new(2, reports).unwrap()).unwrap_err();
         assert_eq!(error, Error::NeedsRates { agent: AgentId(4), rule: "fairfed" });

@@ -173,17 +173,15 @@ impl Aggregator for FedCe {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Mean, Report, Reports, Rule, Server};
+    use crate::{Loss, Mean, Report, Reports, Rule, Server};
     use proptest::prelude::*;
 
     type Told = (Vec<f64>, Vec<Vec<f64>>);
 
     fn take(server: &mut Server, (losses, gradients): &Told) -> Vec<f64> {
-        let told = losses
-            .iter()
-            .zip(gradients)
-            .enumerate()
-            .map(|(id, (loss, g))| Report::new(AgentId(id as u64), *loss, 0.1, Vector::F64(g)));
+        let told = losses.iter().zip(gradients).enumerate().map(|(id, (loss, g))| {
+            Report::new(AgentId(id as u64), Loss::Exact(*loss).leaves_at(0.1), Vector::F64(g))
+        });
         server.step(&Reports::new(gradients[0].len(), told.collect()).unwrap()).unwrap();
         server.displacement().to_vec()
     }

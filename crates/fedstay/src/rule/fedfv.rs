@@ -161,14 +161,14 @@ impl Aggregator for FedFv {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Report, Reports, Server};
+    use crate::{Loss, Report, Reports, Server};
 
     fn near(step: &[f64], expected: [f64; 2]) -> bool {
         step.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-14)
     }
 
     fn report(id: u64, loss: f64, g: &[f64]) -> Report<'_> {
-        Report::new(AgentId(id), loss, 0.1, Vector::F64(g))
+        Report::new(AgentId(id), Loss::Exact(loss).leaves_at(0.1), Vector::F64(g))
     }
 
     #[test]

@@ -91,14 +91,15 @@ impl Aggregator for FedMgdaPlus {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AgentId, Report, Reports, Server};
+    use crate::{AgentId, Loss, Report, Reports, Server};
 
     fn step(e: f64, gradients: &[[f64; 2]]) -> Vec<f64> {
         let rule = FedMgdaPlus { e, ..FedMgdaPlus::default() };
         let mut server = Server::new(vec![0.0; 2], rule, 1.0).unwrap();
         let reports = gradients.iter().enumerate();
-        let reports =
-            reports.map(|(id, g)| Report::new(AgentId(id as u64), 9.0, 0.1, Vector::F64(g)));
+        let reports = reports.map(|(id, g)| {
+            Report::new(AgentId(id as u64), Loss::Exact(9.0).leaves_at(0.1), Vector::F64(g))
+        });
         server.step(&Reports::new(2, reports.collect()).unwrap()).unwrap();
         server.displacement().to_vec()
     }

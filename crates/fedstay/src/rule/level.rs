@@ -99,12 +99,14 @@ impl Aggregator for Level {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AgentId, Report, Reports, Server, Vector};
+    use crate::{AgentId, Loss, Report, Reports, Server, Vector};
 
     #[test]
     fn it_goes_as_far_as_everybody_needs_and_no_farther() {
         let (a, b) = ([1.0, 0.0], [0.0, 2.0]);
-        let report = |id, loss, g| Report::new(AgentId(id), loss, 0.1, Vector::F64(g));
+        let report = |id, loss, g| {
+            Report::new(AgentId(id), Loss::Exact(loss).leaves_at(0.1), Vector::F64(g))
+        };
         let reports = Reports::new(2, vec![report(0, 1.1, &a), report(1, 0.0, &b)]).unwrap();
         let mut server = Server::new(vec![0.0, 0.0], Level::new(0.05), 1.0).unwrap();
         server.step(&reports).unwrap();
@@ -114,7 +116,8 @@ mod tests {
     #[test]
     fn where_no_level_can_be_met_it_stalls() {
         let (a, b) = ([1.0], [-1.0]);
-        let report = |id, g| Report::new(AgentId(id), 1.0, 0.1, Vector::F64(g));
+        let report =
+            |id, g| Report::new(AgentId(id), Loss::Exact(1.0).leaves_at(0.1), Vector::F64(g));
         let reports = Reports::new(1, vec![report(0, &a), report(1, &b)]).unwrap();
         let mut server = Server::new(vec![0.0], Level::default(), 1.0).unwrap();
         let decision = server.step(&reports).unwrap();

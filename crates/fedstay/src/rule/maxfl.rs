@@ -109,12 +109,14 @@ impl Aggregator for MaxFl {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AgentId, Report, Reports, Server, Vector};
+    use crate::{AgentId, Loss, Report, Reports, Server, Vector};
 
     fn step(rule: MaxFl, losses: [f64; 2]) -> Vec<f64> {
         let (a, b) = ([1.0, 0.0], [0.0, 1.0]);
         let mut server = Server::new(vec![0.0; 2], rule, 1.0).unwrap();
-        let report = |id: u64, loss, g| Report::new(AgentId(id), loss, 0.5, Vector::F64(g));
+        let report = |id: u64, loss, g| {
+            Report::new(AgentId(id), Loss::Exact(loss).leaves_at(0.5), Vector::F64(g))
+        };
         let reports = vec![report(0, losses[0], &a[..]), report(1, losses[1], &b)];
         server.step(&Reports::new(2, reports).unwrap()).unwrap();
         server.displacement().to_vec()

@@ -91,15 +91,18 @@ impl Aggregator for MinibatchSgd {
 
 #[cfg(test)]
 mod tests {
-    use crate::{AgentId, Mean, Report, Reports, Server, Vector};
+    use crate::{AgentId, Loss, Mean, Report, Reports, Server, Vector};
 
     #[test]
     fn it_returns_the_average_of_the_local_models() {
         let mut server = Server::new(vec![1.0, 1.0], Mean::default(), 0.1).unwrap();
         let (a, b) = ([1.0f32, 0.0], [0.0f32, 2.0]);
         let reports = vec![
-            Report { reach: Some(0.5), ..Report::new(AgentId(0), 9.0, 0.1, Vector::F32(&a)) },
-            Report::new(AgentId(1), 9.0, 0.1, Vector::F32(&b)),
+            Report {
+                reach: Some(0.5),
+                ..Report::new(AgentId(0), Loss::Exact(9.0).leaves_at(0.1), Vector::F32(&a))
+            },
+            Report::new(AgentId(1), Loss::Exact(9.0).leaves_at(0.1), Vector::F32(&b)),
         ];
         let decision = server.step(&Reports::new(2, reports).unwrap()).unwrap();
         assert_eq!(server.weights(), [1.0 - 0.5 / 2.0, 1.0 - 0.2 / 2.0]);
@@ -110,7 +113,8 @@ mod tests {
     fn it_foresees_a_departure_and_takes_the_step_all_the_same() {
         let mut server = Server::new(vec![0.0], Mean::default(), 1.0).unwrap();
         let g = [1.0];
-        let reports = vec![Report::new(AgentId(3), 1.0, 0.1, Vector::F64(&g))];
+        let reports =
+            vec![Report::new(AgentId(3), Loss::Exact(1.0).leaves_at(0.1), Vector::F64(&g))];
         let decision = server.step(&Reports::new(1, reports).unwrap()).unwrap();
         assert_eq!(decision.split.d, [AgentId(3)]);
         assert_eq!(server.weights(), [-1.0]);

@@ -82,7 +82,7 @@ impl Aggregator for Mifa {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AgentId, Mean, Report, Reports, Server};
+    use crate::{AgentId, Loss, Mean, Report, Reports, Server};
     use proptest::prelude::*;
 
     fn reports<'a>(round: &'a [(bool, Vec<f64>)]) -> Vec<Report<'a>> {
@@ -90,7 +90,7 @@ mod tests {
         heard
             .map(|(id, (_, g))| Report {
                 reach: Some(0.1 * (1.0 + id as f64)),
-                ..Report::new(AgentId(id as u64), 9.0, 0.1, Vector::F64(g))
+                ..Report::new(AgentId(id as u64), Loss::Exact(9.0).leaves_at(0.1), Vector::F64(g))
             })
             .collect()
     }
@@ -133,7 +133,7 @@ mod tests {
             let mut mean = Server::new(vec![0.0; 3], Mean::default(), 0.3).unwrap();
             for round in &rounds {
                 let told = round.iter().enumerate().map(|(id, g)| {
-                    Report::new(AgentId(id as u64), 9.0, 0.1, Vector::F64(g))
+                    Report::new(AgentId(id as u64), Loss::Exact(9.0).leaves_at(0.1), Vector::F64(g))
                 });
                 let reports = Reports::new(3, told.collect()).unwrap();
                 prop_assert_eq!(mifa.step(&reports).unwrap(), mean.step(&reports).unwrap());

@@ -172,7 +172,9 @@ pub enum Losses {
 /// agent.
 ///
 /// ```
-/// use fedstay::{AgentId, Aggregator, Decision, Error, Report, Reports, Round, Server, Vector};
+/// use fedstay::{
+///     AgentId, Aggregator, Decision, Error, Loss, Report, Reports, Round, Server, Vector,
+/// };
 ///
 /// /// The median of the agents' directions, one component at a time.
 /// #[derive(Debug, Clone)]
@@ -192,7 +194,8 @@ pub enum Losses {
 ///
 /// let mut server = Server::with_rule(vec![0.0], Box::new(Median), 0.1)?;
 /// let directions = [[1.0], [2.0], [1e9]];
-/// let report = |id: usize| Report::new(AgentId(id as u64), 5.0, 0.1, Vector::F64(&directions[id]));
+/// let far = Loss::Exact(5.0).leaves_at(0.1);
+/// let report = |id: usize| Report::new(AgentId(id as u64), far, Vector::F64(&directions[id]));
 /// server.step(&Reports::new(1, (0..3).map(report).collect())?)?;
 /// assert_eq!(server.weights(), [-0.2], "the third agent moves nothing");
 /// # Ok::<(), fedstay::Error>(())

@@ -72,7 +72,7 @@ impl Aggregator for PcGrad {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AgentId, Report, Reports, Server};
+    use crate::{AgentId, Loss, Report, Reports, Server};
 
     fn server(seed: u64) -> Server {
         Server::new(vec![0.0; 2], PcGrad { seed, ..PcGrad::default() }, 1.0).unwrap()
@@ -80,8 +80,9 @@ mod tests {
 
     fn reports(gradients: &[[f64; 2]]) -> Reports<'_> {
         let reports = gradients.iter().enumerate();
-        let reports =
-            reports.map(|(id, g)| Report::new(AgentId(id as u64), 9.0, 0.1, Vector::F64(g)));
+        let reports = reports.map(|(id, g)| {
+            Report::new(AgentId(id as u64), Loss::Exact(9.0).leaves_at(0.1), Vector::F64(g))
+        });
         Reports::new(2, reports.collect()).unwrap()
     }
 

@@ -89,13 +89,15 @@ impl Aggregator for QFedAvg {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AgentId, Report, Reports, Server, Vector};
+    use crate::{AgentId, Loss, Report, Reports, Server, Vector};
 
     fn step(q: f64, losses: [f64; 2], gradients: [[f64; 2]; 2]) -> Vec<f64> {
         let rule = QFedAvg { q, ..QFedAvg::default() };
         let mut server = Server::new(vec![0.0; 2], rule, 0.5).unwrap();
         let [a, b] = &gradients;
-        let report = |id: u64, loss, g| Report::new(AgentId(id), loss, 0.1, Vector::F64(g));
+        let report = |id: u64, loss, g| {
+            Report::new(AgentId(id), Loss::Exact(loss).leaves_at(0.1), Vector::F64(g))
+        };
         let reports = vec![report(0, losses[0], &a[..]), report(1, losses[1], b)];
         server.step(&Reports::new(2, reports).unwrap()).unwrap();
         server.displacement().to_vec()

@@ -153,7 +153,7 @@ impl Aggregator for Scaffold {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Mean, Report, Reports, Rule, Server};
+    use crate::{Loss, Mean, Report, Reports, Rule, Server};
     use proptest::prelude::*;
 
     /// An agent whose gradient at u is `stretch · (u − centre)`, in two dimensions.
@@ -187,7 +187,7 @@ mod tests {
             .collect();
         let reports = told.iter().map(|(id, direction)| Report {
             reach: Some(ETA * steps as f64),
-            ..Report::new(AgentId(*id), 9.0, 0.1, Vector::F64(direction))
+            ..Report::new(AgentId(*id), Loss::Exact(9.0).leaves_at(0.1), Vector::F64(direction))
         });
         let gone = (0..bowls.len()).filter(|id| !there[*id]).map(|id| AgentId(id as u64));
         let reports = Reports::with_goodbyes(2, reports.collect(), gone.collect()).unwrap();

@@ -128,17 +128,17 @@ mod tests {
     use super::*;
     use crate::problem::{Federation, Observation3, Problem};
     use crate::verdict::Verdict;
-    use crate::{About, AgentId, Behaviour, Mean, Report, Reports, Rule, Seed, Server, Session};
+    use crate::{
+        About, AgentId, Behaviour, Loss, Mean, Report, Reports, Rule, Seed, Server, Session,
+    };
     use proptest::prelude::*;
 
     fn step(rule: impl Into<Rule>, losses: &[f64], gradients: &[Vec<f64>]) -> Vec<f64> {
         let dimension = gradients[0].len();
         let mut server = Server::new(vec![0.0; dimension], rule, 0.3).unwrap();
-        let told = losses
-            .iter()
-            .zip(gradients)
-            .enumerate()
-            .map(|(id, (loss, g))| Report::new(AgentId(id as u64), *loss, 0.1, Vector::F64(g)));
+        let told = losses.iter().zip(gradients).enumerate().map(|(id, (loss, g))| {
+            Report::new(AgentId(id as u64), Loss::Exact(*loss).leaves_at(0.1), Vector::F64(g))
+        });
         server.step(&Reports::new(dimension, told.collect()).unwrap()).unwrap();
         server.displacement().to_vec()
     }

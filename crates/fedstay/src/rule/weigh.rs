@@ -64,7 +64,7 @@ impl Weigh {
 mod tests {
     use super::*;
     use crate::rule::{Mifa, MinibatchSgd, Nu, QFedAvg, Uniform};
-    use crate::{AgentId, Mean, Report, Reports, Rule, Server, Vector};
+    use crate::{AgentId, Loss, Mean, Report, Reports, Rule, Server, Vector};
     use proptest::prelude::*;
 
     fn rules(weigh: Weigh) -> Vec<Rule> {
@@ -82,7 +82,11 @@ mod tests {
         let mut server = Server::new(vec![0.0; directions[0].len()], rule, 0.1).unwrap();
         let mut reports = Vec::new();
         for (id, (direction, samples)) in directions.iter().zip(samples).enumerate() {
-            let report = Report::new(AgentId(id as u64), 2.0, 0.1, Vector::F64(direction));
+            let report = Report::new(
+                AgentId(id as u64),
+                Loss::Exact(2.0).leaves_at(0.1),
+                Vector::F64(direction),
+            );
             // Whoever has an odd number went twice as far.
             let reach = Some(0.1 * (1 + id % 2) as f64);
             reports.push(Report { samples: *samples, reach, ..report });

@@ -248,7 +248,7 @@ mod tests {
     use super::*;
     use crate::optimiser::Adam;
     use crate::rule::Mifa;
-    use crate::{Mean, Optimiser, Rule};
+    use crate::{Loss, Mean, Optimiser, Rule};
     use proptest::prelude::*;
 
     const START: [f64; 2] = [0.5, -0.5];
@@ -263,8 +263,9 @@ mod tests {
         let heard = told.iter().enumerate().filter_map(|(id, g)| Some((id, g.as_ref()?)));
         let report = |(id, g): (usize, &'_ [f64; 2])| (id as u64, *g);
         let heard: Vec<(u64, [f64; 2])> = heard.map(report).collect();
-        let reports =
-            heard.iter().map(|(id, g)| Report::new(AgentId(*id), 5.0, 0.1, Vector::F64(g)));
+        let reports = heard.iter().map(|(id, g)| {
+            Report::new(AgentId(*id), Loss::Exact(5.0).leaves_at(0.1), Vector::F64(g))
+        });
         let gone = gone.iter().copied().map(AgentId).collect();
         let reports = Reports::with_goodbyes(2, reports.collect(), gone).unwrap().with_absent(1);
         server.step(&reports).unwrap().forgot

@@ -6,8 +6,8 @@ use crate::schedule::When;
 use crate::worth::Judge;
 use crate::{
     Abilities, AgentAssessment, AgentId, Answer, Assessment, Behaviour, Call, Engine, Error,
-    Evidence, Gathered, Measure, Memory, Participant, ParticipantState, Privacy, Report, Reports,
-    Schedule, Score, Seed, SeenModels, Sends, Standing, Vector, linalg, packed,
+    Evidence, Gathered, Loss, Measure, Memory, Participant, ParticipantState, Privacy, Report,
+    Reports, Schedule, Score, Seed, SeenModels, Sends, Standing, Vector, linalg, packed,
 };
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -275,7 +275,8 @@ impl Member {
         let loss = self.participant.manner().told(self.loss);
         let direction = self.corrected.as_ref().unwrap_or(&self.gradient);
         let Some((privacy, seed)) = privacy else {
-            let report = Report::new(id, loss, epsilon, Vector::F64(&self.gradient));
+            let report =
+                Report::new(id, Loss::Exact(loss).leaves_at(epsilon), Vector::F64(&self.gradient));
             return Report { direction: Vector::F64(direction), ..report };
         };
         let mut rng = seed.stream("privacy", u64::from(round), id.0);
@@ -283,8 +284,7 @@ impl Member {
         privacy.blur(&mut self.blurred, &mut rng);
         let loss = privacy.blur_loss(loss, &mut rng);
         let standing = Standing::Open { loss, epsilon };
-        let blurred = Report::new(id, 0.0, epsilon, Vector::F64(&self.blurred));
-        Report { standing, gradient: None, ..blurred }
+        Report { gradient: None, ..Report::new(id, standing, Vector::F64(&self.blurred)) }
     }
 
     fn save(&self) -> MemberState {
