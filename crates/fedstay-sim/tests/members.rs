@@ -1,5 +1,5 @@
 //! Unequal agents, several local steps under every rule, agents that are not always there, and how they
-//! behave: what must hold whoever takes part.
+//! behave: what must hold for every federation.
 
 use fedstay::record::{RoundLine, Summary};
 use fedstay::{AgentId, BetweenRounds, Book, Error, RoundRecord};

@@ -84,7 +84,7 @@ fn lie(
         "huge" => at(1e3, random(1e6)),
         "loss-1e308" => at(1e308, random(1.0)),
         "zero-gradient" => at(1.0, vec![0.0; DIMENSION]),
-        // Content for a long time, and against whoever is nearest to leaving.
+        // Content for a long time, and against the agent that is nearest to leaving.
         "below" => at(EPSILON - 10.0, times(-1.0, &nearest.1)),
         "opposite" => at(EPSILON + 0.5 * DELTA, times(-1.0, &sum)),
         "rising" => at(usual * (1.0 + 0.2 * f64::from(round)), random(dot(&mean, &mean).sqrt())),
@@ -103,7 +103,7 @@ fn lie(
         "twenty" => at(usual, times(20.0, &mean)),
         "against-nearest" => at(nearest.0, times(-1.0, &nearest.1)),
         "against-farthest" => at(farthest.0, times(-1.0, &farthest.1)),
-        // Kept by whoever plays this.
+        // Kept by the one who plays this.
         "replay" => at(own.0, own.1.clone()),
         "sleeper" if round < 12 => at(usual, mean),
         "sleeper" => at(EPSILON + 0.9 * DELTA, times(-1.0, &sum)),

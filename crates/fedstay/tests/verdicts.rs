@@ -101,7 +101,7 @@ fn a_run_in_which_nobody_trained_a_round_is_empty() {
     assert_eq!(everybody.content_at_start.len(), everybody.agents.len());
     assert!(everybody.everybody_content, "it was called benign");
     assert_eq!((everybody.verdict, everybody.empty), (Verdict::Empty, Some(Empty::NobodyTrained)));
-    // Those who never take a step deliver what they began with, whoever reported.
+    // Those who never take a step deliver what they began with, whatever was reported.
     let still = summary(Mean::default(), f64::MIN_POSITIVE * 1e-15, 3);
     assert_eq!((still.verdict, still.empty), (Verdict::Empty, Some(Empty::NoStep)));
     assert!(still.left.is_empty() && still.agents.iter().all(|agent| agent.entry.reports == 3));
@@ -224,7 +224,7 @@ fn a_run_that_foresaw_none_of_its_departures_says_what_to_set() {
     assert!(none.contains("local.exact_gradient") && none.contains("local.batch"), "{none}");
     let some = said(Retain::new(0.02).into(), true, "threshold");
     assert!(some.contains("2 of 3 left and 1 of them was not predicted"), "{some}");
-    // Averaging promises nothing, and whoever leaves for another reason cannot be predicted.
+    // Averaging promises nothing, and who leaves for another reason cannot be predicted.
     for quiet in [
         said(Mean::default().into(), false, "threshold"),
         said(AdaGd::default().into(), false, "withdrawing"),

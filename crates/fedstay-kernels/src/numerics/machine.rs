@@ -1,6 +1,6 @@
 //! Who computes sums over long vectors: an instruction set and, if the caller has some, several hands.
 //!
-//! The core starts no threads. Whoever has threads hands them in as [`Workers`]; a long vector is then
+//! The core starts no threads. A caller that has threads hands them in as [`Workers`]; a long vector is then
 //! cut into spans that do not depend on how many there are, and what the spans came to is added in
 //! their order. So neither the instruction set nor the number of threads changes a bit.
 
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Below this many numbers to read, handing out work costs more than it saves.
 const WORTH_SHARING: usize = 1 << 18;
-/// So many vectors are measured along a step by one hand; where there are more of them than that for each span,
+/// The vectors that one hand measures along a step; where there are more of them than that for each span,
 /// they are shared out, not the spans.
 const MANY: usize = 32;
 /// Products that a number from memory takes part in by the time the next one is there.
@@ -226,7 +226,7 @@ impl Machine {
         all
     }
 
-    /// A sum that is measured afterwards: pieces of it are formed by whoever is free.
+    /// A sum that is measured afterwards: pieces of it are formed by the hands that are free.
     fn form(
         &self,
         onto: bool,
@@ -310,7 +310,7 @@ fn span(index: usize, columns: usize) -> Range<usize> {
     index * SPAN..columns.min((index + 1) * SPAN)
 }
 
-/// A range in equal parts of at most so many.
+/// A range in equal parts, none of which is larger than this.
 fn panels(range: Range<usize>, most: usize) -> Vec<Range<usize>> {
     let parts = range.len().div_ceil(most);
     let at = |part: usize| range.start + range.len() * part / parts;

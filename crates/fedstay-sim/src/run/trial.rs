@@ -104,7 +104,7 @@ impl Trial {
             let judge: Option<Box<dyn Judge>> = match session.engine_mut() {
                 Agents::Problem(federation) => Some(Box::new(federation.judge())),
                 Agents::Data(simulator) => {
-                    // Whoever is booked for the fall of its loss must tell it.
+                    // An agent that is booked for the fall of its loss must tell it.
                     simulator.set_full_losses(true);
                     simulator.judge().map(|judge| Box::new(judge) as Box<dyn Judge>)
                 }

@@ -123,7 +123,7 @@ pub(super) struct Roster {
 }
 
 impl Roster {
-    /// So many agents, who want nothing yet.
+    /// This number of agents, who want nothing yet.
     pub(super) fn new(count: usize, behaviour: &Behaviour, seed: Seed) -> Result<Self, SpecError> {
         behaviour.check()?;
         let behaviours = match behaviour {

@@ -93,7 +93,7 @@ impl Aggregator for FairFed {
             .map(|report| (share(report.samples) + self.moved[&report.agent]).max(0.0))
             .collect();
         let total: f64 = weights.iter().sum();
-        // Nobody counts only where whoever had weight has left.
+        // Nobody counts only where all who had weight have left.
         weights.iter_mut().for_each(|w| *w = if total > 0.0 { *w / total } else { alike });
         descend(round, &weights, step);
         Ok(watched(round, step, self.delta))

@@ -79,7 +79,7 @@ impl FedCe {
         Self { mode, ..Self::default() }
     }
 
-    /// The last weights of those who report, or uniform ones for whoever has none.
+    /// The last weights of those who report, or uniform ones where there are none.
     fn weights(&self, round: &Round<'_>) -> Vec<f64> {
         let share = 1.0 / round.reports.len() as f64;
         let known = |agent: &AgentId| self.known.get(agent).map_or(share, |known| known.weight);

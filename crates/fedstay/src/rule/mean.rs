@@ -11,7 +11,7 @@
 //!
 //! The two algorithms differ in the agents' local work (along a path, or all gradients at the
 //! received weights), not here. The server must know: the directions. It never stops on its own.
-//! The split it returns is a forecast for whoever watches; the step does not depend on it.
+//! The split it returns is a forecast for those who watch; the step does not depend on it.
 //!
 //! No uniform averaging can prevent harmful departures (Observation 3 of the reference).
 //!

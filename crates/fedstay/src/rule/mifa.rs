@@ -96,7 +96,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a table of everybody's last displacement, whoever is heard.
+        /// Against a table of everybody's last displacement, whichever agents are heard.
         #[test]
         fn it_averages_the_last_displacement_of_everybody(
             rounds in prop::collection::vec(
@@ -112,7 +112,7 @@ mod tests {
                     table[id] = Some([-reach * g[0], -reach * g[1]]);
                 }
                 let known: Vec<[f64; 2]> = table.iter().flatten().copied().collect();
-                // Whoever was heard once and is not heard now has left.
+                // An agent that was heard once and is not heard now has left.
                 let left = (0..4).filter(|id| table[*id].is_some() && !round[*id].0);
                 let left = left.map(|id| AgentId(id as u64)).collect();
                 let reports = Reports::with_goodbyes(2, reports(round), left).unwrap();

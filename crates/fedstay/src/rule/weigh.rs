@@ -87,7 +87,7 @@ mod tests {
                 Loss::Exact(2.0).leaves_at(0.1),
                 Vector::F64(direction),
             );
-            // Whoever has an odd number went twice as far.
+            // Agents with an odd number went twice as far.
             let reach = Some(0.1 * (1 + id % 2) as f64);
             reports.push(Report { samples: *samples, reach, ..report });
         }

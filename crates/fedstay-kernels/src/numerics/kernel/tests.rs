@@ -127,7 +127,7 @@ fn sums_in_single_precision_of_one_number_are_near_enough() {
     }
 }
 
-/// Sums in single precision are other numbers, near enough, and the same ones whoever computes them.
+/// Sums in single precision are other numbers, near enough, and the same ones on every machine.
 #[test]
 fn a_gram_matrix_in_single_precision_is_the_same_on_every_machine() {
     for (count, columns) in [(3, 19), (9, 1_024), (70, 513), (300, 650), (5, SPAN + 1_234)] {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 const MOST: usize = 1 << 22;
 
 /// Where a bundle leaves its memory to the next one: to ask for it anew, and to have it cleared, takes as long as to
-/// measure all vectors several times. Clones share it, and whoever comes first has it.
+/// measure all vectors several times. Clones share it, and the first that asks has it.
 #[derive(Debug, Clone, Default)]
 pub struct Room(Arc<Mutex<Memory>>);
 

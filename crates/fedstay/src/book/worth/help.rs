@@ -48,7 +48,7 @@ impl Row {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Pending {
     sent: Vec<SentDirection>,
-    /// Of whoever judged the weights before it: the loss, and `⟨g_m, d_i⟩` for each of `sent`.
+    /// Of each agent that judged the weights before it: the loss, and `⟨g_m, d_i⟩` for each of `sent`.
     #[serde(with = "pairs")]
     before: BTreeMap<AgentId, (f64, Vec<f64>)>,
 }

@@ -187,7 +187,7 @@ fn a_run_that_was_cut_off_ends_with_the_same_books() {
     assert_eq!(serde_json::to_string(&resumed).unwrap(), serde_json::to_string(&whole).unwrap());
 }
 
-/// Ends a run after so many rounds.
+/// Ends a run after this number of rounds.
 struct Cut(u32);
 
 impl Book for Cut {

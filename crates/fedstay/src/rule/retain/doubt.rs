@@ -168,7 +168,7 @@ impl Distrust {
         may
     }
 
-    /// Whether somebody may be benched, of so many that were heard.
+    /// Whether somebody may be benched where this number were heard.
     fn may_bench(&self, heard: usize) -> bool {
         self.benched.is_none() && !self.spent && heard >= FEWEST_TO_BENCH
     }

@@ -76,7 +76,7 @@ impl Preview {
 
     fn stage<'a>(&self, round: &'a Round<'a>, step: &'a [f64]) -> Stage<'a> {
         let longest = self.cap * self.memory.travelled;
-        // Whoever may be silent next needs its gradient kept.
+        // The gradient of an agent that may be silent next is kept.
         Stage { round, step, longest, keep: round.reports.absent() > 0 }
     }
 
