@@ -267,7 +267,7 @@ def flare_cases():
 def ray_cases():
     @case("ray: sweep")
     def swept(kept, scratch):
-        """On a cluster of two workers: what one machine computes, whoever computed it."""
+        """On a cluster of two workers: what one machine computes, whichever worker computed it."""
         import fedstay.ray
         import ray
 

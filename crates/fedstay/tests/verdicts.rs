@@ -148,6 +148,18 @@ fn a_model_no_better_than_a_constant_one_is_empty_whoever_left() {
     assert_eq!(verdict(Some(0.6), 0.8), empty, "it fails everybody as well");
 }
 
+/// Three agents that are content; the second told its loss in this round, if in an earlier one.
+fn three_content(second: Option<u32>) -> Assessment {
+    let agent = |id| AgentAssessment {
+        id: AgentId(id),
+        epsilon: 0.5,
+        behaviour: None,
+        score: Score::new(0.4),
+        as_of: second.filter(|_| id == 1),
+    };
+    Assessment { agents: (0..3).map(agent).collect(), population: None, constant: None }
+}
+
 #[test]
 fn names_stand_in_the_summary_and_in_its_warnings() {
     let server = Server::new(vec![0.0], AdaGd::default(), 0.1).unwrap();
@@ -159,15 +171,7 @@ fn names_stand_in_the_summary_and_in_its_warnings() {
         let line = format!(r#"{{"step_size":0.1,"step_norm":1,{text}}}"#);
         ledger.add(&serde_json::from_str(&line).unwrap());
     }
-    let agent = |id| AgentAssessment {
-        id: AgentId(id),
-        epsilon: 0.5,
-        behaviour: None,
-        score: Score::new(0.4),
-        as_of: (id == 1).then_some(1),
-    };
-    let agents = vec![agent(0), agent(1), agent(2)];
-    let assessment = Assessment { agents, population: None, constant: None };
+    let assessment = three_content(Some(1));
     let listed = |name: Option<&str>| {
         let of = |(id, name): (u64, Option<&str>)| HeaderAgent {
             id: AgentId(id),
@@ -207,15 +211,7 @@ fn a_run_that_foresaw_none_of_its_departures_says_what_to_set() {
             let line = format!(r#"{{"step_size":0.1,"step_norm":1,{text}}}"#);
             ledger.add(&serde_json::from_str(&line).unwrap());
         }
-        let agent = |id| AgentAssessment {
-            id: AgentId(id),
-            epsilon: 0.5,
-            behaviour: None,
-            score: Score::new(0.4),
-            as_of: None,
-        };
-        let agents = vec![agent(0), agent(1), agent(2)];
-        let assessment = Assessment { agents, population: None, constant: None };
+        let assessment = three_content(None);
         let about = About { behaviour: behaviour.into(), ..About::default() };
         ledger.summary(&ended(&server, &assessment, &[]), &about).warnings.join(" ")
     };

@@ -247,7 +247,7 @@ class Loss:
         if self.clip <= epsilon:
             raise Error(f"`loss_clip` is {self.clip:g}, but must be above ε = {epsilon:g}")
         deviation = self.noise * self.clip / 2.0
-        # Never from a seed: whoever could guess that would take the noise off again.
+        # Never from a seed: one who could guess that would take the noise off again.
         noise = random.SystemRandom().gauss(0.0, deviation)
         noisy = min(max(loss, 0.0), self.clip) + noise
         return {"loss": noisy, "standard_error": deviation}

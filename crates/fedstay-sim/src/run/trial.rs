@@ -260,7 +260,7 @@ impl Trial {
         if trial.simulator().is_some() {
             folder.continues_with(instructions());
         }
-        // In the summary, whoever continues it.
+        // In the summary, on whichever machine it is continued.
         trial.session.warn(folder.warning());
         Ok((folder, trial))
     }

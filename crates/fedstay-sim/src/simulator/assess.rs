@@ -269,7 +269,7 @@ impl Simulator {
     }
 }
 
-/// The best constant prediction for agents with so many rows of each class.
+/// The best constant prediction for agents with these numbers of rows of each class.
 fn constant_over(counts: &[Vec<u32>]) -> Option<Constant> {
     let sum = |counts: &[u32]| counts.iter().map(|count| f64::from(*count)).sum::<f64>();
     let classes = counts.first()?.len();

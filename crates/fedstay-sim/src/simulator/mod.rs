@@ -252,8 +252,8 @@ impl Simulator {
         self.roster.steer(left);
     }
 
-    /// What the agents find that come in this round, if models are kept for them. Whoever is there in
-    /// the first round has not come later.
+    /// What the agents find that come in this round, if models are kept for them. Agents that are there in
+    /// the first round have not come later.
     fn arrivals(&mut self, call: &Call<'_>) -> Result<Vec<Arrival>, crate::model::Error> {
         let mut arrived = Vec::new();
         for index in 0..self.met.len() {

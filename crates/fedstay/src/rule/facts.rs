@@ -43,7 +43,7 @@ pub struct Facts {
     /// Whether the rule takes every report as a cut, `F(w + s) ≥ F + ⟨g, s⟩`, and computes with the
     /// bound. Such a rule is given bounds where others are given estimates.
     pub cuts: bool,
-    /// For a rule whose step needs no losses but for the forecast: those of agents that a step so many times
+    /// For a rule whose step needs no losses but for the forecast: those of agents that a step this many times
     /// as long as the last could carry to their target loss have to be exact. `None`, the default, stands for
     /// the losses of all agents. [`Aggregator::losses`](super::Aggregator::losses) is answered from it.
     pub near: Option<f64>,

@@ -198,8 +198,8 @@ impl<'a> Floors<'a> {
     /// Moves the step to the nearest one after which every line's prediction is at most its aim and
     /// everybody is above their floor by the slack, if floors are kept.
     ///
-    /// Where that is impossible, a share of it is tried: whoever should descend by much then
-    /// descends by less. Where even a tenth is impossible, floors are kept and the aims are missed
+    /// Where that is impossible, a share of it is tried: agents that should descend by much then
+    /// descend by less. Where even a tenth is impossible, floors are kept and the aims are missed
     /// by as little as possible, in the sense of squares.
     pub(crate) fn toward(
         &mut self,
