@@ -87,7 +87,7 @@ pub struct Report<'a> {
     pub reach: Option<f64>,
     /// The number of samples behind the report.
     pub samples: u64,
-    /// The length of the [slope](Self::slope) by [`linalg::norm`], if whoever made the report has
+    /// The length of the [slope](Self::slope) by [`linalg::norm`], if the maker of the report has
     /// measured it, where the vector was at hand; the server measures it otherwise.
     pub length: Option<f64>,
     /// How well the model it received serves two groups among its rows, where rows have groups and
@@ -224,6 +224,22 @@ pub fn tau(loss: f64, epsilon: f64, delta: f64, norm: f64) -> f64 {
 }
 
 /// The reports of one round: sorted by agent, one per agent, all finite and of one dimension.
+///
+/// ```
+/// use fedstay::{AgentId, Loss, Report, Reports, Vector};
+///
+/// let gradient = [1.0, 0.0];
+/// let standing = Loss::Exact(2.0).leaves_at(0.1);
+/// let report = |agent| Report::new(AgentId(agent), standing, Vector::F64(&gradient));
+/// // Two agents report, in whichever order, and a third says goodbye.
+/// let reports = Reports::with_goodbyes(2, vec![report(4), report(1)], vec![AgentId(5)])?;
+/// assert!(reports.iter().map(|report| report.agent).eq([AgentId(1), AgentId(4)]));
+/// assert_eq!(reports.goodbyes(), [AgentId(5)]);
+/// // What cannot be used is refused, with the agent that sent it.
+/// let refused = Reports::new(3, vec![report(4)]).unwrap_err();
+/// assert!(refused.to_string().contains("agent 4"));
+/// # Ok::<(), fedstay::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reports<'a> {
     reports: Vec<Report<'a>>,

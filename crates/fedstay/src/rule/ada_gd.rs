@@ -52,6 +52,19 @@ const CHANGES: &[LabelChange] = &[
 ];
 
 /// The paper's rule, ADA-GD.
+///
+/// ```
+/// use fedstay::{AdaGd, AgentId, Loss, Report, Reports, Server, Vector};
+///
+/// let near = Report::new(AgentId(0), Loss::Exact(0.2).leaves_at(0.1), Vector::F64(&[1.0, 0.0]));
+/// let far = Report::new(AgentId(1), Loss::Exact(3.0).leaves_at(0.1), Vector::F64(&[1.0, 1.0]));
+/// let mut server = Server::new(vec![0.0, 0.0], AdaGd { delta: 0.05, ..AdaGd::default() }, 0.1)?;
+/// let decision = server.step(&Reports::new(2, vec![near, far])?)?;
+/// // The step leaves the agent that is about to leave where it is, and helps the other.
+/// assert_eq!(decision.split.d, [AgentId(0)]);
+/// assert!(server.weights()[0].abs() < 1e-15 && server.weights()[1] < 0.0);
+/// # Ok::<(), fedstay::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AdaGd {

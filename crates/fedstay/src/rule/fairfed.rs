@@ -37,6 +37,23 @@ pub(super) const ORIGIN: Origin = Origin {
 };
 
 /// Agents count by how they serve two groups.
+///
+/// ```
+/// use fedstay::rule::FairFed;
+/// use fedstay::{AgentId, Loss, Rates, Report, Reports, Server, Vector};
+///
+/// let report = |id, direction, right, of| {
+///     let rates = Rates { right, of: [of; 2], correct: right[0] + right[1], rows: 2 * of };
+///     let standing = Loss::Exact(1.0).leaves_at(0.1);
+///     Report { rates: Some(rates), ..Report::new(AgentId(id), standing, Vector::F64(direction)) }
+/// };
+/// // The groups are served alike on the rows of the first, and nearly so on everybody's.
+/// let reports = vec![report(0, &[1.0, 0.0], [10, 10], 20), report(1, &[0.0, 1.0], [9, 5], 10)];
+/// let mut server = Server::new(vec![0.0, 0.0], FairFed::default(), 1.0)?;
+/// server.step(&Reports::new(2, reports)?)?;
+/// assert!(server.weights()[0] < server.weights()[1], "the first counts more");
+/// # Ok::<(), fedstay::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FairFed {

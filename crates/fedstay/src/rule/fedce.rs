@@ -39,6 +39,19 @@ pub(super) const ORIGIN: Origin = Origin {
 const SMALLEST: f64 = 1e-3;
 
 /// Agents count by what they contribute.
+///
+/// ```
+/// use fedstay::rule::FedCe;
+/// use fedstay::{AgentId, Loss, Report, Reports, Server, Vector};
+///
+/// let near = Report::new(AgentId(0), Loss::Exact(0.5).leaves_at(0.1), Vector::F64(&[1.0, 0.0]));
+/// let far = Report::new(AgentId(1), Loss::Exact(2.0).leaves_at(0.1), Vector::F64(&[0.0, 1.0]));
+/// let mut server = Server::new(vec![0.0, 0.0], FedCe::default(), 1.0)?;
+/// server.step(&Reports::new(2, vec![near, far])?)?;
+/// // Both are as unlike the other; the one whom the others serve worse counts more.
+/// assert!(server.weights()[1] < server.weights()[0]);
+/// # Ok::<(), fedstay::Error>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FedCe {

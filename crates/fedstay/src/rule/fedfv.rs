@@ -35,6 +35,21 @@ pub(super) const ORIGIN: Origin = Origin {
 };
 
 /// Fair averaging.
+///
+/// ```
+/// use fedstay::rule::FedFv;
+/// use fedstay::{AgentId, Loss, Report, Reports, Server, Vector};
+///
+/// // The gradients conflict.
+/// let near = Report::new(AgentId(0), Loss::Exact(0.5).leaves_at(0.1), Vector::F64(&[1.0, 0.0]));
+/// let far = Report::new(AgentId(1), Loss::Exact(2.0).leaves_at(0.1), Vector::F64(&[-1.0, 1.0]));
+/// let mut server = Server::new(vec![0.0, 0.0], FedFv::default(), 1.0)?;
+/// server.step(&Reports::new(2, vec![near, far])?)?;
+/// // The agent with the larger loss keeps its gradient, the other gives way.
+/// let [a, b] = [server.weights()[0], server.weights()[1]];
+/// assert!(b - a < 0.0 && a > 0.0);
+/// # Ok::<(), fedstay::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FedFv {

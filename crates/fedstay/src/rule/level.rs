@@ -34,6 +34,19 @@ pub(super) const ORIGIN: Origin = Origin {
 const SMALLEST: f64 = 1e-9;
 
 /// The shortest step to everybody's level.
+///
+/// ```
+/// use fedstay::rule::Level;
+/// use fedstay::{AgentId, Loss, Report, Reports, Server, Vector};
+///
+/// // The first is to come 2δ below its target loss; the second is there already.
+/// let near = Report::new(AgentId(0), Loss::Exact(1.1).leaves_at(0.1), Vector::F64(&[1.0, 0.0]));
+/// let far = Report::new(AgentId(1), Loss::Exact(0.0).leaves_at(0.1), Vector::F64(&[0.0, 2.0]));
+/// let mut server = Server::new(vec![0.0, 0.0], Level::new(0.05), 1.0)?;
+/// server.step(&Reports::new(2, vec![near, far])?)?;
+/// assert_eq!(server.weights(), [-1.1, 0.0]);
+/// # Ok::<(), fedstay::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Level {

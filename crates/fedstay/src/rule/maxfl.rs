@@ -32,6 +32,19 @@ pub(super) const ORIGIN: Origin = Origin {
 };
 
 /// As many agents as possible under their requirement.
+///
+/// ```
+/// use fedstay::rule::MaxFl;
+/// use fedstay::{AgentId, Loss, Report, Reports, Server, Vector};
+///
+/// let near = Report::new(AgentId(0), Loss::Exact(0.6).leaves_at(0.5), Vector::F64(&[1.0, 0.0]));
+/// let far = Report::new(AgentId(1), Loss::Exact(3.5).leaves_at(0.5), Vector::F64(&[0.0, 1.0]));
+/// let mut server = Server::new(vec![0.0, 0.0], MaxFl::default(), 1.0)?;
+/// server.step(&Reports::new(2, vec![near, far])?)?;
+/// // The agent near its requirement pulls hardest.
+/// assert!(server.weights()[0] < 4.0 * server.weights()[1]);
+/// # Ok::<(), fedstay::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MaxFl {

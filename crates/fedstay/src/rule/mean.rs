@@ -40,6 +40,18 @@ pub(super) const MINIBATCH_SGD: Origin = Origin {
 const REACHED: f64 = 0.5;
 
 /// The mean of the agents' displacements.
+///
+/// ```
+/// use fedstay::{AgentId, Loss, Mean, Report, Reports, Server, Vector};
+///
+/// let near = Report::new(AgentId(0), Loss::Exact(0.5).leaves_at(0.1), Vector::F64(&[1.0, 0.0]));
+/// let far = Report::new(AgentId(1), Loss::Exact(2.0).leaves_at(0.1), Vector::F64(&[0.0, 2.0]));
+/// let mut server = Server::new(vec![0.0, 0.0], Mean::default(), 1.0)?;
+/// server.step(&Reports::new(2, vec![near, far])?)?;
+/// // Half of what either agent did.
+/// assert_eq!(server.weights(), [-0.5, -1.0]);
+/// # Ok::<(), fedstay::Error>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Mean {
@@ -71,6 +83,15 @@ impl Aggregator for Mean {
 }
 
 /// The mean of gradients that are all taken at the received weights: the same mean, of other work.
+///
+/// ```
+/// use fedstay::rule::MinibatchSgd;
+/// use fedstay::{Mean, Rule};
+///
+/// // Agents are told to take all gradients of a round at the weights they received.
+/// assert!(Rule::from(MinibatchSgd::default()).facts().stands);
+/// assert!(!Rule::from(Mean::default()).facts().stands);
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct MinibatchSgd(pub Mean);

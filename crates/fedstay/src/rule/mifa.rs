@@ -18,8 +18,8 @@
 //!
 //! Reference: Xinran Gu, Kaixuan Huang, Jingzhao Zhang, Longbo Huang, *Fast Federated Learning in
 //! the Presence of Arbitrary Device Unavailability*, NeurIPS 2021, Algorithm 1; arXiv 2106.04159. The
-//! authors assume that everybody is heard in the first round; here, whoever was not yet heard does
-//! not count.
+//! authors assume that everybody is heard in the first round; here, an agent that was not yet heard
+//! does not count.
 
 use super::sent::{self, Last, LastSent};
 use super::weigh::{CHANGES, Weigh};
@@ -34,6 +34,20 @@ pub(super) const ORIGIN: Origin = Origin {
 };
 
 /// The latest update of everybody.
+///
+/// ```
+/// use fedstay::rule::Mifa;
+/// use fedstay::{AgentId, Loss, Report, Reports, Server, Vector};
+///
+/// let near = Report::new(AgentId(0), Loss::Exact(0.5).leaves_at(0.1), Vector::F64(&[1.0, 0.0]));
+/// let far = Report::new(AgentId(1), Loss::Exact(2.0).leaves_at(0.1), Vector::F64(&[0.0, 2.0]));
+/// let mut server = Server::new(vec![0.0, 0.0], Mifa::default(), 1.0)?;
+/// server.step(&Reports::new(2, vec![near, far])?)?;
+/// // The first agent leaves, and pulls on with the last that it sent.
+/// server.step(&Reports::with_goodbyes(2, vec![far], vec![AgentId(0)])?)?;
+/// assert_eq!(server.displacement(), [-0.5, -1.0]);
+/// # Ok::<(), fedstay::Error>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Mifa {

@@ -41,6 +41,21 @@ pub(super) const ORIGIN: Origin = Origin {
 };
 
 /// Multiplicative weights.
+///
+/// ```
+/// use fedstay::rule::{MwFed, Variant};
+/// use fedstay::{AgentId, Loss, Report, Reports, Server, Vector};
+///
+/// let near = Report::new(AgentId(0), Loss::Exact(0.1).leaves_at(0.5), Vector::F64(&[1.0, 0.0]));
+/// let far = Report::new(AgentId(1), Loss::Exact(2.0).leaves_at(0.5), Vector::F64(&[0.0, 1.0]));
+/// let mut server = Server::new(vec![0.0, 0.0], MwFed::new(4.0, Variant::Weight), 1.0)?;
+/// // The mean at first; then the agent that is content counts a quarter of the other.
+/// for expected in [[-0.5, -0.5], [-0.2, -0.8]] {
+///     server.step(&Reports::new(2, vec![near, far])?)?;
+///     assert_eq!(server.displacement(), expected);
+/// }
+/// # Ok::<(), fedstay::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MwFed {

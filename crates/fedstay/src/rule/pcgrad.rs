@@ -31,6 +31,19 @@ pub(super) const ORIGIN: Origin = Origin {
 };
 
 /// Project conflicting gradients.
+///
+/// ```
+/// use fedstay::rule::PcGrad;
+/// use fedstay::{AgentId, Loss, Report, Reports, Server, Vector};
+///
+/// // The gradients conflict: each is projected off the other, to (½, ½) and (0, 1).
+/// let near = Report::new(AgentId(0), Loss::Exact(0.5).leaves_at(0.1), Vector::F64(&[1.0, 0.0]));
+/// let far = Report::new(AgentId(1), Loss::Exact(2.0).leaves_at(0.1), Vector::F64(&[-1.0, 1.0]));
+/// let mut server = Server::new(vec![0.0, 0.0], PcGrad::default(), 1.0)?;
+/// server.step(&Reports::new(2, vec![near, far])?)?;
+/// assert_eq!(server.weights(), [-0.25, -0.75]);
+/// # Ok::<(), fedstay::Error>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PcGrad {

@@ -51,6 +51,19 @@ const CHANGES: &[LabelChange] = &[
 ];
 
 /// Averaging whose local steps are corrected.
+///
+/// ```
+/// use fedstay::rule::Scaffold;
+/// use fedstay::{AgentId, Loss, Report, Reports, Server, Vector};
+///
+/// let near = Report::new(AgentId(0), Loss::Exact(0.5).leaves_at(0.1), Vector::F64(&[1.0, 0.0]));
+/// let far = Report::new(AgentId(1), Loss::Exact(2.0).leaves_at(0.1), Vector::F64(&[0.0, 2.0]));
+/// let mut server = Server::new(vec![0.0, 0.0], Scaffold::default(), 1.0)?;
+/// server.step(&Reports::new(2, vec![near, far])?)?;
+/// // What the first adds to its next local gradients: the mean of both, less its own.
+/// assert_eq!(server.broadcast().correction(AgentId(0)), Some(vec![-0.5, 1.0]));
+/// # Ok::<(), fedstay::Error>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Scaffold {

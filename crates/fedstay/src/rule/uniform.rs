@@ -39,6 +39,19 @@ const CHANGES: &[LabelChange] = &[
 ];
 
 /// Uniform aggregation.
+///
+/// ```
+/// use fedstay::rule::{Nu, Uniform};
+/// use fedstay::{AgentId, Loss, Report, Reports, Server, Vector};
+///
+/// let near = Report::new(AgentId(0), Loss::Exact(0.5).leaves_at(0.1), Vector::F64(&[1.0, 0.0]));
+/// let far = Report::new(AgentId(1), Loss::Exact(2.0).leaves_at(0.1), Vector::F64(&[0.0, 2.0]));
+/// let mut server = Server::new(vec![0.0, 0.0], Uniform { nu: Nu::Unit, ..Uniform::default() }, 1.0)?;
+/// server.step(&Reports::new(2, vec![near, far])?)?;
+/// // Along the mean, by the step size.
+/// assert!((server.weights()[0].hypot(server.weights()[1]) - 1.0).abs() < 1e-12);
+/// # Ok::<(), fedstay::Error>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Uniform {

@@ -32,6 +32,20 @@ pub struct About {
 }
 
 /// A run: a server, an engine that reaches the agents, and the books.
+///
+/// ```
+/// use fedstay::problem::{Federation, Observation3, Problem};
+/// use fedstay::{About, Behaviour, Mean, Seed, Server, Session};
+///
+/// let instance = Problem::from(Observation3::default()).build(Seed(0))?;
+/// let targets = vec![instance.epsilon; instance.oracles.len()];
+/// let agents = Federation::new(&instance, &targets, &Behaviour::default())?;
+/// let server = Server::new(instance.start, Mean::default(), instance.step_size)?;
+/// let mut session = Session::new(server, agents, 500, About::default())?;
+/// let summary = session.run(&mut [])?.expect("no book ends it");
+/// assert_eq!((summary.verdict.name(), summary.left.len()), ("harmful", 2));
+/// # Ok::<(), fedstay::Error>(())
+/// ```
 pub struct Session<E> {
     server: Server,
     engine: E,

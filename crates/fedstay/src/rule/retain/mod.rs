@@ -119,6 +119,19 @@ const SMALLEST_SLACK: f64 = 1e-3;
 const MANY: usize = 128;
 
 /// Keep everybody above their floor.
+///
+/// ```
+/// use fedstay::{AgentId, Loss, Report, Reports, Retain, Server, Vector};
+///
+/// let near = Report::new(AgentId(0), Loss::Exact(0.2).leaves_at(0.1), Vector::F64(&[1.0, 0.0]));
+/// let far = Report::new(AgentId(1), Loss::Exact(3.0).leaves_at(0.1), Vector::F64(&[1.0, 1.0]));
+/// let mut server = Server::new(vec![0.0, 0.0], Retain::default(), 0.1)?;
+/// let decision = server.step(&Reports::new(2, vec![near, far])?)?;
+/// // Nobody is predicted to leave, and the loss of the other falls.
+/// assert_eq!(decision.kept, Some(true));
+/// assert!(server.weights()[0] + server.weights()[1] < 0.0);
+/// # Ok::<(), fedstay::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Retain {
