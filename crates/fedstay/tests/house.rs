@@ -27,7 +27,8 @@ fn drawn(text: &str) -> Vec<String> {
         if indent == 0 {
             let name = names.split_whitespace().next().unwrap().trim_end_matches('/');
             paths.push(name.to_owned());
-            inside = if name.starts_with("crates/") { format!("{name}/src") } else { name.to_owned() };
+            inside =
+                if name.starts_with("crates/") { format!("{name}/src") } else { name.to_owned() };
         } else if indent == 2 {
             paths.extend(names.split_whitespace().map(|name| format!("{inside}/{name}")));
         }
@@ -73,7 +74,10 @@ fn every_path_that_contributing_names_is_there() {
     let prose: String = text.split("```").step_by(2).collect();
     let (drawn, hops, told) = (drawn(&text), hops(&text), told(&prose));
     // Where one of them finds nothing, the document has another form, and the test would not see it.
-    assert!(drawn.len() > 40 && hops.len() > 30 && told.len() > 30, "{drawn:?}\n{hops:?}\n{told:?}");
+    assert!(
+        drawn.len() > 40 && hops.len() > 30 && told.len() > 30,
+        "{drawn:?}\n{hops:?}\n{told:?}"
+    );
     let paths = drawn.iter().chain(&hops).chain(&told);
     let gone: Vec<&String> = paths.filter(|path| !root().join(path).exists()).collect();
     assert!(gone.is_empty(), "CONTRIBUTING.md names what is not there: {gone:#?}");
@@ -88,4 +92,19 @@ fn every_room_of_the_core_is_drawn() {
         let has = room.iter().any(|room| drawn.contains(room));
         assert!(has || name == "lib.rs", "CONTRIBUTING.md does not draw {name}");
     }
+}
+
+#[test]
+fn every_rule_has_an_example() {
+    let mut rules = 0;
+    for entry in fs::read_dir(root().join("crates/fedstay/src/rule")).unwrap() {
+        let path = entry.unwrap().path();
+        let file = if path.is_dir() { path.join("mod.rs") } else { path };
+        let text = fs::read_to_string(&file).unwrap();
+        if text.contains(": Origin = Origin {") {
+            rules += 1;
+            assert!(text.contains("/// ```\n#[derive"), "{} has no example", file.display());
+        }
+    }
+    assert!(rules >= 16, "only {rules} rules were found: does this test still read them?");
 }
