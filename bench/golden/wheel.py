@@ -272,7 +272,8 @@ def ray_cases():
         import ray
 
         study = study_in(scratch)
-        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+        here = {"_node_ip_address": "127.0.0.1", "include_dashboard": False}
+        ray.init(num_cpus=2, log_to_driver=False, **here)
         try:
             done = fedstay.ray.sweep(study, store=scratch / "ray.db")
         finally:
