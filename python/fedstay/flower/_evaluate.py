@@ -53,10 +53,9 @@ def evaluate_and_report(
     found = privatiser_of(model) if torch else privatiser(model)
     why = outer_privatiser() or found or remembered(context)
     quiet = is_private(private, how, why, certain=False, changed=False)
-    rows = {ROWS: model.samples} if torch else {}
     if quiet and how.clip is None:
         # Nothing is computed that is not told.
-        return _withheld(Message(RecordDict(), reply_to=message), rows, context, why)
+        return _withheld(Message(RecordDict(), reply_to=message), {}, context, why)
     arrays = sent_arrays(message)
     if torch:
         take_up(model, arrays)
@@ -64,6 +63,8 @@ def evaluate_and_report(
     else:
         weights = Layout(arrays).unpack(arrays, agent_name(context))
         value = float(model.loss_and_grad(weights)[0])
+    # As many as were measured.
+    rows = {ROWS: model.samples} if torch else {}
     if quiet:
         # Its record says to `agent_mod` that nothing more is to be taken out.
         content = RecordDict({RECORD: ConfigRecord({"agent": agent_name(context)})})

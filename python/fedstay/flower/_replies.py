@@ -332,9 +332,12 @@ class Reader(reader.Reader):
                 content = _content(reply, node)
                 for record in content.metric_records.values():
                     metrics.update(record)
-                found.numbers[member.name] = scalars(content)
+                numbers = scalars(content)
+                withholds = content.config_records.get(RECORD, {}).get(WITHHOLDS) is True
+                if not withholds or set(numbers) - {WEIGHT}:
+                    found.numbers[member.name] = numbers
                 if loss_key not in metrics:
-                    if content.config_records.get(RECORD, {}).get(WITHHOLDS) is True:
+                    if withholds:
                         log(INFO, "fedstay: agent %s is private and withholds its evaluation",
                             member.name)  # fmt: skip
                         continue
