@@ -13,9 +13,11 @@ from fedstay.flower import (
     FedStay,
     TorchAgent,
     _agent,
+    _evaluate,
     agent_mod,
     agent_name,
     decide_and_report,
+    evaluate_and_report,
     report,
 )
 from fedstay.flower._private import Loss, inner_mods, privatiser
@@ -54,12 +56,24 @@ def trained(message, context):
     )
 
 
+def own_numbers(message, context):
+    """An app's own evaluate function, which knows nothing of privacy; one of its numbers is of its rows."""
+    loss = look(message, context)[0]
+    metrics = {"eval_loss": loss, "eval_acc": 0.5, "num-examples": 7, "public": 0.125}
+    return Message(RecordDict({"more": MetricRecord(metrics)}), reply_to=message)
+
+
+def evaluated(message, context):
+    return evaluate_and_report(agent_of(context), None, message, context)
+
+
 class Gate(Nodes):
     """Keeps what comes in and what leaves."""
 
-    def __init__(self, mods, train=trained, names="abc"):
+    def __init__(self, mods, train=trained, names="abc", evaluate=None):
         app = ClientApp(mods=mods)
         app.train()(train)
+        app.evaluate()(evaluate or evaluated)
         super().__init__(names, app)
         self.left = []
         for context in self.contexts.values():
@@ -86,14 +100,17 @@ class Gate(Nodes):
                 if isinstance(value, float)
             ]
             arrays = [a.numpy() for r in reply.content.array_records.values() for a in r.values()]
-            found += loss in numbers
+            # The loss after training is no less exact.
+            after = float(agent_of(context).loss_and_grad(own)[0])
+            found += loss in numbers or after in numbers
             found += any(np.allclose(array, slope, atol=1e-6) for array in arrays)
             found += any(np.array_equal(array, own) for array in arrays)
         return found
 
 
 def run(grid, strategy=None, rounds=4):
-    made = strategy or FedStay("fedavg", evaluate_at_end=False, wait=0.0, tries=1)
+    """Everything is as it usually is: all agents also evaluate what is delivered."""
+    made = strategy or FedStay("fedavg", wait=0.0, tries=1)
     return start(made, grid, rounds=rounds)
 
 
@@ -101,7 +118,76 @@ def test_without_anything_private_the_exact_numbers_are_sent():
     """The converse: what the tests below look for is there to be found."""
     grid = Gate([agent_mod(look)])
     run(grid)
-    assert grid.exact() == 3 * len([r for *_, r in grid.left if "arrays" in r.content])
+    reports = [r for *_, r in grid.left if "arrays" in r.content]
+    evaluations = [r for *_, r in grid.left if "metrics" in r.content and r not in reports]
+    assert len(evaluations) >= 3
+    assert grid.exact() == 3 * len(reports) + len(evaluations)
+
+
+def told_at_the_end(grid):
+    """The numbers in everybody's evaluation of what is delivered."""
+    replies = [r.content for _, m, r in grid.left if m.metadata.message_type == "evaluate"]
+    assert len(replies) >= 3
+    return [{k: v for m in r.metric_records.values() for k, v in m.items()} for r in replies]
+
+
+@pytest.mark.parametrize("evaluate", [evaluated, own_numbers])
+@pytest.mark.parametrize("private", [True, None])
+def test_an_evaluation_gives_away_no_more_than_a_report(private, evaluate, caplog):
+    """Also of a mod or an optimiser that nobody can see, once it has been said in training."""
+    mods = [local_dp()] if private is None else []
+    grid = Gate([agent_mod(look, private=private), *mods], evaluate=evaluate)
+    with caplog.at_level("INFO", "flwr"):
+        result = run(grid, FedStay("fedavg", evaluate_every=2))
+    # Without a mod the weights are the train function's own: nobody said who makes them private.
+    weights = 0 if mods else len([r for *_, r in grid.left if "arrays" in r.content])
+    assert grid.exact() == weights
+    rows = {"num-examples": 7} if evaluate is own_numbers else {}
+    assert all(told == rows for told in told_at_the_end(grid))
+    assert "of its evaluation leaves " + ("num-examples" if rows else "nothing") in caplog.text
+    assert "agent a is private and withholds its evaluation" in caplog.text
+    # Nobody knows how good it is for them, and nobody claims to.
+    assert (result.verdict, result.content) == ("unknown", [])
+
+
+def test_a_private_evaluation_can_have_noise_of_its_own():
+    def evaluate(message, context):
+        return evaluate_and_report(agent_of(context), None, message, context, **NOISY)
+
+    grid = Gate([agent_mod(look, **NOISY), local_dp()], evaluate=evaluate)
+    result = run(grid)
+    assert grid.exact() == 0
+    ends = {agent["name"]: agent["loss"] for agent in result.summary["agents"]}
+    true = {name: agent.loss_and_grad(result.weights)[0] for name, agent in agents().items()}
+    errors = [abs(ends[name] - true[name]) for name in ends]
+    assert max(errors) < 2.0 and min(errors) > 0.0
+    assert all(set(told) == {"eval_loss"} for told in told_at_the_end(grid))
+
+
+def test_numbers_that_are_private_already_are_told_where_they_are_named():
+    def telling(message, context):
+        reply = trained(message, context)
+        loss = look(message, context)[0]
+        more = {"num-examples": 7, "train_loss": loss, "public": 0.125}
+        reply.content["metrics"] = MetricRecord(more)
+        return reply
+
+    for tells in ((), ("public",)):
+        grid = Gate([agent_mod(look, tells=tells), local_dp()], telling, evaluate=own_numbers)
+        run(grid)
+        assert grid.exact() == 0
+        trains = [r.content["metrics"] for *_, r in grid.left if "arrays" in r.content]
+        for told in [*trains, *told_at_the_end(grid)]:
+            assert set(told) == {"num-examples", *tells}
+
+
+def test_rows_that_may_be_told_about_are_told_about():
+    def evaluate(message, context):
+        return evaluate_and_report(agent_of(context), None, message, context, private=False)
+
+    grid = Gate([agent_mod(look), local_dp()], evaluate=evaluate)
+    run(grid)
+    assert grid.exact() == len(told_at_the_end(grid))
 
 
 def test_beside_local_differential_privacy_nothing_exact_leaves_the_site(caplog):
@@ -154,15 +240,16 @@ def test_around_a_train_function_that_reports_by_itself(mod):
 
 def test_with_a_noisy_loss_previews_work_by_rewind():
     grid = Gate([agent_mod(look, **NOISY), local_dp()])
-    result = run(grid, FedStay(evaluate_at_end=False), rounds=10)
+    result = run(grid, FedStay(), rounds=10)
     assert grid.exact() == 0 and result.left == []
     assert any(line.get("shown") for line in result.lines)
+    reports = [one for one in grid.left if "arrays" in one[2].content]
     errors = [
         abs(reply.content["fedstay"]["loss"] - look(message, context)[0])
-        for context, message, reply in grid.left
+        for context, message, reply in reports
     ]
     assert 0.0 < np.mean(errors) < 1.0
-    assert all(r.content["fedstay"]["standard_error"] == 0.2 for *_, r in grid.left)
+    assert all(r.content["fedstay"]["standard_error"] == 0.2 for *_, r in reports)
 
 
 def test_the_noise_of_a_loss_cannot_be_drawn_again():
@@ -352,13 +439,18 @@ class Module(TorchAgent):
     def measure(self, gradient=False):
         return self.bowl.loss_and_grad(self.weights)[0]
 
+    classifies = False
+
     def practise(self, seed):
+        """As most train functions do, it returns the exact loss at what it was sent."""
         self.drawn.append(seed)
-        self.weights = self.weights - 0.1 * self.bowl.loss_and_grad(self.weights)[1]
+        loss, slope = self.bowl.loss_and_grad(self.weights)
+        self.weights = self.weights - 0.1 * slope
+        return {"train_loss": loss, "privacy_spent": 0.5}
 
 
 @pytest.mark.parametrize("private", [True, False])
-def test_a_module_that_is_trained_by_opacus_draws_from_nothing_that_can_be_known(
+def test_of_a_module_that_is_trained_by_opacus_nothing_exact_leaves_and_nothing_can_be_drawn_again(
     private, opacus, monkeypatch
 ):
     def take_up(agent, arrays):
@@ -367,7 +459,8 @@ def test_a_module_that_is_trained_by_opacus_draws_from_nothing_that_can_be_known
     def gradient_of(agent):
         return ArrayRecord({"w": Array(agent.bowl.loss_and_grad(agent.weights)[1])})
 
-    monkeypatch.setattr(_agent, "take_up", take_up)
+    for module in (_agent, _evaluate):
+        monkeypatch.setattr(module, "take_up", take_up)
     monkeypatch.setattr(_agent, "gradient_of", gradient_of)
     monkeypatch.setattr(_agent, "names_of", lambda model: {"parameters": ["w"]})
     made = {}
@@ -377,12 +470,20 @@ def test_a_module_that_is_trained_by_opacus_draws_from_nothing_that_can_be_known
         optimizer = opacus.DPOptimizer() if private else (lambda parameters: None)
         name = agent_name(context)
         made.setdefault(name, Module(agent_of(context), lambda parameters: optimizer))
-        return decide_and_report(made[name], None, message, context)
+        tells = ["privacy_spent"]
+        return decide_and_report(made[name], None, message, context, tells=tells)
 
-    grid = Gate([], train)
+    def evaluate(message, context):
+        # Another object, of which nobody can see how it is trained.
+        module = Module(agent_of(context), lambda parameters: None)
+        return evaluate_and_report(module, None, message, context)
+
+    grid = Gate([], train, evaluate=evaluate)
     run(grid, rounds=2)
+    assert all((told == {}) is private for told in told_at_the_end(grid))
     sent = [r.content for *_, r in grid.left if "arrays" in r.content]
     assert sent and all(("gradient" in content) is not private for content in sent)
+    assert all(content["metrics"]["privacy_spent"] == 0.5 for content in sent)
     assert (grid.exact() == 0) is private
     known = [seed("a", round) for round in (1, 2)]
     assert (made["a"].drawn == known) is not private

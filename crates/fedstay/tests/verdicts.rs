@@ -200,7 +200,7 @@ fn names_stand_in_the_summary_and_in_its_warnings() {
 
 #[test]
 fn a_run_that_foresaw_none_of_its_departures_says_what_to_set() {
-    let said = |rule: Rule, foreseen: bool, behaviour: &str| {
+    let told = |rule: Rule, foreseen: bool, behaviour: &str, exact_gradients: bool| {
         let server = Server::new(vec![0.0], rule, 0.1).unwrap();
         let mut ledger = Ledger::default();
         let d = if foreseen { "[0]" } else { "[]" };
@@ -212,14 +212,19 @@ fn a_run_that_foresaw_none_of_its_departures_says_what_to_set() {
             ledger.add(&serde_json::from_str(&line).unwrap());
         }
         let assessment = three_content(None);
-        let about = About { behaviour: behaviour.into(), ..About::default() };
+        let about = About { behaviour: behaviour.into(), exact_gradients, ..About::default() };
         ledger.summary(&ended(&server, &assessment, &[]), &about).warnings.join(" ")
     };
+    let said = |rule, in_d, behaviour| told(rule, in_d, behaviour, false);
     let none = said(AdaGd::default().into(), false, "threshold");
     assert!(none.contains("2 of 3 left and none of them was predicted"), "{none}");
     assert!(none.contains("local.exact_gradient") && none.contains("local.batch"), "{none}");
     let some = said(Retain::new(0.02).into(), true, "threshold");
     assert!(some.contains("2 of 3 left and 1 of them was not predicted"), "{some}");
+    // What is so already is no advice.
+    let exact = told(AdaGd::default().into(), false, "threshold", true);
+    assert!(exact.contains("none of them was predicted"), "{exact}");
+    assert!(exact.contains("lower step_size") && !exact.contains("local."), "{exact}");
     // Averaging promises nothing, and who leaves for another reason cannot be predicted.
     for quiet in [
         said(Mean::default().into(), false, "threshold"),

@@ -27,7 +27,7 @@ from ..remote.roll import Member as AnyMember
 from ..remote.roll import Roll as AnyRoll
 from ..remote.showing import Showing
 from ._door import SECURE_AGGREGATION, SECURE_AGGREGATION_MARK, claimed_name
-from ._layout import RECORD, Layout
+from ._layout import RECORD, WITHHOLDS, Layout
 from ._metrics import WEIGHT, scalars
 from ._private import NOISE
 from ._roll import Member, Roll
@@ -195,7 +195,7 @@ class Reader(reader.Reader):
         believed = self.roll.believes_goodbye(member)
         member.answers += 1
         with answers.of(member):
-            self.nonces.refuse_old(said, round)
+            self.nonces.refuse_old(said, round, member)
             if said.get("leaves") is True:
                 epsilon = target_loss(said, member, self.epsilon)
                 if not believed:
@@ -332,8 +332,15 @@ class Reader(reader.Reader):
                 content = _content(reply, node)
                 for record in content.metric_records.values():
                     metrics.update(record)
-                found.numbers[member.name] = scalars(content)
+                numbers = scalars(content)
+                withholds = content.config_records.get(RECORD, {}).get(WITHHOLDS) is True
+                if not withholds or set(numbers) - {WEIGHT}:
+                    found.numbers[member.name] = numbers
                 if loss_key not in metrics:
+                    if withholds:
+                        log(INFO, "fedstay: agent %s is private and withholds its evaluation",
+                            member.name)  # fmt: skip
+                        continue
                     there = ", ".join(f"`{key}`" for key in sorted(metrics)) or "nothing"
                     raise Error(
                         f"its evaluation has no `{loss_key}`, but {there}: give FedStay `loss_key=`"

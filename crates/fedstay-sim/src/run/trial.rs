@@ -394,6 +394,7 @@ pub(crate) fn about(experiment: &Experiment, population: Option<&Population>) ->
         on: experiment.on().to_owned(),
         seed: experiment.seed,
         own: experiment.decides_on_own(),
+        exact_gradients: experiment.reports_gradients(),
         notes: training.map(Training::describe_data).into_iter().collect(),
         rows: population.map(|population| population.rows().clone()),
         warnings,

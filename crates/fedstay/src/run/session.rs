@@ -23,6 +23,8 @@ pub struct About {
     pub seed: u64,
     /// Whether agents decide on, and report, the loss of their own model after their local work.
     pub own: bool,
+    /// Whether agents are known to report the exact gradient at what they were sent.
+    pub exact_gradients: bool,
     /// What became of the rows of the data set, where there is one.
     pub rows: Option<DataRows>,
     /// Notes on the run, such as how the data were dealt out.
