@@ -321,7 +321,7 @@ def _torch_reply(
         return report(message, context, loss=value, direction=plus, gradient=gradient, **more)
     draw, gave = seed(agent_name(context), int(sent["server-round"])), None
     if private is not None:
-        # Whoever knows what noise is drawn from can take it off again.
+        # Who knows what noise is drawn from can take it off again.
         draw = secrets.randbits(32)
     if by is not None:
         whole = np.concatenate([part.reshape(-1) for part in by.values()])

@@ -320,6 +320,6 @@ class Loss:
     def noisy(self, loss: float) -> float:
         """The loss, clipped and with noise, where these are given."""
         assert self.clip is not None and self.noise is not None
-        # Never from a seed: whoever could guess that would take the noise off again.
+        # Never from a seed: one who could guess that would take the noise off again.
         noise = random.SystemRandom().gauss(0.0, self.noise * self.clip / 2.0)
         return min(max(loss, 0.0), self.clip) + noise

@@ -381,7 +381,7 @@ def told_parameters(
             ties = zip(said.get("tied", ()), said.get("tied-to", ()), strict=True)
             vote = (names, tuple((str(a), str(b)) for a, b in ties))
             Layout(arrays, names, dict(vote[1]))
-        # Whoever sends nonsense has no vote; its report is judged like any other.
+        # An agent that sends nonsense has no vote; its report is judged like any other.
         except Exception:  # noqa: BLE001, S112
             continue
         votes[vote] = votes.get(vote, 0) + 1

@@ -3,7 +3,7 @@
 use crate::model::{Batch, Error, Loaded, LossTest, Network, Order, Rows, Walk, Workspace};
 use crate::simulator::corrected;
 use crate::simulator::desk::{Desk, Sent};
-use crate::simulator::groups::Groups;
+use crate::simulator::groups::GroupedRows;
 use crate::simulator::roster::Agent;
 use crate::training::DecidesOn;
 use crate::training::Local;
@@ -37,7 +37,7 @@ pub(crate) struct Task<'a> {
     /// What it adds to the gradient of every local step, if the rule says so.
     pub(crate) correction: Option<&'a [f32]>,
     /// How well its groups are served, if the rule asks.
-    pub(crate) groups: Option<&'a Groups>,
+    pub(crate) groups: Option<&'a GroupedRows>,
 }
 
 /// An agent at its desk: the work of one round.
@@ -355,9 +355,9 @@ impl Look<'_, '_> {
     fn alone_for(&mut self, rounds: u32) -> Result<f64, Error> {
         let Self { agent, task, work, .. } = self;
         let Task { network, rows, local, seed, stands, step_size, .. } = **task;
-        let hermit = Hermit { network, local, seed, agent: agent.0, stands, step_size };
+        let lone = LoneAgent { network, local, seed, agent: agent.0, stands, step_size };
         let again = |_: u32, train: &mut dyn FnMut(&Rows<'_>) -> Result<(), Error>| train(rows);
-        let model = hermit.train(task.weights.clone(), rounds, &again, work)?;
+        let model = lone.train(task.weights.clone(), rounds, &again, work)?;
         Ok(network.evaluate(&model, rows, None, work)?.loss)
     }
 
@@ -419,7 +419,7 @@ impl Evidence for Look<'_, '_> {
 }
 
 /// An agent that trains alone.
-pub(crate) struct Hermit<'a> {
+pub(crate) struct LoneAgent<'a> {
     pub(crate) network: &'a Network,
     pub(crate) local: &'a Local,
     pub(crate) seed: Seed,
@@ -428,7 +428,7 @@ pub(crate) struct Hermit<'a> {
     pub(crate) step_size: f64,
 }
 
-impl Hermit<'_> {
+impl LoneAgent<'_> {
     /// The model that its local work on the rows of each round makes of `start`, round after round.
     /// `with_rows` calls back with the rows of a round.
     pub(crate) fn train(

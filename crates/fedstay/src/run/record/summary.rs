@@ -3,7 +3,7 @@
 use super::worth::WorthSummary;
 use super::{
     AgentSummary, Constant, Counterfactual, DataRows, Departure, Extra, Forgotten, Return, Spread,
-    Without, called, called_briefly, is_none,
+    Without, called, called_briefly, is_default,
 };
 use crate::message::score::{Measure, Score};
 use crate::privacy::Budget;
@@ -62,11 +62,11 @@ pub struct Summary {
     /// Every agent, by id, but for those that are not listed.
     pub agents: Vec<AgentSummary>,
     /// How many more agents took part, to whom nothing happened and who are too many to be listed.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub unlisted: usize,
     /// How many agents, listed or not, were not measured: what is said about losses, accuracies and
     /// contentment is about the others.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub unmeasured: usize,
     /// How good the delivered weights are over the agents.
     #[serde(flatten)]
