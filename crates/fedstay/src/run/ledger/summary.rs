@@ -187,6 +187,7 @@ impl Ledger {
             loss_of_round: agent.as_of,
             behaviour: agent.behaviour.as_ref().map(ToString::to_string),
             entry: self.agent(agent.id).cloned().unwrap_or_default(),
+            held_back: agent.held_back.clone(),
             ends_with: None,
             alone: None,
             worth: None,

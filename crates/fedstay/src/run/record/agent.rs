@@ -1,7 +1,7 @@
 //! What became of one agent: how it ended, when it came and went, and what came of being forgotten.
 
 use super::worth::AgentWorth;
-use super::{called, called_briefly, is_zero, or_unknown, unknown};
+use super::{HeldBack, called, called_briefly, is_zero, or_unknown, unknown};
 use crate::AgentId;
 use crate::message::score::{Measure, Score};
 use crate::run::ledger::AgentEntry;
@@ -29,6 +29,9 @@ pub struct AgentSummary {
     /// file is read as measures.
     #[serde(flatten)]
     pub score: Score,
+    /// How good models are on rows of its own that nobody trained on, where there are some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_back: Option<HeldBack>,
     /// How it behaves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub behaviour: Option<String>,
