@@ -78,14 +78,18 @@ impl AgentSummary {
         self.loss_of_round.is_none() && self.score.loss <= self.epsilon
     }
 
-    /// Whether what it ends with is better than what it would have made alone, where both are known: on
-    /// unseen rows if there are any, else by the loss.
+    /// Whether what it ends with is better than what it would have made alone, where both are known: by
+    /// the accuracy on unseen rows if there is one, else by the loss, on held-back rows of its own if it
+    /// has some.
     pub fn is_better_than_alone(&self) -> Option<bool> {
         let (ends, alone) = (self.ends_with.as_ref()?, self.alone.as_ref()?);
         let unseen = |score: &Score| score.of(&Measure::UNSEEN.name);
         Some(match (unseen(ends), unseen(alone)) {
             (Some(own), Some(other)) => own > other,
-            _ => ends.loss < alone.loss,
+            _ => match self.held_back.as_ref().and_then(HeldBack::against_alone) {
+                Some((ends, alone)) => ends.loss < alone.loss,
+                None => ends.loss < alone.loss,
+            },
         })
     }
 }

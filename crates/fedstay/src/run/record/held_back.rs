@@ -43,6 +43,11 @@ impl HeldBack {
         Self { rows: rows as u32, loss, measures, ends_with: None, alone: None }
     }
 
+    /// What the agent ends with and what it would have made alone, where both are known.
+    pub fn against_alone(&self) -> Option<(&Estimate, &Estimate)> {
+        self.ends_with.as_ref().zip(self.alone.as_ref())
+    }
+
     /// The score of the delivered weights, without the intervals.
     pub fn score(&self) -> Score {
         score(self.loss, &self.measures)
