@@ -2,8 +2,8 @@
 
 use crate::experiment::{Experiment, SpecError, Training, Work};
 use crate::run::{Asked, Driver, Folder, FolderError, Start, Who};
-use crate::simulator::{Made, Simulator};
 use crate::simulator::population::Population;
+use crate::simulator::{Made, Simulator};
 use fedstay::consistency::Consistency;
 use fedstay::fairness::Fairness;
 use fedstay::problem::Federation;

@@ -186,9 +186,8 @@ impl Simulator {
     /// # Errors
     /// When training leaves the floating-point range.
     pub fn alone(&self, step_size: f64, rounds: u32) -> Result<Vec<f64>, SpecError> {
-        let made = self.made_alone(step_size, rounds, |who, model, work| {
-            self.score_own(who, model, work)
-        })?;
+        let made = self
+            .made_alone(step_size, rounds, |who, model, work| self.score_own(who, model, work))?;
         Ok(made.iter().map(|score| score.loss).collect())
     }
 

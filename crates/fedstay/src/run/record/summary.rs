@@ -2,8 +2,8 @@
 
 use super::worth::WorthSummary;
 use super::{
-    AgentSummary, Constant, Counterfactual, DataRows, Departure, Extra, Forgotten, HeldBack, Return,
-    Spread, Without, called, called_briefly, is_none,
+    AgentSummary, Constant, Counterfactual, DataRows, Departure, Extra, Forgotten, HeldBack,
+    Return, Spread, Without, called, called_briefly, is_none,
 };
 use crate::message::score::{Measure, Score};
 use crate::privacy::Budget;
