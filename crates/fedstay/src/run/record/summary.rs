@@ -168,7 +168,13 @@ impl Summary {
         median(measured.filter_map(|agent| agent.score.of(name)))
     }
 
-    /// The same on rows of the agents' own on which nobody trained, among those that have some.
+    /// How a measure is spread over the agents that have rows of their own on which nobody trained, on
+    /// those rows.
+    pub fn on_held_back(&self, measure: &Measure) -> Option<&Spread> {
+        self.held_back.as_ref()?.measures.get(&measure.name)
+    }
+
+    /// What the agent in the middle has on such rows, among those that have some.
     pub fn median_held_back(&self, name: &str) -> Option<f64> {
         let held_back = self.agents.iter().filter_map(|agent| agent.held_back.as_ref());
         let value = |held_back: &HeldBack| held_back.score().of(name);
