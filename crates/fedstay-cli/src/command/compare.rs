@@ -112,6 +112,12 @@ impl Compare {
             summary.notes.iter().try_for_each(|note| screen.say(&format!("{note}\n")))?;
         }
         screen.print(&screen.table(&comparison(compared)))?;
+        if let Some(measure) = measured_on_held_back(compared) {
+            screen.say(&format!(
+                "\nMean and worst: {} on members' own held-back rows.",
+                measure.label
+            ))?;
+        }
         if let Some(meaning) = alone(compared, rounds) {
             screen.say(&format!("\n{meaning}"))?;
         }
@@ -138,10 +144,12 @@ impl Compare {
 /// What the column "better than alone" counts, if it is there.
 fn alone(compared: &[Compared], rounds: u32) -> Option<String> {
     let mut judged = compared.iter().flat_map(|run| &run.summary.agents);
-    let alone = judged.find_map(|agent| agent.alone.as_ref())?;
-    let on = match alone.of(&Measure::UNSEEN.name) {
-        Some(_) => "accuracy on unseen rows of their own mix of classes",
-        None => "the loss on their own data",
+    let (agent, alone) = judged.find_map(|agent| Some((agent, agent.alone.as_ref()?)))?;
+    let on = match (alone.of(&Measure::UNSEEN.name), &agent.held_back) {
+        (Some(_), Some(_)) => "accuracy on their own held-back rows",
+        (Some(_), None) => "accuracy on unseen rows of their own mix of classes",
+        (None, Some(_)) => "the loss on their own held-back rows",
+        (None, None) => "the loss on their own data",
     };
     let rounds = count(rounds, "round");
     Some(format!(
@@ -150,7 +158,15 @@ fn alone(compared: &[Compared], rounds: u32) -> Option<String> {
     ))
 }
 
+/// The headline, where it is known on held-back rows of every run's agents.
+fn measured_on_held_back(compared: &[Compared]) -> Option<&Measure> {
+    let mut headlines = compared.iter().map(|run| run.summary.headline().0);
+    let measure = headlines.find(|measure| **measure != Measure::LOSS)?;
+    compared.iter().all(|run| run.summary.on_held_back(measure).is_some()).then_some(measure)
+}
+
 fn comparison(compared: &[Compared]) -> Table {
+    let held_back = measured_on_held_back(compared).is_some();
     let headlines = compared.iter().map(|run| run.summary.headline().0);
     let measure = headlines.clone().find(|measure| **measure != Measure::LOSS);
     let population = compared.iter().any(|run| run.summary.population.is_some());
@@ -191,7 +207,10 @@ fn comparison(compared: &[Compared]) -> Table {
             format!("{:.3}", summary.score.loss.max).into(),
         ];
         if let Some(measure) = measure {
-            let over = summary.score.get(&measure.name);
+            let over = match held_back {
+                true => summary.on_held_back(measure),
+                false => summary.score.get(&measure.name),
+            };
             row.push(measure.or_dash(over.map(|over| over.mean)).into());
             row.push(measure.or_dash(over.map(|over| worst(measure, over))).into());
         }
