@@ -7,6 +7,7 @@
 mod agent;
 mod asking;
 mod assess;
+pub mod baseline;
 mod cohort;
 mod corrected;
 mod desk;

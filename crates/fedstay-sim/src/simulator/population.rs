@@ -43,7 +43,7 @@ impl Sizes {
 /// A data set dealt out, or to be drawn from.
 ///
 /// Where rows are dealt out, they are in the order agents, held-out devices, test rows, each agent's
-/// side by side, and rows that nobody holds are dropped. Where agents draw their rows with
+/// side by side (of test rows, too, where the data say who holds them), and rows that nobody holds are dropped. Where agents draw their rows with
 /// replacement, the training rows are sorted by class, and an agent's are copied when they are needed.
 #[derive(Debug, Clone)]
 pub struct Population {
@@ -52,6 +52,9 @@ pub struct Population {
     held: Held,
     /// What the agents are called, where they are owners.
     names: Arc<[String]>,
+    /// Where the test rows of each agent begin, and where those of the last one end; empty where nobody
+    /// has test rows of its own.
+    tests: Arc<[usize]>,
     /// What became of every row that was read.
     rows: DataRows,
     /// What to know about training rows that go to nobody although nothing says that they should.
@@ -164,6 +167,7 @@ impl Population {
         let mut order: Vec<usize> = dealt.iter().flatten().copied().collect();
         let (read, training) = (data.len(), order.len());
         order.extend((train..data.len()).filter(|&row| counts[data.targets.kind(row)] > 0));
+        let tests = owners.as_ref().map(|owners| by_owner(owners, &mut order[training..], training));
         data.arrange(&order);
         let test = order.len() - training;
         unused.extend(untested(read - train - test));
@@ -187,7 +191,8 @@ impl Population {
         };
         let (data, held) = (Arc::new(data), Held::Dealt(bounds.into()));
         let names = owners.map(|owners| owners.names.into()).unwrap_or_default();
-        Ok(Population { data, agents: sizes.agents, held, names, rows, warning, products })
+        let (agents, tests) = (sizes.agents, tests.unwrap_or_default());
+        Ok(Population { data, agents, held, names, tests, rows, warning, products })
     }
 
     /// Lets every agent draw its rows from all training rows, with replacement.
@@ -236,7 +241,8 @@ impl Population {
         };
         let held = Held::Drawn(Arc::new(drawing), train);
         let (data, products, names) = (Arc::new(data), Arc::default(), Arc::default());
-        Ok(Population { data, agents: sizes.agents, held, names, rows, warning, products })
+        let (agents, tests) = (sizes.agents, Arc::default());
+        Ok(Population { data, agents, held, names, tests, rows, warning, products })
     }
 
     /// The same devices with every agent's rows in the order in which they arrive.
@@ -269,6 +275,12 @@ impl Population {
         }
         let mut data = Dataset::clone(&self.data);
         data.arrange(&order);
+        Self { data: Arc::new(data), ..self }
+    }
+
+    /// The same places for other rows.
+    #[cfg(test)]
+    pub(super) fn with_data(self, data: Dataset) -> Self {
         Self { data: Arc::new(data), ..self }
     }
 
@@ -377,6 +389,21 @@ impl Population {
         }
     }
 
+    /// The rows of all agents, or those that they draw theirs from.
+    pub(crate) fn training(&self) -> Range<usize> {
+        match &self.held {
+            Held::Dealt(bounds) => 0..bounds[self.agents],
+            Held::Drawn(_, train) => 0..*train,
+        }
+    }
+
+    /// Where the test rows of agent `agent` lie, which are its own as its training rows are; `None`
+    /// where the data do not say who holds a row, or it has none.
+    pub fn test_rows(&self, agent: usize) -> Option<Range<usize>> {
+        let rows = *self.tests.get(agent)?..*self.tests.get(agent + 1)?;
+        (!rows.is_empty()).then_some(rows)
+    }
+
     /// The test rows, of those classes that some device has.
     pub fn test(&self) -> Range<usize> {
         self.held_out().end..self.data.len()
@@ -405,6 +432,14 @@ impl Population {
     pub fn name(&self, agent: usize) -> Option<&str> {
         self.names.get(agent).map(String::as_str)
     }
+}
+
+/// Puts test rows side by side that have the same owner, and says where those of each begin, counted on
+/// from `first`, and where those of the last end.
+fn by_owner(owners: &Owners, rows: &mut [usize], first: usize) -> Arc<[usize]> {
+    rows.sort_by_key(|row| owners.of[*row]);
+    let end = |owner: usize| first + rows.partition_point(|row| usize::from(owners.of[*row]) < owner);
+    (0..=owners.names.len()).map(end).collect()
 }
 
 /// Above this share of the training rows somebody should know that they go to nobody.
