@@ -12,6 +12,7 @@ mod cohort;
 mod corrected;
 mod desk;
 mod groups;
+mod held_back;
 mod judge;
 mod library;
 mod membership;
@@ -21,6 +22,7 @@ mod unseen;
 mod workers;
 
 pub(crate) use agent::reach_of;
+pub use held_back::Made;
 pub use judge::UnseenRows;
 pub use workers::host;
 
@@ -290,7 +292,7 @@ pub(crate) fn rows(
             RowsData::Floats { rows: &rows[span], features: *features }
         }
     };
-    Rows::new(inputs, data.targets.rows(range))
+    Ok(Rows::new(inputs, data.targets.rows(range))?.with_scale(data.targets.scale()))
 }
 
 impl Engine for Simulator {
