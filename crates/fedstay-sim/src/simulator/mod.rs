@@ -78,8 +78,8 @@ pub struct Simulator {
     groups: Option<Groups>,
     /// The last round that was gathered, which says what rows agents see.
     round: u32,
-    /// An agent that is kept out from the start.
-    without: Option<AgentId>,
+    /// Agents that are kept out from the start.
+    without: Vec<AgentId>,
     workspaces: Workspaces,
 }
 
@@ -203,7 +203,7 @@ impl Simulator {
             met: if keeps { vec![false; count] } else { Vec::new() },
             groups,
             round: 1,
-            without: None,
+            without: Vec::new(),
             workspaces: Workspaces::default(),
         };
         let alone = || simulator.alone(experiment.step_size, experiment.rounds);
@@ -237,9 +237,9 @@ impl Simulator {
         self.nobody_leaves = nobody;
     }
 
-    /// Keeps an agent out from the start, to see what the others would do without it.
+    /// Keeps one more agent out from the start, to see what the others would do without it.
     pub fn set_without(&mut self, agent: AgentId) {
-        self.without = Some(agent);
+        self.without.push(agent);
     }
 
     /// In how many rounds each agent reported without having worked.

@@ -9,7 +9,7 @@ mod ways;
 
 pub use advice::advice;
 pub use owners::{member, members_table};
-pub use parts::{averaging, came_in, chance, gaining, method, without};
+pub use parts::{averaging, came_in, chance, gaining, method, title, without};
 pub use ways::{way, ways_table};
 
 use super::{capital, count, list};
@@ -37,6 +37,3 @@ pub(crate) fn names(names: &[String]) -> String {
     let more = names.len() - (MOST_NAMES - 1);
     format!("{} and {more} more", names[..MOST_NAMES - 1].join(", "))
 }
-
-#[cfg(test)]
-mod tests;

@@ -4,6 +4,12 @@ use super::owners::when;
 use super::{capital, count, difference, interval, names, way};
 use fedstay_sim::plan::{AVERAGING, Findings, Gains, OwnerFinding};
 
+/// What a plan is about, for a heading: `heart: would these 4 members hold together?`
+pub fn title(found: &Findings) -> String {
+    let members = count(found.owners.len(), "member");
+    format!("{}: should these {members} federate?", found.on)
+}
+
 /// 1: what came in, and what became of it.
 pub fn came_in(found: &Findings) -> Vec<String> {
     let owners = count(found.owners.len(), "member");
