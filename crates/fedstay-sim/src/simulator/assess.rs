@@ -26,17 +26,21 @@ impl Simulator {
     ) -> Result<Assessment, crate::model::Error> {
         let assess = |places: Range<usize>| {
             let scores = self.evaluate_neighbours(weights, places.clone())?;
-            let assessed = places.zip(scores).map(|(place, score)| {
+            let assessed = places.zip(scores).map(|(place, mut score)| {
                 let index = self.measured_agent(place);
-                AgentAssessment {
+                if self.holds_back() {
+                    let decided = |work: &mut _| self.as_decided(index, weights, &mut score, work);
+                    self.workspaces.with(decided)?;
+                }
+                Ok(AgentAssessment {
                     id: AgentId(index as u64),
                     epsilon: self.roster.epsilon(index),
                     behaviour: Some(Cow::Borrowed(self.roster.behaviour(index).name())),
                     score,
                     as_of: None,
-                }
+                })
             });
-            Ok(assessed.collect())
+            assessed.collect()
         };
         let groups = self.neighbours().into_par_iter().map(assess);
         let groups: Vec<Vec<AgentAssessment>> =
@@ -46,7 +50,7 @@ impl Simulator {
     }
 
     /// The agent in this place among those that are measured.
-    fn measured_agent(&self, place: usize) -> usize {
+    pub(super) fn measured_agent(&self, place: usize) -> usize {
         self.sample.as_ref().map_or(place, |sample| sample[place])
     }
 
@@ -112,7 +116,8 @@ impl Simulator {
         weights: &Loaded,
     ) -> Result<Assessment, crate::model::Error> {
         let mut assessment = self.assess_loaded(weights)?;
-        assessment.constant = self.constant();
+        let constant = self.constant();
+        assessment.constant = constant.map(|constant| self.constant_as_decided(constant));
         let Some(sample) = &self.sample else { return Ok(assessment) };
         let others = |index: &usize| sample.binary_search(index).is_err();
         let others: Vec<usize> = match self.roster.len() <= MOST_LISTED {
@@ -227,6 +232,7 @@ impl Simulator {
         let own = self.seen(agent, round);
         let asked = &self.training.measure;
         let mut score = asked.evaluate(&self.network, weights, &own.view()?, work)?;
+        self.as_decided(agent, weights, &mut score, work)?;
         if let Some(unseen) = unseen {
             let class = |range: &Range<usize>| {
                 let rows = rows(&unseen.data, range.clone())?;

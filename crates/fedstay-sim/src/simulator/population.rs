@@ -404,6 +404,12 @@ impl Population {
         (!rows.is_empty()).then_some(rows)
     }
 
+    /// The test rows of agent `agent`, if it has any of its own.
+    pub(crate) fn tested(&self, agent: usize) -> Option<AgentRows<'_>> {
+        let place = Place::Lying(self.test_rows(agent)?);
+        Some(AgentRows { data: &self.data, place, products: None })
+    }
+
     /// The test rows, of those classes that some device has.
     pub fn test(&self) -> Range<usize> {
         self.held_out().end..self.data.len()
