@@ -179,6 +179,7 @@ impl<'py> PyEngine<'py> {
                 behaviour: member.behaviour.clone().map(Cow::Owned),
                 score: told.score(),
                 as_of: told.as_of,
+                held_back: None,
             });
         }
         Ok(Assessment { agents, population: None, constant: None })

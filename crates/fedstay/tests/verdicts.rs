@@ -124,6 +124,7 @@ fn a_model_no_better_than_a_constant_one_is_empty_whoever_left() {
             behaviour: None,
             score: Score::new(loss),
             as_of: None,
+            held_back: None,
         };
         let constant = constant.map(|loss| Constant(Score::new(loss)));
         let assessment = Assessment {
@@ -165,6 +166,7 @@ fn names_stand_in_the_summary_and_in_its_warnings() {
         behaviour: None,
         score: Score::new(0.4),
         as_of: (id == 1).then_some(1),
+        held_back: None,
     };
     let agents = vec![agent(0), agent(1), agent(2)];
     let assessment = Assessment { agents, population: None, constant: None };
@@ -213,6 +215,7 @@ fn a_run_that_foresaw_none_of_its_departures_says_what_to_set() {
             behaviour: None,
             score: Score::new(0.4),
             as_of: None,
+            held_back: None,
         };
         let agents = vec![agent(0), agent(1), agent(2)];
         let assessment = Assessment { agents, population: None, constant: None };
@@ -270,6 +273,7 @@ fn losses_that_rose_after_departures_are_not_simply_called_a_divergence() {
             behaviour: None,
             score: Score::new(loss),
             as_of: None,
+            held_back: None,
         };
         let agents = vec![agent(0, 3.0), agent(1, 0.5)];
         let assessment = Assessment { agents, population: None, constant: None };

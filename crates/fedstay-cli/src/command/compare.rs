@@ -138,10 +138,12 @@ impl Compare {
 /// What the column "better than alone" counts, if it is there.
 fn alone(compared: &[Compared], rounds: u32) -> Option<String> {
     let mut judged = compared.iter().flat_map(|run| &run.summary.agents);
-    let alone = judged.find_map(|agent| agent.alone.as_ref())?;
-    let on = match alone.of(&Measure::UNSEEN.name) {
-        Some(_) => "accuracy on unseen rows of their own mix of classes",
-        None => "the loss on their own data",
+    let (agent, alone) = judged.find_map(|agent| Some((agent, agent.alone.as_ref()?)))?;
+    let on = match (alone.of(&Measure::UNSEEN.name), &agent.held_back) {
+        (Some(_), Some(_)) => "accuracy on their own held-back rows",
+        (Some(_), None) => "accuracy on unseen rows of their own mix of classes",
+        (None, Some(_)) => "the loss on their own held-back rows",
+        (None, None) => "the loss on their own data",
     };
     let rounds = count(rounds, "round");
     Some(format!(

@@ -21,7 +21,7 @@ pub use departure::departure;
 pub(crate) use format::capital;
 pub use format::{count, duration, list, percent, sentence, whole_percent};
 pub(crate) use measure::clause;
-pub use measure::{besides, common, worst};
+pub use measure::{HELD_BACK, besides, common, first_held_back, held_back, within, worst};
 pub use name::title;
 pub use progress::RunProgress;
 pub use rows::rows;

@@ -38,12 +38,12 @@ fn name_owners(table: &mut Table) {
     default(table, "agents", 0);
 }
 
-/// Of a number the loss is measured, unless the file asks for more: no measure there is reads numbers.
+/// Of a number the usual measure is the RMSE.
 fn name_measures(table: &mut Table) {
     let data = table.get("data").and_then(Value::as_table);
     let task = data.and_then(|data| data.get("task")).and_then(Value::as_str);
     if task == Some("number") {
-        default(table, "measure", Vec::<Value>::new());
+        default(table, "measure", vec!["rmse"]);
     }
 }
 

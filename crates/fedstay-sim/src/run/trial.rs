@@ -2,7 +2,7 @@
 
 use crate::experiment::{Experiment, Members, SpecError, Training, Work, Yardstick};
 use crate::run::{Asked, Driver, Folder, FolderError, Start, Who};
-use crate::simulator::Simulator;
+use crate::simulator::{Made, Simulator};
 use crate::simulator::population::Population;
 use fedstay::consistency::Consistency;
 use fedstay::fairness::Fairness;
@@ -23,7 +23,7 @@ pub struct Trial {
     experiment: Experiment,
     session: Session<Agents>,
     /// What every agent makes alone in the experiment's rounds, where somebody knows it already.
-    alone: Option<Arc<[Score]>>,
+    alone: Option<Arc<[Made]>>,
 }
 
 /// The agents that take part, of either kind.
@@ -149,7 +149,7 @@ impl Trial {
 
     /// Tells what every agent makes alone in the experiment's rounds, so that it is not computed again
     /// for `compare_alone`.
-    pub(crate) fn set_alone(&mut self, alone: Arc<[Score]>) {
+    pub(crate) fn set_alone(&mut self, alone: Arc<[Made]>) {
         self.alone = Some(alone);
     }
 
@@ -198,12 +198,12 @@ impl Trial {
 
     /// How good a model every agent makes alone, with the same work, in as many rounds as the
     /// experiment allows: more than a run that stops early had, and so no rule makes it weaker.
-    fn scores_alone(&self) -> Result<Vec<Score>, SpecError> {
+    fn scores_alone(&self) -> Result<Vec<Made>, SpecError> {
         let Experiment { step_size, rounds, .. } = self.experiment;
         match (self.session.engine(), self.experiment.problem()) {
             (Agents::Problem(federation), Some(problem)) => {
                 let start = problem.build(Seed(self.experiment.seed))?.start;
-                Ok(federation.alone(&start, step_size, rounds))
+                Ok(on_a_problem(federation.alone(&start, step_size, rounds)))
             }
             (Agents::Data(simulator), _) => simulator.scores_alone(step_size, rounds),
             (Agents::Problem(_), None) => Ok(Vec::new()),
@@ -354,7 +354,7 @@ impl Trial {
             }
             Agents::Problem(federation) => {
                 let ends: Vec<_> = agents.map(ends_with).collect();
-                federation.scores(&ends)
+                on_a_problem(federation.scores(&ends))
             }
         };
         let own = match &self.alone {
@@ -363,7 +363,11 @@ impl Trial {
         };
         for (agent, ends) in summary.agents.iter_mut().zip(scores) {
             let own = own.get(agent.id.0 as usize).cloned();
-            (agent.ends_with, agent.alone) = (Some(ends), own);
+            if let Some(held_back) = &mut agent.held_back {
+                held_back.ends_with = ends.held_back;
+                held_back.alone = own.as_ref().and_then(|own| own.held_back.clone());
+            }
+            (agent.ends_with, agent.alone) = (Some(ends.score), own.map(|own| own.score));
         }
         summary.fairness = Fairness::of(&summary.agents, &summary.measures);
         summary.better_than_alone = summary.against_alone().map(|(better, _)| better as u32);
@@ -386,6 +390,11 @@ impl Members for OnProblem {
     fn losses(&self, _: Yardstick) -> Result<Vec<f64>, SpecError> {
         Err(SpecError::Relative { why: "needs data to train alone on; give a number" })
     }
+}
+
+/// Scores on a problem, which has no rows to hold back.
+fn on_a_problem(scores: Vec<Score>) -> Vec<Made> {
+    scores.into_iter().map(|score| Made { score, held_back: None }).collect()
 }
 
 /// The text of `config.toml`.

@@ -67,7 +67,7 @@ impl Simulator {
         let agent = seat.desk.agent;
         let rows = self.seen(agent.0 as usize, call.round);
         let rows = rows.view()?;
-        let held_back = self.held_back(agent.0 as usize);
+        let held_back = self.decides_by(agent.0 as usize);
         let held_back = held_back.as_ref().map(AgentRows::view).transpose()?;
         let personal = call.broadcast.personal(agent);
         let personal = personal.map(|weights| self.network.load(&weights)).transpose()?;

@@ -19,21 +19,21 @@ use rayon::prelude::*;
 
 impl Simulator {
     /// Whether agents decide by rows that they hold back.
-    pub(super) fn holds_back(&self) -> bool {
+    pub(super) fn decides_held_back(&self) -> bool {
         self.training.decides_on_rows == DecidesOnRows::HeldBack
     }
 
     /// The rows that an agent holds back to decide by, if it does.
-    pub(super) fn held_back(&self, agent: usize) -> Option<AgentRows<'_>> {
-        self.holds_back().then(|| self.population.tested(agent)).flatten()
+    pub(super) fn decides_by(&self, agent: usize) -> Option<AgentRows<'_>> {
+        self.decides_held_back().then(|| self.population.kept_back(agent)).flatten()
     }
 
     /// Refuses agents that are to decide by rows that they do not have.
     pub(super) fn check_held_back(&self) -> Result<(), DataError> {
-        if !self.holds_back() {
+        if !self.decides_held_back() {
             return Ok(());
         }
-        let without = |agent: &usize| self.population.test_rows(*agent).is_none();
+        let without = |agent: &usize| self.population.held_back(*agent).is_none();
         let agents = self.population.agents();
         let without: Vec<usize> = (0..agents).filter(without).collect();
         let Some(first) = without.first() else { return Ok(()) };
@@ -63,7 +63,7 @@ impl Simulator {
         score: &mut Score,
         work: &mut Workspace,
     ) -> Worked {
-        if let Some(rows) = self.held_back(agent) {
+        if let Some(rows) = self.decides_by(agent) {
             score.loss = self.network.evaluate(weights, &rows.view()?, None, work)?.loss;
         }
         Ok(())
@@ -76,7 +76,7 @@ impl Simulator {
         weights: &Loaded,
         work: &mut Workspace,
     ) -> Result<f64, Error> {
-        let rows = self.held_back(agent).unwrap_or_else(|| self.seen(agent, round));
+        let rows = self.decides_by(agent).unwrap_or_else(|| self.seen(agent, round));
         Ok(self.network.evaluate(weights, &rows.view()?, None, work)?.loss)
     }
 
@@ -96,7 +96,7 @@ impl Simulator {
 
     /// The best constant prediction as agents decide about it: on average over those that are measured.
     pub(super) fn constant_as_decided(&self, mut constant: Constant) -> Constant {
-        if !self.holds_back() {
+        if !self.decides_held_back() {
             return constant;
         }
         let weights = self.network.load(&self.baselines().constant().weights);

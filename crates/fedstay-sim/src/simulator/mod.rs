@@ -13,6 +13,7 @@ mod corrected;
 mod deciding;
 mod desk;
 mod groups;
+mod held_back;
 mod judge;
 mod library;
 mod membership;
@@ -23,6 +24,7 @@ mod workers;
 mod yardsticks;
 
 pub(crate) use agent::reach_of;
+pub use held_back::Made;
 pub use judge::UnseenRows;
 pub use workers::host;
 pub(crate) use yardsticks::Yardsticks;
@@ -294,7 +296,7 @@ pub(crate) fn rows(
             RowsData::Floats { rows: &rows[span], features: *features }
         }
     };
-    Rows::new(inputs, data.targets.rows(range))
+    Ok(Rows::new(inputs, data.targets.rows(range))?.with_scale(data.targets.scale()))
 }
 
 impl Engine for Simulator {

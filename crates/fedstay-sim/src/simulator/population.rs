@@ -43,7 +43,7 @@ impl Sizes {
 /// A data set dealt out, or to be drawn from.
 ///
 /// Where rows are dealt out, they are in the order agents, held-out devices, test rows, each agent's
-/// side by side (of test rows, too, where the data say who holds them), and rows that nobody holds are dropped. Where agents draw their rows with
+/// side by side, and rows that nobody holds are dropped. Where agents draw their rows with
 /// replacement, the training rows are sorted by class, and an agent's are copied when they are needed.
 #[derive(Debug, Clone)]
 pub struct Population {
@@ -52,9 +52,9 @@ pub struct Population {
     held: Held,
     /// What the agents are called, where they are owners.
     names: Arc<[String]>,
-    /// Where the test rows of each agent begin, and where those of the last one end; empty where nobody
-    /// has test rows of its own.
-    tests: Arc<[usize]>,
+    /// Where the held-back rows of each owner begin among the test rows, and where those of the last
+    /// one end; nothing where the data do not say whose a test row is.
+    held_back: Arc<[usize]>,
     /// What became of every row that was read.
     rows: DataRows,
     /// What to know about training rows that go to nobody although nothing says that they should.
@@ -117,7 +117,7 @@ impl AgentRows<'_> {
                 RowsData::Floats { rows, features: self.data.features() }
             }
         };
-        Rows::new(inputs, targets.rows())
+        Ok(Rows::new(inputs, targets.rows())?.with_scale(self.data.targets.scale()))
     }
 
     /// What a model is to say of them.
@@ -166,8 +166,10 @@ impl Population {
 
         let mut order: Vec<usize> = dealt.iter().flatten().copied().collect();
         let (read, training) = (data.len(), order.len());
-        order.extend((train..data.len()).filter(|&row| counts[data.targets.kind(row)] > 0));
-        let tests = owners.as_ref().map(|owners| by_owner(owners, &mut order[training..], training));
+        let mut tested: Vec<usize> =
+            (train..data.len()).filter(|&row| counts[data.targets.kind(row)] > 0).collect();
+        let held_back = owners.as_ref().map(|owners| owners.line_up(&mut tested));
+        order.extend(tested);
         data.arrange(&order);
         let test = order.len() - training;
         unused.extend(untested(read - train - test));
@@ -191,8 +193,9 @@ impl Population {
         };
         let (data, held) = (Arc::new(data), Held::Dealt(bounds.into()));
         let names = owners.map(|owners| owners.names.into()).unwrap_or_default();
-        let (agents, tests) = (sizes.agents, tests.unwrap_or_default());
-        Ok(Population { data, agents, held, names, tests, rows, warning, products })
+        let held_back = held_back.unwrap_or_default().into();
+        let agents = sizes.agents;
+        Ok(Population { data, agents, held, names, held_back, rows, warning, products })
     }
 
     /// Lets every agent draw its rows from all training rows, with replacement.
@@ -241,8 +244,8 @@ impl Population {
         };
         let held = Held::Drawn(Arc::new(drawing), train);
         let (data, products, names) = (Arc::new(data), Arc::default(), Arc::default());
-        let (agents, tests) = (sizes.agents, Arc::default());
-        Ok(Population { data, agents, held, names, tests, rows, warning, products })
+        let (agents, held_back) = (sizes.agents, Arc::default());
+        Ok(Population { data, agents, held, names, held_back, rows, warning, products })
     }
 
     /// The same devices with every agent's rows in the order in which they arrive.
@@ -397,22 +400,28 @@ impl Population {
         }
     }
 
-    /// Where the test rows of agent `agent` lie, which are its own as its training rows are; `None`
-    /// where the data do not say who holds a row, or it has none.
-    pub fn test_rows(&self, agent: usize) -> Option<Range<usize>> {
-        let rows = *self.tests.get(agent)?..*self.tests.get(agent + 1)?;
-        (!rows.is_empty()).then_some(rows)
-    }
-
-    /// The test rows of agent `agent`, if it has any of its own.
-    pub(crate) fn tested(&self, agent: usize) -> Option<AgentRows<'_>> {
-        let place = Place::Lying(self.test_rows(agent)?);
+    /// The held-back rows of agent `agent`, if it has any.
+    pub(crate) fn kept_back(&self, agent: usize) -> Option<AgentRows<'_>> {
+        let place = Place::Lying(self.held_back(agent)?);
         Some(AgentRows { data: &self.data, place, products: None })
     }
 
     /// The test rows, of those classes that some device has.
     pub fn test(&self) -> Range<usize> {
         self.held_out().end..self.data.len()
+    }
+
+    /// Where the held-back rows of agent `agent` lie: its own, on which nobody trains. `None` where the
+    /// data do not say whose a test row is, or it has none.
+    pub fn held_back(&self, agent: usize) -> Option<Range<usize>> {
+        let &[from, to] = self.held_back.get(agent..agent + 2)? else { return None };
+        let first = self.test().start;
+        (from < to).then(|| first + from..first + to)
+    }
+
+    /// Whether some agent has held-back rows of its own.
+    pub fn holds_back(&self) -> bool {
+        self.held_back.last().is_some_and(|rows| *rows > 0)
     }
 
     /// The rows that stand for the population: the held-out devices or, where all take part, the
@@ -438,14 +447,6 @@ impl Population {
     pub fn name(&self, agent: usize) -> Option<&str> {
         self.names.get(agent).map(String::as_str)
     }
-}
-
-/// Puts test rows side by side that have the same owner, and says where those of each begin, counted on
-/// from `first`, and where those of the last end.
-fn by_owner(owners: &Owners, rows: &mut [usize], first: usize) -> Arc<[usize]> {
-    rows.sort_by_key(|row| owners.of[*row]);
-    let end = |owner: usize| first + rows.partition_point(|row| usize::from(owners.of[*row]) < owner);
-    (0..=owners.names.len()).map(end).collect()
 }
 
 /// Above this share of the training rows somebody should know that they go to nobody.

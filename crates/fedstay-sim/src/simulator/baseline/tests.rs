@@ -153,7 +153,7 @@ fn few_rows_of_noise_are_not_learnt_by_heart() {
         let simulator = simulator(&text, &[("model.kind", model)]);
         let baselines = simulator.baselines();
         for (agent, alone) in baselines.alone().unwrap().iter().enumerate() {
-            let rows = simulator.population.test_rows(agent).unwrap();
+            let rows = simulator.population.held_back(agent).unwrap();
             let held_back = loss(&simulator, rows.clone(), &alone.weights);
             assert!(held_back < 0.85, "{model}, agent {agent}: {held_back}, {:?}", alone.restraint);
             assert_ne!(alone.restraint, Restraint::Ridge(1.0));

@@ -291,7 +291,7 @@ fn test_rows_of_an_owner_are_its_own() {
     let population = new(&Partition::Owner(owned)).unwrap();
     let mut end = population.test().start;
     for agent in 0..3 {
-        let rows = population.test_rows(agent).unwrap();
+        let rows = population.held_back(agent).unwrap();
         assert_eq!((rows.start, rows.len()), (end, 4), "agent {agent}");
         end = rows.end;
         // The only feature is the row's number: every third row is of one owner.
@@ -303,7 +303,7 @@ fn test_rows_of_an_owner_are_its_own() {
         assert!(rows.clone().all(|row| (place(row) - first) % 3.0 == 0.0));
         assert!(rows.clone().map(place).is_sorted_by(|a, b| a < b));
     }
-    assert_eq!((end, population.test_rows(3)), (population.data().len(), None));
+    assert_eq!((end, population.held_back(3)), (population.data().len(), None));
     let dealt = digits(&pure(), sizes(10, None, Some(100)), 1).unwrap();
-    assert_eq!(dealt.test_rows(0), None, "nobody says whose they are");
+    assert_eq!(dealt.held_back(0), None, "nobody says whose they are");
 }
