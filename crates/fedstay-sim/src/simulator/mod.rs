@@ -10,6 +10,7 @@ mod assess;
 pub mod baseline;
 mod cohort;
 mod corrected;
+mod deciding;
 mod desk;
 mod groups;
 mod held_back;
@@ -20,11 +21,13 @@ pub mod population;
 mod roster;
 mod unseen;
 mod workers;
+mod yardsticks;
 
 pub(crate) use agent::reach_of;
 pub use held_back::Made;
 pub use judge::UnseenRows;
 pub use workers::host;
+pub(crate) use yardsticks::Yardsticks;
 
 use crate::data::{DataError, Dataset, Inputs};
 use crate::experiment::bounds::{check_drawn, check_held};
@@ -206,8 +209,9 @@ impl Simulator {
             without: Vec::new(),
             workspaces: Workspaces::default(),
         };
-        let alone = || simulator.alone(experiment.step_size, experiment.rounds);
-        let epsilon = experiment.epsilon.each(count, alone)?;
+        simulator.check_held_back()?;
+        let known = Yardsticks::new(&simulator, experiment.step_size, experiment.rounds);
+        let epsilon = experiment.epsilon.each(&known)?;
         simulator.roster.set_targets(epsilon);
         Ok(simulator)
     }

@@ -43,7 +43,7 @@ impl Sizes {
 /// A data set dealt out, or to be drawn from.
 ///
 /// Where rows are dealt out, they are in the order agents, held-out devices, test rows, each agent's
-/// side by side (of test rows, too, where the data say who holds them), and rows that nobody holds are dropped. Where agents draw their rows with
+/// side by side, and rows that nobody holds are dropped. Where agents draw their rows with
 /// replacement, the training rows are sorted by class, and an agent's are copied when they are needed.
 #[derive(Debug, Clone)]
 pub struct Population {
@@ -398,6 +398,12 @@ impl Population {
             Held::Dealt(bounds) => 0..bounds[self.agents],
             Held::Drawn(_, train) => 0..*train,
         }
+    }
+
+    /// The held-back rows of agent `agent`, if it has any.
+    pub(crate) fn kept_back(&self, agent: usize) -> Option<AgentRows<'_>> {
+        let place = Place::Lying(self.held_back(agent)?);
+        Some(AgentRows { data: &self.data, place, products: None })
     }
 
     /// The test rows, of those classes that some device has.

@@ -40,8 +40,10 @@ pub enum Allowed {
     Text,
     /// Text of one character.
     Character,
-    /// A multiple of what an agent reaches alone, `"1.1 * local"`.
+    /// A multiple of a loss that is found out, `"1.1 * local"`.
     Relative,
+    /// A table of such values, by names that the data have.
+    ByName(&'static Allowed),
     /// A list of such values.
     List(&'static Allowed),
     /// One of several types.
@@ -96,6 +98,9 @@ impl Allowed {
             Self::List(of) => {
                 value.as_array().is_some_and(|list| list.iter().all(|value| of.has(value)))
             }
+            Self::ByName(of) => value.as_table().is_some_and(|table| {
+                !table.is_empty() && table.iter().all(|(_, value)| of.has(value))
+            }),
             Self::Either(types) => types.iter().any(|one| one.has(value)),
             Self::Parts => {
                 value.as_array().is_some_and(|list| list.iter().all(|part| part.is_table()))
@@ -115,6 +120,7 @@ impl Allowed {
             | Self::Text
             | Self::Character
             | Self::Relative
+            | Self::ByName(_)
             | Self::Parts => false,
         }
     }
@@ -139,8 +145,13 @@ impl Allowed {
             Self::Finite => json!({ "type": "number" }),
             Self::Switch => json!({ "type": "boolean" }),
             Self::Character => json!({ "type": "string", "minLength": 1, "maxLength": 1 }),
-            Self::Relative => json!({ "type": "string", "pattern": r"\*\s*local\s*$" }),
+            Self::Relative => {
+                json!({ "type": "string", "pattern": r"\*\s*(local|alone|pooled)\s*$" })
+            },
             Self::List(of) => json!({ "type": "array", "items": of.schema() }),
+            Self::ByName(of) => {
+                json!({ "type": "object", "minProperties": 1, "additionalProperties": of.schema() })
+            }
             Self::Either(types) => {
                 json!({ "anyOf": types.iter().map(|one| one.schema()).collect::<Vec<_>>() })
             }
@@ -170,6 +181,9 @@ impl Allowed {
             Self::Character => one_or("one character", "characters"),
             Self::Relative => "\"1.1 * local\"".to_owned(),
             Self::List(of) => format!("{} of {}", one_or("a list", "lists"), of.words(true)),
+            Self::ByName(of) => {
+                format!("{} of {} by name", one_or("a table", "tables"), of.words(true))
+            }
             Self::Either(types) => {
                 types.iter().map(|one| one.words(many)).collect::<Vec<_>>().join(", or ")
             }
