@@ -123,7 +123,11 @@ impl Question {
 
 /// The ways that are tried beside the ceiling and averaging.
 fn usual() -> Vec<String> {
-    [PREFERRED, "fedavg+preview", "retain"].map(str::to_owned).to_vec()
+    let there = |label: &&str| {
+        let rule = label.split('+').next().unwrap_or(label);
+        fedstay::Rule::named(rule).is_some()
+    };
+    [PREFERRED, "fedavg+preview", "retain"].into_iter().filter(there).map(str::to_owned).collect()
 }
 
 fn numbered(count: u64) -> Result<Vec<u64>, QuestionError> {

@@ -92,7 +92,7 @@ fn step_size(population: &Population, output: Output) -> Result<f64, QuestionErr
 /// method, and a tenth more for what these may miss.
 fn spread(rows: &Rows<'_>) -> f64 {
     const TURNS: u32 = 20;
-    let RowsData::Floats { features, .. } = *rows.data() else { return f64::INFINITY };
+    let RowsData::Floats { features, .. } = rows.data() else { return f64::INFINITY };
     let mut row = vec![0_f32; features];
     // Not at right angles to anything that rows are likely to have in common.
     let mut vector: Vec<f64> = (0..=features).map(|at| 1.0 + 0.01 * (at % 7) as f64).collect();
