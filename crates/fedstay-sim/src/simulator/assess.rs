@@ -183,7 +183,7 @@ impl Simulator {
         let loss: f64 = pieces.iter().map(|piece| piece.loss * piece.samples as f64).sum();
         let said: Option<Vec<Said>> = said.into_iter().collect();
         let whole = Evaluation { loss: loss / samples as f64, correct, samples };
-        Ok(Some(asked.score(&whole, said.map(Said::together).as_ref())))
+        Ok(Some(asked.score(&whole, said.and_then(Said::together).as_ref())))
     }
 
     /// The loss every agent reaches by training alone, with the same local work and rounds.
