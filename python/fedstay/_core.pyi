@@ -286,6 +286,7 @@ def drive(
     worth: list[str] = ...,
     judge: Callable[[NDArray[np.float64]], float] | None = None,
 ) -> Outcome: ...
+def baselines(text: str | None, set: list[tuple[str, str]] = ...) -> str: ...
 def run_experiment(
     text: str | None,
     set: list[tuple[str, str]] = ...,

@@ -50,7 +50,7 @@ fn named(name: &str) -> PyResult<Measure> {
     match Measure::is_name(name) && is_free(name) {
         true => Ok(describe(name)),
         false => Err(PyError::new_err(format!(
-            "{name:?} cannot be the name of a measure: use small letters, digits and _, and no name that a \
+            "{name:?} cannot be the name of a measure: use small letters, digits, _ and -, and no name that a \
              summary uses for something else"
         ))),
     }

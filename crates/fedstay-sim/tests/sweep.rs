@@ -77,7 +77,9 @@ proptest! {
         by_samples in any::<bool>(),
         measured in prop::sample::select(vec!["\"all\"", "\"none\"", "1", "3"]),
         replace in any::<bool>(),
-        asked in prop::sample::select(vec!["[\"accuracy\"]", "[\"balanced\", \"accuracy\"]", "[]"]),
+        asked in prop::sample::select(vec![
+            "[\"accuracy\"]", "[\"balanced\", \"accuracy\"]", "[\"auroc\", \"log-loss\"]", "[]",
+        ]),
     ) {
         let decides_on = if own { "own" } else { "received" };
         let behaviour = if never { "never" } else { "threshold" };
@@ -247,7 +249,7 @@ fn the_results_number_goes_with_what_is_computed() {
         outcomes.extend(["observation-3", "huber"].map(|problem| outcome(rule, problem)));
     }
     let expected = [
-        "results 9",
+        "results 10",
         "fedavg on observation-3: 2 left, 48 rounds, 0.550000",
         "fedavg on huber: 0 left, 200 rounds, 0.332663",
         "ada-gd on observation-3: 0 left, 50 rounds, 0.275000",

@@ -119,10 +119,19 @@ impl Listed {
     }
 }
 
-/// What is known of a measure by its name: what the list says or, of one that somebody else computes,
-/// nothing.
+/// What the name of a measure begins with that agents of other engines took on their own held-back rows.
+const HELD_BACK: &str = "held_back_";
+
+/// What is known of a measure by its name: what the list says (also of `held_back_rmse`, which agents
+/// that compute their own measures may send) or, of one that somebody else computes, nothing.
 pub fn describe(name: &str) -> Measure {
-    Listed::find(name).map_or_else(|| Measure::named(name), |listed| listed.measure.clone())
+    let known = |name: &str| Listed::find(name).map(|listed| listed.measure.clone());
+    let held_back = || {
+        let own = known(name.strip_prefix(HELD_BACK)?)?;
+        let label = format!("{} on held-back rows", own.label);
+        Some(Measure { name: name.to_owned().into(), label: label.into(), ..own })
+    };
+    known(name).or_else(held_back).unwrap_or_else(|| Measure::named(name))
 }
 
 #[cfg(test)]

@@ -68,7 +68,7 @@ pub(super) static SECTION: Section = Section {
             Allowed::List(&Allowed::Word(&NAMES, &[])),
             "what is measured then besides the loss; headlines tell the first",
         )
-        .otherwise("`accuracy`")
+        .otherwise("`accuracy`, or `rmse` of a number")
         .shares(),
         Key::new(
             "eval_agents",

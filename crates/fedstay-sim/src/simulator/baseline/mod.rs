@@ -25,9 +25,12 @@ mod folds;
 mod lbfgs;
 mod pooled;
 mod restraint;
+mod scored;
 #[cfg(test)]
 mod tests;
 mod units;
+
+pub use scored::BaselineScores;
 
 use super::Simulator;
 use crate::model::Network;

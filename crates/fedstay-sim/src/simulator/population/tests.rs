@@ -1,5 +1,5 @@
 use super::*;
-use crate::data::{ClassRef, Data, Load, Row, Source, Targets};
+use crate::data::{ClassRef, Data, Row, Source, Targets};
 use crate::partition::{ByClass, Dirichlet, Iid, Shards, Sizing};
 use proptest::prelude::*;
 use rand::SeedableRng;
