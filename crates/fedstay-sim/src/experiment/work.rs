@@ -1,7 +1,7 @@
 //! What an experiment works on: a named problem, or training on data.
 
 use super::keys;
-use crate::data::{Data, DataError, Predicted, Source};
+use crate::data::{Data, DataError};
 use crate::is_default;
 use crate::measure::Measuring;
 use crate::model::Model;
@@ -73,8 +73,7 @@ impl Training {
 
     /// Refuses measures of classes where a number is learned.
     pub(super) fn check_measures(&self) -> Result<(), DataError> {
-        let learns_number =
-            matches!(&self.data.source, Source::Csv(csv) if csv.task == Predicted::Number);
+        let learns_number = self.data.predicts_number();
         match self.measure.measures().first() {
             Some(measure) if learns_number => {
                 let why = format!(
