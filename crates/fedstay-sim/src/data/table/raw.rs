@@ -69,9 +69,12 @@ impl RawTable {
         let reads = Reads::new(&table.missing, table.decimal);
         let seen = look(&mut *opened, names.len(), &reads)?;
         let columns = names.iter().zip(roles).zip(seen).map(|((name, role), seen)| {
-            let told = table.read_as.get(name).copied();
-            let task = (role == Role::Label && table.predicts_number()).then_some(ReadAs::Number);
-            TableColumn::new(name.clone(), role, told.or(task).or(seen), told.or(task).is_some())
+            let (told, seen) = match role {
+                Role::Feature => (table.read_as.get(name).copied(), seen),
+                Role::Label => (table.predicts_number().then_some(ReadAs::Number), None),
+                _ => (None, None),
+            };
+            TableColumn::new(name.clone(), role, told.or(seen), told.is_some())
         });
         let columns = columns.collect();
         let mut raw =
