@@ -1,7 +1,7 @@
 //! What an experiment works on: a named problem, or training on data.
 
 use super::keys;
-use crate::data::{Data, DataError, Predicted, Source};
+use crate::data::{Data, DataError, Predicted};
 use crate::is_default;
 use crate::measure::{LIST, Listed, Measuring};
 use crate::model::Model;
@@ -76,9 +76,9 @@ impl Training {
 
     /// What is predicted.
     fn task(&self) -> Predicted {
-        match &self.data.source {
-            Source::Csv(csv) => csv.task,
-            _ => Predicted::Classes,
+        match self.data.predicts_number() {
+            true => Predicted::Number,
+            false => Predicted::Classes,
         }
     }
 

@@ -29,7 +29,7 @@ pub use judge::UnseenRows;
 pub use workers::host;
 pub(crate) use yardsticks::Yardsticks;
 
-use crate::data::{DataError, Dataset, Inputs};
+use crate::data::{DataError, Dataset, Draw, Inputs};
 use crate::experiment::bounds::{check_drawn, check_held};
 use crate::experiment::{Experiment, SpecError, Training};
 use crate::lock;
@@ -135,7 +135,8 @@ impl Simulator {
     /// As [`new`](Self::new).
     pub fn deal(experiment: &Experiment) -> Result<Population, SpecError> {
         let training = experiment.training().ok_or(SpecError::NoTraining)?;
-        let loaded = training.data.load()?;
+        let draw = Draw { seed: experiment.seed, small: training.partition.small() };
+        let loaded = training.data.load_for(draw)?;
         let sizes = Sizes {
             agents: training.agents,
             population: training.population,

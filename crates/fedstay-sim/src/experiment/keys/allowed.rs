@@ -46,6 +46,8 @@ pub enum Allowed {
     ByName(&'static Allowed),
     /// A list of such values.
     List(&'static Allowed),
+    /// A table in which every name has such a value.
+    Named(&'static Allowed),
     /// One of several types.
     Either(&'static [Allowed]),
     /// The parts of a mixed population: tables with the keys of a behaviour.
@@ -101,6 +103,9 @@ impl Allowed {
             Self::ByName(of) => value.as_table().is_some_and(|table| {
                 !table.is_empty() && table.iter().all(|(_, value)| of.has(value))
             }),
+            Self::Named(of) => {
+                value.as_table().is_some_and(|table| table.values().all(|value| of.has(value)))
+            }
             Self::Either(types) => types.iter().any(|one| one.has(value)),
             Self::Parts => {
                 value.as_array().is_some_and(|list| list.iter().all(|part| part.is_table()))
@@ -112,7 +117,7 @@ impl Allowed {
     pub fn takes_numbers(self) -> bool {
         match self {
             Self::Count(..) | Self::Number(..) | Self::Positive(_) | Self::Finite => true,
-            Self::List(of) => of.takes_numbers(),
+            Self::List(of) | Self::Named(of) => of.takes_numbers(),
             Self::Either(types) => types.iter().any(|one| one.takes_numbers()),
             Self::Kind
             | Self::Word(..)
@@ -152,6 +157,7 @@ impl Allowed {
             Self::ByName(of) => {
                 json!({ "type": "object", "minProperties": 1, "additionalProperties": of.schema() })
             }
+            Self::Named(of) => json!({ "type": "object", "additionalProperties": of.schema() }),
             Self::Either(types) => {
                 json!({ "anyOf": types.iter().map(|one| one.schema()).collect::<Vec<_>>() })
             }
@@ -183,6 +189,9 @@ impl Allowed {
             Self::List(of) => format!("{} of {}", one_or("a list", "lists"), of.words(true)),
             Self::ByName(of) => {
                 format!("{} of {} by name", one_or("a table", "tables"), of.words(true))
+            }
+            Self::Named(of) => {
+                format!("{} in which every name has {}", one_or("a table", "tables"), of.words(false))
             }
             Self::Either(types) => {
                 types.iter().map(|one| one.words(many)).collect::<Vec<_>>().join(", or ")

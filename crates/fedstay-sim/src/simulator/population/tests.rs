@@ -152,6 +152,8 @@ fn numbered(labels: &[u16], classes: u16, test_share: usize) -> LoadedData {
         train,
         channels: crate::data::Channels::PerFeature,
         left_out: 0,
+        not_used: Vec::new(),
+        warnings: Vec::new(),
     }
 }
 
