@@ -20,7 +20,7 @@ from ._core import policy_facts
 __all__ = ["Scale", "kind_of"]
 
 #: The rules that take a direction for a gradient of known length.
-READERS = ("ada-gd", "retain", "level")
+READERS = ("ada-gd", "retain", "level", "stay")
 #: How many rounds are looked at together.
 ROUNDS = 5
 #: The ratio may be this many times too large or too small before anybody is told.

@@ -13,7 +13,7 @@ from . import _core
 from .asks import refuse
 from .callbacks import Callback, Progress
 from .local import Agent, LocalAgents
-from .policies import PolicyLike
+from .policies import PolicyLike, around
 from .result import Result, from_outcome
 from .rules import RuleLike, usual_epsilon
 from .scale import Scale, kind_of
@@ -120,6 +120,7 @@ def simulate(
     dtype = start.dtype if start.dtype == np.float32 else np.dtype(np.float64)
     usual = epsilon if epsilon is not None else usual_epsilon(rule)
     told: list[Callback] = [*callbacks, Progress()] if progress else list(callbacks)
+    policy = around(rule, policy)
     scale = Scale(rule, policy)
     asks, scores = _core.asks_of_agents(rule), asked(worth)
     refuse(asks, kind_of(rule), listed, names)

@@ -49,6 +49,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(lists::complete_rule, module)?)?;
     module.add_function(wrap_pyfunction!(lists::complete_policy, module)?)?;
     module.add_function(wrap_pyfunction!(lists::policy_facts, module)?)?;
+    module.add_function(wrap_pyfunction!(lists::policy_of_rule, module)?)?;
     module.add_function(wrap_pyfunction!(lists::refuse_loads, module)?)?;
     module.add_function(wrap_pyfunction!(lists::asks_of_agents, module)?)?;
     module.add_function(wrap_pyfunction!(lists::tau, module)?)?;

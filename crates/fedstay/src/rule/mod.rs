@@ -27,6 +27,7 @@ mod retain;
 pub(crate) mod safety;
 mod scaffold;
 mod sent;
+mod stay;
 mod uniform;
 mod weigh;
 
@@ -47,6 +48,7 @@ pub(crate) mod rules {
     pub use super::q_fedavg::QFedAvg;
     pub use super::retain::{Base, OnUnrealizable, Retain, Trust};
     pub use super::scaffold::{Leavers, Scaffold};
+    pub use super::stay::Stay;
     pub use super::uniform::{Nu, Uniform};
     pub use super::weigh::Weigh;
 }
@@ -83,6 +85,8 @@ listed! {
         Retain(Retain) = "retain", retain::ORIGIN;
         /// The shortest step to where everybody is predicted content, without floors.
         Level(Level) = "level", level::ORIGIN;
+        /// Levels with a price on every agent, for agents that are held by previews.
+        Stay(Stay) = "stay", stay::ORIGIN;
         /// Multiplicative weights for agents that are not content.
         MwFed(MwFed) = "mw-fed", mw_fed::ORIGIN;
         /// As many agents as possible under their requirement.
