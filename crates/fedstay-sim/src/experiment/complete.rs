@@ -45,13 +45,13 @@ fn several(policies: &mut Value) -> Vec<&mut Table> {
         Value::Array(several) => &mut several[..],
         one => std::slice::from_mut(one),
     };
-    let table = |policy| {
+    fn table(policy: &mut Value) -> Option<&mut Table> {
         if let Value::String(kind) = policy {
             let kind = Value::from(kind.as_str());
             *policy = Value::Table(Table::from_iter([("kind".to_owned(), kind)]));
         }
         policy.as_table_mut()
-    };
+    }
     each.iter_mut().filter_map(table).collect()
 }
 

@@ -123,11 +123,7 @@ impl Question {
 
 /// The ways that are tried beside the ceiling and averaging.
 fn usual() -> Vec<String> {
-    let there = |label: &&str| {
-        let rule = label.split('+').next().unwrap_or(label);
-        fedstay::Rule::named(rule).is_some()
-    };
-    [PREFERRED, "fedavg+preview", "retain"].into_iter().filter(there).map(str::to_owned).collect()
+    [PREFERRED, "fedavg+preview", "retain"].map(str::to_owned).to_vec()
 }
 
 fn numbered(count: u64) -> Result<Vec<u64>, QuestionError> {

@@ -11,10 +11,13 @@ use toml::{Table, Value};
 pub(super) fn question(asked: &PlanCommand) -> Result<Question> {
     let mut set: Vec<(String, String)> =
         asked.set.iter().map(|pair| pair_of("--set", pair)).collect::<Result<_, _>>()?;
+    // Without names, columns have numbers.
+    let numbered = set.iter().any(|(key, value)| key == "data.header" && value == "false");
     let mut quoted = |key: &str, value: &Option<String>| {
-        if let Some(value) = value {
-            set.push((key.to_owned(), Value::from(value.as_str()).to_string()));
-        }
+        let Some(value) = value else { return };
+        let is_number = numbered && value.chars().all(|sign| sign.is_ascii_digit());
+        let text = Value::from(value.as_str()).to_string();
+        set.push((key.to_owned(), if is_number { value.clone() } else { text }));
     };
     quoted("data.owner", &asked.owner);
     quoted("data.label", &asked.label);
@@ -43,11 +46,12 @@ pub(super) fn question(asked: &PlanCommand) -> Result<Question> {
 fn text_of(files: &[PathBuf]) -> Result<String> {
     let name = |path: &PathBuf| Value::from(path.display().to_string());
     let mut data = Table::new();
-    data.insert("kind".to_owned(), Value::from("csv"));
-    match files {
-        [file] => data.insert("path".to_owned(), name(file)),
-        _ => return Err(Usage("give one table".to_owned()).into()),
+    data.insert("kind".to_owned(), Value::from("table"));
+    let path = match files {
+        [file] => name(file),
+        files => Value::Array(files.iter().map(name).collect()),
     };
+    data.insert("path".to_owned(), path);
     let mut table = Table::new();
     table.insert("data".to_owned(), Value::Table(data));
     Ok(toml::to_string(&table)?)
