@@ -12,7 +12,8 @@ use std::path::Path;
 fn table(folder: &Path, rows_named: &str, turned: bool) {
     let mut state = 7_u64;
     let mut draw = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) as f64 / (1_u64 << 31) as f64 - 0.5
     };
     let mut rows = Vec::new();
@@ -35,8 +36,18 @@ fn table(folder: &Path, rows_named: &str, turned: bool) {
 
 /// Fewer rounds, seeds and ways than usual: tests are to be quick.
 const QUICK: &[&str] = &[
-    "--owner", "site", "--label", "died", "--seeds", "2", "--rules", "fedavg+preview", "--set",
-    "rounds=60", "--set", "measure=[\"auroc\"]",
+    "--owner",
+    "site",
+    "--label",
+    "died",
+    "--seeds",
+    "2",
+    "--rules",
+    "fedavg+preview",
+    "--set",
+    "rounds=60",
+    "--set",
+    "measure=[\"auroc\"]",
 ];
 
 fn plan<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
@@ -97,7 +108,9 @@ fn the_terminal_has_five_parts_at_80_columns_and_ends_with_what_to_do() {
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let mut last = 0;
-    for part in ["1  What came in", "2  Who gains", "3  What happens", "4  What keeps", "5  What to do"] {
+    for part in
+        ["1  What came in", "2  Who gains", "3  What happens", "4  What keeps", "5  What to do"]
+    {
         let at = text.find(part).unwrap_or_else(|| panic!("{part}: {text}"));
         assert!(at >= last);
         last = at;
@@ -113,9 +126,7 @@ fn the_terminal_has_five_parts_at_80_columns_and_ends_with_what_to_do() {
 fn the_same_question_has_the_same_bytes_whatever_the_threads_and_however_often_it_was_cut_off() {
     let folder = tempfile::tempdir().unwrap();
     table(folder.path(), "sites.csv", false);
-    let read = |out: &str, file: &str| {
-        std::fs::read(folder.path().join(out).join(file)).unwrap()
-    };
+    let read = |out: &str, file: &str| std::fs::read(folder.path().join(out).join(file)).unwrap();
     let ask = |out: &str, threads: &str| {
         answer(folder.path(), &["--json", "--out", out, "--threads", threads]);
     };
@@ -123,7 +134,8 @@ fn the_same_question_has_the_same_bytes_whatever_the_threads_and_however_often_i
     ask("two", "2");
     // As if it had been cut off: some runs are there, one is half written.
     let runs = folder.path().join("two/runs");
-    let mut kept: Vec<_> = std::fs::read_dir(&runs).unwrap().map(|file| file.unwrap().path()).collect();
+    let mut kept: Vec<_> =
+        std::fs::read_dir(&runs).unwrap().map(|file| file.unwrap().path()).collect();
     kept.sort();
     kept.iter().step_by(2).for_each(|run| std::fs::remove_file(run).unwrap());
     std::fs::write(&kept[1], "{\"models\":[\"AAA").unwrap();

@@ -71,11 +71,7 @@ fn tone(action: Action) -> &'static str {
 
 fn table(of: &words::PlanTable) -> String {
     let headings: Vec<&str> = of.headings.iter().map(|(heading, _)| heading.as_str()).collect();
-    format!(
-        "{}{}",
-        rows_of(&headings, of.rows.iter().cloned()),
-        paragraph("faint", &of.glossary)
-    )
+    format!("{}{}", rows_of(&headings, of.rows.iter().cloned()), paragraph("faint", &of.glossary))
 }
 
 fn members(found: &Findings) -> String {

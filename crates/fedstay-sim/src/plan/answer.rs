@@ -1,8 +1,8 @@
 //! What a plan answers, as data: everything that is printed, drawn or written comes from here.
 
 use super::recommend::Advice;
-use fedstay::{Interval, Measure};
 use fedstay::record::DataRows;
+use fedstay::{Interval, Measure};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

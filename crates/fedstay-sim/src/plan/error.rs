@@ -28,7 +28,9 @@ pub enum QuestionError {
         error: Box<QuestionError>,
     },
     /// A grid over something else.
-    #[error("`{key}`: the [grid] of a plan has `label`, the ways, and `seed`; others are for `fedstay sweep`")]
+    #[error(
+        "`{key}`: the [grid] of a plan has `label`, the ways, and `seed`; others are for `fedstay sweep`"
+    )]
     Grid {
         /// The key.
         key: String,

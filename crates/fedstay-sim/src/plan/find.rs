@@ -151,8 +151,7 @@ impl Evidence<'_> {
 
     fn way(&self, label: &str, owners: &[OwnerFinding]) -> Option<WayFinding> {
         let judged: Vec<&Judged> = self.seeds.iter().filter_map(|seed| seed.get(label)).collect();
-        let whole: Vec<&&Judged> =
-            judged.iter().filter(|one| one.run.diverged.is_none()).collect();
+        let whole: Vec<&&Judged> = judged.iter().filter(|one| one.run.diverged.is_none()).collect();
         let per_seed = |of: &dyn Fn(&Judged) -> f64| mean(whole.iter().map(|one| of(one)));
         let count = |one: &Judged, is: &dyn Fn(&super::compute::PlanMember) -> bool| {
             one.run.members.iter().filter(|member| is(member)).count()
@@ -163,7 +162,8 @@ impl Evidence<'_> {
         let ends = each.iter().zip(self.names).filter_map(|(measured, name)| {
             Some((name.clone(), measured.get(&*headline.name)?.value))
         });
-        let worst = ends.max_by(|(_, a), (_, b)| headline.badness(*a).total_cmp(&headline.badness(*b)));
+        let worst =
+            ends.max_by(|(_, a), (_, b)| headline.badness(*a).total_cmp(&headline.badness(*b)));
         let leavers: Vec<Leaver> = self
             .names
             .iter()
@@ -175,17 +175,21 @@ impl Evidence<'_> {
         let often = leavers.iter().filter(|leaver| leaver.when.share >= 0.5);
         let all: Vec<usize> = (0..self.names.len()).collect();
         let gainers = Some(gainers(owners)).filter(|some| !some.is_empty()).unwrap_or(all);
-        let own = |owner: &usize| self.over_seeds(|seed| seed.get(label)?.redrawn[*owner][0].clone());
+        let own =
+            |owner: &usize| self.over_seeds(|seed| seed.get(label)?.redrawn[*owner][0].clone());
         let of_gainers = Redrawn::mean(&gainers.iter().filter_map(own).collect::<Vec<_>>());
-        let reports = |one: &Judged| mean(one.run.members.iter().map(|member| f64::from(member.reports)));
+        let reports =
+            |one: &Judged| mean(one.run.members.iter().map(|member| f64::from(member.reports)));
         Some(WayFinding {
             label: label.to_owned(),
             may_leave: label != CEILING,
             left: often.map(|leaver| leaver.name.clone()).collect(),
             leavers,
             mean_left: per_seed(&|one| count(one, &|member| member.left.is_some()) as f64),
-            kept_all: whole.iter().filter(|one| count(one, &|member| member.left.is_some()) == 0).count()
-                as u32,
+            kept_all: whole
+                .iter()
+                .filter(|one| count(one, &|member| member.left.is_some()) == 0)
+                .count() as u32,
             content: per_seed(&|one| count(one, &|member| member.content) as f64),
             measures: self.mean_measures(label),
             of_gainers: of_gainers.map(|of| self.within(headline, of.interval(self.widen))),
@@ -234,10 +238,10 @@ fn names_of(owners: &[OwnerFinding], gains: Gains) -> Vec<String> {
     some.map(|owner| owner.name.clone()).collect()
 }
 
-/// The mean; not a number of none.
+/// The mean; 0 of none.
 fn mean(of: impl Iterator<Item = f64>) -> f64 {
     let (sum, count) = of.fold((0.0, 0_u32), |(sum, count), one| (sum + one, count + 1));
-    sum / f64::from(count)
+    sum / f64::from(count.max(1))
 }
 
 impl Findings {

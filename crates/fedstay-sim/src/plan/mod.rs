@@ -28,8 +28,8 @@ pub use error::QuestionError;
 pub use question::{Question, USUAL_SEEDS};
 pub use recommend::{Action, Advice, DO_NOT, PREFERRED, recommend};
 
-use crate::experiment::{Epsilon, Experiment, SpecError};
-use crate::measure::Listed;
+use crate::experiment::{Epsilon, Experiment, SpecError, Work};
+use crate::measure::{Listed, Measuring};
 use crate::model::Said;
 use crate::run::Trial;
 use crate::simulator::Simulator;
@@ -39,7 +39,7 @@ use fedstay::{AgentId, Measure};
 use find::{Evidence, Judged, SeedJudged, WITHOUT};
 use kept::KeptRuns;
 use rayon::prelude::*;
-use resample::{RESAMPLES, Redraws, Redrawn, widening};
+use resample::{RESAMPLES, Redrawn, Redraws, widening};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -92,9 +92,8 @@ pub fn answer(
     let alone = |evidence: &Evidence<'_>| {
         let owners = evidence.owners(&about.rows, 0.0);
         let headline = about.measures[0].name.clone();
-        let known = owners.into_iter().filter_map(move |owner| {
-            Some(owner.alone.get(&*headline)?.value)
-        });
+        let known =
+            owners.into_iter().filter_map(move |owner| Some(owner.alone.get(&*headline)?.value));
         known.collect::<Vec<f64>>()
     };
     let least = Findings::least(&about.measures[0], alone(&evidence).into_iter());
@@ -198,7 +197,11 @@ impl Planner<'_> {
                 PlanCell::Against(against) => against.run(simulator)?,
                 PlanCell::Way(_) | PlanCell::Without(_) => {
                     let epsilon = Epsilon::Each(epsilon.clone());
-                    let experiment = Experiment { epsilon, ..experiment };
+                    let mut experiment = Experiment { epsilon, ..experiment };
+                    if let Work::Training(training) = &mut experiment.work {
+                        // All models are measured together, below.
+                        training.measure = Measuring::nothing();
+                    }
                     run_way(&experiment, population.clone(), without)?
                 }
             };
@@ -259,9 +262,8 @@ fn judge(
             let any = said.iter().find_map(|said| said[owner].as_ref());
             let redraws = any.map(|any| Redraws::of(any, seed, owner));
             let of_run = |said: &Vec<Option<Said>>| {
-                let of = |listed: &&Listed| {
-                    redraws.as_ref()?.measure(listed, said[owner].as_ref()?)
-                };
+                let of =
+                    |listed: &&Listed| redraws.as_ref()?.measure(listed, said[owner].as_ref()?);
                 listed.iter().map(of).collect()
             };
             said.iter().map(of_run).collect()

@@ -98,7 +98,8 @@ impl Question {
     pub fn to_toml(&self) -> Result<String, QuestionError> {
         let mut table = self.table.clone();
         let mut grid = Table::new();
-        let list = |texts: &[String]| Value::Array(texts.iter().cloned().map(Value::from).collect());
+        let list =
+            |texts: &[String]| Value::Array(texts.iter().cloned().map(Value::from).collect());
         grid.insert("label".to_owned(), list(&self.labels));
         let seeds = self.seeds.iter().map(|seed| Value::Integer(*seed as i64));
         grid.insert("seed".to_owned(), Value::Array(seeds.collect()));

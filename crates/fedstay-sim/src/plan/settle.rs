@@ -26,7 +26,9 @@ impl Question {
         self.default("decides_on_rows", Value::from("held-back"))?;
         self.default("epsilon", Value::from("1.0 * alone"))?;
         let experiment = self.experiment("fedavg", self.seeds[0])?;
-        let Some(training) = experiment.training() else { return Err(SpecError::NoTraining.into()) };
+        let Some(training) = experiment.training() else {
+            return Err(SpecError::NoTraining.into());
+        };
         if !training.partition.is_given() {
             return Err(QuestionError::NoOwners);
         }

@@ -6,7 +6,10 @@ use crate::markup::escape;
 const SHORT: usize = 20;
 
 /// A table.
-pub(in crate::picture) fn rows_of(headings: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
+pub(in crate::picture) fn rows_of(
+    headings: &[&str],
+    rows: impl Iterator<Item = Vec<String>>,
+) -> String {
     let cells = |tag: &str, cells: Vec<String>| -> String {
         cells.iter().map(|cell| format!("<{tag}>{}</{tag}>", escape(cell))).collect()
     };

@@ -44,9 +44,11 @@ fn what(found: &Findings, advice: &Advice) -> String {
         Action::Alone => {
             "Do not federate: there is one owner, and nobody to federate with.".to_owned()
         }
-        Action::RaiseTarget => "Do not run this plan as it is: every member has its target before the \
+        Action::RaiseTarget => {
+            "Do not run this plan as it is: every member has its target before the \
              first round, so nobody would take part. Set a target that asks for more (--epsilon)."
-            .to_owned(),
+                .to_owned()
+        }
         Action::NobodyGains => {
             "Do not federate for this: no member gains anything that counts over its own model."
                 .to_owned()
@@ -133,9 +135,8 @@ fn nothing(found: &Findings, advice: &Advice) -> Option<String> {
 
 /// Of whom it cannot be told.
 fn unknown(advice: &Advice) -> Option<String> {
-    (!advice.unknown.is_empty()).then(|| {
-        format!("Of {} it cannot be told; more rows would tell.", names(&advice.unknown))
-    })
+    (!advice.unknown.is_empty())
+        .then(|| format!("Of {} it cannot be told; more rows would tell.", names(&advice.unknown)))
 }
 
 /// What the way costs.

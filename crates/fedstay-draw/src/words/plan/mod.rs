@@ -37,3 +37,6 @@ pub(crate) fn names(names: &[String]) -> String {
     let more = names.len() - (MOST_NAMES - 1);
     format!("{} and {more} more", names[..MOST_NAMES - 1].join(", "))
 }
+
+#[cfg(test)]
+mod tests;

@@ -64,10 +64,19 @@ mod tests {
     #[test]
     fn values_and_differences_are_short_and_say_their_direction() {
         let (share, number) = (Measure::ACCURACY, Measure::LOSS);
-        assert_eq!((value(&share, 0.7131), value(&number, 0.7131)), ("71.3%".into(), "0.713".into()));
-        assert_eq!([9.9996, 23.456, 123.45, 12345.6].map(|x| value(&number, x)).join(" "), "10.00 23.46 123.5 12346");
+        assert_eq!(
+            (value(&share, 0.7131), value(&number, 0.7131)),
+            ("71.3%".into(), "0.713".into())
+        );
+        assert_eq!(
+            [9.9996, 23.456, 123.45, 12345.6].map(|x| value(&number, x)).join(" "),
+            "10.00 23.46 123.5 12346"
+        );
         assert_eq!(difference(&share, -0.0121), "−1.2 points");
-        assert_eq!([0.054, -0.0001, 0.0].map(|x| difference(&number, x)).join(" "), "+0.054 ±0.000 ±0.000");
+        assert_eq!(
+            [0.054, -0.0001, 0.0].map(|x| difference(&number, x)).join(" "),
+            "+0.054 ±0.000 ±0.000"
+        );
         let known = Interval { value: 0.05, low: -0.01, high: 0.1 };
         assert_eq!(interval(&number, known), "[−0.010, +0.100]");
         assert_eq!(value(&number, f64::NAN), "–");

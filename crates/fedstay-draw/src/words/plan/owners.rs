@@ -66,7 +66,12 @@ pub fn member(found: &Findings, owner: &OwnerFinding) -> String {
     let measure = &found.measure;
     let of = |measured: &Measured| measured.get(&*measure.name).map(|known| known.value);
     let (alone, together) = (of(&owner.alone), of(&owner.together));
-    let rows = format!("{} ({}, {} of them held back)", owner.name, count(owner.rows, "row"), owner.test_rows);
+    let rows = format!(
+        "{} ({}, {} of them held back)",
+        owner.name,
+        count(owner.rows, "row"),
+        owner.test_rows
+    );
     let gain = match (alone, together, owner.gain) {
         (Some(alone), Some(together), Some(gain)) => {
             let told = match owner.gains {
@@ -90,10 +95,9 @@ pub fn member(found: &Findings, owner: &OwnerFinding) -> String {
         ),
     };
     let leaves = match &owner.leaves {
-        Some(leaving) => format!(
-            " Under averaging it leaves {}.",
-            when(leaving, found.method.seeds.len())
-        ),
+        Some(leaving) => {
+            format!(" Under averaging it leaves {}.", when(leaving, found.method.seeds.len()))
+        }
         None if found.way(fedstay_sim::plan::AVERAGING).is_some() => {
             " Under averaging it stays to the end.".to_owned()
         }
@@ -110,7 +114,9 @@ pub(super) fn when(leaving: &Leaving, seeds: usize) -> String {
         false => format!("in round {} ({} to {})", leaving.median, leaving.first, leaving.last),
     };
     match (on == seeds, leaving.last <= 1) {
-        (true, true) => "before the first round: the first model already meets its target".to_owned(),
+        (true, true) => {
+            "before the first round: the first model already meets its target".to_owned()
+        }
         (true, false) => format!("on every seed, {rounds}"),
         (false, _) => format!("on {on} of {seeds} seeds, {rounds}"),
     }

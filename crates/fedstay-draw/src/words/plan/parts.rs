@@ -15,7 +15,10 @@ pub fn came_in(found: &Findings) -> Vec<String> {
     let owners = count(found.owners.len(), "member");
     let held: usize = found.owners.iter().map(|owner| owner.test_rows).sum();
     let mut told = vec![
-        format!("{}.", crate::words::rows(&found.rows, found.owners.len()).replace("agent", "member")),
+        format!(
+            "{}.",
+            crate::words::rows(&found.rows, found.owners.len()).replace("agent", "member")
+        ),
         format!(
             "{}: {owners}, {} read from each row; {} held back on each of {}, drawn anew for each.",
             found.on,
@@ -54,7 +57,10 @@ pub fn gaining(found: &Findings) -> String {
             interval(measure, gain)
         )
     });
-    format!("{}.{mean}", capital(&told.join("; ")))
+    // Names keep the letters they have.
+    let told = told.join("; ");
+    let told = if told.starts_with("of ") { capital(&told) } else { told };
+    format!("{told}.{mean}")
 }
 
 /// What chance does to many intervals, where there are many.
@@ -99,7 +105,7 @@ pub fn averaging(found: &Findings) -> Vec<String> {
     let stay = found.names(|owner| owner.leaves.is_none());
     if !stay.is_empty() {
         let verb = if stay.len() == 1 { "stays" } else { "stay" };
-        told.push(format!("{} always {verb}.", capital(&names(&stay))));
+        told.push(format!("{} always {verb}.", names(&stay)));
     }
     let measure = &found.measure;
     let hurt: Vec<String> = found

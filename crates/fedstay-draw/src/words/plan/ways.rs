@@ -49,7 +49,9 @@ pub fn ways_table(found: &Findings) -> (PlanTable, Option<String>) {
                 false => "–".to_owned(),
             },
             format!("{} of {owners}", mean(one.content)),
-            one.measures.get(&*measure.name).map_or("–".into(), |mean| value(measure, mean.value)),
+            one.measures
+                .get(&*measure.name)
+                .map_or("–".into(), |mean| value(measure, mean.value)),
             one.worst.as_ref().map_or("–".into(), |(_, worst)| value(measure, *worst)),
             one.worst.as_ref().map_or("–".into(), |(name, _)| name.clone()),
             one.delivered.get(&*measure.name).map_or("–".into(), |all| value(measure, *all)),
@@ -57,16 +59,17 @@ pub fn ways_table(found: &Findings) -> (PlanTable, Option<String>) {
             mean(one.bytes / 1024.0),
         ]
     };
-    let shown = |one: &&WayFinding| !one.may_leave || one.label == fedstay_sim::plan::AVERAGING || !one.dominated;
+    let shown = |one: &&WayFinding| {
+        !one.may_leave || one.label == fedstay_sim::plan::AVERAGING || !one.dominated
+    };
     let rows = found.ways.iter().filter(shown).map(row).collect();
-    let folded: Vec<String> = found
-        .ways
-        .iter()
-        .filter(|one| !shown(one))
-        .map(|one| way(&one.label))
-        .collect();
+    let folded: Vec<String> =
+        found.ways.iter().filter(|one| !shown(one)).map(|one| way(&one.label)).collect();
     let folded = (!folded.is_empty()).then(|| {
-        format!("Not shown, because another way is at least as good in everything: {}.", super::names(&folded))
+        format!(
+            "Not shown, because another way is at least as good in everything: {}.",
+            super::names(&folded)
+        )
     });
     let glossary = format!(
         "Averages over the seeds. Leave: members who go before the end. Have target: members whose target \

@@ -1,4 +1,6 @@
-use super::super::answer::{CEILING, Findings, Gains, Leaver, Leaving, Method, OwnerFinding, WayFinding};
+use super::super::answer::{
+    CEILING, Findings, Gains, Leaver, Leaving, Method, OwnerFinding, WayFinding,
+};
 use super::{AVERAGING, Action, DO_NOT, PREFERRED, recommend};
 use fedstay::record::DataRows;
 use fedstay::{Interval, Measure};
@@ -69,7 +71,14 @@ fn found(owners: Vec<OwnerFinding>, ways: Vec<WayFinding>) -> Findings {
             decides_on_rows: "held-back".to_owned(),
             resamples: 500,
         },
-        rows: DataRows { read: 200, dealt: 160, drawn: false, held_out: 0, test: 40, unused: vec![] },
+        rows: DataRows {
+            read: 200,
+            dealt: 160,
+            drawn: false,
+            held_out: 0,
+            test: 40,
+            unused: vec![],
+        },
         measure: Measure::ACCURACY,
         least: 0.01,
         owners,
