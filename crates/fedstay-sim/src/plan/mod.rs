@@ -3,8 +3,8 @@
 //! | file | what |
 //! |---|---|
 //! | `question.rs`, `settle.rs` | what is asked: an experiment, ways to run it, seeds; what it leaves open |
-//! | `compute.rs`, `kept.rs` | the runs: one for every way and seed, kept in the plan's folder |
-//! | `resample.rs` | how sure a measure is, and a difference of two models on the same rows |
+//! | `planner.rs`, `compute.rs`, `kept.rs` | the runs: one for every way and seed, kept in the plan's folder |
+//! | `judge.rs`, `resample.rs` | every model on held-back rows: how good it is, how sure that is, how two models differ |
 //! | `find.rs`, `answer.rs` | from the runs to findings, and the findings as data |
 //! | `recommend.rs` | from the findings to a recommendation: a pure function |
 //!
@@ -14,7 +14,9 @@ mod answer;
 mod compute;
 mod error;
 mod find;
+mod judge;
 mod kept;
+mod planner;
 mod question;
 mod recommend;
 mod resample;
@@ -28,20 +30,13 @@ pub use error::QuestionError;
 pub use question::{Question, USUAL_SEEDS};
 pub use recommend::{Action, Advice, DO_NOT, PREFERRED, recommend};
 
-use crate::experiment::{Epsilon, Experiment, SpecError, Work};
-use crate::measure::{Listed, Measuring};
-use crate::model::Said;
-use crate::run::Trial;
-use crate::simulator::Simulator;
-use compute::{Against, PlanRun, name_of_rows, run_key, run_way};
-use fedstay::record::DataRows;
-use fedstay::{AgentId, Measure};
-use find::{Evidence, Judged, SeedJudged, WITHOUT};
+use compute::Against;
+use find::Evidence;
 use kept::KeptRuns;
-use rayon::prelude::*;
-use resample::{RESAMPLES, Redrawn, Redraws, widening};
+use planner::{PlanCell, Planner, SeedAbout};
+use resample::widening;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 
 /// Watches a plan. Called from several threads.
 pub trait PlanWatch: Sync {
@@ -125,199 +120,4 @@ pub fn answer(
         notes: about.notes,
     };
     Ok(PlanAnswer { recommend: recommend(&found), found })
-}
-
-/// A run of a plan.
-#[derive(Debug, Clone)]
-enum PlanCell {
-    Against(Against),
-    Way(String),
-    /// The ceiling without some members.
-    Without(Vec<usize>),
-}
-
-impl PlanCell {
-    fn label(&self) -> &str {
-        match self {
-            Self::Against(against) => against.name(),
-            Self::Way(label) => label,
-            Self::Without(_) => WITHOUT,
-        }
-    }
-}
-
-/// What one seed's data say about the plan.
-struct SeedAbout {
-    on: String,
-    names: Vec<String>,
-    /// Of every owner, how many rows it has and how many of them are held back.
-    rows: Vec<(usize, usize)>,
-    measures: Vec<Measure>,
-    method: Method,
-    data_rows: DataRows,
-    notes: Vec<String>,
-    rows_named: String,
-}
-
-struct Planner<'a> {
-    question: &'a Question,
-    kept: KeptRuns,
-    watch: &'a dyn PlanWatch,
-    done: AtomicUsize,
-    of: usize,
-}
-
-impl Planner<'_> {
-    /// Runs cells on one seed and judges them.
-    fn seed(
-        &self,
-        seed: u64,
-        cells: &[PlanCell],
-    ) -> Result<(SeedAbout, SeedJudged), QuestionError> {
-        let base = self.question.experiment(AVERAGING, seed)?;
-        let population = Simulator::deal(&base)?;
-        let rows_named = name_of_rows(population.data());
-        let trial = Trial::on(base.clone(), Some(population.clone()))?;
-        let Some(simulator) = trial.simulator() else { return Err(SpecError::NoTraining.into()) };
-        // What a target is relative to is trained once, not once for every way.
-        let epsilon: Vec<f64> = trial.header().agents.iter().map(|agent| agent.epsilon).collect();
-        let of_cell = |cell: &PlanCell| -> Result<PlanRun, QuestionError> {
-            let (label, without) = match cell {
-                PlanCell::Way(label) => (label.as_str(), &[][..]),
-                PlanCell::Without(without) => (CEILING, without.as_slice()),
-                PlanCell::Against(_) => (AVERAGING, &[][..]),
-            };
-            let experiment = self.question.experiment(label, seed)?;
-            let key = run_key(&experiment, cell.label(), without, &rows_named)?;
-            if let Some(run) = self.kept.find(&key) {
-                self.advance();
-                return Ok(run);
-            }
-            let run = match cell {
-                PlanCell::Against(against) => against.run(simulator)?,
-                PlanCell::Way(_) | PlanCell::Without(_) => {
-                    let epsilon = Epsilon::Each(epsilon.clone());
-                    let mut experiment = Experiment { epsilon, ..experiment };
-                    if let Work::Training(training) = &mut experiment.work {
-                        // All models are measured together, below.
-                        training.measure = Measuring::nothing();
-                    }
-                    run_way(&experiment, population.clone(), without)?
-                }
-            };
-            self.kept
-                .keep(&key, &run)
-                .map_err(|source| QuestionError::Io { path: key.into(), source })?;
-            self.advance();
-            Ok(run)
-        };
-        let runs: Vec<PlanRun> =
-            cells.par_iter().map(of_cell).collect::<Result<_, QuestionError>>()?;
-        let about = about(&base, &trial, simulator, rows_named)?;
-        let judged = judge(simulator, seed, &about.measures, runs)?;
-        let labels = cells.iter().map(|cell| cell.label().to_owned());
-        Ok((about, labels.zip(judged).collect()))
-    }
-
-    fn advance(&self) {
-        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
-        self.watch.advanced(done.min(self.of), self.of);
-    }
-}
-
-/// Judges every run on every member's held-back rows.
-fn judge(
-    simulator: &Simulator,
-    seed: u64,
-    measures: &[Measure],
-    runs: Vec<PlanRun>,
-) -> Result<Vec<Judged>, QuestionError> {
-    let listed: Vec<&Listed> =
-        measures.iter().filter_map(|measure| Listed::find(&measure.name)).collect();
-    let agents = simulator.population().agents();
-    let mut said: Vec<Vec<Option<Said>>> = Vec::with_capacity(runs.len());
-    let mut delivered: Vec<Vec<Option<f64>>> = Vec::with_capacity(runs.len());
-    for run in &runs {
-        if run.models.is_empty() {
-            said.push(vec![None; agents]);
-            delivered.push(vec![None; listed.len()]);
-            continue;
-        }
-        let ends: Vec<(AgentId, &[f64])> = run
-            .members
-            .iter()
-            .enumerate()
-            .map(|(agent, member)| (AgentId(agent as u64), &run.models[member.model].0[..]))
-            .collect();
-        said.push(simulator.said_held_back_each(&ends)?);
-        let whole = simulator.said_held_back(&run.models[0].0)?.into_iter().flatten().collect();
-        let whole = Said::together(whole);
-        let of = |listed: &&Listed| whole.as_ref().and_then(|whole| listed.of(whole));
-        delivered.push(listed.iter().map(of).collect());
-    }
-    // One member after the other: the draws of all would take much memory.
-    let each: Vec<Vec<Vec<Option<Redrawn>>>> = (0..agents)
-        .into_par_iter()
-        .map(|owner| {
-            let any = said.iter().find_map(|said| said[owner].as_ref());
-            let redraws = any.map(|any| Redraws::of(any, seed, owner));
-            let of_run = |said: &Vec<Option<Said>>| {
-                let of =
-                    |listed: &&Listed| redraws.as_ref()?.measure(listed, said[owner].as_ref()?);
-                listed.iter().map(of).collect()
-            };
-            said.iter().map(of_run).collect()
-        })
-        .collect();
-    let mut by_run: Vec<Vec<Vec<Option<Redrawn>>>> =
-        (0..runs.len()).map(|_| Vec::with_capacity(agents)).collect();
-    for owner in each {
-        owner.into_iter().enumerate().for_each(|(run, redrawn)| by_run[run].push(redrawn));
-    }
-    let judged = runs.into_iter().zip(by_run).zip(delivered);
-    Ok(judged
-        .map(|((mut run, redrawn), delivered)| {
-            run.models.clear();
-            Judged { run, redrawn, delivered }
-        })
-        .collect())
-}
-
-/// What one seed's data say about the plan.
-fn about(
-    experiment: &Experiment,
-    trial: &Trial,
-    simulator: &Simulator,
-    rows_named: String,
-) -> Result<SeedAbout, QuestionError> {
-    let training = experiment.training().ok_or(SpecError::NoTraining)?;
-    let population = simulator.population();
-    let agents = 0..population.agents();
-    let name = |agent: usize| {
-        population.name(agent).map_or_else(|| format!("owner {agent}"), str::to_owned)
-    };
-    let held = |agent: usize| population.held_back(agent).map_or(0, |rows| rows.len());
-    let config = serde_json::to_value(experiment).map_err(SpecError::from)?;
-    let text = |key: &str| config[key].as_str().map(str::to_owned);
-    let epsilon = &config["epsilon"];
-    Ok(SeedAbout {
-        on: population.data().name.clone(),
-        names: agents.clone().map(name).collect(),
-        rows: agents.map(|agent| (population.count(agent) + held(agent), held(agent))).collect(),
-        measures: training.measure.measures(),
-        method: Method {
-            seeds: Vec::new(),
-            model: training.model.name().replace('-', " "),
-            weights: simulator.network().layout().parameters(),
-            features: population.data().features(),
-            rounds: experiment.rounds,
-            step_size: experiment.step_size,
-            epsilon: epsilon.as_str().map_or_else(|| epsilon.to_string(), str::to_owned),
-            decides_on_rows: text("decides_on_rows").unwrap_or_else(|| "training".to_owned()),
-            resamples: RESAMPLES,
-        },
-        data_rows: population.rows().clone(),
-        notes: trial.warnings().to_vec(),
-        rows_named,
-    })
 }
