@@ -13,6 +13,7 @@ const COMMANDS: &[&[&str]] = &[
     &["new"],
     &["run"],
     &["compare"],
+    &["plan"],
     &["tournament"],
     &["story"],
     &["ls"],

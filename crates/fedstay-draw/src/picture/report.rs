@@ -2,7 +2,7 @@
 //! the configuration and the commands to repeat it. No script, no request; text from files is
 //! escaped.
 
-mod html;
+pub(super) mod html;
 mod theory;
 
 use self::html::{paragraph, rows_of};
@@ -21,7 +21,7 @@ use std::io;
 use std::path::PathBuf;
 
 /// Nothing may be loaded and nothing may run, whatever the text of a run says.
-const HEAD: &str = "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
+pub(super) const HEAD: &str = "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
     <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
     <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n";
 /// The most rows of the table of agents; a page is not a database.

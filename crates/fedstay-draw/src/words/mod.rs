@@ -8,6 +8,7 @@ mod departure;
 mod format;
 mod measure;
 mod name;
+pub mod plan;
 mod progress;
 mod rows;
 mod standing;

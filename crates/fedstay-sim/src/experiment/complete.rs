@@ -12,6 +12,7 @@ pub(super) fn complete(table: &mut Table) -> Result<(), SpecError> {
     table.entry("rule".to_owned()).or_insert_with(|| Value::Table(Table::new()));
     name_owners(table);
     name_kinds(table);
+    name_policy(table)?;
     match table.get("problem").cloned() {
         Some(problem) => complete_problem(table, problem),
         None => {
@@ -20,6 +21,38 @@ pub(super) fn complete(table: &mut Table) -> Result<(), SpecError> {
             Ok(())
         }
     }
+}
+
+/// A rule that is made for a policy runs under it, unless the file names another or `none`. Of one of the same kind
+/// the rule knows what the file leaves unsaid.
+fn name_policy(table: &mut Table) -> Result<(), SpecError> {
+    let kind = table.get("rule").and_then(|rule| rule.get("kind")).and_then(Value::as_str);
+    let made_for = kind.and_then(Rule::named).and_then(|rule| rule.facts().policy);
+    let Some(made_for) = made_for else { return Ok(()) };
+    let options: Table = super::read_table(made_for)?;
+    let named = table.entry("policy").or_insert_with(|| Value::Table(options.clone()));
+    for policy in several(named) {
+        if policy.get("kind") == options.get("kind") {
+            options.iter().for_each(|(key, value)| default(policy, key, value.clone()));
+        }
+    }
+    Ok(())
+}
+
+/// The tables of one policy, or of a list in which some are only named.
+fn several(policies: &mut Value) -> Vec<&mut Table> {
+    let each = match policies {
+        Value::Array(several) => &mut several[..],
+        one => std::slice::from_mut(one),
+    };
+    fn table(policy: &mut Value) -> Option<&mut Table> {
+        if let Value::String(kind) = policy {
+            let kind = Value::from(kind.as_str());
+            *policy = Value::Table(Table::from_iter([("kind".to_owned(), kind)]));
+        }
+        policy.as_table_mut()
+    }
+    each.iter_mut().filter_map(table).collect()
 }
 
 /// Rows with an owner are their owner's unless the file says otherwise, and every owner is an agent.
@@ -78,17 +111,8 @@ fn complete_training(table: &mut Table) {
 
 /// Gives policies what they take from the problem unless the file says otherwise.
 fn complete_policy(table: &mut Table, instance: &Instance) {
-    let policies = match table.get_mut("policy") {
-        Some(Value::Array(several)) => &mut several[..],
-        Some(one) => std::slice::from_mut(one),
-        None => return,
-    };
-    for policy in policies {
-        if let Value::String(kind) = policy {
-            let kind = Value::from(kind.as_str());
-            *policy = Value::Table(Table::from_iter([("kind".to_owned(), kind)]));
-        }
-        let Value::Table(policy) = policy else { continue };
+    let Some(policies) = table.get_mut("policy") else { return };
+    for policy in several(policies) {
         let named = policy.get("kind").and_then(Value::as_str).and_then(Policy::named);
         if named.is_some_and(|policy| policy.facts().takes_problem) {
             default(policy, "delta", instance.delta);

@@ -1,12 +1,12 @@
 //! What an experiment works on: a named problem, or training on data.
 
 use super::keys;
-use crate::data::{Data, DataError, Predicted, Source};
+use crate::data::{Data, DataError, Predicted};
 use crate::is_default;
 use crate::measure::{LIST, Listed, Measuring};
 use crate::model::Model;
 use crate::partition::Partition;
-use crate::training::{DecidesOn, EvalAgents, Local, Shelf, Stream};
+use crate::training::{DecidesOn, DecidesOnRows, EvalAgents, Local, Shelf, Stream};
 use fedstay::problem::Problem;
 use serde::de::Error as _;
 use serde::ser::SerializeMap;
@@ -38,6 +38,9 @@ pub struct Training {
     pub participation: f64,
     /// On which loss an agent decides.
     pub decides_on: DecidesOn,
+    /// On which rows that loss is measured.
+    #[serde(skip_serializing_if = "is_default")]
+    pub decides_on_rows: DecidesOnRows,
     /// Whether the last remaining agent continues to train.
     pub last_stays: bool,
     /// How many rounds lie between two measurements of all agents and the population.
@@ -73,9 +76,9 @@ impl Training {
 
     /// What is predicted.
     fn task(&self) -> Predicted {
-        match &self.data.source {
-            Source::Csv(csv) => csv.task,
-            _ => Predicted::Classes,
+        match self.data.predicts_number() {
+            true => Predicted::Number,
+            false => Predicted::Classes,
         }
     }
 
@@ -108,6 +111,7 @@ impl Default for Training {
             population: None,
             participation: 1.0,
             decides_on: DecidesOn::Received,
+            decides_on_rows: DecidesOnRows::Training,
             last_stays: false,
             eval_every: 10,
             measure: Measuring::default(),

@@ -1,6 +1,6 @@
 //! One run of an experiment: a file becomes a session, and a session a summary.
 
-use crate::experiment::{Experiment, SpecError, Training, Work};
+use crate::experiment::{Experiment, Members, SpecError, Training, Work, Yardstick};
 use crate::run::{Asked, Driver, Folder, FolderError, Start, Who};
 use crate::simulator::population::Population;
 use crate::simulator::{Made, Simulator};
@@ -53,10 +53,7 @@ impl Trial {
         let (engine, start) = match experiment.problem() {
             Some(problem) => {
                 let instance = problem.build(Seed(experiment.seed))?;
-                let alone = || {
-                    Err(SpecError::Relative { why: "needs data to train alone on; give a number" })
-                };
-                let epsilon: Vec<f64> = experiment.epsilon.each(instance.oracles.len(), alone)?;
+                let epsilon = experiment.epsilon.each(&OnProblem(instance.oracles.len()))?;
                 let seed = Seed(experiment.seed);
                 let federation = experiment
                     .behaviour
@@ -378,6 +375,23 @@ impl Trial {
     }
 }
 
+/// The agents of a problem: they have no names, and no rows to train alone on.
+struct OnProblem(usize);
+
+impl Members for OnProblem {
+    fn count(&self) -> usize {
+        self.0
+    }
+
+    fn name(&self, _: usize) -> Option<&str> {
+        None
+    }
+
+    fn losses(&self, _: Yardstick) -> Result<Vec<f64>, SpecError> {
+        Err(SpecError::Relative { why: "needs data to train alone on; give a number" })
+    }
+}
+
 /// Scores on a problem, which has no rows to hold back.
 fn on_a_problem(scores: Vec<Score>) -> Vec<Made> {
     scores.into_iter().map(|score| Made { score, held_back: None }).collect()
@@ -392,11 +406,16 @@ pub(crate) fn config_text(experiment: &Experiment) -> Result<String, SpecError> 
     ))
 }
 
+/// What every output must say where agents decide by rows that they hold back.
+const DECIDED: &str = "losses are those that members decide by, on rows of their own that nobody trains on; \
+                       what is foreseen of them from gradients of training rows is an estimate";
+
 /// What every output about an experiment must say.
 pub(crate) fn about(experiment: &Experiment, population: Option<&Population>) -> About {
     let training = experiment.training();
     let mut warnings = experiment.warnings();
     warnings.extend(population.map(Population::warnings).unwrap_or_default());
+    let decided = experiment.decides_held_back().then(|| DECIDED.to_owned());
     About {
         label: experiment.rule_label(),
         behaviour: experiment.behaviour.name().to_owned(),
@@ -404,7 +423,7 @@ pub(crate) fn about(experiment: &Experiment, population: Option<&Population>) ->
         seed: experiment.seed,
         own: experiment.decides_on_own(),
         exact_gradients: experiment.reports_gradients(),
-        notes: training.map(Training::describe_data).into_iter().collect(),
+        notes: training.map(Training::describe_data).into_iter().chain(decided).collect(),
         rows: population.map(|population| population.rows().clone()),
         warnings,
     }

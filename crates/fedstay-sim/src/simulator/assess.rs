@@ -27,18 +27,22 @@ impl Simulator {
     ) -> Result<Assessment, crate::model::Error> {
         let assess = |places: Range<usize>| {
             let scores = self.evaluate_neighbours(weights, places.clone())?;
-            let assessed = places.zip(scores).map(|(place, score)| {
+            let assessed = places.zip(scores).map(|(place, mut score)| {
                 let index = self.measured_agent(place);
-                AgentAssessment {
+                if self.decides_held_back() {
+                    let decided = |work: &mut _| self.as_decided(index, weights, &mut score, work);
+                    self.workspaces.with(decided)?;
+                }
+                Ok(AgentAssessment {
                     id: AgentId(index as u64),
                     epsilon: self.roster.epsilon(index),
                     behaviour: Some(Cow::Borrowed(self.roster.behaviour(index).name())),
                     score,
                     as_of: None,
                     held_back: None,
-                }
+                })
             });
-            Ok(assessed.collect())
+            assessed.collect()
         };
         let groups = self.neighbours().into_par_iter().map(assess);
         let groups: Vec<Vec<AgentAssessment>> =
@@ -48,7 +52,7 @@ impl Simulator {
     }
 
     /// The agent in this place among those that are measured.
-    fn measured_agent(&self, place: usize) -> usize {
+    pub(super) fn measured_agent(&self, place: usize) -> usize {
         self.sample.as_ref().map_or(place, |sample| sample[place])
     }
 
@@ -114,7 +118,8 @@ impl Simulator {
         weights: &Loaded,
     ) -> Result<Assessment, crate::model::Error> {
         let mut assessment = self.assess_loaded(weights)?;
-        assessment.constant = self.constant();
+        let constant = self.constant();
+        assessment.constant = constant.map(|constant| self.constant_as_decided(constant));
         if self.population.holds_back() {
             assessment.agents.par_iter_mut().try_for_each(|agent| {
                 agent.held_back = self.on_held_back(agent.id.0 as usize, weights)?;
@@ -234,7 +239,10 @@ impl Simulator {
         work: &mut Workspace,
     ) -> Result<Score, crate::model::Error> {
         let own = self.seen(agent, round);
-        self.training.measure.evaluate(&self.network, weights, &own.view()?, work)
+        let asked = &self.training.measure;
+        let mut score = asked.evaluate(&self.network, weights, &own.view()?, work)?;
+        self.as_decided(agent, weights, &mut score, work)?;
+        Ok(score)
     }
 
     /// The same, and on unseen rows: on its own, where the data say whose a test row is, or else on

@@ -40,6 +40,15 @@ pub(super) static SECTION: Section = Section {
         )
         .shares(),
         Key::new(
+            "decides_on_rows",
+            "\"held-back\"",
+            Allowed::Word(&["training", "held-back"], &[]),
+            "the rows its loss is measured on when it decides and reports: those it trains on, or its own test \
+             rows; gradients are always of training rows, so what rules foresee is then an estimate",
+        )
+        .otherwise("`training`")
+        .shares(),
+        Key::new(
             "last_stays",
             "false",
             Allowed::Switch,
