@@ -196,7 +196,8 @@ fn liars_and_an_honest_conflict_at_once_leave_the_others_near_their_target() {
 /// What trust is worth.
 #[test]
 fn without_watching_three_who_turn_their_gradients_ruin_the_model() {
-    let credulous = Stay { watch: false, ..Stay::default() };
+    let mut credulous = Stay::default();
+    credulous.watch = false;
     let worst = worsts(&credulous, "direction × −5, unwatched", 0, 3, Some(LIES[4].1));
     assert!(worst.iter().all(|worst| *worst > 100.0), "{worst:?}");
 }
