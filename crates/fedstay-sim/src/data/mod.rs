@@ -107,7 +107,14 @@ pub struct LoadedData {
 impl LoadedData {
     /// A data set of which every row is used.
     pub fn whole(data: Dataset, train: usize, channels: Channels) -> Self {
-        LoadedData { data, train, channels, left_out: 0, not_used: Vec::new(), warnings: Vec::new() }
+        LoadedData {
+            data,
+            train,
+            channels,
+            left_out: 0,
+            not_used: Vec::new(),
+            warnings: Vec::new(),
+        }
     }
 
     /// Keeps only the rows of `classes`, and numbers the classes in that order.

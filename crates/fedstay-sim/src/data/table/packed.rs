@@ -1,6 +1,5 @@
 //! Rows of Parquet, as the texts that a table of text would have for them.
 
-
 use ::csv::StringRecord;
 use bytes::Bytes;
 use parquet::basic::{LogicalType, TimeUnit};
@@ -49,9 +48,7 @@ impl PackedRows {
                 let hint = "write each part as a column of its own";
                 return Err(DataError::wrong(&file.path, "a table", found, hint));
             }
-            let nanos = |kind: &LogicalType| {
-                matches!(kind, LogicalType::Timestamp(time) if matches!(time.unit, TimeUnit::NANOS))
-            };
+            let nanos = |kind: &LogicalType| matches!(kind, LogicalType::Timestamp(time) if matches!(time.unit, TimeUnit::NANOS));
             nanoseconds.push(field.get_basic_info().logical_type_ref().is_some_and(nanos));
             names.push(name);
         }
@@ -79,7 +76,9 @@ impl Records for PackedRows {
             match field {
                 Field::Null => row.push_field(""),
                 Field::Str(text) => row.push_field(text.trim()),
-                Field::Long(count) if *nanos => row.push_field(&date::text(count as f64 / DAY / 1e9)),
+                Field::Long(count) if *nanos => {
+                    row.push_field(&date::text(count as f64 / DAY / 1e9))
+                }
                 Field::Date(days) => row.push_field(&date::text(f64::from(days))),
                 Field::TimestampMillis(count) => {
                     row.push_field(&date::text(count as f64 / DAY / 1e3));

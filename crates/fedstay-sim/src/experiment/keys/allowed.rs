@@ -177,7 +177,11 @@ impl Allowed {
             Self::Relative => "\"1.1 * local\"".to_owned(),
             Self::List(of) => format!("{} of {}", one_or("a list", "lists"), of.words(true)),
             Self::Named(of) => {
-                format!("{} in which every name has {}", one_or("a table", "tables"), of.words(false))
+                format!(
+                    "{} in which every name has {}",
+                    one_or("a table", "tables"),
+                    of.words(false)
+                )
             }
             Self::Either(types) => {
                 types.iter().map(|one| one.words(many)).collect::<Vec<_>>().join(", or ")
