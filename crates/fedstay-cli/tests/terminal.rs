@@ -31,6 +31,7 @@ const COMMANDS: &[&[&str]] = &[
     &["figure"],
     &["data"],
     &["data", "fetch"],
+    &["data", "read"],
     &["data", "show"],
     &["completions"],
     &["man"],
