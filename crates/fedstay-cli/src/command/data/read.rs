@@ -52,7 +52,9 @@ pub struct Read {
 impl Read {
     pub(super) fn run(self, screen: &Screen) -> Result<()> {
         if let Some(out) = self.out.as_ref().filter(|out| out.exists()) {
-            return Err(Usage(format!("{} already exists; choose another name", out.display())).into());
+            return Err(
+                Usage(format!("{} already exists; choose another name", out.display())).into()
+            );
         }
         let reading = self.reading()?;
         show(&reading, self.most, screen)?;
@@ -154,7 +156,8 @@ fn column_table(columns: &[ColumnReading]) -> Table {
 }
 
 fn owner_table(reading: &Reading, most: usize) -> Table {
-    let mut columns = vec![Column::kept("owner"), Column::kept("rows"), Column::kept("for testing")];
+    let mut columns =
+        vec![Column::kept("owner"), Column::kept("rows"), Column::kept("for testing")];
     let counted = reading.classes.len() == 2;
     if counted {
         columns.push(Column::kept(format!("`{}`", reading.classes[1])));
@@ -165,7 +168,9 @@ fn owner_table(reading: &Reading, most: usize) -> Table {
         columns.push(Column::kept("mean"));
     }
     let mut table = Table::new(columns);
-    for OwnerReading { name, rows, test, positives, mean, small } in reading.owners.iter().take(most) {
+    for OwnerReading { name, rows, test, positives, mean, small } in
+        reading.owners.iter().take(most)
+    {
         let few = if *small { " (few)" } else { "" };
         let mut row = vec![name.clone(), format!("{rows}{few}"), test.to_string()];
         if let Some(positives) = positives {
@@ -190,8 +195,12 @@ fn accounted(reading: &Reading) -> Vec<String> {
     lines.extend(reading.unused.iter().map(|part| format!("  {} {}", part.rows, part.why)));
     if !reading.small.is_empty() {
         const MOST: usize = 8;
-        let named: Vec<String> =
-            reading.small.iter().take(MOST).map(|(name, rows)| format!("{name} ({rows})")).collect();
+        let named: Vec<String> = reading
+            .small
+            .iter()
+            .take(MOST)
+            .map(|(name, rows)| format!("{name} ({rows})"))
+            .collect();
         let more = match reading.small.len().saturating_sub(MOST) {
             0 => String::new(),
             more => format!(" and {more} more"),
