@@ -235,6 +235,7 @@ pub(super) fn of_settings(prepared: &Prepared, table: &Table) -> Vec<Problem> {
     let mut tell = |key, why: String| problems.push(Problem { key, why });
     if raw.rows == 0 {
         tell("data.path", "there are names of columns, but no rows below them".to_owned());
+        return problems;
     }
     if table.label.is_none() {
         let names: Vec<String> =

@@ -106,7 +106,7 @@ pub struct Table {
     pub least: usize,
     /// What is read instead of a file on a disk.
     #[serde(skip)]
-    content: Option<&'static [u8]>,
+    pub(super) content: Option<&'static [u8]>,
 }
 
 /// What decides which rows are for testing, besides the table.
@@ -179,9 +179,7 @@ impl Table {
     /// Reads the table as far as that goes without the seed; nothing may stand in the way.
     fn prepared(&self, small: Small) -> Result<(Prepared, Vec<String>), DataError> {
         let mut prepared = Prepared::of(RawTable::read(self)?, self, small);
-        let settings = findings::of_settings(&prepared, self);
-        let mut problems = std::mem::take(&mut prepared.raw.problems);
-        problems.extend(settings);
+        let mut problems = prepared.problems(self);
         let mut warnings = Vec::new();
         for finding in findings::of_columns(&prepared, self) {
             match finding.key {

@@ -10,7 +10,7 @@ use super::draw::{Drawable, mark, stir};
 use super::raw::{LONGEST_NAME, Problem, RawTable};
 use super::settings::{Fill, POOLED, Small};
 use super::values::{CellValues, MISSING};
-use super::{Draw, Table};
+use super::{Draw, Table, findings};
 use crate::data::Targets;
 use crate::text::quoted;
 
@@ -60,6 +60,15 @@ impl Prepared {
         prepared.settle_small(table, small);
         prepared.drop_empty();
         prepared
+    }
+
+    /// What stands in the way so far: of a table without rows, that alone.
+    pub(super) fn problems(&mut self, table: &Table) -> Vec<Problem> {
+        let settings = findings::of_settings(self, table);
+        match self.raw.rows {
+            0 => settings,
+            _ => std::mem::take(&mut self.raw.problems).into_iter().chain(settings).collect(),
+        }
     }
 
     /// Leaves out rows without a label, without an owner, and, if that is asked, with something missing.

@@ -94,8 +94,7 @@ impl Reading {
         let mut warnings = Vec::new();
         let raw = read(&mut table, &mut warnings)?;
         let mut prepared = Prepared::of(raw, &table, draw.small);
-        let mut problems = std::mem::take(&mut prepared.raw.problems);
-        problems.extend(findings::of_settings(&prepared, &table));
+        let mut problems = prepared.problems(&table);
         let mut reasons: Vec<Option<&str>> = vec![None; prepared.raw.columns.len()];
         for finding in findings::of_columns(&prepared, &table) {
             match (finding.leave, finding.key) {

@@ -74,8 +74,9 @@ fn texts_days_and_blanks_become_features() {
         vec![1.0, 0.0, 0.0, 0.0, 1.0, 40.0, 0.0, day + 1.0, 0.0],
     ];
     assert_eq!(rows(&loaded), expected);
-    let dropped = read(text, |table| table.fill = Fill::Drop).unwrap();
-    assert_eq!((dropped.data.len(), dropped.not_used[0].rows), (1, 3));
+    let dropped =
+        read("x,k,y\n1,a,0\n,a,1\n3,,1\n4,b,1\n", |table| table.fill = Fill::Drop).unwrap();
+    assert_eq!((dropped.data.len(), dropped.not_used[0].rows), (2, 2));
 }
 
 #[test]
@@ -183,7 +184,7 @@ fn what_cannot_be_used_as_it_is_is_refused_with_a_way_out() {
     refused("x,y\n1,0\n2,b\n", &|table| table.task = Some(Predicted::Number), &["line 3 has `b`"]);
     refused(
         "x,y\nV6,0\n2,1\n",
-        &|table| drop(table.read_as.insert("x".into(), ReadAs::Number)),
+        &|table| table.read_as = [("x".to_owned(), ReadAs::Number)].into(),
         &["data.as: `x` is to be a number, but line 2 has `V6`"],
     );
     refused(
