@@ -185,7 +185,9 @@ impl Allowed {
             Self::Switch => "true or false".to_owned(),
             Self::Text => one_or("a text", "texts"),
             Self::Character => one_or("one character", "characters"),
-            Self::Relative => "\"1.1 * local\"".to_owned(),
+            Self::Relative => {
+                "\"1.1 * local\", \"1.0 * alone\" or \"1.05 * pooled\"".to_owned()
+            }
             Self::List(of) => format!("{} of {}", one_or("a list", "lists"), of.words(true)),
             Self::ByName(of) => {
                 format!("{} of {} by name", one_or("a table", "tables"), of.words(true))
@@ -243,7 +245,8 @@ mod tests {
             Allowed::Either(&[Allowed::Finite, Allowed::List(&Allowed::Finite), Allowed::Relative]);
         assert_eq!(
             said(EPSILON, Value::from("soon")).unwrap_err(),
-            "`a.b` is \"soon\", but must be a finite number, or a list of finite numbers, or \"1.1 * local\""
+            "`a.b` is \"soon\", but must be a finite number, or a list of finite numbers, or \
+             \"1.1 * local\", \"1.0 * alone\" or \"1.05 * pooled\""
         );
         const NUMBERS: Allowed = Allowed::List(&Allowed::NUMBER);
         const WORD: Allowed = Allowed::Word(&["stop", "halve"], &["half"]);
