@@ -1,4 +1,4 @@
-//! Every measure against scikit-learn 1.7 on the same rows. The probabilities are multiples of a power
+//! Every measure against scikit-learn 1.9 on the same rows. The probabilities are multiples of a power
 //! of two, so that both read the same ones; some are equal, so that ties count.
 
 use super::Listed;
