@@ -124,7 +124,11 @@ fn play(rule: &Stay, apart: usize, liars: usize, lie: Option<Lie>, seed: u64) ->
             .collect();
         let mut reports = Vec::new();
         for (m, (loss, epsilon, g)) in &said {
-            reports.push(Report::new(AgentId(*m as u64), Loss::Exact(*loss).leaves_at(*epsilon), Vector::F64(g)));
+            reports.push(Report::new(
+                AgentId(*m as u64),
+                Loss::Exact(*loss).leaves_at(*epsilon),
+                Vector::F64(g),
+            ));
         }
         let goodbyes = gone.iter().map(|m| AgentId(*m as u64)).collect();
         drop(broadcast);
