@@ -77,6 +77,8 @@ RULES = {
     "retain alone": {"rule.bench": False, "rule.on_unrealizable": "least"},
     "retain convex": {"rule.convex": True},
     "level": {"rule.delta": 0.05},
+    "stay": {"rule.share": 0.1},
+    "stay alone": {"policy.kind": "none", "rule.price": 4.0, "rule.watch": False, "rule.delta": 0.05},
     "mw-fed": {},
     "mw-fed c": {"rule.c": 4.0, "rule.variant": "weight"},
     "maxfl": {},

@@ -332,6 +332,11 @@ fn rule(draw: &mut Draw<'_>) -> Value {
             ("margin", small(draw).into()),
             ("smoothness", draw.power(-6.0, 6.0).into()),
         ],
+        "stay" => vec![
+            ("share", small(draw).into()),
+            ("price", draw.power(-3.0, 6.0).into()),
+            ("watch", draw.chance(0.7).into()),
+        ],
         "mw-fed" => vec![
             ("c", (1.0 + draw.power(-3.0, 2.0)).into()),
             ("variant", draw.of(&["weight", "load"]).into()),

@@ -10,11 +10,12 @@ the list of the core. Wherever a policy is expected, its name ("preview") or a d
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal
 
-from ._core import policy_facts
+from ._core import policy_facts, policy_of_rule
 
 __all__ = ["EarlyStop", "Guard", "KeepBest", "Policy", "Preview"]
 
@@ -80,6 +81,8 @@ class Preview(Policy):
     until: when to deliver: after the last round, or once everybody is "content".
     cap: no preview is farther from the model than this many times the way that has come so far.
     smoothness: a constant H such that every loss is H-smooth, where it is known.
+    relative: whether delta, margin and pace are shares of how far above its target loss an agent was at
+        first, instead of losses.
 
     >>> import fedstay
     >>> server = fedstay.Server([0.0], "fedavg", 1.0, policy=fedstay.Preview(delta=0.1, pace=0.0))
@@ -98,6 +101,7 @@ class Preview(Policy):
     until: Literal["rounds", "content"] = "rounds"
     cap: float = 1.0
     smoothness: float | None = None
+    relative: bool = False
 
 
 #: A policy as an object, by name, or as a dict as in TOML.
@@ -114,6 +118,12 @@ def called(policy: PolicyLike | None) -> str | None:
 def shows(policy: PolicyLike | None) -> bool:
     """Whether one of them shows agents other weights than the server's own."""
     return any(others for _, others, _ in policy_facts(policy))
+
+
+def around(rule: Any, policy: PolicyLike | None) -> PolicyLike | None:
+    """What a rule runs under: the policy that is named, or else the one that the rule is made for."""
+    made_for = policy_of_rule(rule) if policy is None else None
+    return policy if made_for is None else tomllib.loads(made_for)
 
 
 def classes() -> dict[str, type[Policy]]:

@@ -34,6 +34,7 @@ __all__ = [
     "Retain",
     "Rule",
     "Scaffold",
+    "Stay",
     "Step",
     "Uniform",
 ]
@@ -324,6 +325,31 @@ class Level(Rule):
 
     kind: ClassVar[str] = "level"
     delta: float = 0.02
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stay(Rule):
+    """Levels with a price on every agent: the shortest step to where all are predicted content, at which
+    no agent pulls harder than its price allows.
+
+    Made for the policy `Preview`: `simulate`, and the strategies for Flower and FLARE, run it under that one
+    unless a policy is named (`policy="none"` is none). On its own it loses everybody, as averaging does.
+
+    share: the slack δ of each agent, as a share of how far above its target loss it is when it is first
+        heard. It aims 2δ below every target loss.
+    delta: the slack δ of all agents, in units of the loss, instead of the share.
+    price: how many times harder than under averaging an agent may pull at first. It falls where losses
+        rise, and grows where they do what was promised.
+    watch: an agent whose exact reports contradict each other, as far as losses are convex, pulls less.
+
+    Reference: this project.
+    """
+
+    kind: ClassVar[str] = "stay"
+    share: float = 0.05
+    delta: float | None = None
+    price: float = 8.0
+    watch: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

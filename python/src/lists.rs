@@ -62,6 +62,12 @@ pub(crate) fn policy_facts(
     Ok(told.collect())
 }
 
+/// The policy that a rule is made for, as TOML, if it is made for one: it runs under that unless another is named.
+#[pyfunction]
+pub(crate) fn policy_of_rule(rule: &Bound<'_, PyAny>) -> PyResult<Option<&'static str>> {
+    Ok(crate::rule::read(rule, &Raised::default())?.facts().policy)
+}
+
 /// Refuses a rule that sets loads where nobody applies them: the run would follow another rule.
 #[pyfunction]
 pub(crate) fn refuse_loads(rule: &Bound<'_, PyAny>, place: &str) -> PyResult<()> {

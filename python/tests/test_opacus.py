@@ -98,7 +98,14 @@ def as_a_whole():
             return {"train_loss": loss, "spent": train_privately(model, loader)}
 
         return decide_and_report(
-            net(), list(loader), message, context, epsilon=1e-6, train=train, reach=0.2, tells=["spent"]
+            net(),
+            list(loader),
+            message,
+            context,
+            epsilon=1e-6,
+            train=train,
+            reach=0.2,
+            tells=["spent"],
         )
 
     @app.evaluate()

@@ -70,10 +70,10 @@ def evaluated(message, context):
 class Gate(Nodes):
     """Keeps what comes in and what leaves."""
 
-    def __init__(self, mods, train=trained, names="abc", evaluate=None):
+    def __init__(self, mods, train=trained, names="abc", evaluate=evaluated, train_mods=()):
         app = ClientApp(mods=mods)
-        app.train()(train)
-        app.evaluate()(evaluate or evaluated)
+        app.train(mods=list(train_mods))(train)
+        app.evaluate()(evaluate)
         super().__init__(names, app)
         self.left = []
         for context in self.contexts.values():
@@ -83,6 +83,18 @@ class Gate(Nodes):
         reply = super().answer(message, context)
         self.left.append((context, message, reply))
         return reply
+
+    def reports(self):
+        """What the reports have."""
+        told = (reply.content for *_, reply in self.left if not reply.has_error())
+        return [content for content in told if "arrays" in content]
+
+    def evaluations(self):
+        """The numbers in everybody's evaluation of what is delivered."""
+        asked = [one for one in self.left if one[1].metadata.message_type == "evaluate"]
+        assert len(asked) >= 2
+        told = [reply.content for *_, reply in asked if not reply.has_error()]
+        return [{k: v for r in c.metric_records.values() for k, v in r.items()} for c in told]
 
     def exact(self):
         """How many replies have the exact loss or the exact gradient of what was received."""
@@ -118,50 +130,54 @@ def test_without_anything_private_the_exact_numbers_are_sent():
     """The converse: what the tests below look for is there to be found."""
     grid = Gate([agent_mod(look)])
     run(grid)
-    reports = [r for *_, r in grid.left if "arrays" in r.content]
-    evaluations = [r for *_, r in grid.left if "metrics" in r.content and r not in reports]
-    assert len(evaluations) >= 3
-    assert grid.exact() == 3 * len(reports) + len(evaluations)
-
-
-def told_at_the_end(grid):
-    """The numbers in everybody's evaluation of what is delivered."""
-    replies = [r.content for _, m, r in grid.left if m.metadata.message_type == "evaluate"]
-    assert len(replies) >= 3
-    return [{k: v for m in r.metric_records.values() for k, v in m.items()} for r in replies]
+    assert len(grid.evaluations()) == 2  # b has left.
+    assert grid.exact() == 3 * len(grid.reports()) + 2
 
 
 @pytest.mark.parametrize("evaluate", [evaluated, own_numbers])
-@pytest.mark.parametrize("private", [True, None])
-def test_an_evaluation_gives_away_no_more_than_a_report(private, evaluate, caplog):
-    """Also of a mod or an optimiser that nobody can see, once it has been said in training."""
-    mods = [local_dp()] if private is None else []
-    grid = Gate([agent_mod(look, private=private), *mods], evaluate=evaluate)
+@pytest.mark.parametrize("mods", [[local_dp()], []], ids=["found", "said"])
+def test_an_evaluation_gives_away_no_more_than_a_report(mods, evaluate, caplog):
+    """What makes training private is not around the evaluation, and is remembered: Flower's mod, or one that
+    nobody can see."""
+    outer = agent_mod(look, private=None if mods else True)
+    grid = Gate([outer], evaluate=evaluate, train_mods=mods)
     with caplog.at_level("INFO", "flwr"):
         result = run(grid, FedStay("fedavg", evaluate_every=2))
     # Without a mod the weights are the train function's own: nobody said who makes them private.
-    weights = 0 if mods else len([r for *_, r in grid.left if "arrays" in r.content])
-    assert grid.exact() == weights
+    assert grid.exact() == (0 if mods else len(grid.reports()))
     rows = {"num-examples": 7} if evaluate is own_numbers else {}
-    assert all(told == rows for told in told_at_the_end(grid))
+    assert all(told == rows for told in grid.evaluations())
     assert "of its evaluation leaves " + ("num-examples" if rows else "nothing") in caplog.text
     assert "agent a is private and withholds its evaluation" in caplog.text
     # Nobody knows how good it is for them, and nobody claims to.
-    assert (result.verdict, result.content) == ("unknown", [])
+    assert (result.verdict, result.content) == ("unknown", 0)
+
+
+def test_where_mods_are_around_the_train_function_alone_an_evaluation_remembers_them():
+    grid = Gate([], train_mods=[agent_mod(look), local_dp()])
+    assert run(grid).verdict == "unknown"
+    assert grid.exact() == 0 and grid.evaluations() == [{}] * 2
+
+
+def test_flowers_mod_around_everything_lets_no_evaluation_through():
+    """It wants arrays in every reply; fedstay's part says nothing beside that error."""
+    grid = Gate([agent_mod(look), local_dp()], evaluate=own_numbers)
+    assert run(grid).verdict == "unknown"
+    assert grid.exact() == 0 and grid.evaluations() == []
 
 
 def test_a_private_evaluation_can_have_noise_of_its_own():
     def evaluate(message, context):
         return evaluate_and_report(agent_of(context), None, message, context, **NOISY)
 
-    grid = Gate([agent_mod(look, **NOISY), local_dp()], evaluate=evaluate)
+    grid = Gate([agent_mod(look, **NOISY)], evaluate=evaluate, train_mods=[local_dp()])
     result = run(grid)
     assert grid.exact() == 0
     ends = {agent["name"]: agent["loss"] for agent in result.summary["agents"]}
     true = {name: agent.loss_and_grad(result.weights)[0] for name, agent in agents().items()}
     errors = [abs(ends[name] - true[name]) for name in ends]
     assert max(errors) < 2.0 and min(errors) > 0.0
-    assert all(set(told) == {"eval_loss"} for told in told_at_the_end(grid))
+    assert all(set(told) == {"eval_loss"} for told in grid.evaluations())
 
 
 def test_numbers_that_are_private_already_are_told_where_they_are_named():
@@ -173,11 +189,13 @@ def test_numbers_that_are_private_already_are_told_where_they_are_named():
         return reply
 
     for tells in ((), ("public",)):
-        grid = Gate([agent_mod(look, tells=tells), local_dp()], telling, evaluate=own_numbers)
+        grid = Gate(
+            [agent_mod(look, tells=tells)], telling, evaluate=own_numbers, train_mods=[local_dp()]
+        )
         run(grid)
         assert grid.exact() == 0
-        trains = [r.content["metrics"] for *_, r in grid.left if "arrays" in r.content]
-        for told in [*trains, *told_at_the_end(grid)]:
+        trains = [content["metrics"] for content in grid.reports()]
+        for told in [*trains, *grid.evaluations()]:
             assert set(told) == {"num-examples", *tells}
 
 
@@ -185,9 +203,9 @@ def test_rows_that_may_be_told_about_are_told_about():
     def evaluate(message, context):
         return evaluate_and_report(agent_of(context), None, message, context, private=False)
 
-    grid = Gate([agent_mod(look), local_dp()], evaluate=evaluate)
+    grid = Gate([agent_mod(look)], evaluate=evaluate, train_mods=[local_dp()])
     run(grid)
-    assert grid.exact() == len(told_at_the_end(grid))
+    assert grid.exact() == len(grid.evaluations()) == 2
 
 
 def test_beside_local_differential_privacy_nothing_exact_leaves_the_site(caplog):
@@ -196,11 +214,11 @@ def test_beside_local_differential_privacy_nothing_exact_leaves_the_site(caplog)
         result = run(grid)
     assert "agent a is private (LocalDpMod): no gradient and no exact loss leave" in caplog.text
     assert grid.exact() == 0
-    replies = [reply.content for *_, reply in grid.left if "arrays" in reply.content]
+    replies = grid.reports()
     assert len(replies) > 6 and all(set(r.array_records) == {"arrays"} for r in replies)
     # What it says instead of its loss is that it stays.
     for context, _, reply in grid.left:
-        said = reply.content["fedstay"]
+        said = {} if reply.has_error() else reply.content["fedstay"]
         if "loss" in said:
             assert said["at-least"] and said["loss"] == math.nextafter(
                 agent_of(context).epsilon, math.inf
@@ -243,7 +261,7 @@ def test_with_a_noisy_loss_previews_work_by_rewind():
     result = run(grid, FedStay(), rounds=10)
     assert grid.exact() == 0 and result.left == []
     assert any(line.get("shown") for line in result.lines)
-    reports = [one for one in grid.left if "arrays" in one[2].content]
+    reports = [one for one in grid.left if not one[2].has_error()]
     errors = [
         abs(reply.content["fedstay"]["loss"] - look(message, context)[0])
         for context, message, reply in reports
@@ -274,6 +292,8 @@ def test_a_policy_that_needs_losses_says_what_a_private_agent_can_do():
 def rounding(message, context, call_next):
     """A mod that changes what is sent, for whatever reason."""
     reply = call_next(message, context)
+    if "arrays" not in reply.content:
+        return reply
     weights = reply.content["arrays"]["w"].numpy()
     reply.content["arrays"] = ArrayRecord({"w": Array(np.round(weights, 2))})
     return reply
@@ -300,7 +320,7 @@ def counting(message, context, call_next):
 def test_any_mod_that_changes_what_was_trained_counts_as_private(mods, options, private):
     grid = Gate([agent_mod(look, **options), *mods])
     run(grid)
-    sent = [r.content for *_, r in grid.left if "arrays" in r.content]
+    sent = grid.reports()
     assert sent and all(("gradient" in content) is not private for content in sent)
     # Where no mod makes anything private, trained weights are the train function's own.
     assert (grid.exact() == 0) is (private and bool(mods))
@@ -390,7 +410,7 @@ def test_a_train_function_that_uses_opacus_is_private(opacus, monkeypatch):
     for train in (helper, through_a_helper, imports_inside, closes_over):
         grid = Gate([agent_mod(look)], train)
         run(grid)
-        sent = [r.content for *_, r in grid.left if "arrays" in r.content]
+        sent = grid.reports()
         assert sent and not any("gradient" in content for content in sent), train
     # A name that is not taken for certain can be explained.
     grid = Gate([agent_mod(look, private=False)], imports_inside)
@@ -480,8 +500,8 @@ def test_of_a_module_that_is_trained_by_opacus_nothing_exact_leaves_and_nothing_
 
     grid = Gate([], train, evaluate=evaluate)
     run(grid, rounds=2)
-    assert all((told == {}) is private for told in told_at_the_end(grid))
-    sent = [r.content for *_, r in grid.left if "arrays" in r.content]
+    assert all((told == {}) is private for told in grid.evaluations())
+    sent = grid.reports()
     assert sent and all(("gradient" in content) is not private for content in sent)
     assert all(content["metrics"]["privacy_spent"] == 0.5 for content in sent)
     assert (grid.exact() == 0) is private

@@ -90,7 +90,7 @@ def test_a_silent_agent_is_not_gone_and_is_held_by_its_last_report():
 
 
 def test_a_hanging_node_is_tried_again_ever_more_seldom():
-    grid = Nodes("ab", bowl_app(epsilon=0.001))
+    grid = Nodes("ab", bowl_app(epsilon=-1.0))
     grid.dead.add(102)
     strategy = FedStay(
         "fedavg", step_size=STEP_SIZE, agents=["a", "b"], max_silent=1, retry_every=3
@@ -108,7 +108,9 @@ def test_the_waits_for_a_silent_node_double_up_to_a_bound_and_begin_again():
     roll.members["a"] = member = roll.member(id=0, name="a", node=7)
 
     def asked(rounds):
-        due = [round for round in rounds if roll.to_ask(round, [7]) and not roll.failed(member, round)]
+        due = [
+            round for round in rounds if roll.to_ask(round, [7]) and not roll.failed(member, round)
+        ]
         return [later - before for before, later in itertools.pairwise(due)]
 
     assert roll.failed(member, 1)

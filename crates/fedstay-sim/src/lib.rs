@@ -6,6 +6,7 @@ pub mod experiment;
 pub mod measure;
 pub mod model;
 pub mod partition;
+pub mod plan;
 pub mod run;
 pub mod simulator;
 pub mod sweep;

@@ -89,6 +89,7 @@ impl Engine for Equations {
             behaviour: None,
             score: Score::new(agent.loss(weights)),
             as_of: None,
+            held_back: None,
         };
         Ok(Assessment {
             agents: self.0.iter().map(assessed).collect(),

@@ -65,8 +65,8 @@ pub use agent::{Answer, Participant, ParticipantState};
 pub use book::{consistency, forecast, worth};
 pub use memory::Memory;
 pub use message::{
-    AgentId, Better, Broadcast, Decision, Error, Loss, Measure, MeasureName, Measures, Personal,
-    Rates, Report, Reports, Score, ScorePart, Split, Standing, StopReason, Unit, tau,
+    AgentId, Better, Broadcast, Decision, Error, Interval, Loss, Measure, MeasureName, Measures,
+    Personal, Rates, Report, Reports, Score, ScorePart, Split, Standing, StopReason, Unit, tau,
 };
 pub use numerics::{Seed, Vector, fingerprint, linalg, packed, projection};
 pub use rule::{AdaGd, Aggregator, Facts, Losses, Mean, Retain, Round, Rule, SLACK};

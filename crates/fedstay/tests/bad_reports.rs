@@ -49,6 +49,7 @@ impl Engine for Strangers {
             behaviour: None,
             score: Score::new(1.0),
             as_of: None,
+            held_back: None,
         });
         Ok(Assessment { agents: agents.collect(), population: None, constant: None })
     }

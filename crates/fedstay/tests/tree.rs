@@ -31,6 +31,7 @@ const SIM: &[&[&str]] = &[
     &["simulator"],
     &["run"],
     &["sweep"],
+    &["plan"],
 ];
 /// The same of what draws.
 const DRAW: &[&[&str]] = &[&["markup"], &["plot", "words"], &["picture"]];
@@ -47,7 +48,7 @@ const VIEW: &[&[&str]] = &[
 ];
 /// The same of what the commands share, of the paper's commands, and of the others.
 const TERMINAL: &[&[&str]] =
-    &[&["interrupt", "screen", "source", "spreadsheet"], &["progress"], &["sweep"]];
+    &[&["interrupt", "screen", "source", "spreadsheet"], &["progress"], &["plan", "sweep"]];
 const PAPER: &[&[&str]] = &[&["figure", "tournament"]];
 const CLI: &[&[&str]] = &[&["summary"], &["command"]];
 

@@ -124,6 +124,7 @@ fn a_model_no_better_than_a_constant_one_is_empty_whoever_left() {
             behaviour: None,
             score: Score::new(loss),
             as_of: None,
+            held_back: None,
         };
         let constant = constant.map(|loss| Constant(Score::new(loss)));
         let assessment = Assessment {
@@ -156,6 +157,7 @@ fn three_content(second: Option<u32>) -> Assessment {
         behaviour: None,
         score: Score::new(0.4),
         as_of: second.filter(|_| id == 1),
+        held_back: None,
     };
     Assessment { agents: (0..3).map(agent).collect(), population: None, constant: None }
 }
@@ -271,6 +273,7 @@ fn losses_that_rose_after_departures_are_not_simply_called_a_divergence() {
             behaviour: None,
             score: Score::new(loss),
             as_of: None,
+            held_back: None,
         };
         let agents = vec![agent(0, 3.0), agent(1, 0.5)];
         let assessment = Assessment { agents, population: None, constant: None };

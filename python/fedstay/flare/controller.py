@@ -18,7 +18,7 @@ from nvflare.app_common.workflows.model_controller import ModelController
 
 from .. import _core
 from .._core import Error
-from ..policies import called, shows
+from ..policies import around, called, shows
 from ..remote.asks import Asks
 from ..remote.engine import Evaluation
 from ..remote.folder import reopened
@@ -144,7 +144,8 @@ class FedStay(ModelController):  # type: ignore[misc]
         self.rule: Any = rule.to_dict() if isinstance(rule, Rule) else rule
         self.step_size, self.rounds, self.epsilon = step_size, rounds, usual
         self.weights, self.dtype = _lists(weights), dtype
-        self.policy = dict(policy) if isinstance(policy, Mapping) else policy
+        under = around(self.rule, policy)
+        self.policy = dict(under) if isinstance(under, Mapping) else under
         self.out = str(out) if out is not None else None
         self.agents = list(agents) if agents is not None else None
         self.timeout, self.min_agents, self.grace = timeout, min_agents, grace

@@ -39,7 +39,7 @@ from ._private import (
     reply_of,
 )
 from ._sent import agent_name, sent_arrays, sent_config, trained_arrays
-from ._torch import arrays_of, gradient_of, names_of, take_up
+from ._torch import arrays_of, gradient_of, names_of, parameters_of, take_up
 
 
 def _setting(name: str, given: Any, message: Message, context: Context) -> Any:
@@ -147,10 +147,7 @@ def report(
     told: dict[str, Any] = {"loss": float(loss)}
     if private is not None:
         if weights is None:
-            raise Error(
-                f"agent {agent_name(context)} is private and reports its gradient, which nothing has made "
-                "private: let it train, and report `weights`"
-            )
+            raise _bare_gradient(context)
         told = private.told(float(loss), target, str(kept.get("behaviour", "threshold")))
         gradient = buffers = rates = None
     told |= {"agent": agent_name(context), "epsilon": target}
@@ -169,6 +166,13 @@ def report(
     if metrics:
         content["metrics"] = MetricRecord(dict(metrics))
     return Message(content, reply_to=message)
+
+
+def _bare_gradient(context: Context) -> Error:
+    return Error(
+        f"agent {agent_name(context)} is private and reports its gradient, which nothing has made private: let "
+        "it train, and report `weights`"
+    )
 
 
 def decide_and_report(
@@ -291,17 +295,22 @@ def _torch_reply(
     if lack is not None:
         return _words(message, context, cannot=lack)
     take_up(agent, sent_arrays(message))
-    value = agent.measure(gradient=True)
+    # Of a private agent no gradient is sent; and Opacus' modules make none outside of training.
+    value = agent.measure(gradient=private is None)
     if leaves(value, message, context, epsilon=epsilon, behaviour=behaviour):
         return goodbye(message, context, epsilon=epsilon)
-    gradient, by = gradient_of(agent), None
+    if private is not None and not agent.trains:
+        raise _bare_gradient(context)
+    gradient, by = gradient_of(agent) if private is None else None, None
     more: dict[str, Any] = {"epsilon": epsilon, "samples": agent.samples, "private": private}
     more["names"] = names_of(agent.model)
     if "rates" in asks:
         more["rates"] = agent.count()
     if "corrections" in asks:
-        by, more["corrects"] = _correction_of_each(message, gradient), True
+        like = gradient if gradient is not None else parameters_of(agent)
+        by, more["corrects"] = _correction_of_each(message, like), True
     if not agent.trains:
+        assert gradient is not None
         agent.follow()
         beside = agent.buffers()
         if beside:
@@ -385,20 +394,20 @@ def agent_mod(
     if (loss is None) == (agent is None):
         raise Error("agent_mod takes either a `loss` (and a `gradient`), or an `agent`")
 
-    def look(message: Message, context: Context) -> tuple[float, dict[str, Any]]:
-        """The loss, and what else is said about the received weights."""
+    def look(message: Message, context: Context, quiet: bool) -> tuple[float, dict[str, Any]]:
+        """The loss, and what else is said about the received weights; no gradient of a PyTorch agent that is
+        known to be private."""
         if agent is not None:
             made = agent(context)
             if not isinstance(made, TorchAgent):
                 raise Error("agent_mod: `agent(context)` must give a `fedstay.TorchAgent`")
             take_up(made, sent_arrays(message))
-            value = made.measure(gradient=True)
-            more = {
-                "gradient": gradient_of(made),
-                "names": names_of(made.model),
-                "samples": made.samples,
-                "privatiser": privatiser_of(made),
-            }
+            why = privatiser_of(made)
+            quiet = quiet or (why is not None and private is not False)
+            value = made.measure(gradient=not quiet)
+            more = {"names": names_of(made.model), "samples": made.samples, "privatiser": why}
+            if not quiet:
+                more["gradient"] = gradient_of(made)
             sent: Any = sent_config(message)
             if sent.get("tell-rates") and made.no_rates is None:
                 more["rates"] = made.count()
@@ -431,9 +440,10 @@ def agent_mod(
         found, certain = privatiser(function, loss, gradient, agent), privatiser(*mods)
         # Refuses settings that contradict each other before anything is computed.
         why = certain or found
-        if is_private(private, how, why, certain=certain is not None, changed=False):
+        known = is_private(private, how, why, certain=certain is not None, changed=False)
+        if known:
             remember(context, why or "as was said")
-        value, more = look(message, context)
+        value, more = look(message, context, known)
         if leaves(value, message, context, epsilon=epsilon, behaviour=behaviour):
             return goodbye(message, context, epsilon=epsilon)
         reply, changed = reply_of(call_next, message, context)

@@ -275,7 +275,8 @@ def remember(context: Context, why: str) -> None:
 def remembered(context: Context) -> str | None:
     """Why what this node trains is private, if it is."""
     kept: Any = context.state.get(KEPT, {})
-    return kept.get("why")
+    why: str | None = kept.get("why")
+    return why
 
 
 def open_numbers(metrics: Mapping[str, Any], tells: Collection[str]) -> dict[str, Any]:

@@ -333,7 +333,8 @@ class Reader(reader.Reader):
                 for record in content.metric_records.values():
                     metrics.update(record)
                 numbers = scalars(content)
-                withholds = content.config_records.get(RECORD, {}).get(WITHHOLDS) is True
+                said: Any = content.config_records.get(RECORD, {})
+                withholds = said.get(WITHHOLDS) is True
                 if not withholds or set(numbers) - {WEIGHT}:
                     found.numbers[member.name] = numbers
                 if loss_key not in metrics:

@@ -19,7 +19,7 @@ from flwr.serverapp.strategy import Strategy
 from .. import _core
 from .._core import Error
 from ..callbacks import Callback
-from ..policies import PolicyLike, Preview, called, shows
+from ..policies import PolicyLike, Preview, around, called, shows
 from ..remote.asks import Asks
 from ..remote.engine import Evaluation
 from ..remote.folder import reopened
@@ -180,6 +180,7 @@ class FedStay(Strategy):
         self.rule: RuleLike = rule if rule is not None else FedAvg(weigh="samples")
         if rule is None and policy is None:
             policy = Preview()
+        policy = around(self.rule, policy)
         self.step_size, self.policy = step_size, policy
         #: Whether agents may be shown models of their own.
         self.previews = shows(policy)

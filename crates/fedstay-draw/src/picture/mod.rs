@@ -11,6 +11,7 @@ mod delivered;
 mod files;
 pub mod landscape;
 mod map;
+pub mod plan;
 pub mod report;
 pub mod run;
 mod subject;

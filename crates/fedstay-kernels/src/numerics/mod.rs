@@ -1,6 +1,7 @@
 //! Arithmetic for servers: long vectors, small systems, draws.
 
 mod bf16;
+pub mod capped;
 mod cholesky;
 pub mod eigen;
 pub mod half_space;

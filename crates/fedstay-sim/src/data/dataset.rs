@@ -112,6 +112,10 @@ pub enum Channels {
     Planes(usize),
     /// A table: every column has its own.
     PerFeature,
+    /// A table: every column has its own with every owner.
+    PerOwner,
+    /// None: features stay as they are.
+    AsTheyAre,
 }
 
 impl Dataset {
@@ -234,6 +238,7 @@ impl Dataset {
             Channels::PerFeature => 1,
             Channels::Planes(n) if n > 0 && features.is_multiple_of(n) => features / n,
             Channels::Planes(_) => features,
+            Channels::PerOwner | Channels::AsTheyAre => return,
         };
         if rows.is_empty() || features == 0 {
             return;
@@ -274,6 +279,48 @@ impl Dataset {
                         }
                     }
                 }
+            }
+        }
+    }
+}
+
+impl Dataset {
+    /// Gives every owner's features mean 0 and deviation 1 over its rows among the first ones (the training
+    /// rows), feature by feature. An owner without any has its rows as they are.
+    pub(super) fn standardise_by_owner(&mut self, first: usize) {
+        let (Some(owners), Inputs::Floats { rows, features }) = (&self.owners, &mut self.inputs)
+        else {
+            return;
+        };
+        let features = *features;
+        if features == 0 {
+            return;
+        }
+        let owner = |row: usize| usize::from(owners.of[row]);
+        let mut counts = vec![0f64; owners.names.len()];
+        owners.of[..first].iter().for_each(|owner| counts[usize::from(*owner)] += 1.0);
+        let mut means = vec![0f64; counts.len() * features];
+        let mut variances = means.clone();
+        let training = |rows: &[f32], visit: &mut dyn FnMut(usize, usize, f64)| {
+            for (row, values) in rows.chunks_exact(features).take(first).enumerate() {
+                for (feature, value) in values.iter().enumerate() {
+                    visit(owner(row), feature, f64::from(*value));
+                }
+            }
+        };
+        training(rows, &mut |owner, feature, value| {
+            means[owner * features + feature] += value / counts[owner];
+        });
+        training(rows, &mut |owner, feature, value| {
+            let at = owner * features + feature;
+            variances[at] += (value - means[at]).powi(2) / counts[owner];
+        });
+        for (row, values) in rows.chunks_exact_mut(features).enumerate() {
+            let owner = owner(row);
+            for (feature, value) in values.iter_mut().enumerate().filter(|_| counts[owner] > 0.0) {
+                let at = owner * features + feature;
+                let factor = inverse_deviation(variances[at], means[at]);
+                *value = ((f64::from(*value) - means[at]) * factor) as f32;
             }
         }
     }

@@ -77,7 +77,7 @@ impl IdxSet {
             targets: Targets::Classes { of: labels, names: self.classes.map(String::from).into() },
             owners: None,
         };
-        Ok(LoadedData { data, train, channels: Channels::Planes(1), left_out: 0 })
+        Ok(LoadedData::whole(data, train, Channels::Planes(1)))
     }
 }
 

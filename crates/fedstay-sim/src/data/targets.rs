@@ -38,6 +38,13 @@ pub struct Scale {
     pub deviation: f64,
 }
 
+impl Default for Scale {
+    /// The numbers as they are.
+    fn default() -> Self {
+        Self { mean: 0.0, deviation: 1.0 }
+    }
+}
+
 /// The classes of some rows, for code that needs classes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Classes<'a> {
@@ -104,6 +111,14 @@ impl Targets {
         match self {
             Self::Classes { of, .. } => RowTargets::Classes(&of[range]),
             Self::Numbers { of, .. } => RowTargets::Numbers(&of[range]),
+        }
+    }
+
+    /// What 0 and 1 mean, where rows have numbers.
+    pub fn scale(&self) -> Scale {
+        match self {
+            Self::Classes { .. } => Scale::default(),
+            Self::Numbers { scale, .. } => *scale,
         }
     }
 

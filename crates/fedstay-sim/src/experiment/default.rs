@@ -27,6 +27,12 @@ pub fn default_under(default: &str, set: &[(String, String)]) -> Result<String, 
                 let data = table.get_mut("data").and_then(Value::as_table_mut);
                 data.map(|data| data.remove("per_agent"));
             }
+            // Its rows have owners.
+            ("data", "kind") if value.trim_matches(['"', '\'']) == "clinics" => {
+                for key in ["data", "partition", "agents"] {
+                    table.remove(key);
+                }
+            }
             ("data", "owner") => {
                 table.remove("partition");
                 table.remove("agents");

@@ -54,7 +54,7 @@ pub use logistic_regression::LogisticRegression;
 pub use mlp::Mlp;
 pub use network::Network;
 pub use rows::{Batch, Rows, RowsData};
-pub use said::{Reads, Said};
+pub use said::{ClassesSaid, NumbersSaid, Reads, Said};
 pub use softmax_regression::SoftmaxRegression;
 pub use steps::Walk;
 pub use sum::{LOSS_CEILING, LossSum};

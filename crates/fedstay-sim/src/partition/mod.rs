@@ -9,7 +9,7 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use std::ops::Range;
 
-use crate::data::{Classes, DataError, Fits, Owners, TargetsOf};
+use crate::data::{Classes, DataError, Fits, Owners, Small, TargetsOf};
 use fedstay::list::Origin;
 use fedstay::listed;
 
@@ -148,6 +148,14 @@ impl Partition {
     /// Whether the data say who holds what: the devices are then their owners.
     pub fn is_given(&self) -> bool {
         self.inner().is_given()
+    }
+
+    /// What becomes of owners with too few rows.
+    pub fn small(&self) -> Small {
+        match self {
+            Self::Owner(owner) => owner.small,
+            _ => Small::default(),
+        }
     }
 
     /// How many devices there are where this number is asked for; 0 leaves it to the data.

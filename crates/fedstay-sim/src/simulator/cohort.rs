@@ -27,13 +27,13 @@ impl Simulator {
     /// Whether an agent can be reached in a round.
     pub(super) fn is_there(&self, index: usize, round: u32) -> bool {
         let (agent, agents) = (index as u64, self.roster.len() as u64);
-        let kept_out = self.without == Some(AgentId(agent));
+        let kept_out = self.without.contains(&AgentId(agent));
         !kept_out && self.schedule.is_there(When { round, agent, agents, seed: self.seed })
     }
 
     /// Whether everybody can be reached in every round.
     pub(super) fn all_are_there(&self) -> bool {
-        self.schedule.is_always() && self.without.is_none()
+        self.schedule.is_always() && self.without.is_empty()
     }
 
     /// Who is asked in a round: the agents still in that can be reached, or a share of them. Where

@@ -7,10 +7,13 @@
 mod agent;
 mod asking;
 mod assess;
+pub mod baseline;
 mod cohort;
 mod corrected;
+mod deciding;
 mod desk;
 mod groups;
+mod held_back;
 mod judge;
 mod library;
 mod membership;
@@ -18,12 +21,15 @@ pub mod population;
 mod roster;
 mod unseen;
 mod workers;
+mod yardsticks;
 
 pub(crate) use agent::reach_of;
+pub use held_back::Made;
 pub use judge::UnseenRows;
 pub use workers::host;
+pub(crate) use yardsticks::Yardsticks;
 
-use crate::data::{DataError, Dataset, Inputs};
+use crate::data::{DataError, Dataset, Draw, Inputs};
 use crate::experiment::bounds::{check_drawn, check_held};
 use crate::experiment::{Experiment, SpecError, Training};
 use crate::lock;
@@ -75,8 +81,8 @@ pub struct Simulator {
     groups: Option<GroupedRows>,
     /// The last round that was gathered, which says what rows agents see.
     round: u32,
-    /// An agent that is kept out from the start.
-    without: Option<AgentId>,
+    /// Agents that are kept out from the start.
+    without: Vec<AgentId>,
     workspaces: Workspaces,
 }
 
@@ -129,7 +135,8 @@ impl Simulator {
     /// As [`new`](Self::new).
     pub fn deal(experiment: &Experiment) -> Result<Population, SpecError> {
         let training = experiment.training().ok_or(SpecError::NoTraining)?;
-        let loaded = training.data.load()?;
+        let draw = Draw { seed: experiment.seed, small: training.partition.small() };
+        let loaded = training.data.load_for(draw)?;
         let sizes = Sizes {
             agents: training.agents,
             population: training.population,
@@ -200,11 +207,12 @@ impl Simulator {
             met: if keeps { vec![false; count] } else { Vec::new() },
             groups,
             round: 1,
-            without: None,
+            without: Vec::new(),
             workspaces: Workspaces::default(),
         };
-        let alone = || simulator.alone(experiment.step_size, experiment.rounds);
-        let epsilon = experiment.epsilon.each(count, alone)?;
+        simulator.check_held_back()?;
+        let known = Yardsticks::new(&simulator, experiment.step_size, experiment.rounds);
+        let epsilon = experiment.epsilon.each(&known)?;
         simulator.roster.set_targets(epsilon);
         Ok(simulator)
     }
@@ -234,9 +242,9 @@ impl Simulator {
         self.nobody_leaves = nobody;
     }
 
-    /// Keeps an agent out from the start, to see what the others would do without it.
+    /// Keeps one more agent out from the start, to see what the others would do without it.
     pub fn set_without(&mut self, agent: AgentId) {
-        self.without = Some(agent);
+        self.without.push(agent);
     }
 
     /// In how many rounds each agent reported without having worked.
@@ -289,7 +297,7 @@ pub(crate) fn rows(
             RowsData::Floats { rows: &rows[span], features: *features }
         }
     };
-    Rows::new(inputs, data.targets.rows(range))
+    Ok(Rows::new(inputs, data.targets.rows(range))?.with_scale(data.targets.scale()))
 }
 
 impl Engine for Simulator {

@@ -229,6 +229,8 @@ pub enum Why {
     Moved,
     /// Nobody else can be served because of it. It is left out from here on, and may leave.
     Benched,
+    /// What it says contradicts what it said before, as far as losses are convex. It counts for less.
+    Contradicts,
 }
 
 /// An agent that was shown other weights than the server's. Its reported loss is that of the weights

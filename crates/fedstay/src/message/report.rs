@@ -251,6 +251,8 @@ pub struct Reports<'a> {
     returned: Vec<AgentId>,
     absent: usize,
     newcomers: bool,
+    /// Which were made at other weights than the server's, and translated; empty where none was.
+    elsewhere: Vec<bool>,
 }
 
 impl<'a> Reports<'a> {
@@ -333,6 +335,7 @@ impl<'a> Reports<'a> {
             returned: Vec::new(),
             absent: 0,
             newcomers: false,
+            elsewhere: Vec::new(),
         })
     }
 
@@ -380,6 +383,9 @@ impl<'a> Reports<'a> {
         if let Ok(index) = self.reports.binary_search_by_key(&agent, |report| report.agent) {
             self.reports.remove(index);
             self.norms.remove(index);
+            if !self.elsewhere.is_empty() {
+                self.elsewhere.remove(index);
+            }
             self.pairs = None;
             self.absent += 1;
             self.returned.retain(|returned| *returned != agent);
@@ -387,12 +393,23 @@ impl<'a> Reports<'a> {
     }
 
     /// These reports, each changed by `change`, which is given its position and the length of its
-    /// slope.
-    pub(crate) fn translated(&self, change: impl Fn(usize, &mut Report<'a>, &mut f64)) -> Self {
+    /// slope, and says whether it was made at other weights.
+    pub(crate) fn translated(
+        &self,
+        change: impl Fn(usize, &mut Report<'a>, &mut f64) -> bool,
+    ) -> Self {
         let mut translated = Self { pairs: None, ..self.clone() };
         let lines = translated.reports.iter_mut().zip(&mut translated.norms).enumerate();
-        lines.for_each(|(index, (report, norm))| change(index, report, norm));
+        let changed = lines.map(|(index, (report, norm))| change(index, report, norm));
+        let elsewhere = changed.enumerate().map(|(index, moved)| moved || self.is_moved(index));
+        translated.elsewhere = elsewhere.collect();
         translated
+    }
+
+    /// Whether this report was made at other weights than it speaks of: those that a policy showed its
+    /// agent.
+    pub(crate) fn is_moved(&self, index: usize) -> bool {
+        self.elsewhere.get(index).copied().unwrap_or_default()
     }
 
     /// The reports, by agent.

@@ -59,6 +59,9 @@ pub struct Facts {
     pub label: Vec<&'static str>,
     /// What a label may change about the rule.
     pub changes: &'static [LabelChange],
+    /// The policy that the rule is made for, as a configuration's `[policy]` in TOML. An experiment that names none runs
+    /// it under this one; of one that names the same kind, this is what it leaves unsaid.
+    pub policy: Option<&'static str>,
 }
 
 /// A change to a rule that a label can ask for.
@@ -92,6 +95,7 @@ impl Default for Facts {
             fills_step: false,
             label: Vec::new(),
             changes: &[],
+            policy: None,
         }
     }
 }

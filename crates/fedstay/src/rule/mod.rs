@@ -27,6 +27,7 @@ mod retain;
 pub(crate) mod safety;
 mod scaffold;
 mod sent;
+mod stay;
 mod uniform;
 mod weigh;
 
@@ -51,6 +52,7 @@ pub use pcgrad::PcGrad;
 pub use q_fedavg::QFedAvg;
 pub use retain::{Base, OnUnrealizable, Retain, Trust};
 pub use scaffold::{Leavers, Scaffold};
+pub use stay::Stay;
 pub use uniform::{Nu, Uniform};
 pub use weigh::Weigh;
 
@@ -78,6 +80,8 @@ listed! {
         Retain(Retain) = "retain", retain::ORIGIN;
         /// The shortest step to where everybody is predicted content, without floors.
         Level(Level) = "level", level::ORIGIN;
+        /// Levels with a price on every agent, for agents that are held by previews.
+        Stay(Stay) = "stay", stay::ORIGIN;
         /// Multiplicative weights for agents that are not content.
         MwFed(MwFed) = "mw-fed", mw_fed::ORIGIN;
         /// As many agents as possible under their requirement.

@@ -1,6 +1,6 @@
 //! What reaches the agents: a simulator in this process, a network, objects in another language.
 
-use super::record::{Arrival, Constant, HeaderAgent};
+use super::record::{Arrival, Constant, HeaderAgent, HeldBack};
 use crate::rule::Losses;
 use crate::{AgentId, Broadcast, Error, Measure, Memory, Reports, Score, Server, StopReason};
 use std::borrow::Cow;
@@ -103,6 +103,9 @@ pub struct AgentAssessment {
     /// The round in which it reported this loss, if it could not be asked about these weights: an
     /// agent that left cannot be made to answer.
     pub as_of: Option<u32>,
+    /// How good they are on rows of its own that nobody trained on, where there are some: it is asked
+    /// for of the delivered weights only.
+    pub held_back: Option<HeldBack>,
 }
 
 impl AgentAssessment {

@@ -54,6 +54,15 @@ pub(super) static SECTION: Section = Section {
              ten agents half of the rows",
         )
         .shares(),
+        Key::new(
+            "partition.small",
+            "\"leave-out\"",
+            Allowed::Word(&["join", "leave-out", "refuse"], &[]),
+            "what becomes of owners with fewer rows than data.least: they are one owner together, their rows \
+             are not used, or the table is refused",
+        )
+        .otherwise("join")
+        .shares(),
         Key::new("partition.k", "2", Allowed::Count(1, COUNT), "how many shards each agent gets")
             .shares(),
     ],

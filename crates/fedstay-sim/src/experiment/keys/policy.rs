@@ -50,6 +50,7 @@ const fn key(option: PolicyOption) -> Key {
         Values::Number(least, most) => Allowed::Number(least, most),
         Values::Count(least, most) => Allowed::Count(least, most),
         Values::Words(words) => Allowed::Word(words, &[]),
+        Values::Switch => Allowed::Switch,
     };
     Key::new(option.key, option.example, allowed, option.about).otherwise(option.otherwise)
 }

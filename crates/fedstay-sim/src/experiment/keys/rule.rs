@@ -92,6 +92,24 @@ pub(super) static SECTION: Section = Section {
             "whether one agent may be left out when nobody else can be served because of it",
         ),
         Key::new(
+            "rule.share",
+            "0.1",
+            Allowed::NUMBER,
+            "the slack δ of each agent, as a share of how far above its target loss it is at first",
+        ),
+        Key::new(
+            "rule.price",
+            "8.0",
+            Allowed::NUMBER,
+            "how many times harder than under averaging an agent may pull at first; then it adapts",
+        ),
+        Key::new(
+            "rule.watch",
+            "false",
+            Allowed::Switch,
+            "whether an agent whose reports contradict each other pulls less",
+        ),
+        Key::new(
             "rule.c",
             "4.0",
             Allowed::NUMBER,

@@ -96,6 +96,7 @@ impl Distrust {
             if let Standing::Open { epsilon, .. } = &mut report.standing {
                 *epsilon = self.target[&report.agent];
             }
+            false
         });
         (Some(read), moved.into_iter().map(|(agent, _)| agent).collect())
     }

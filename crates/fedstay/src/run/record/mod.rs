@@ -9,6 +9,7 @@ mod assessment;
 pub(crate) mod flag;
 mod gram;
 mod header;
+mod held_back;
 mod otherwise;
 mod round;
 mod rows;
@@ -23,6 +24,7 @@ pub use agent::{AgentSummary, Arrival, Departure, Forgotten, Return};
 pub use assessment::{AssessmentLine, Constant};
 pub use gram::GramLine;
 pub use header::{Header, HeaderAgent};
+pub use held_back::{Estimate, HeldBack};
 pub use otherwise::{Counterfactual, Difference, Extra, Without};
 pub use round::RoundLine;
 pub use rows::{DataRows, UnusedRows};
@@ -121,6 +123,7 @@ mod tests {
             "first_loss",
             "idle",
             "alone",
+            "held_back",
             "agents",
             "population",
             "over",

@@ -25,6 +25,8 @@ pub enum Values {
     Count(u64, u64),
     /// One of these words.
     Words(&'static [&'static str]),
+    /// Yes or no.
+    Switch,
 }
 
 impl Values {

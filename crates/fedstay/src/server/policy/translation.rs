@@ -122,7 +122,7 @@ impl Translation {
     /// The reports as the rule sees them.
     pub(crate) fn of<'t>(&'t self, reports: &Reports<'t>) -> Reports<'t> {
         reports.translated(|index, report, norm| {
-            let Some(line) = &self.lines[index] else { return };
+            let Some(line) = &self.lines[index] else { return false };
             if let Standing::Open { loss, .. } = &mut report.standing {
                 *loss = match *loss {
                     Loss::Sampled { standard_error, .. } => {
@@ -136,6 +136,7 @@ impl Translation {
                 report.gradient = gradient.as_ref().map(Owned::view);
                 *norm = linalg::norm(report.slope());
             }
+            true
         })
     }
 }

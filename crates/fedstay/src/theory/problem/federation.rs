@@ -267,6 +267,7 @@ impl Member {
             behaviour: Some(Cow::Borrowed(self.participant.behaviour().name())),
             score: self.score(weights, loss),
             as_of: None,
+            held_back: None,
         }
     }
 

@@ -7,7 +7,6 @@ use crate::{Loss, Report, Vector, linalg};
 
 /// Looks at one report after the other, and then knows.
 pub(super) struct ArrivalCheck<'a> {
-    slack: f64,
     balls: Option<Balls<'a>>,
     /// Everybody provably is satisfied.
     proven: bool,
@@ -18,9 +17,9 @@ pub(super) struct ArrivalCheck<'a> {
 }
 
 impl<'a> ArrivalCheck<'a> {
-    pub(super) fn new(smoothness: Option<f64>, slack: f64) -> Self {
+    pub(super) fn new(smoothness: Option<f64>) -> Self {
         let balls = smoothness.map(Balls::new);
-        Self { slack, proven: false, balls, likely: true, below: true }
+        Self { proven: false, balls, likely: true, below: true }
     }
 
     /// An agent's report, and the way from where it was made to the server's new weights.
@@ -29,11 +28,12 @@ impl<'a> ArrivalCheck<'a> {
         report: &Report<'a>,
         slope: Slope<'_>,
         (loss, epsilon): (f64, f64),
+        slack: f64,
         way: &[f64],
     ) {
         let along = slope.along(way);
         self.likely &= estimate(loss, -along) <= epsilon;
-        self.below &= loss + along <= epsilon - self.slack;
+        self.below &= loss + along <= epsilon - slack;
         match (report.loss(), report.gradient) {
             (Some(Loss::Exact(_)), Some(gradient @ Vector::F64(_))) => {
                 if let Some(balls) = &mut self.balls {

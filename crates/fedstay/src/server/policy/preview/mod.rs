@@ -8,7 +8,8 @@
 //! floor_m = ε_m + δ + margin + pace·(1 − round/rounds) + what predictions about m have missed by
 //! ```
 //!
-//! (but never more than its first loss: an agent that came in with less is shown no worse than it came
+//! (where `relative`, δ, margin and pace count in units of how far above its target its first loss was;
+//! but never more than its first loss: an agent that came in with less is shown no worse than it came
 //! with, and sees that fall)
 //!
 //! and what it reports about the preview is translated to `w` before the rule sees it. At the end,
@@ -80,6 +81,13 @@ pub(super) const OPTIONS: &[PolicyOption] = &[
         otherwise: "",
     },
     PolicyOption {
+        key: "policy.relative",
+        example: "true",
+        values: Values::Switch,
+        about: "whether δ, margin and pace are shares of how far above its target an agent was at first",
+        otherwise: "",
+    },
+    PolicyOption {
         key: "policy.over",
         example: "300",
         values: Values::ROUNDS,
@@ -126,6 +134,10 @@ pub struct Preview {
     /// By how much the loss shown falls over the whole run, a little in every round, so that
     /// impatient agents see progress. 0 is none.
     pub pace: f64,
+    /// Whether `delta`, `margin` and `pace` are shares of how far above its target loss an agent was when it was first
+    /// heard, instead of losses: where all of training moves losses by 0.03, a δ of 0.02 is most of it.
+    #[serde(skip_serializing_if = "is_default")]
+    pub relative: bool,
     /// The rounds over which it falls: those of the run, unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub over: Option<u32>,
@@ -176,6 +188,7 @@ impl Default for Preview {
             margin: 0.0,
             by: By::Auto,
             pace: 0.1,
+            relative: false,
             over: None,
             until: Until::Rounds,
             cap: 1.0,
@@ -190,17 +203,27 @@ impl Preview {
         self.memory.delta.unwrap_or(self.delta)
     }
 
+    /// What δ, margin and pace of an agent are multiplied with.
+    fn unit(&self, epsilon: f64, first: Option<f64>) -> f64 {
+        match first {
+            Some(first) if self.relative => (first - epsilon).clamp(0.0, f64::MAX),
+            _ => 1.0,
+        }
+    }
+
     /// What an agent is kept above in the round after `round`, apart from its own misses; `first` is
     /// the first loss that it told.
     fn floor(&self, epsilon: f64, first: Option<f64>, round: u32) -> f64 {
         let over = self.over.or(self.memory.rounds).unwrap_or(USUAL_ROUNDS);
         let left = (1.0 - f64::from(round) / f64::from(over.max(1))).max(0.0);
-        let lowest = epsilon + self.slack();
-        match first.filter(|first| *first < lowest + self.margin + self.pace) {
-            None => epsilon + self.slack() + self.margin + self.pace * left,
+        let unit = self.unit(epsilon, first);
+        let (slack, margin, pace) = (unit * self.slack(), unit * self.margin, unit * self.pace);
+        let lowest = epsilon + slack;
+        match first.filter(|first| *first < lowest + margin + pace) {
+            None => epsilon + slack + margin + pace * left,
             // It falls all the same, by half the pace at least.
             Some(first) => {
-                let end = (lowest + self.margin).min(first - self.pace / 2.0).max(lowest);
+                let end = (lowest + margin).min(first - pace / 2.0).max(lowest);
                 end + (first - end).max(0.0) * left
             }
         }

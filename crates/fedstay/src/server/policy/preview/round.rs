@@ -59,11 +59,13 @@ impl Preview {
         step: &mut [f64],
         free: bool,
     ) -> ArrivalCheck<'a> {
-        let mut arrival = ArrivalCheck::new(self.smoothness, self.slack());
+        let mut arrival = ArrivalCheck::new(self.smoothness);
         let mut gap = Offset::new(step);
         for OpenReport { report, standing } in heard {
             gap.from(round.weights, step, self.memory.layer().of(report.agent));
-            arrival.look(report, self.slope(report), *standing, &gap.way);
+            let first = self.memory.agents.get(&report.agent).and_then(|known| known.first);
+            let slack = self.unit(standing.1, first) * self.slack();
+            arrival.look(report, self.slope(report), *standing, slack, &gap.way);
         }
         if round.reports.absent() > 0 {
             arrival.unheard();

@@ -68,7 +68,7 @@ impl Preview {
         let mut miss = None;
         if let Some(known) = &before {
             let by = known.promised - loss;
-            if by > WORTH_TELLING * self.slack() {
+            if by > WORTH_TELLING * self.unit(epsilon, known.first) * self.slack() {
                 miss = Some(Miss { agent: report.agent, predicted: known.promised, loss });
             }
             missed = missed.max(by);
