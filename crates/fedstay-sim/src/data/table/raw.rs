@@ -9,7 +9,7 @@ use super::column::{Role, TableColumn};
 use super::files::{self, TableFile};
 use super::records::{self, Records};
 use super::settings::{FILE, OWNER, POOLED, Paths, ReadAs};
-use super::values::Reads;
+use super::values::CellReading;
 use crate::data::{DataError, LabelColumn};
 use crate::text::quoted;
 
@@ -33,7 +33,7 @@ pub(super) struct RawTable {
     pub(super) tests: Option<usize>,
     /// Whether owners are files.
     pub(super) by_file: bool,
-    pub(super) reads: Reads,
+    pub(super) reads: CellReading,
     pub(super) problems: Vec<Problem>,
 }
 
@@ -45,7 +45,7 @@ pub(super) const LONGEST_NAME: usize = 40;
 const MOST_TOLD: usize = 5;
 
 impl RawTable {
-    /// Reads the files. What is wrong with cells, names and settings is collected.
+    /// CellReading the files. What is wrong with cells, names and settings is collected.
     ///
     /// # Errors
     /// When a file cannot be read at all.
@@ -66,7 +66,7 @@ impl RawTable {
             }
             None => None,
         };
-        let reads = Reads::new(&table.missing, table.decimal);
+        let reads = CellReading::new(&table.missing, table.decimal);
         let seen = look(&mut *opened, names.len(), &reads)?;
         let columns = names.iter().zip(roles).zip(seen).map(|((name, role), seen)| {
             let (told, seen) = match role {
@@ -99,7 +99,7 @@ impl RawTable {
         Ok(raw)
     }
 
-    /// Reads all rows of all files; a second pass reads only what the first could not.
+    /// CellReading all rows of all files; a second pass reads only what the first could not.
     fn pass(&mut self, table: &Table, first: bool) -> Result<(), DataError> {
         let Self { files, columns, reads, problems, starts, .. } = self;
         let open: Vec<bool> = columns
@@ -293,7 +293,7 @@ fn places(
 fn look(
     records: &mut dyn Records,
     columns: usize,
-    reads: &Reads,
+    reads: &CellReading,
 ) -> Result<Vec<Option<ReadAs>>, DataError> {
     let mut seen: Vec<Option<ReadAs>> = vec![None; columns];
     let mut row = StringRecord::new();
