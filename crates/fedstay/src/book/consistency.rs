@@ -44,7 +44,7 @@ const ROUNDING: PerPrecision = PerPrecision { f64: 1e-10, f32: 1e-5 };
 pub struct Consistency {
     /// Whether losses are convex and gradients exact, so that a violation is a proof.
     convex: bool,
-    said: BTreeMap<AgentId, Said>,
+    said: BTreeMap<AgentId, LastSaid>,
     #[serde(with = "packed")]
     step: Vec<f64>,
     /// The length of the path from the start.
@@ -56,7 +56,7 @@ pub struct Consistency {
 
 /// What an agent said in the last round.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-struct Said {
+struct LastSaid {
     loss: f64,
     exact: bool,
     /// `⟨g, s⟩` for the step that followed.
@@ -124,7 +124,7 @@ impl Consistency {
             })
             .collect();
         let upper =
-            |before: &Said, loss: &Loss| before.exact && !matches!(loss, Loss::Sampled { .. });
+            |before: &LastSaid, loss: &Loss| before.exact && !matches!(loss, Loss::Sampled { .. });
         let slopes: Vec<Vector<'_>> = told
             .iter()
             .filter(|(_, _, before, loss)| upper(before, loss))
@@ -206,7 +206,7 @@ impl Consistency {
         let slopes: Vec<Vector<'_>> = told.iter().map(|(report, ..)| report.slope()).collect();
         let along = record.reports.machine().along(&slopes, record.step);
         for ((report, norm, loss, exact), along) in told.into_iter().zip(along) {
-            self.said.insert(report.agent, Said { loss, exact, along, norm });
+            self.said.insert(report.agent, LastSaid { loss, exact, along, norm });
         }
     }
 
