@@ -2,7 +2,7 @@
 
 use super::blocks::Blocks;
 use super::settings::ReadAs;
-use super::values::{CellValues, Levels, MISSING, CellReading};
+use super::values::{CellReading, CellValues, Levels, MISSING};
 
 /// What a column is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

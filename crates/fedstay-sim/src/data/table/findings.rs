@@ -4,7 +4,7 @@ use super::column::{Role, TableColumn};
 use super::prepared::{Prepared, says_test};
 use super::raw::{LONGEST_NAME, Problem};
 use super::settings::{Fill, OWNER, POOLED, Scaling};
-use super::values::{CellValues, MISSING, CellReading, has_decimal_comma, has_thousands};
+use super::values::{CellReading, CellValues, MISSING, has_decimal_comma, has_thousands};
 use super::{Table, leaks};
 use crate::text::quoted;
 
