@@ -45,7 +45,7 @@ pub(super) const LONGEST_NAME: usize = 40;
 const MOST_TOLD: usize = 5;
 
 impl RawTable {
-    /// CellReading the files. What is wrong with cells, names and settings is collected.
+    /// Reads the files. What is wrong with cells, names and settings is collected.
     ///
     /// # Errors
     /// When a file cannot be read at all.
@@ -99,7 +99,7 @@ impl RawTable {
         Ok(raw)
     }
 
-    /// CellReading all rows of all files; a second pass reads only what the first could not.
+    /// Reads all rows of all files; a second pass reads only what the first could not.
     fn pass(&mut self, table: &Table, first: bool) -> Result<(), DataError> {
         let Self { files, columns, reads, problems, starts, .. } = self;
         let open: Vec<bool> = columns
