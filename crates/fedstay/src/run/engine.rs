@@ -166,8 +166,14 @@ pub struct Abilities {
 ///     }
 ///
 ///     fn assess(&mut self, weights: &[f64]) -> Result<Assessment, Error> {
-///         let score = Score::new(0.5 * (weights[0] - 3.0).powi(2));
-///         let agent = AgentAssessment { id: AGENT, epsilon: 0.0, behaviour: None, score, as_of: None };
+///         let agent = AgentAssessment {
+///             id: AGENT,
+///             epsilon: 0.0,
+///             behaviour: None,
+///             score: Score::new(0.5 * (weights[0] - 3.0).powi(2)),
+///             as_of: None,
+///             held_back: None,
+///         };
 ///         Ok(Assessment { agents: vec![agent], population: None, constant: None })
 ///     }
 ///
