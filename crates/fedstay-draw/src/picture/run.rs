@@ -391,7 +391,8 @@ mod tests {
             assert_eq!([0, 1, 2, 3].map(first), [1.0, 1.0, 9.0, 14.0]);
         }
         let Layer::Cells(cells) = &strip(&recorded).layers[0] else { panic!("cells") };
-        let states = |agent: usize| cells.rows[agent].iter().map(|s| cells.categories[*s].name.as_str());
+        let states =
+            |agent: usize| cells.rows[agent].iter().map(|s| cells.categories[*s].name.as_str());
         assert!(states(0).all(|state| state == "free"));
         assert_eq!(states(3).filter(|state| *state == "absent").count(), 13);
         let (usual, _) = play("rounds = 3\n[rule]\nkind = \"fedavg\"\n[data]\nper_agent = 20\n");

@@ -183,8 +183,7 @@ mod tests {
             };
             done(means.iter().map(run).collect())
         };
-        let title =
-            |one: &[f64], other: &[f64]| how_far(&ending(one), &ending(other), "the other");
+        let title = |one: &[f64], other: &[f64]| how_far(&ending(one), &ending(other), "the other");
         assert_eq!(title(&[0.75, 0.80], &[0.70, 0.81]), "FedAvg ends 2.0 points above the other");
         assert_eq!(title(&[0.70], &[0.7312]), "FedAvg ends 3.1 points below the other");
         assert_eq!(title(&[0.70], &[0.7001]), "FedAvg ends within 0.05 points of the other");
