@@ -132,7 +132,7 @@ class Gate(Nodes):
 @pytest.mark.parametrize("app", [around_a_train_function, as_a_whole])
 def test_of_an_app_that_trains_with_opacus_nothing_exact_leaves(app):
     grid, strategy = Gate(app()), FedStay("fedavg", wait=0.0, tries=1)
-    strategy.start(grid, arrays_of(net()), num_rounds=2, timeout=5)
+    strategy.start(grid, arrays_of(net()), num_rounds=2, timeout=60)
     assert strategy.result.faults == [] and strategy.result.left == []
     kinds = {message.metadata.message_type for message, *_ in grid.left}
     assert kinds == {"train", "evaluate"}
@@ -182,7 +182,7 @@ def test_a_module_and_an_optimizer_of_opacus_are_found_by_what_they_are():
         return evaluate_and_report(agent(context), None, message, context)
 
     grid, strategy = Gate(app), FedStay("fedavg", wait=0.0, tries=1)
-    strategy.start(grid, arrays_of(opacus.GradSampleModule(net())), num_rounds=2, timeout=5)
+    strategy.start(grid, arrays_of(opacus.GradSampleModule(net())), num_rounds=2, timeout=60)
     assert strategy.result.faults == []
     for message, _, content in grid.left:
         assert "gradient" not in content.array_records
