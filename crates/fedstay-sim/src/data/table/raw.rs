@@ -226,18 +226,17 @@ fn names(
         *name.1 = format!("unnamed {}", name.0 + 1);
     }
     let mut seen: HashMap<String, usize> = HashMap::new();
-    for column in 0..names.len() {
-        let name = names[column].clone();
-        let Some(earlier) = seen.insert(name.clone(), column) else { continue };
+    for (column, called) in names.iter_mut().enumerate() {
+        let Some(earlier) = seen.insert(called.clone(), column) else { continue };
         let why = format!(
             "{}: two columns are called `{}`, the {} and the {}: rename one",
             path.display(),
-            quoted(&name, LONGEST_NAME),
+            quoted(called, LONGEST_NAME),
             nth(earlier + 1),
             nth(column + 1)
         );
         problems.push(Problem { key: "data.path", why });
-        names[column] = format!("{name} ({})", column + 1);
+        *called = format!("{called} ({})", column + 1);
     }
     Ok(names)
 }
