@@ -2,7 +2,7 @@
 
 use super::blocks::Blocks;
 use super::settings::ReadAs;
-use super::values::{CellValues, Levels, MISSING, Reads};
+use super::values::{CellReads, CellValues, Levels, MISSING};
 
 /// What a column is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,7 +107,7 @@ impl TableColumn {
     }
 
     /// The next row.
-    pub(super) fn push(&mut self, text: &str, reads: &Reads, place: CellPlace) {
+    pub(super) fn push(&mut self, text: &str, reads: &CellReads, place: CellPlace) {
         let known = match &mut self.values {
             CellValues::Skipped | CellValues::TooMany => return self.note_example(text, reads),
             CellValues::Numbers(numbers) => {
@@ -171,14 +171,14 @@ impl TableColumn {
         self.note_example(text, reads);
     }
 
-    fn note_example(&mut self, text: &str, reads: &Reads) {
+    fn note_example(&mut self, text: &str, reads: &CellReads) {
         if self.example.is_empty() && !reads.is_missing(text) {
             self.example = crate::text::quoted(text, LONGEST_EXAMPLE);
         }
     }
 
     /// Settles what it is, once all rows are read: texts that all are numbers, or all days, are these.
-    pub(super) fn settle(&mut self, reads: &Reads) {
+    pub(super) fn settle(&mut self, reads: &CellReads) {
         let CellValues::Texts(codes, levels) = &self.values else { return };
         if self.role != Role::Feature || self.kind.is_some() {
             return;

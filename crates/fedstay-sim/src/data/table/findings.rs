@@ -4,7 +4,7 @@ use super::column::{Role, TableColumn};
 use super::prepared::{Prepared, says_test};
 use super::raw::{LONGEST_NAME, Problem};
 use super::settings::{Fill, OWNER, POOLED, Scaling};
-use super::values::{CellValues, MISSING, Reads, has_decimal_comma, has_thousands};
+use super::values::{CellReads, CellValues, MISSING, has_decimal_comma, has_thousands};
 use super::{Table, leaks};
 use crate::text::quoted;
 
@@ -99,7 +99,7 @@ pub(super) fn of_columns(prepared: &Prepared, table: &Table) -> Vec<Finding> {
 fn of_texts(
     column: &TableColumn,
     name: &str,
-    reads: &Reads,
+    reads: &CellReads,
 ) -> Option<(&'static str, String, Option<&'static str>)> {
     let CellValues::Texts(_, levels) = &column.values else {
         let too_many = column.values == CellValues::TooMany;

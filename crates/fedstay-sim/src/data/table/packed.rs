@@ -116,7 +116,7 @@ thread_local! {
     static READS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Reads a file with a library that panics over some damaged ones, which is no reason for us to.
+/// CellReads a file with a library that panics over some damaged ones, which is no reason for us to.
 fn guarded<T>(
     file: &TableFile,
     work: impl FnOnce() -> Result<T, DataError>,

@@ -74,14 +74,14 @@ impl Levels {
 
 /// How a text is read.
 #[derive(Debug, Clone)]
-pub(super) struct Reads {
+pub(super) struct CellReads {
     missing: Vec<String>,
     /// Whether a text that is a number may mean missing.
     missing_number: bool,
     decimal: DecimalSign,
 }
 
-impl Reads {
+impl CellReads {
     pub(super) fn new(missing: &[String], decimal: DecimalSign) -> Self {
         let missing_number = missing.iter().any(|text| plain(text).is_some());
         Self { missing: missing.to_vec(), missing_number, decimal }
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_text_is_missing_or_a_number_or_neither() {
-        let reads = Reads::new(&["", "NA", "-9", "NaN"].map(String::from), DecimalSign::Point);
+        let reads = CellReads::new(&["", "NA", "-9", "NaN"].map(String::from), DecimalSign::Point);
         assert_eq!((reads.single("3.5"), reads.number("1e3")), (Some(3.5), Some(1000.0)));
         assert!(reads.single("-9").unwrap().is_nan() && reads.number("NaN").unwrap().is_nan());
         assert_eq!(
@@ -187,7 +187,7 @@ mod tests {
         );
         assert_eq!(reads.single("3,5"), None);
         assert_eq!((reads.kind("NA"), reads.kind("2024-05-31")), (None, Some(ReadAs::Date)));
-        let comma = Reads::new(&[], DecimalSign::Comma);
+        let comma = CellReads::new(&[], DecimalSign::Comma);
         assert_eq!(
             (comma.single("3,5"), comma.single("3"), comma.single("3.5")),
             (Some(3.5), Some(3.0), None)
