@@ -183,7 +183,7 @@ fn usual(mut numbers: Vec<f32>, fill: Fill) -> f32 {
         let count = numbers.len() as f64;
         return numbers.iter().map(|number| f64::from(*number) / count).sum::<f64>() as f32;
     }
-    let (middle, even) = (numbers.len() / 2, numbers.len() % 2 == 0);
+    let (middle, even) = (numbers.len() / 2, numbers.len().is_multiple_of(2));
     let (below, upper, _) = numbers.select_nth_unstable_by(middle, f32::total_cmp);
     match below.iter().copied().max_by(f32::total_cmp) {
         Some(lower) if even => ((f64::from(lower) + f64::from(*upper)) / 2.0) as f32,

@@ -109,6 +109,10 @@ fn of_texts(
             ("data.leave_out", why, Some("more than 65,536 different texts"))
         });
     };
+    // Whoever calls it a category means its texts.
+    if column.told {
+        return None;
+    }
     let texts = &levels.texts;
     if texts.iter().all(|text| has_decimal_comma(text)) {
         let why = format!(
@@ -118,7 +122,8 @@ fn of_texts(
         return Some(("data.decimal", why, Some("numbers with a decimal comma")));
     }
     let is_number = |text: &&String| reads.number(text).is_some();
-    if texts.iter().all(|text| has_thousands(text) || is_number(&text)) && texts.len() > 1 {
+    let split = texts.iter().any(|text| has_thousands(text));
+    if split && texts.iter().all(|text| has_thousands(text) || is_number(&text)) {
         let example = texts.iter().find(|text| has_thousands(text)).unwrap_or(&texts[0]);
         let why = format!(
             "{name} has numbers such as `{}`: take the signs between thousands out of the file, or add the \
@@ -126,9 +131,6 @@ fn of_texts(
             quoted(example, LONGEST_NAME)
         );
         return Some(("data.leave_out", why, Some("numbers with signs between thousands")));
-    }
-    if column.told {
-        return None;
     }
     let numbers = texts.iter().filter(is_number).count();
     if texts.len() > 10 && numbers * 10 >= texts.len() * 8 {

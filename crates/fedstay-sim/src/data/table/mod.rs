@@ -12,11 +12,13 @@ mod encode;
 mod files;
 mod findings;
 mod leaks;
+mod named;
 mod packed;
 mod prepared;
 mod raw;
 mod reading;
 mod records;
+mod roles;
 mod settings;
 mod values;
 mod written;
@@ -176,7 +178,7 @@ impl Table {
         }
     }
 
-    /// Reads the table as far as that goes without the seed; nothing may stand in the way.
+    /// CellReading the table as far as that goes without the seed; nothing may stand in the way.
     fn prepared(&self, small: Small) -> Result<(Prepared, Vec<String>), DataError> {
         let mut prepared = Prepared::of(RawTable::read(self)?, self, small);
         let mut problems = prepared.problems(self);

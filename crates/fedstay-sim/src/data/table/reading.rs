@@ -84,7 +84,7 @@ pub struct OwnerReading {
 }
 
 impl Reading {
-    /// Reads a table. What its settings leave open is guessed, except for the label and the owner, and
+    /// CellReading a table. What its settings leave open is guessed, except for the label and the owner, and
     /// stands in [`table`](Self::table) afterwards; what is wrong is collected.
     ///
     /// # Errors
@@ -208,7 +208,7 @@ impl Reading {
     }
 }
 
-/// Reads the columns, and finds out how the files are written.
+/// CellReading the columns, and finds out how the files are written.
 fn read(table: &mut Table, warnings: &mut Vec<String>) -> Result<RawTable, DataError> {
     let mut raw = match RawTable::read(table) {
         Err(error) if table.encoding == Encoding::Utf8 && records::is_other_encoding(&error) => {

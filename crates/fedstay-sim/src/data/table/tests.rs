@@ -366,6 +366,7 @@ fn four_files_of_heart_disease_are_four_owners() {
     let kinds = ["2", "12"]
         .map(|name| reading.columns.iter().find(|column| column.name == name).unwrap().distinct);
     assert_eq!(kinds, [Some(4), Some(3)]);
+    assert!(reading.columns.iter().all(|column| column.role != Role::LeftOut));
     let loaded = reading.table().load().unwrap();
     assert_eq!((loaded.data.len(), reading.rows, reading.problems.len()), (920, 920, 0));
 }

@@ -227,6 +227,12 @@ impl Key {
         self.name.rsplit_once('.').map_or(self.name, |(_, name)| name)
     }
 
+    /// Whether a value of this name is its value, or a part of it.
+    fn has(&self, name: &str) -> bool {
+        let part = || name.strip_prefix(self.name).is_some_and(|rest| rest.starts_with('.'));
+        self.name == name || matches!(self.allowed, Allowed::Named(_)) && part()
+    }
+
     /// The kinds of its section that have it; all of them, if empty.
     pub fn kinds(&self) -> &'static [&'static str] {
         OWNERS.get(self.name).map_or(&[], |owners| &owners.kinds)
@@ -325,6 +331,6 @@ impl Section {
 /// Whether a configuration allows its runs with other ε to share work. A key that is not in the
 /// list is not shared.
 pub(crate) fn may_share(config: &serde_json::Value) -> bool {
-    let shares = |name: &str| KEYS.iter().any(|key| key.name == name && key.shares);
+    let shares = |name: &str| KEYS.iter().any(|key| key.shares && key.has(name));
     leaves(config).iter().all(|(name, _)| shares(name))
 }
