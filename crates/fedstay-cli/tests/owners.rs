@@ -109,13 +109,17 @@ fn a_real_federation_is_compared_with_its_baselines() {
         let args = ["compare", experiment, "--rules", "fedavg+never,fedavg", "--set", "rounds=3"];
         let said = ok(folder.path(), &args);
         let row = |name: &str| {
-            let mut lines = said.lines().filter(|line| line.split_whitespace().next() == Some(name));
+            let mut lines =
+                said.lines().filter(|line| line.split_whitespace().next() == Some(name));
             lines.next().unwrap_or_else(|| panic!("no row `{name}`:\n{said}")).to_owned()
         };
         for name in ["constant", "alone", "pooled"] {
             assert!(row(name).matches('–').count() >= 2, "{said}");
         }
-        assert!(said.contains("held back") && said.contains(measure) || measure == "RMSE", "{said}");
+        assert!(
+            said.contains("held back") && said.contains(measure) || measure == "RMSE",
+            "{said}"
+        );
         assert!(said.contains("Baselines: `constant`"), "{said}");
     }
     // Nobody's rows are held back on digits, so nothing is said of baselines.

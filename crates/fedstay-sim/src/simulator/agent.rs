@@ -267,7 +267,9 @@ impl Seat {
             None => {}
         }
         if bound == f64::INFINITY {
-            return Ok(exactly(task.network.evaluate(weights, task.judged, Some(order), work)?.loss));
+            return Ok(exactly(
+                task.network.evaluate(weights, task.judged, Some(order), work)?.loss,
+            ));
         }
         Ok(match task.network.decide(weights, task.judged, bound, order, work)? {
             LossTest::AtMost(loss) => exactly(loss),

@@ -157,7 +157,11 @@ mod tests {
         for agent in &summary.agents {
             assert_eq!(agent.held_back.as_ref().unwrap().loss, agent.score.loss);
         }
-        assert!(summary.notes.iter().any(|note| note.contains("an estimate")), "{:?}", summary.notes);
+        assert!(
+            summary.notes.iter().any(|note| note.contains("an estimate")),
+            "{:?}",
+            summary.notes
+        );
         // Another loss than that on the rows they train on.
         let training = [("decides_on_rows", "training"), set[1], set[2], set[3]];
         let (_, others, _) = play(&table(&[60, 45], false, 21), &training);
@@ -185,7 +189,8 @@ mod tests {
             let set = [HELD_BACK, ("rounds", "80"), ("epsilon", "0.6"), ("policy", policy)];
             let rule = [("rule.kind", "retain"), ("rule.smoothness", "5.0"), ("step_size", "0.5")];
             let rule = if policy == "[]" { &rule[..] } else { &[("rule.kind", "fedavg")] };
-            let (trial, _, summary) = play(&table(&[80, 60], false, 23), &[&set[..], rule].concat());
+            let (trial, _, summary) =
+                play(&table(&[80, 60], false, 23), &[&set[..], rule].concat());
             assert!(!trial.experiment().is_convex());
             assert_ne!(summary.guarantee, Some(fedstay::record::Guarantee::Certified));
             assert_ne!(summary.landed, Some(fedstay::rule::Landing::Certified));
@@ -226,7 +231,8 @@ mod tests {
                 let losses = match by {
                     "alone" => {
                         let alone = baselines.alone().unwrap();
-                        let weights: Vec<&[f64]> = alone.iter().map(|own| &own.weights[..]).collect();
+                        let weights: Vec<&[f64]> =
+                            alone.iter().map(|own| &own.weights[..]).collect();
                         simulator.decided_losses(&weights, 20).unwrap()
                     }
                     "pooled" => {

@@ -147,7 +147,7 @@ impl Allowed {
             Self::Character => json!({ "type": "string", "minLength": 1, "maxLength": 1 }),
             Self::Relative => {
                 json!({ "type": "string", "pattern": r"\*\s*(local|alone|pooled)\s*$" })
-            },
+            }
             Self::List(of) => json!({ "type": "array", "items": of.schema() }),
             Self::ByName(of) => {
                 json!({ "type": "object", "minProperties": 1, "additionalProperties": of.schema() })
@@ -179,9 +179,7 @@ impl Allowed {
             Self::Switch => "true or false".to_owned(),
             Self::Text => one_or("a text", "texts"),
             Self::Character => one_or("one character", "characters"),
-            Self::Relative => {
-                "\"1.1 * local\", \"1.0 * alone\" or \"1.05 * pooled\"".to_owned()
-            }
+            Self::Relative => "\"1.1 * local\", \"1.0 * alone\" or \"1.05 * pooled\"".to_owned(),
             Self::List(of) => format!("{} of {}", one_or("a list", "lists"), of.words(true)),
             Self::ByName(of) => {
                 format!("{} of {} by name", one_or("a table", "tables"), of.words(true))

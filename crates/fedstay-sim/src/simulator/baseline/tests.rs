@@ -42,8 +42,7 @@ fn simulator(text: &str, set: &[(&str, &str)]) -> Simulator {
     Simulator::new(&Experiment::parse("", &set).unwrap()).unwrap()
 }
 
-const NUMBER: [(&str, &str); 2] =
-    [("data.task", "number"), ("model.kind", "linear-regression")];
+const NUMBER: [(&str, &str); 2] = [("data.task", "number"), ("model.kind", "linear-regression")];
 
 /// The mean loss of some of the population's rows.
 fn loss(simulator: &Simulator, rows_of: std::ops::Range<usize>, weights: &[f64]) -> f64 {
@@ -90,8 +89,10 @@ fn a_feature_in_millions_is_no_obstacle() {
     let pooled = simulator.baselines().pooled().unwrap();
     let test = simulator.population.test();
     let constant = simulator.baselines().constant();
-    let (model, nothing) =
-        (loss(&simulator, test.clone(), &pooled.weights), loss(&simulator, test, &constant.weights));
+    let (model, nothing) = (
+        loss(&simulator, test.clone(), &pooled.weights),
+        loss(&simulator, test, &constant.weights),
+    );
     assert!(model < 0.55 && nothing > 0.65, "{model} {nothing}");
 }
 
