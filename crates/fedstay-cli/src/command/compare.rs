@@ -210,7 +210,8 @@ fn comparison(compared: &[Compared], baselines: &[BaselineScores]) -> Table {
     if alone {
         columns.push(Column::kept("better than alone"));
     }
-    let by = measure.unwrap_or(&Measure::LOSS);
+    let otherwise = Measure::LOSS;
+    let by = measure.unwrap_or(&otherwise);
     let mut table = Table::new(columns);
     for Compared { label, summary, .. } in compared {
         let agents = summary.known();
