@@ -139,3 +139,29 @@ fn what_owners_contradict_is_refused_by_name() {
     let told = refused("numbers.toml", "data.classes=[0]");
     assert!(told.contains("data.classes: asks for classes"), "{told}");
 }
+
+/// Beside the rules stand the baselines, and a column of rows that nobody trained on.
+#[test]
+fn a_real_federation_is_compared_with_its_baselines() {
+    let folder = folder();
+    for (experiment, measure) in [("classes.toml", "worst"), ("numbers.toml", "RMSE")] {
+        let args = ["compare", experiment, "--rules", "fedavg+never,fedavg", "--set", "rounds=3"];
+        let said = ok(folder.path(), &args);
+        let row = |name: &str| {
+            let mut lines =
+                said.lines().filter(|line| line.split_whitespace().next() == Some(name));
+            lines.next().unwrap_or_else(|| panic!("no row `{name}`:\n{said}")).to_owned()
+        };
+        for name in ["constant", "alone", "pooled"] {
+            assert!(row(name).matches('–').count() >= 2, "{said}");
+        }
+        assert!(
+            said.contains("held back") && said.contains(measure) || measure == "RMSE",
+            "{said}"
+        );
+        assert!(said.contains("Baselines: `constant`"), "{said}");
+    }
+    // Nobody's rows are held back on digits, so nothing is said of baselines.
+    let digits = ok(folder.path(), &["compare", "--rules", "fedavg", "--set", "rounds=2"]);
+    assert!(!digits.contains("pooled"), "{digits}");
+}

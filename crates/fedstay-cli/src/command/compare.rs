@@ -225,8 +225,8 @@ fn comparison(compared: &[Compared], baselines: &[BaselineScores]) -> Table {
     if alone {
         columns.push(Column::kept("better than alone"));
     }
-    let loss = Measure::LOSS;
-    let by = measure.unwrap_or(&loss);
+    let otherwise = Measure::LOSS;
+    let by = measure.unwrap_or(&otherwise);
     let mut table = Table::new(columns);
     for Compared { label, summary, .. } in compared {
         let agents = summary.known();

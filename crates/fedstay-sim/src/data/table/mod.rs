@@ -178,7 +178,7 @@ impl Table {
         }
     }
 
-    /// CellReading the table as far as that goes without the seed; nothing may stand in the way.
+    /// Reads the table as far as that goes without the seed; nothing may stand in the way.
     fn prepared(&self, small: Small) -> Result<(Prepared, Vec<String>), DataError> {
         let mut prepared = Prepared::of(RawTable::read(self)?, self, small);
         let mut problems = prepared.problems(self);
