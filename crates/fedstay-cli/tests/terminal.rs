@@ -32,6 +32,7 @@ const COMMANDS: &[&[&str]] = &[
     &["figure"],
     &["data"],
     &["data", "fetch"],
+    &["data", "read"],
     &["data", "show"],
     &["completions"],
     &["man"],

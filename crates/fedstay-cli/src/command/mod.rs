@@ -99,7 +99,7 @@ pub enum Command {
     /// Draw a figure of the paper
     #[cfg_attr(not(feature = "paper"), command(hide = true))]
     Figure(Figure),
-    /// Fetch data sets, and show how they are dealt to agents
+    /// Fetch data sets, read tables, and show how they are dealt to agents
     #[command(subcommand)]
     Data(data::Data),
     /// Print the completions of a shell

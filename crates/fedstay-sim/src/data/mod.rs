@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 mod cache;
 mod checked;
 mod cifar10;
+mod clinics;
 mod csv;
 mod dataset;
 mod digits;
@@ -28,6 +29,7 @@ mod targets;
 
 pub use self::cache::cache_dir;
 pub use self::cifar10::Cifar10;
+pub use self::clinics::Clinics;
 pub use self::csv::{Csv, LabelColumn, Predicted};
 pub use self::dataset::{Channels, Dataset, Groups, Image, Inputs, Row};
 pub(crate) use self::dataset::{CopiedInputs, Copies};
@@ -72,6 +74,8 @@ listed! {
     pub enum Source: deref Load, "kind", Digits {
         /// The 1,797 digits that come with the program.
         Digits(Digits) = "digits", digits::ORIGIN;
+        /// Four real clinics, built in.
+        Clinics(Clinics) = "clinics", clinics::ORIGIN;
         /// CIFAR-10.
         Cifar10(Cifar10) = "cifar10", cifar10::ORIGIN;
         /// MNIST.
@@ -107,7 +111,14 @@ pub struct LoadedData {
 impl LoadedData {
     /// A data set of which every row is used.
     pub fn whole(data: Dataset, train: usize, channels: Channels) -> Self {
-        LoadedData { data, train, channels, left_out: 0, not_used: Vec::new(), warnings: Vec::new() }
+        LoadedData {
+            data,
+            train,
+            channels,
+            left_out: 0,
+            not_used: Vec::new(),
+            warnings: Vec::new(),
+        }
     }
 
     /// Keeps only the rows of `classes`, and numbers the classes in that order.

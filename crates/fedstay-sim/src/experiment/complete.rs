@@ -58,7 +58,8 @@ fn several(policies: &mut Value) -> Vec<&mut Table> {
 /// Rows with an owner are their owner's unless the file says otherwise, and every owner is an agent.
 fn name_owners(table: &mut Table) {
     let section = |name: &str| table.get(name).and_then(Value::as_table);
-    let owned = section("data").is_some_and(|data| data.contains_key("owner"));
+    let built_in = |data: &Table| data.get("kind").and_then(Value::as_str) == Some(CLINICS);
+    let owned = section("data").is_some_and(|data| data.contains_key("owner") || built_in(data));
     let kind = section("partition").and_then(|partition| partition.get("kind"));
     let kind = kind.and_then(Value::as_str).or(owned.then_some(OWNER));
     if kind != Some(OWNER) {
@@ -80,6 +81,8 @@ fn name_measures(table: &mut Table) {
     }
 }
 
+/// The data set that is built in and has owners.
+const CLINICS: &str = "clinics";
 /// The kind of partition in which every owner is an agent.
 const OWNER: &str = "owner";
 

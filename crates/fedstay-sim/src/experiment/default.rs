@@ -27,6 +27,10 @@ pub fn default_under(default: &str, set: &[(String, String)]) -> Result<String, 
                 let data = table.get_mut("data").and_then(Value::as_table_mut);
                 data.map(|data| data.remove("per_agent"));
             }
+            // Its rows have owners.
+            ("data", "kind") if value.trim_matches(['"', '\'']) == "clinics" => {
+                ["data", "partition", "agents"].map(|key| table.remove(key));
+            }
             ("data", "owner") => {
                 table.remove("partition");
                 table.remove("agents");

@@ -63,9 +63,15 @@ mod tests {
     fn what_goes_in_comes_out_in_its_order() {
         let count = 2 * BLOCK + 3;
         let mut blocks: Blocks<u32> = (0..count as u32).collect();
-        assert_eq!((blocks.len(), blocks.get(BLOCK), blocks.get(count - 1)), (count, BLOCK as u32, count as u32 - 1));
+        assert_eq!(
+            (blocks.len(), blocks.get(BLOCK), blocks.get(count - 1)),
+            (count, BLOCK as u32, count as u32 - 1)
+        );
         assert!(blocks.iter().eq(0..count as u32));
-        assert_eq!((blocks.take(2), blocks.take(3)), (vec![2 * BLOCK as u32, 2 * BLOCK as u32 + 1, 2 * BLOCK as u32 + 2], vec![]));
+        assert_eq!(
+            (blocks.take(2), blocks.take(3)),
+            (vec![2 * BLOCK as u32, 2 * BLOCK as u32 + 1, 2 * BLOCK as u32 + 2], vec![])
+        );
         assert_eq!(Blocks::<u8>::default().len(), 0);
     }
 }

@@ -77,9 +77,13 @@ impl TableColumn {
         self.values = match (self.role, self.kind) {
             (Role::LeftOut, _) => CellValues::Skipped,
             (Role::Together, _) => CellValues::Marks(Blocks::default()),
-            (Role::Time, _) | (Role::Label, Some(ReadAs::Number)) => CellValues::Exact(Blocks::default()),
+            (Role::Time, _) | (Role::Label, Some(ReadAs::Number)) => {
+                CellValues::Exact(Blocks::default())
+            }
             (Role::Label | Role::Owner | Role::Test, _) => texts(),
-            (Role::Feature, Some(ReadAs::Number | ReadAs::Date)) => CellValues::Numbers(Blocks::default()),
+            (Role::Feature, Some(ReadAs::Number | ReadAs::Date)) => {
+                CellValues::Numbers(Blocks::default())
+            }
             (Role::Feature, Some(ReadAs::Category) | None) => texts(),
         };
         self.missing = (0, None);

@@ -80,8 +80,9 @@ impl Drawable<'_> {
         sorted.sort_unstable_by_key(|row| (together(*row as usize), *row));
         let mut bunches: Vec<Bunch> = Vec::new();
         for rows in sorted.chunk_by(|a, b| together(*a as usize) == together(*b as usize)) {
-            let most =
-                |of: &dyn Fn(usize) -> usize| commonest(rows.iter().map(|row| of(*row as usize)).collect());
+            let most = |of: &dyn Fn(usize) -> usize| {
+                commonest(rows.iter().map(|row| of(*row as usize)).collect())
+            };
             let (owner, class) = (most(self.owner), most(self.class));
             let order = self.order(together(rows[0] as usize));
             bunches.push(Bunch { owner, class, order, rows: rows.to_vec() });
@@ -89,7 +90,8 @@ impl Drawable<'_> {
         bunches.sort_by_key(|bunch| (bunch.owner, bunch.class, bunch.order));
         let mut test = Vec::new();
         for own in bunches.chunk_by(|a, b| a.owner == b.owner) {
-            let marks = own.iter().flat_map(|bunch| &bunch.rows).map(|row| self.marks[*row as usize]);
+            let marks =
+                own.iter().flat_map(|bunch| &bunch.rows).map(|row| self.marks[*row as usize]);
             let start = self.start(marks) - 0.5;
             let (mut seen, mut taken, mut last) = (0, 0, 0);
             let first = test.len();

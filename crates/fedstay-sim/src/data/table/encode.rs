@@ -68,7 +68,11 @@ impl Prepared {
     ///
     /// # Errors
     /// When there is no memory for them.
-    pub(super) fn features(&mut self, fill: Fill, test: &[bool]) -> Result<(Vec<f32>, usize), DataError> {
+    pub(super) fn features(
+        &mut self,
+        fill: Fill,
+        test: &[bool],
+    ) -> Result<(Vec<f32>, usize), DataError> {
         let becomes = self.becomes(fill, test);
         let features: usize = becomes.iter().map(|(_, becomes)| becomes.width()).sum();
         let mut rows: Vec<f32> = Vec::new();
@@ -155,7 +159,9 @@ impl Piece<'_> {
                     out.push(f32::from(u8::from(missing)));
                 }
             }
-            Self::Codes(codes, Becomes::Is(code)) => out.push(f32::from(u8::from(codes[row] == *code))),
+            Self::Codes(codes, Becomes::Is(code)) => {
+                out.push(f32::from(u8::from(codes[row] == *code)))
+            }
             Self::Codes(codes, Becomes::Each { places, missing, width }) => {
                 let place = places.get(codes[row] as usize).unwrap_or(missing);
                 let start = out.len();
@@ -192,7 +198,10 @@ mod tests {
     #[test]
     fn what_is_usual_is_the_median_or_the_mean() {
         let median = |numbers: &[f32]| usual(numbers.to_vec(), Fill::Median);
-        assert_eq!((median(&[3.0, 1.0, 2.0]), median(&[4.0, 1.0, 2.0, 9.0]), median(&[5.0])), (2.0, 3.0, 5.0));
+        assert_eq!(
+            (median(&[3.0, 1.0, 2.0]), median(&[4.0, 1.0, 2.0, 9.0]), median(&[5.0])),
+            (2.0, 3.0, 5.0)
+        );
         assert_eq!((usual(vec![1.0, 2.0, 6.0], Fill::Mean), median(&[])), (3.0, 0.0));
     }
 }

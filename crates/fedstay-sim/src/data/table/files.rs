@@ -36,7 +36,11 @@ impl TableFile {
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
         let mut stem: &str = &name;
         for ending in [".gz", ".csv", ".tsv", ".txt", ".parquet"] {
-            stem = match stem.len().checked_sub(ending.len()).and_then(|at| stem.split_at_checked(at)) {
+            stem = match stem
+                .len()
+                .checked_sub(ending.len())
+                .and_then(|at| stem.split_at_checked(at))
+            {
                 Some((rest, end)) if end.eq_ignore_ascii_case(ending) && !rest.is_empty() => rest,
                 _ => stem,
             };
@@ -83,7 +87,11 @@ impl TableFile {
     }
 
     /// Its text in UTF-8, whatever it is packed and written in; for a file that is not Parquet.
-    pub(super) fn text(&self, format: Format, encoding: Encoding) -> Result<Box<dyn Read>, DataError> {
+    pub(super) fn text(
+        &self,
+        format: Format,
+        encoding: Encoding,
+    ) -> Result<Box<dyn Read>, DataError> {
         let bytes = self.open()?;
         let plain: Box<dyn Read> = match format {
             Format::Gzip => Box::new(BufReader::with_capacity(1 << 17, MultiGzDecoder::new(bytes))),
@@ -141,7 +149,8 @@ pub(super) fn named(paths: &Paths) -> Result<Vec<TableFile>, DataError> {
         }
         let found = matching(path);
         if found.is_empty() {
-            let why = format!("no file is called like `{written}`; `*` stands for any part of a name");
+            let why =
+                format!("no file is called like `{written}`; `*` stands for any part of a name");
             return Err(DataError::setting("data.path", why));
         }
         files.extend(found);
@@ -183,7 +192,9 @@ fn matching(pattern: &Path) -> Vec<PathBuf> {
 /// Whether a name is as a pattern says.
 fn fits(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
-    let Some(mut rest) = parts.next().and_then(|start| name.strip_prefix(start)) else { return false };
+    let Some(mut rest) = parts.next().and_then(|start| name.strip_prefix(start)) else {
+        return false;
+    };
     let parts: Vec<&str> = parts.collect();
     let Some((end, middle)) = parts.split_last() else { return rest.is_empty() };
     for part in middle {

@@ -54,7 +54,11 @@ pub(super) fn of_columns(prepared: &Prepared, table: &Table) -> Vec<Finding> {
             tell(Some("data.fill"), why, None);
         }
         if says_nothing(about) {
-            tell(None, format!("{name} has one value in all rows and tells nothing"), Some("constant"));
+            tell(
+                None,
+                format!("{name} has one value in all rows and tells nothing"),
+                Some("constant"),
+            );
             continue;
         }
         if is_owner(prepared, about) {
@@ -100,7 +104,8 @@ fn of_texts(
     let CellValues::Texts(_, levels) = &column.values else {
         let too_many = column.values == CellValues::TooMany;
         return too_many.then(|| {
-            let why = format!("{name} has more than 65,536 different texts: add it to data.leave_out");
+            let why =
+                format!("{name} has more than 65,536 different texts: add it to data.leave_out");
             ("data.leave_out", why, Some("more than 65,536 different texts"))
         });
     };
@@ -178,9 +183,8 @@ fn says_nothing(column: &TableColumn) -> bool {
 /// What a row has in a column, as bits.
 pub(super) fn bits(column: &TableColumn, row: usize) -> Option<u32> {
     match &column.values {
-        CellValues::Numbers(numbers) => {
-            Some(numbers.get(row)).map(|number| if number.is_nan() { MISSING } else { number.to_bits() })
-        }
+        CellValues::Numbers(numbers) => Some(numbers.get(row))
+            .map(|number| if number.is_nan() { MISSING } else { number.to_bits() }),
         CellValues::Texts(codes, _) => Some(codes.get(row)),
         _ => None,
     }
@@ -231,6 +235,7 @@ pub(super) fn of_settings(prepared: &Prepared, table: &Table) -> Vec<Problem> {
     let mut tell = |key, why: String| problems.push(Problem { key, why });
     if raw.rows == 0 {
         tell("data.path", "there are names of columns, but no rows below them".to_owned());
+        return problems;
     }
     if table.label.is_none() {
         let names: Vec<String> =
@@ -238,7 +243,10 @@ pub(super) fn of_settings(prepared: &Prepared, table: &Table) -> Vec<Problem> {
         tell("data.label", format!("say which column is predicted: {}, …", names.join(", ")));
     }
     if !(0.0..1.0).contains(&table.test_share) {
-        let why = format!("{} is not a share of the rows: choose one from 0 to below 1", table.test_share);
+        let why = format!(
+            "{} is not a share of the rows: choose one from 0 to below 1",
+            table.test_share
+        );
         tell("data.test_share", why);
     }
     let drawn = [OWNER, POOLED].contains(&&table.test[..]);
@@ -248,26 +256,40 @@ pub(super) fn of_settings(prepared: &Prepared, table: &Table) -> Vec<Problem> {
         .collect();
     match &named[..] {
         ["data.together", "data.time"] => {
-            tell("data.time", "tests on the last rows, whoever they belong to: leave out data.together".to_owned());
+            tell(
+                "data.time",
+                "tests on the last rows, whoever they belong to: leave out data.together"
+                    .to_owned(),
+            );
         }
         [key] if !drawn => {
-            let why = format!("test rows are named by data.test, so that nothing is drawn: leave out {key}");
+            let why = format!(
+                "test rows are named by data.test, so that nothing is drawn: leave out {key}"
+            );
             tell(if *key == "data.time" { "data.time" } else { "data.together" }, why);
         }
         _ => {}
     }
-    for (role, key) in [(Role::Together, "data.together"), (Role::Time, "data.time"), (Role::Test, "data.test")] {
+    for (role, key) in
+        [(Role::Together, "data.together"), (Role::Time, "data.time"), (Role::Test, "data.test")]
+    {
         let Some(column) = raw.of(role) else { continue };
         let name = quoted(&column.name, LONGEST_NAME);
         if column.missing.0 > 0 {
             let place = column.missing.1.map(|place| raw.at(place)).unwrap_or_default();
-            tell(key, format!("`{name}` says nothing in {} rows, first in {place}", column.missing.0));
+            tell(
+                key,
+                format!("`{name}` says nothing in {} rows, first in {place}", column.missing.0),
+            );
         }
         if let (Role::Test, CellValues::Texts(_, levels)) = (role, &column.values)
             && let Some(text) = levels.texts.iter().find(|text| says_test(text).is_none())
         {
             let text = quoted(text, LONGEST_NAME);
-            tell(key, format!("`{name}` has `{text}`; it has to say `test` or `train` of every row"));
+            tell(
+                key,
+                format!("`{name}` has `{text}`; it has to say `test` or `train` of every row"),
+            );
         }
     }
     if table.scale == Scaling::Owner && table.owner.is_none() {

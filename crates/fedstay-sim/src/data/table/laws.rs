@@ -16,7 +16,15 @@ const NAMES: [&str; 5] = ["site", "x", "kind", "y", "patient"];
 
 fn cells() -> impl Strategy<Value = Cells> {
     let blank = |text: String, blank: bool| if blank { String::new() } else { text };
-    let row = (0..4u8, 0..1000u16, 0..3u8, 0..2u8, 0..12u8, prop::bool::weighted(0.1), prop::bool::weighted(0.05));
+    let row = (
+        0..4u8,
+        0..1000u16,
+        0..3u8,
+        0..2u8,
+        0..12u8,
+        prop::bool::weighted(0.1),
+        prop::bool::weighted(0.05),
+    );
     let row = row.prop_map(move |(site, x, kind, class, patient, no_x, no_y)| {
         [
             format!("s{site}"),
@@ -182,7 +190,15 @@ proptest! {
 #[test]
 fn the_seed_draws_and_the_last_rows_are_not_drawn() {
     let rows: Cells = (0..60)
-        .map(|at| [format!("s{}", at % 2), format!("{at}.5"), "k".into(), format!("c{}", at / 2 % 2), format!("{}", at / 2)])
+        .map(|at| {
+            [
+                format!("s{}", at % 2),
+                format!("{at}.5"),
+                "k".into(),
+                format!("c{}", at / 2 % 2),
+                format!("{}", at / 2),
+            ]
+        })
         .collect();
     let folder = write(&rows, &[0, 1, 2, 3, 4], 1);
     let drawn = table(&folder, false);

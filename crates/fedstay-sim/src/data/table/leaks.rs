@@ -24,7 +24,9 @@ pub(super) fn tells(prepared: &Prepared, column: &TableColumn) -> Option<String>
     let step = prepared.rows.len().div_ceil(MOST);
     let rows: Vec<usize> = prepared.rows.iter().step_by(step).map(|row| *row as usize).collect();
     let label = prepared.raw.of(Role::Label)?;
-    if let (CellValues::Exact(label), CellValues::Numbers(numbers)) = (&label.values, &column.values) {
+    if let (CellValues::Exact(label), CellValues::Numbers(numbers)) =
+        (&label.values, &column.values)
+    {
         let pairs = rows.iter().map(|row| (label.get(*row), f64::from(numbers.get(*row))));
         let known: Vec<(f64, f64)> = pairs.filter(|(_, number)| !number.is_nan()).collect();
         let correlation = correlation(&known).abs();
@@ -64,7 +66,11 @@ fn threshold(mut pairs: Vec<(u32, bool)>) -> f64 {
         pairs.sort_unstable_by(|a, b| key(a.0).total_cmp(&key(b.0)));
         let (mut below, mut wrong) = (0.0, 0.0);
         for (at, (bits, second)) in pairs.iter().enumerate() {
-            if *second { below += 1.0 } else { wrong += 1.0 }
+            if *second {
+                below += 1.0
+            } else {
+                wrong += 1.0
+            }
             let ends = pairs.get(at + 1).is_none_or(|next| key(next.0) != key(*bits));
             if ends {
                 let right = 0.5 * (below / positives + 1.0 - wrong / negatives);
@@ -96,7 +102,8 @@ fn majority(pairs: Vec<(u32, usize)>, classes: usize, rows: usize) -> f64 {
     if there.len() < 2 {
         return 0.0;
     }
-    there.iter().map(|class| right[*class] as f64 / all[*class] as f64).sum::<f64>() / there.len() as f64
+    there.iter().map(|class| right[*class] as f64 / all[*class] as f64).sum::<f64>()
+        / there.len() as f64
 }
 
 /// The correlation of two numbers.
@@ -115,7 +122,9 @@ mod tests {
 
     #[test]
     fn what_separates_classes_is_seen() {
-        let pairs = |numbers: &[(f32, bool)]| numbers.iter().map(|(n, second)| (n.to_bits(), *second)).collect();
+        let pairs = |numbers: &[(f32, bool)]| {
+            numbers.iter().map(|(n, second)| (n.to_bits(), *second)).collect()
+        };
         assert_eq!(threshold(pairs(&[(3.0, true), (1.0, false), (4.0, true), (2.0, false)])), 1.0);
         assert_eq!(threshold(pairs(&[(1.0, true), (1.0, false)])), 0.5);
         assert_eq!(threshold(vec![(MISSING, true), (1f32.to_bits(), false), (MISSING, true)]), 1.0);

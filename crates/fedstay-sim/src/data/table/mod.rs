@@ -27,12 +27,12 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 pub use self::column::Role;
-pub use self::raw::Problem;
-pub use self::reading::{ColumnReading, OwnerReading, Reading};
-pub use self::settings::{DecimalSign, Encoding, Fill, Paths, ReadAs, Scaling, Small};
 use self::files::TableFile;
 use self::prepared::Prepared;
+pub use self::raw::Problem;
 use self::raw::RawTable;
+pub use self::reading::{ColumnReading, OwnerReading, Reading};
+pub use self::settings::{DecimalSign, Encoding, Fill, Paths, ReadAs, Scaling, Small};
 use super::{
     Channels, DataError, Dataset, Inputs, LabelColumn, Load, LoadedData, Origin, Owners, Predicted,
     one_fifth, yes,
@@ -106,7 +106,7 @@ pub struct Table {
     pub least: usize,
     /// What is read instead of a file on a disk.
     #[serde(skip)]
-    content: Option<&'static [u8]>,
+    pub(super) content: Option<&'static [u8]>,
 }
 
 /// What decides which rows are for testing, besides the table.
@@ -179,9 +179,7 @@ impl Table {
     /// Reads the table as far as that goes without the seed; nothing may stand in the way.
     fn prepared(&self, small: Small) -> Result<(Prepared, Vec<String>), DataError> {
         let mut prepared = Prepared::of(RawTable::read(self)?, self, small);
-        let settings = findings::of_settings(&prepared, self);
-        let mut problems = std::mem::take(&mut prepared.raw.problems);
-        problems.extend(settings);
+        let mut problems = prepared.problems(self);
         let mut warnings = Vec::new();
         for finding in findings::of_columns(&prepared, self) {
             match finding.key {
@@ -197,7 +195,11 @@ impl Table {
             [] => Ok((prepared, warnings)),
             [one] => Err(DataError::setting(one.key, &one.why[..])),
             [first, rest @ ..] => {
-                let why = format!("{} (and {} more; `fedstay data read` lists all)", first.why, rest.len());
+                let why = format!(
+                    "{} (and {} more; `fedstay data read` lists all)",
+                    first.why,
+                    rest.len()
+                );
                 Err(DataError::setting(first.key, why))
             }
         }

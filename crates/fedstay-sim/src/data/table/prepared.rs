@@ -10,7 +10,7 @@ use super::draw::{Drawable, mark, stir};
 use super::raw::{LONGEST_NAME, Problem, RawTable};
 use super::settings::{Fill, POOLED, Small};
 use super::values::{CellValues, MISSING};
-use super::{Draw, Table};
+use super::{Draw, Table, findings};
 use crate::data::Targets;
 use crate::text::quoted;
 
@@ -46,12 +46,29 @@ impl Prepared {
         let (owners, owner) = owners(&mut raw);
         let (classes, class) = classes(&mut raw, table);
         let rows = (0..raw.rows as u32).collect();
-        let mut prepared =
-            Self { raw, rows, unused: Vec::new(), owners, owner, classes, class, small: Vec::new() };
+        let mut prepared = Self {
+            raw,
+            rows,
+            unused: Vec::new(),
+            owners,
+            owner,
+            classes,
+            class,
+            small: Vec::new(),
+        };
         prepared.keep_whole(table);
         prepared.settle_small(table, small);
         prepared.drop_empty();
         prepared
+    }
+
+    /// What stands in the way so far: of a table without rows, that alone.
+    pub(super) fn problems(&mut self, table: &Table) -> Vec<Problem> {
+        let settings = findings::of_settings(self, table);
+        match self.raw.rows {
+            0 => settings,
+            _ => std::mem::take(&mut self.raw.problems).into_iter().chain(settings).collect(),
+        }
     }
 
     /// Leaves out rows without a label, without an owner, and, if that is asked, with something missing.
@@ -70,16 +87,22 @@ impl Prepared {
             self.leave_out("rows without an owner", |prepared, row| prepared.owner[row] == NONE);
         }
         let some = self.raw.columns.iter().filter(|column| column.role == Role::Feature);
-        let some: Vec<usize> = some.filter(|column| column.missing.0 > 0).enumerate().map(|(at, _)| at).collect();
+        let some: Vec<usize> =
+            some.filter(|column| column.missing.0 > 0).enumerate().map(|(at, _)| at).collect();
         if table.fill == Fill::Drop && !some.is_empty() {
-            self.leave_out("rows with something missing (data.fill = \"drop\")", |prepared, row| {
-                let features = prepared.raw.columns.iter();
-                features.filter(|column| column.role == Role::Feature).any(|column| match &column.values {
-                    CellValues::Numbers(numbers) => numbers.get(row).is_nan(),
-                    CellValues::Texts(codes, _) => codes.get(row) == MISSING,
-                    _ => false,
-                })
-            });
+            self.leave_out(
+                "rows with something missing (data.fill = \"drop\")",
+                |prepared, row| {
+                    let features = prepared.raw.columns.iter();
+                    features.filter(|column| column.role == Role::Feature).any(|column| {
+                        match &column.values {
+                            CellValues::Numbers(numbers) => numbers.get(row).is_nan(),
+                            CellValues::Texts(codes, _) => codes.get(row) == MISSING,
+                            _ => false,
+                        }
+                    })
+                },
+            );
         }
     }
 
@@ -107,8 +130,9 @@ impl Prepared {
     /// Joins owners with too few rows, leaves them out, or refuses them.
     fn settle_small(&mut self, table: &Table, small: Small) {
         let sizes = self.sizes();
-        let few: Vec<usize> =
-            (0..sizes.len()).filter(|owner| sizes[*owner] > 0 && sizes[*owner] < table.least).collect();
+        let few: Vec<usize> = (0..sizes.len())
+            .filter(|owner| sizes[*owner] > 0 && sizes[*owner] < table.least)
+            .collect();
         self.small = few.iter().map(|owner| (self.owners[*owner].clone(), sizes[*owner])).collect();
         if few.is_empty() {
             return;
@@ -123,13 +147,17 @@ impl Prepared {
                 }
                 self.owners.push(name);
                 let joined = (self.owners.len() - 1) as u16;
-                for owner in self.owner.iter_mut().filter(|owner| few.contains(&usize::from(**owner))) {
+                for owner in
+                    self.owner.iter_mut().filter(|owner| few.contains(&usize::from(**owner)))
+                {
                     *owner = joined;
                 }
             }
             Small::LeaveOut => {
                 let why = format!("rows of {}", self.few(table.least));
-                self.leave_out(&why, |prepared, row| few.contains(&usize::from(prepared.owner[row])));
+                self.leave_out(&why, |prepared, row| {
+                    few.contains(&usize::from(prepared.owner[row]))
+                });
             }
             Small::Refuse => {
                 let why = format!(
@@ -165,7 +193,9 @@ impl Prepared {
         let before = self.classes.len();
         self.classes = renumbered(&mut self.class, std::mem::take(&mut self.classes), &counts);
         if before > 0 && self.classes.len() < 2 {
-            let only = self.classes.first().map_or("nothing".to_owned(), |name| format!("`{}` alone", quoted(name, LONGEST_NAME)));
+            let only = self.classes.first().map_or("nothing".to_owned(), |name| {
+                format!("`{}` alone", quoted(name, LONGEST_NAME))
+            });
             let why = format!(
                 "the label has {only} in {} rows: a label with one class teaches nothing, so name another \
                  column",
@@ -199,7 +229,8 @@ impl Prepared {
             test[first..].fill(true);
         } else if let Some(column) = self.raw.of(Role::Test) {
             if let CellValues::Texts(codes, levels) = &column.values {
-                let is_test: Vec<bool> = levels.texts.iter().map(|text| says_test(text) == Some(true)).collect();
+                let is_test: Vec<bool> =
+                    levels.texts.iter().map(|text| says_test(text) == Some(true)).collect();
                 test.iter_mut().zip(codes.iter()).for_each(|(test, code)| {
                     *test = is_test.get(code as usize).copied().unwrap_or(false);
                 });
@@ -246,12 +277,17 @@ impl Prepared {
                 }
             };
             match &column.values {
-                CellValues::Numbers(numbers) => add(&mut numbers.iter().map(|n| u64::from(n.to_bits()))),
+                CellValues::Numbers(numbers) => {
+                    add(&mut numbers.iter().map(|n| u64::from(n.to_bits())))
+                }
                 CellValues::Exact(numbers) => add(&mut numbers.iter().map(f64::to_bits)),
                 CellValues::Marks(values) => add(&mut values.iter()),
                 CellValues::Texts(codes, levels) => {
-                    let known: Vec<u64> = levels.texts.iter().map(|text| mark(text.as_bytes())).collect();
-                    add(&mut codes.iter().map(|code| known.get(code as usize).copied().unwrap_or(0)));
+                    let known: Vec<u64> =
+                        levels.texts.iter().map(|text| mark(text.as_bytes())).collect();
+                    add(&mut codes
+                        .iter()
+                        .map(|code| known.get(code as usize).copied().unwrap_or(0)));
                 }
                 CellValues::Skipped | CellValues::TooMany => {}
             }
@@ -305,7 +341,10 @@ fn owners(raw: &mut RawTable) -> (Vec<String>, Vec<u16>) {
             of.resize(end.max(*start), file as u16);
         }
         if let Some(twice) = (1..stems.len()).find(|at| stems[..*at].contains(&stems[*at])) {
-            let why = format!("two files are called `{}`, so two owners would be: rename one", stems[twice]);
+            let why = format!(
+                "two files are called `{}`, so two owners would be: rename one",
+                stems[twice]
+            );
             raw.problems.push(Problem { key: "data.owner", why });
         }
         return (stems, of);
@@ -313,7 +352,10 @@ fn owners(raw: &mut RawTable) -> (Vec<String>, Vec<u16>) {
     let Some(column) = raw.of(Role::Owner) else { return Default::default() };
     match column.values {
         CellValues::TooMany => {
-            let why = format!("`{}` has more than 65,536 different values: is it an id?", quoted(&column.name, LONGEST_NAME));
+            let why = format!(
+                "`{}` has more than 65,536 different values: is it an id?",
+                quoted(&column.name, LONGEST_NAME)
+            );
             raw.problems.push(Problem { key: "data.owner", why });
             Default::default()
         }
@@ -378,7 +420,8 @@ fn classes(raw: &mut RawTable, table: &Table) -> (Vec<String>, Vec<u16>) {
 fn halves(raw: &mut RawTable, above: f64) -> (Vec<String>, Vec<u16>) {
     let Some(column) = raw.of(Role::Label) else { return Default::default() };
     let CellValues::Texts(codes, levels) = &column.values else { return Default::default() };
-    let numbers: Vec<Option<f64>> = levels.texts.iter().map(|text| raw.reads.number(text)).collect();
+    let numbers: Vec<Option<f64>> =
+        levels.texts.iter().map(|text| raw.reads.number(text)).collect();
     if let Some(at) = numbers.iter().position(Option::is_none) {
         let why = format!(
             "`{}` has `{}`, which is neither above {above} nor below: leave this out, or add that to \

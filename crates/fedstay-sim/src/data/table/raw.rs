@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use ::csv::StringRecord;
 
+use super::Table;
 use super::column::{Role, TableColumn};
 use super::files::{self, TableFile};
 use super::records::{self, Records};
 use super::settings::{FILE, OWNER, POOLED, Paths, ReadAs};
 use super::values::Reads;
-use super::Table;
 use crate::data::{DataError, LabelColumn};
 use crate::text::quoted;
 
@@ -77,8 +77,16 @@ impl RawTable {
             TableColumn::new(name.clone(), role, told.or(seen), told.is_some())
         });
         let columns = columns.collect();
-        let mut raw =
-            Self { files, columns, rows: 0, starts: Vec::new(), tests: None, by_file, reads, problems };
+        let mut raw = Self {
+            files,
+            columns,
+            rows: 0,
+            starts: Vec::new(),
+            tests: None,
+            by_file,
+            reads,
+            problems,
+        };
         raw.pass(table, true)?;
         raw.tests = tests.map(|file| raw.starts[file]);
         let mut again = false;
@@ -110,7 +118,8 @@ impl RawTable {
                 if row.len() != places.1 {
                     torn += 1;
                     if first && torn <= MOST_TOLD {
-                        let (file, unit, place) = (file.path.display(), records.unit(), records.place());
+                        let (file, unit, place) =
+                            (file.path.display(), records.unit(), records.place());
                         let why = format!(
                             "{file}, {unit} {place}: {} values for {} columns; correct the file, or set \
                              data.delimiter if another sign separates them",
@@ -124,7 +133,10 @@ impl RawTable {
                 rows += 1;
                 let place = (number, records.place());
                 for ((column, open), at) in columns.iter_mut().zip(&open).zip(&places.0) {
-                    if *open && (column.is_open() || column.role == Role::LeftOut && column.example.is_empty()) {
+                    if *open
+                        && (column.is_open()
+                            || column.role == Role::LeftOut && column.example.is_empty())
+                    {
                         column.push(row.get(*at).unwrap_or_default(), reads, place);
                     }
                 }
@@ -199,7 +211,8 @@ fn names(
         return Err(DataError::wrong(path, "the names of columns", "nothing", hint));
     }
     let numbers: Vec<f64> = names.iter().filter_map(|name| name.parse().ok()).collect();
-    let counted = |first: usize| numbers.iter().enumerate().all(|(at, name)| *name == (at + first) as f64);
+    let counted =
+        |first: usize| numbers.iter().enumerate().all(|(at, name)| *name == (at + first) as f64);
     if numbers.len() == names.len() && (names.len() < 3 || !(counted(0) || counted(1))) {
         let why = format!(
             "{}: the names of the columns in line 1 are numbers ({}); set data.header = false if the table \
@@ -258,15 +271,17 @@ fn places(
     let found: Vec<Option<usize>> = columns.iter().map(at).collect();
     if tell {
         let (path, other) = (file.path.display(), first.path.display());
-        let lacks = |name: &str, lacks: &dyn std::fmt::Display, has: &dyn std::fmt::Display| Problem {
-            key: "data.path",
-            why: format!(
-                "{lacks} has no column `{}`, but {has} has: give all files the same columns",
-                quoted(name, LONGEST_NAME)
-            ),
-        };
+        let lacks =
+            |name: &str, lacks: &dyn std::fmt::Display, has: &dyn std::fmt::Display| Problem {
+                key: "data.path",
+                why: format!(
+                    "{lacks} has no column `{}`, but {has} has: give all files the same columns",
+                    quoted(name, LONGEST_NAME)
+                ),
+            };
         let missing = columns.iter().zip(&found).filter(|(_, at)| at.is_none());
-        problems.extend(missing.take(MOST_TOLD).map(|(column, _)| lacks(&column.name, &path, &other)));
+        problems
+            .extend(missing.take(MOST_TOLD).map(|(column, _)| lacks(&column.name, &path, &other)));
         let more = own.iter().filter(|name| columns.iter().all(|column| column.name != **name));
         problems.extend(more.take(MOST_TOLD).map(|name| lacks(name, &other, &path)));
     }
@@ -313,7 +328,12 @@ impl<'a> Roles<'a> {
         let table = self.table;
         let mut roles = vec![Role::Feature; self.names.len()];
         for name in &table.leave_out {
-            self.give(&mut roles, "data.leave_out", &LabelColumn::Name(name.clone()), Role::LeftOut);
+            self.give(
+                &mut roles,
+                "data.leave_out",
+                &LabelColumn::Name(name.clone()),
+                Role::LeftOut,
+            );
         }
         if let Some(label) = &table.label {
             self.give(&mut roles, "data.label", label, Role::Label);
@@ -325,9 +345,10 @@ impl<'a> Roles<'a> {
             Some(owner) => self.give(&mut roles, "data.owner", owner, Role::Owner),
             None => {}
         }
-        for (key, name, role) in
-            [("data.together", &table.together, Role::Together), ("data.time", &table.time, Role::Time)]
-        {
+        for (key, name, role) in [
+            ("data.together", &table.together, Role::Together),
+            ("data.time", &table.time, Role::Time),
+        ] {
             if let Some(name) = name {
                 self.give(&mut roles, key, &LabelColumn::Name(name.clone()), role);
             }
@@ -336,7 +357,12 @@ impl<'a> Roles<'a> {
         match &table.test[..] {
             OWNER | POOLED => {}
             column if self.names.iter().any(|name| name == column) => {
-                self.give(&mut roles, "data.test", &LabelColumn::Name(column.to_owned()), Role::Test);
+                self.give(
+                    &mut roles,
+                    "data.test",
+                    &LabelColumn::Name(column.to_owned()),
+                    Role::Test,
+                );
             }
             path if path.contains("*") || std::path::Path::new(path).exists() => {
                 tests = Some(path);
@@ -352,7 +378,8 @@ impl<'a> Roles<'a> {
             }
         }
         for name in table.read_as.keys().filter(|name| !self.names.contains(name)) {
-            let why = format!("no column is named `{}`; {}", quoted(name, LONGEST_NAME), has(self.names));
+            let why =
+                format!("no column is named `{}`; {}", quoted(name, LONGEST_NAME), has(self.names));
             self.problems.push(Problem { key: "data.as", why });
         }
         (roles, tests, self.by_file)
@@ -390,7 +417,8 @@ impl<'a> Roles<'a> {
 /// What the columns are called.
 fn has(names: &[String]) -> String {
     const MOST: usize = 12;
-    let shown: Vec<String> = names.iter().take(MOST).map(|name| quoted(name, LONGEST_NAME)).collect();
+    let shown: Vec<String> =
+        names.iter().take(MOST).map(|name| quoted(name, LONGEST_NAME)).collect();
     let more = match names.len().saturating_sub(MOST) {
         0 => String::new(),
         more => format!(" and {more} more"),

@@ -94,8 +94,7 @@ impl Reading {
         let mut warnings = Vec::new();
         let raw = read(&mut table, &mut warnings)?;
         let mut prepared = Prepared::of(raw, &table, draw.small);
-        let mut problems = std::mem::take(&mut prepared.raw.problems);
-        problems.extend(findings::of_settings(&prepared, &table));
+        let mut problems = prepared.problems(&table);
         let mut reasons: Vec<Option<&str>> = vec![None; prepared.raw.columns.len()];
         for finding in findings::of_columns(&prepared, &table) {
             match (finding.leave, finding.key) {
@@ -122,7 +121,8 @@ impl Reading {
                 becomes: becomes(column, role, *reason, &prepared, table.fill),
             }
         };
-        let columns: Vec<ColumnReading> = prepared.raw.columns.iter().zip(&reasons).map(read).collect();
+        let columns: Vec<ColumnReading> =
+            prepared.raw.columns.iter().zip(&reasons).map(read).collect();
         for column in &columns {
             let left_out = table.leave_out.contains(&column.name);
             if column.role == Role::LeftOut && !left_out {
@@ -132,7 +132,10 @@ impl Reading {
                 table.read_as.insert(column.name.clone(), kind);
             }
         }
-        if table.label.is_some() && table.task.is_none() && problems.iter().all(|one| one.key != "data.task") {
+        if table.label.is_some()
+            && table.task.is_none()
+            && problems.iter().all(|one| one.key != "data.task")
+        {
             table.task = Some(Predicted::Classes);
         }
         let tests = prepared.tests(&table, draw);
@@ -210,7 +213,8 @@ fn read(table: &mut Table, warnings: &mut Vec<String>) -> Result<RawTable, DataE
     let mut raw = match RawTable::read(table) {
         Err(error) if table.encoding == Encoding::Utf8 && records::is_other_encoding(&error) => {
             table.encoding = Encoding::Latin1;
-            warnings.push("the text is not UTF-8 and was read as Latin-1: look at its accents".into());
+            warnings
+                .push("the text is not UTF-8 and was read as Latin-1: look at its accents".into());
             RawTable::read(table)?
         }
         read => read?,
@@ -224,7 +228,8 @@ fn read(table: &mut Table, warnings: &mut Vec<String>) -> Result<RawTable, DataE
     }
     let is_comma = |column: &TableColumn| match &column.values {
         CellValues::Texts(_, Levels { texts, .. }) => {
-            !texts.is_empty() && texts.iter().any(|text| text.contains(','))
+            !texts.is_empty()
+                && texts.iter().any(|text| text.contains(','))
                 && texts.iter().all(|text| has_decimal_comma(text) || text.parse::<f64>().is_ok())
         }
         _ => false,
@@ -250,7 +255,9 @@ fn distinct(column: &TableColumn) -> Option<usize> {
         CellValues::Numbers(numbers) => {
             of(numbers, |number| (!number.is_nan()).then(|| u64::from(number.to_bits())))
         }
-        CellValues::Exact(numbers) => of(numbers, |number| (!number.is_nan()).then(|| number.to_bits())),
+        CellValues::Exact(numbers) => {
+            of(numbers, |number| (!number.is_nan()).then(|| number.to_bits()))
+        }
         CellValues::Marks(marks) => of(marks, Some),
         CellValues::Texts(_, levels) => levels.texts.len(),
         CellValues::Skipped | CellValues::TooMany => return None,
@@ -267,7 +274,9 @@ fn becomes(
 ) -> String {
     let missing = column.missing.0 > 0;
     match (role, &column.values) {
-        (Role::LeftOut, _) => reason.map_or("left out".into(), |reason| format!("left out: {reason}")),
+        (Role::LeftOut, _) => {
+            reason.map_or("left out".into(), |reason| format!("left out: {reason}"))
+        }
         (Role::Label, _) => match &prepared.classes[..] {
             [] => "predicted as a number".into(),
             [no, yes] => format!("predicted: {} or {}", short(no), short(yes)),

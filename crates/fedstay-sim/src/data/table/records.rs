@@ -88,7 +88,8 @@ impl Lines {
             .buffer_capacity(1 << 17)
             .from_reader(file.text(format, table.encoding)?);
         let latin = table.encoding != super::Encoding::Utf8;
-        let mut lines = Self { path: file.path.clone(), names: Vec::new(), place: 1, reader, latin };
+        let mut lines =
+            Self { path: file.path.clone(), names: Vec::new(), place: 1, reader, latin };
         if table.header {
             let named = lines.reader.headers().cloned();
             let names = named.map_err(|error| lines.torn(&error))?;
@@ -112,7 +113,12 @@ impl Lines {
                 let source = std::io::Error::new(source.kind(), source.to_string());
                 DataError::io(&self.path, "", source)
             }
-            _ => DataError::wrong(&self.path, "rows of a table", error.to_string(), "correct the file"),
+            _ => DataError::wrong(
+                &self.path,
+                "rows of a table",
+                error.to_string(),
+                "correct the file",
+            ),
         }
     }
 }

@@ -48,7 +48,8 @@ fn a_csv_of_numbers_is_the_same_as_a_table() {
     let path = folder.path().join("t.csv");
     for task in [None, Some(Predicted::Number)] {
         let task_of_csv = task.unwrap_or_default();
-        let csv = Csv { owner: named("site"), test_share: 0.0, task: task_of_csv, ..Csv::new(&path) };
+        let csv =
+            Csv { owner: named("site"), test_share: 0.0, task: task_of_csv, ..Csv::new(&path) };
         let table = Table { owner: named("site"), task, ..plain(&path) };
         let table = Table { scale: Scaling::Federated, ..table };
         let (mut csv, mut table) = (csv.load().unwrap(), table.load().unwrap());
@@ -73,8 +74,9 @@ fn texts_days_and_blanks_become_features() {
         vec![1.0, 0.0, 0.0, 0.0, 1.0, 40.0, 0.0, day + 1.0, 0.0],
     ];
     assert_eq!(rows(&loaded), expected);
-    let dropped = read(text, |table| table.fill = Fill::Drop).unwrap();
-    assert_eq!((dropped.data.len(), dropped.not_used[0].rows), (1, 3));
+    let dropped =
+        read("x,k,y\n1,a,0\n,a,1\n3,,1\n4,b,1\n", |table| table.fill = Fill::Drop).unwrap();
+    assert_eq!((dropped.data.len(), dropped.not_used[0].rows), (2, 2));
 }
 
 #[test]
@@ -102,10 +104,16 @@ fn several_files_are_one_table_and_their_owners_may_be_their_names() {
     let table = Table { owner: named("file"), ..plain(&pattern) };
     let loaded = table.load().unwrap();
     let owners = loaded.data.owners.as_ref().unwrap();
-    assert_eq!((&owners.names[..], &owners.of[..]), (&["a", "b"].map(String::from)[..], &[0, 0, 0, 1, 1][..]));
+    assert_eq!(
+        (&owners.names[..], &owners.of[..]),
+        (&["a", "b"].map(String::from)[..], &[0, 0, 0, 1, 1][..])
+    );
     assert_eq!(rows(&loaded).concat(), [1.0, 2.0, 3.0, 5.0, 6.0]);
     let list = Paths::Several(files.iter().map(|(name, _)| folder.path().join(name)).collect());
-    assert_eq!(Table { path: list, ..table.clone() }.load().unwrap().data.inputs, loaded.data.inputs);
+    assert_eq!(
+        Table { path: list, ..table.clone() }.load().unwrap().data.inputs,
+        loaded.data.inputs
+    );
     std::fs::write(folder.path().join("c.csv"), "x,z\n1,2\n").unwrap();
     let told = table.load().unwrap_err().to_string();
     assert!(told.contains("c.csv has no column `y`, but") && told.contains("a.csv has"), "{told}");
@@ -146,28 +154,68 @@ fn what_cannot_be_used_as_it_is_is_refused_with_a_way_out() {
         &nothing,
         &["data.task: `y` has 60 different numbers", "\"number\"", "\"classes\""],
     );
-    refused("x,x,y\n1,2,0\n1,3,1\n", &nothing, &["two columns are called `x`, the 1st and the 2nd"]);
+    refused(
+        "x,x,y\n1,2,0\n1,3,1\n",
+        &nothing,
+        &["two columns are called `x`, the 1st and the 2nd"],
+    );
     refused("x,y\n1,yes\n2,Yes\n3,no\n", &nothing, &["`yes` and `Yes` of `y` mean the same"]);
-    refused("x;y\n1,5;a\n2,5;b\n", &nothing, &["data.decimal: `x` has numbers such as `1,5`", "\",\""]);
+    refused(
+        "x;y\n1,5;a\n2,5;b\n",
+        &nothing,
+        &["data.decimal: `x` has numbers such as `1,5`", "\",\""],
+    );
     refused("x;y\n1,068;a\n2,500;b\n12,000;a\n1,000,000;b\n", &nothing, &["between thousands"]);
     refused("x,y\n1,0\n2\n3,1\n", &nothing, &["line 3: 1 values for 2 columns"]);
     refused("x,y\n1,0\n2,0\n", &nothing, &["data.label: the label has `0` alone in 2 rows"]);
     refused("x,y\n,0\n,1\n", &nothing, &["data.leave_out: `x` says nothing in any row"]);
     refused("1,2,5\n1,0,1\n", &nothing, &["set data.header = false"]);
     refused("x,y\n1,0\n", &|table| table.label = None, &["data.label: say which column", "x, y"]);
-    refused("x,y\n1,0\n", &|table| table.owner = named("site"), &["data.owner: no column is named `site`"]);
-    refused("x,y\n1,0\n", &|table| table.leave_out = vec!["y".into()], &["is left out (data.leave_out)"]);
+    refused(
+        "x,y\n1,0\n",
+        &|table| table.owner = named("site"),
+        &["data.owner: no column is named `site`"],
+    );
+    refused(
+        "x,y\n1,0\n",
+        &|table| table.leave_out = vec!["y".into()],
+        &["is left out (data.leave_out)"],
+    );
     refused("x,y\n1,0\n2,b\n", &|table| table.task = Some(Predicted::Number), &["line 3 has `b`"]);
-    refused("x,y\nV6,0\n2,1\n", &|table| drop(table.read_as.insert("x".into(), ReadAs::Number)), &["data.as: `x` is to be a number, but line 2 has `V6`"]);
-    refused("x,y\n1,0\n2,1\n", &|table| table.test = "later.csv".into(), &["data.test: `later.csv` is neither"]);
-    refused("x,y,t\n1,0,a\n2,1,b\n", &|table| table.test = "t".into(), &["data.test: `t` has `a`", "`test` or `train`"]);
-    refused("x,y\n1,0\n2,1\n", &|table| table.test_share = 1.0, &["data.test_share: 1 is not a share"]);
+    refused(
+        "x,y\nV6,0\n2,1\n",
+        &|table| table.read_as = [("x".to_owned(), ReadAs::Number)].into(),
+        &["data.as: `x` is to be a number, but line 2 has `V6`"],
+    );
+    refused(
+        "x,y\n1,0\n2,1\n",
+        &|table| table.test = "later.csv".into(),
+        &["data.test: `later.csv` is neither"],
+    );
+    refused(
+        "x,y,t\n1,0,a\n2,1,b\n",
+        &|table| table.test = "t".into(),
+        &["data.test: `t` has `a`", "`test` or `train`"],
+    );
+    refused(
+        "x,y\n1,0\n2,1\n",
+        &|table| table.test_share = 1.0,
+        &["data.test_share: 1 is not a share"],
+    );
     let texts: String = (0..60).map(|row| format!("t{row},{}\n", row % 2)).collect();
-    refused(&format!("x,y\n{texts}"), &nothing, &["`x` has 60 different texts", "data.leave_out", "category"]);
+    refused(
+        &format!("x,y\n{texts}"),
+        &nothing,
+        &["`x` has 60 different texts", "data.leave_out", "category"],
+    );
     let days: String = (0..60).map(|row| format!("{row}/3/2024,{}\n", row % 2)).collect();
     refused(&format!("x,y\n{days}"), &nothing, &["days are read as 2024-05-31"]);
     let ages: String = (0..60).map(|row| format!("{row},{}\n", row % 2)).collect();
-    refused(&format!("x,y\n{ages}V6,0\n"), &nothing, &["data.missing: `x` has numbers, but also `V6`"]);
+    refused(
+        &format!("x,y\n{ages}V6,0\n"),
+        &nothing,
+        &["data.missing: `x` has numbers, but also `V6`"],
+    );
     refused("x,y\n", &nothing, &["no rows below them"]);
     refused("", &nothing, &["the names of columns"]);
 }
@@ -178,13 +226,23 @@ fn what_is_suspicious_is_told_and_read() {
     for row in 0..60_u32 {
         let site = row % 3;
         let y = u32::from(row % 7 > 3);
-        text += &format!("{},{},s{site},{},{},{},{y}\n", 1000 + row, 10 + site, 20_000_001 + row % 9, 5 * y + row % 2, row * 31 % 17);
+        text += &format!(
+            "{},{},s{site},{},{},{},{y}\n",
+            1000 + row,
+            10 + site,
+            20_000_001 + row % 9,
+            5 * y + row % 2,
+            row * 31 % 17
+        );
     }
     let loaded = read(&text, |table| table.owner = named("site")).unwrap();
     let told = |what: &str| loaded.warnings.iter().filter(|told| told.contains(what)).count();
     assert_eq!(told("`id` has another value in every row"), 1, "{:?}", loaded.warnings);
     assert_eq!(told("`site_number` has one value for each owner"), 1);
-    assert_eq!(told("`big` has 30 whole numbers above") + told("`big` has"), 1 + told("`big` has 30 whole"));
+    assert_eq!(
+        told("`big` has 30 whole numbers above") + told("`big` has"),
+        1 + told("`big` has 30 whole")
+    );
     assert_eq!(told("`leak` alone tells the label (right about 100.0%"), 1);
     assert_eq!(told("`x`"), 0);
 }
@@ -205,16 +263,23 @@ fn small_owners_are_joined_left_out_or_refused() {
     assert_eq!((owners(&joined), joined.data.len()), (vec!["big".to_owned(), "others".into()], 35));
     let left = load(Small::LeaveOut).unwrap();
     assert_eq!((owners(&left), left.data.len()), (vec!["big".to_owned()], 30));
-    assert_eq!(left.not_used[0].why, "rows of owners with fewer than data.least = 5 rows: small (3), tiny (2)");
+    assert_eq!(
+        left.not_used[0].why,
+        "rows of owners with fewer than data.least = 5 rows: small (3), tiny (2)"
+    );
     let told = load(Small::Refuse).unwrap_err().to_string();
-    assert!(told.starts_with("partition.small: owners with fewer than data.least = 5 rows"), "{told}");
+    assert!(
+        told.starts_with("partition.small: owners with fewer than data.least = 5 rows"),
+        "{told}"
+    );
 }
 
 #[test]
 fn rows_without_a_label_or_an_owner_are_counted() {
     let text = "site,x,y\na,1,0\na,2,\n,3,1\nb,4,1\nb,5,NA\n";
     let loaded = read(text, |table| table.owner = named("site")).unwrap();
-    let told: Vec<(usize, &str)> = loaded.not_used.iter().map(|part| (part.rows, &part.why[..])).collect();
+    let told: Vec<(usize, &str)> =
+        loaded.not_used.iter().map(|part| (part.rows, &part.why[..])).collect();
     assert_eq!(told, [(2, "rows without a label"), (1, "rows without an owner")]);
     assert_eq!((loaded.data.len(), rows(&loaded).concat()), (2, vec![1.0, 4.0]));
 }
@@ -298,7 +363,8 @@ fn four_files_of_heart_disease_are_four_owners() {
     let positives: Vec<usize> = reading.owners.iter().filter_map(|owner| owner.positives).collect();
     assert_eq!(positives, [139, 106, 115, 149]);
     // Chest pain 1 to 4 and thal 3, 6, 7, however a hospital writes them.
-    let kinds = ["2", "12"].map(|name| reading.columns.iter().find(|column| column.name == name).unwrap().distinct);
+    let kinds = ["2", "12"]
+        .map(|name| reading.columns.iter().find(|column| column.name == name).unwrap().distinct);
     assert_eq!(kinds, [Some(4), Some(3)]);
     let loaded = reading.table().load().unwrap();
     assert_eq!((loaded.data.len(), reading.rows, reading.problems.len()), (920, 920, 0));

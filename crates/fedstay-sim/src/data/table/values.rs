@@ -154,7 +154,9 @@ pub(super) fn shortest(text: &str) -> std::borrow::Cow<'_, str> {
 
 /// Whether a text would be a number if commas were read as decimals.
 pub(super) fn has_decimal_comma(text: &str) -> bool {
-    text.matches(',').count() == 1 && !text.contains('.') && plain(&text.replace(',', ".")).is_some()
+    text.matches(',').count() == 1
+        && !text.contains('.')
+        && plain(&text.replace(',', ".")).is_some()
 }
 
 /// Whether a text would be a number without the signs between its thousands.
@@ -164,7 +166,9 @@ pub(super) fn has_thousands(text: &str) -> bool {
     let first = parts.next().is_some_and(|part| (1..=3).contains(&part.len()));
     let is_part = |part: &str| part.len() == 3 && part.bytes().all(|sign| sign.is_ascii_digit());
     let rest: Vec<&str> = parts.collect();
-    first && !rest.is_empty() && rest.into_iter().all(is_part)
+    first
+        && !rest.is_empty()
+        && rest.into_iter().all(is_part)
         && plain(&text.replace([',', '\'', ' ', '\u{a0}'], "")).is_some()
 }
 
@@ -177,18 +181,26 @@ mod tests {
         let reads = Reads::new(&["", "NA", "-9", "NaN"].map(String::from), DecimalSign::Point);
         assert_eq!((reads.single("3.5"), reads.number("1e3")), (Some(3.5), Some(1000.0)));
         assert!(reads.single("-9").unwrap().is_nan() && reads.number("NaN").unwrap().is_nan());
-        assert_eq!((reads.single("x"), reads.single("1e40"), reads.single("inf")), (None, None, None));
+        assert_eq!(
+            (reads.single("x"), reads.single("1e40"), reads.single("inf")),
+            (None, None, None)
+        );
         assert_eq!(reads.single("3,5"), None);
         assert_eq!((reads.kind("NA"), reads.kind("2024-05-31")), (None, Some(ReadAs::Date)));
         let comma = Reads::new(&[], DecimalSign::Comma);
-        assert_eq!((comma.single("3,5"), comma.single("3"), comma.single("3.5")), (Some(3.5), Some(3.0), None));
+        assert_eq!(
+            (comma.single("3,5"), comma.single("3"), comma.single("3.5")),
+            (Some(3.5), Some(3.0), None)
+        );
     }
 
     #[test]
     fn texts_that_are_nearly_numbers_are_known() {
         let short = ["1.0", "01", "1.50", "a.b", "-2.0"].map(shortest);
         assert_eq!(short, ["1", "01", "1.5", "a.b", "-2"]);
-        assert!(has_decimal_comma("3,0") && has_decimal_comma("-12,75") && !has_decimal_comma("a,b"));
+        assert!(
+            has_decimal_comma("3,0") && has_decimal_comma("-12,75") && !has_decimal_comma("a,b")
+        );
         for text in ["1,068.00", "12'000", "1 000 000", "-1,000"] {
             assert!(has_thousands(text), "{text}");
         }
@@ -201,8 +213,14 @@ mod tests {
     fn levels_are_sorted_as_whole_numbers_where_all_of_them_are() {
         let sorted = |texts: &[&str]| {
             let mut levels = Levels::default();
-            texts.iter().for_each(|text| drop(levels.code(text)));
-            levels.sorted().into_iter().map(|code| levels.texts[code as usize].clone()).collect::<Vec<_>>()
+            for text in texts {
+                levels.code(text);
+            }
+            levels
+                .sorted()
+                .into_iter()
+                .map(|code| levels.texts[code as usize].clone())
+                .collect::<Vec<_>>()
         };
         assert_eq!(sorted(&["10", "9", "10", "-1"]), ["-1", "9", "10"]);
         assert_eq!(sorted(&["10", "9", "x"]), ["10", "9", "x"]);

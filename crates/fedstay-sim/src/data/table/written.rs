@@ -48,7 +48,9 @@ impl Reading {
             self.rows
         );
         text.push_str(&comment(&about));
-        for told in self.problems.iter().map(|problem| format!("TO DO  {}: {}", problem.key, problem.why)) {
+        for told in
+            self.problems.iter().map(|problem| format!("TO DO  {}: {}", problem.key, problem.why))
+        {
             text.push_str(&comment(&told));
         }
         for told in &self.warnings {
@@ -80,15 +82,23 @@ impl Reading {
                 _ => writeln!(text, "# {about}\n{line}"),
             };
         };
-        let texts = |texts: &[String]| Value::from(texts.iter().map(|text| Value::from(&text[..])).collect::<Vec<_>>());
+        let texts = |texts: &[String]| {
+            Value::from(texts.iter().map(|text| Value::from(&text[..])).collect::<Vec<_>>())
+        };
         let path = |path: &std::path::Path| Value::from(path.display().to_string());
         match &table.path {
             Paths::One(one) => line("path", path(one), ""),
-            Paths::Several(all) => line("path", all.iter().map(|one| path(one)).collect::<Vec<_>>().into(), ""),
+            Paths::Several(all) => {
+                line("path", all.iter().map(|one| path(one)).collect::<Vec<_>>().into(), "")
+            }
         }
         match &table.owner {
             Some(owner) => line("owner", named(owner), "who holds a row"),
-            None => line("# owner", Value::from("…"), "the column that says who holds a row, or \"file\""),
+            None => line(
+                "# owner",
+                Value::from("…"),
+                "the column that says who holds a row, or \"file\"",
+            ),
         }
         match &table.label {
             Some(label) => line("label", named(label), "what is predicted"),
@@ -112,16 +122,26 @@ impl Reading {
         let encoding = if table.encoding == Encoding::Latin1 { "latin-1" } else { "utf-8" };
         line("encoding", Value::from(encoding), "");
         line("missing", texts(&table.missing), "what means that nothing is there");
-        line("fill", Value::from(table.fill.name()), match table.fill {
-            Fill::Median | Fill::Mean => "of the training rows; where it is used, another feature says so",
-            Fill::Drop | Fill::Refuse => "",
-        });
+        line(
+            "fill",
+            Value::from(table.fill.name()),
+            match table.fill {
+                Fill::Median | Fill::Mean => {
+                    "of the training rows; where it is used, another feature says so"
+                }
+                Fill::Drop | Fill::Refuse => "",
+            },
+        );
         let scale = match table.scale {
             Scaling::Federated => "federated",
             Scaling::Owner => "owner",
             Scaling::None => "none",
         };
-        line("scale", Value::from(scale), "by counts, sums and sums of squares of all training rows, \"owner\" or \"none\"");
+        line(
+            "scale",
+            Value::from(scale),
+            "by counts, sums and sums of squares of all training rows, \"owner\" or \"none\"",
+        );
         line("test", Value::from(&table.test[..]), "whose rows are kept for testing");
         line("test_share", Value::from(table.test_share), "of them, drawn by the seed");
         for (key, value) in [("together", &table.together), ("time", &table.time)] {
@@ -130,7 +150,11 @@ impl Reading {
             }
         }
         if table.owner.is_some() {
-            line("least", Value::from(table.least as i64), "rows that an owner must have; smaller ones are joined");
+            line(
+                "least",
+                Value::from(table.least as i64),
+                "rows that an owner must have; smaller ones are joined",
+            );
         }
         if !table.leave_out.is_empty() {
             line("leave_out", texts(&table.leave_out), "see below");

@@ -191,7 +191,11 @@ impl Allowed {
                 format!("{} of {} by name", one_or("a table", "tables"), of.words(true))
             }
             Self::Named(of) => {
-                format!("{} in which every name has {}", one_or("a table", "tables"), of.words(false))
+                format!(
+                    "{} in which every name has {}",
+                    one_or("a table", "tables"),
+                    of.words(false)
+                )
             }
             Self::Either(types) => {
                 types.iter().map(|one| one.words(many)).collect::<Vec<_>>().join(", or ")

@@ -218,6 +218,12 @@ fn fits(schema: &Json, value: &Json, place: &str) -> Result<(), String> {
                 }
                 true
             }
+            "additionalProperties" if rule.is_object() => {
+                for (name, part) in value.as_object().into_iter().flatten() {
+                    fits(rule, part, &format!("{place}.{name}"))?;
+                }
+                true
+            }
             "additionalProperties" => {
                 assert_eq!(rule, false);
                 let known = schema["properties"].as_object().unwrap();

@@ -65,7 +65,7 @@ pub(super) static SECTION: Section = Section {
         .shares(),
         Key::new(
             "partition.small",
-            "\"join\"",
+            "\"leave-out\"",
             Allowed::Word(&["join", "leave-out", "refuse"], &[]),
             "what becomes of owners with fewer rows than data.least: they are one owner together, their rows \
              are not used, or the table is refused",
