@@ -1,4 +1,4 @@
-"""Milliseconds per round of averaging, ADA-GD, `retain` and preview for 10 to 3,000 agents asked: 16 images
+"""Milliseconds per round of averaging, ADA-GD, `retain`, `stay` and preview for 10 to 3,000 agents asked: 16 images
 of CIFAR-10 each, softmax regression (30,730 weights), nobody leaves.
 
     python bench/rules.py [MOST_AGENTS]
@@ -20,6 +20,7 @@ RULES = {
     "averaging": ("rule.kind=fedavg", "epsilon=2.0"),
     "ADA-GD": ("rule.kind=ada-gd", "epsilon=2.0"),
     "retain": ("rule.kind=retain", "epsilon=1.0"),
+    "stay": ("rule.kind=stay", "epsilon=1.0"),
     "averaging + preview": ("rule.kind=fedavg", "policy.kind=preview", "epsilon=2.0"),
 }
 

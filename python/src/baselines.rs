@@ -27,7 +27,8 @@ pub(crate) fn baselines(
             return Err(error("a problem has no rows to fit: baselines need data"));
         };
         let scored = simulator.baselines().scored().map_err(error)?;
-        let told = scored.iter().map(|baseline| (baseline.name.to_owned(), of(simulator, baseline)));
+        let told =
+            scored.iter().map(|baseline| (baseline.name.to_owned(), of(simulator, baseline)));
         Ok(Value::Object(told.collect()).to_string())
     })
 }
@@ -51,7 +52,8 @@ fn told(name: String, made: &Made, restraint: Restraint) -> Value {
     told.insert("training".to_owned(), score(&made.score));
     let held_back = made.held_back.as_ref().map(|held_back| {
         let measures = held_back.measures.iter().map(|(name, interval)| {
-            let values = json!({ "value": interval.value, "low": interval.low, "high": interval.high });
+            let values =
+                json!({ "value": interval.value, "low": interval.low, "high": interval.high });
             (name.to_owned(), values)
         });
         json!({ "loss": held_back.loss, "measures": Map::from_iter(measures) })
@@ -61,6 +63,7 @@ fn told(name: String, made: &Made, restraint: Restraint) -> Value {
 }
 
 fn score(score: &Score) -> Value {
-    let measures = score.measures.iter().map(|(name, value)| (name.to_owned(), Value::from(*value)));
+    let measures =
+        score.measures.iter().map(|(name, value)| (name.to_owned(), Value::from(*value)));
     json!({ "loss": score.loss, "measures": Map::from_iter(measures) })
 }

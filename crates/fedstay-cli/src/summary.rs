@@ -1,7 +1,7 @@
 //! A run's summary as text for a terminal.
 
 use fedstay::Measure;
-use fedstay::record::{Change, Forgotten, Header, Summary, decimals};
+use fedstay::record::{Difference, Forgotten, Header, Summary, decimals};
 use fedstay_draw::words::{
     Counts, Tone, absences, count, first_held_back, foreseen, guarantee, harm, held_back, privacy,
     title, unrealizable, verdict, verdict_sentence, within,
@@ -116,10 +116,10 @@ fn without(summary: &Summary, screen: &Screen) -> String {
         Column::dispensable("population loss", 2),
         Column::dispensable("left", 3),
     ]);
-    let loss = |change: &Change| format!("{:.4} ({:+.4})", change.without, change.by());
+    let loss = |change: &Difference| format!("{:.4} ({:+.4})", change.without, change.by());
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
     for without in &summary.without {
-        let measured = |change: &Change| {
+        let measured = |change: &Difference| {
             let by = headline.scale() * change.by();
             let digits = if headline.is_share() { 1 } else { 4 };
             format!("{} ({by:+.digits$})", headline.shown(change.without))

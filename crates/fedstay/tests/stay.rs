@@ -4,7 +4,8 @@
 //! `cargo test -p fedstay --test stay -- --nocapture` prints the table of docs/stay.md.
 
 use fedstay::policy::Preview;
-use fedstay::{AgentId, Report, Reports, Seed, Server, Stay, Vector};
+use fedstay::rule::Stay;
+use fedstay::{AgentId, Loss, Report, Reports, Seed, Server, Vector};
 
 const EPSILON: f64 = 0.05;
 const DIMENSION: usize = 20;
@@ -123,7 +124,11 @@ fn play(rule: &Stay, apart: usize, liars: usize, lie: Option<Lie>, seed: u64) ->
             .collect();
         let mut reports = Vec::new();
         for (m, (loss, epsilon, g)) in &said {
-            reports.push(Report::new(AgentId(*m as u64), *loss, *epsilon, Vector::F64(g)));
+            reports.push(Report::new(
+                AgentId(*m as u64),
+                Loss::Exact(*loss).leaves_at(*epsilon),
+                Vector::F64(g),
+            ));
         }
         let goodbyes = gone.iter().map(|m| AgentId(*m as u64)).collect();
         drop(broadcast);
@@ -195,7 +200,8 @@ fn liars_and_an_honest_conflict_at_once_leave_the_others_near_their_target() {
 /// What trust is worth.
 #[test]
 fn without_watching_three_who_turn_their_gradients_ruin_the_model() {
-    let credulous = Stay { watch: false, ..Stay::default() };
+    let mut credulous = Stay::default();
+    credulous.watch = false;
     let worst = worsts(&credulous, "direction × −5, unwatched", 0, 3, Some(LIES[4].1));
     assert!(worst.iter().all(|worst| *worst > 100.0), "{worst:?}");
 }

@@ -123,6 +123,12 @@ impl Compare {
             summary.notes.iter().try_for_each(|note| screen.say(&format!("{note}\n")))?;
         }
         screen.print(&screen.table(&comparison(compared, baselines)))?;
+        if let Some(measure) = measured_on_held_back(compared) {
+            screen.say(&format!(
+                "\nMean and worst: {} on members' own held-back rows.",
+                measure.label
+            ))?;
+        }
         if !baselines.is_empty() {
             screen.say(&format!("\n{BASELINES}"))?;
         }
@@ -152,8 +158,8 @@ impl Compare {
 /// What the rows are that no rule made.
 const BASELINES: &str = "Baselines: `constant` tells everybody the base rates, or the mean; `alone` is \
     the best model of each member's own rows, its outside option; `pooled` is the best one of all \
-    members' rows in one place. Held back: the mean over members, each on rows of its own that \
-    nobody trained on.";
+    members' rows in one place. Rows that are held back are a member's own, and nobody trained on \
+    them.";
 
 /// The baselines of a real federation: where the data say who holds a row.
 fn of_owners(simulator: &Simulator) -> Result<Vec<BaselineScores>, SpecError> {
@@ -180,6 +186,13 @@ fn alone(compared: &[Compared], rounds: u32) -> Option<String> {
     ))
 }
 
+/// The headline, where it is known on held-back rows of every run's agents.
+fn measured_on_held_back(compared: &[Compared]) -> Option<&Measure> {
+    let mut headlines = compared.iter().map(|run| run.summary.headline().0);
+    let measure = headlines.find(|measure| **measure != Measure::LOSS)?;
+    compared.iter().all(|run| run.summary.on_held_back(measure).is_some()).then_some(measure)
+}
+
 fn comparison(compared: &[Compared], baselines: &[BaselineScores]) -> Table {
     let headlines = compared.iter().map(|run| run.summary.headline().0);
     let measure = headlines.clone().find(|measure| **measure != Measure::LOSS);
@@ -203,7 +216,9 @@ fn comparison(compared: &[Compared], baselines: &[BaselineScores]) -> Table {
     if population {
         columns.push(Column::dispensable("population", 4));
     }
-    let held_back = compared.iter().any(|run| run.summary.held_back.is_some());
+    // Where mean and worst are of held-back rows already, a column of them would say it twice.
+    let on_held_back = measured_on_held_back(compared).is_some();
+    let held_back = !on_held_back && compared.iter().any(|run| run.summary.held_back.is_some());
     if held_back {
         columns.push(Column::kept("held back"));
     }
@@ -227,7 +242,10 @@ fn comparison(compared: &[Compared], baselines: &[BaselineScores]) -> Table {
             format!("{:.3}", summary.score.loss.max).into(),
         ];
         if let Some(measure) = measure {
-            let over = summary.score.get(&measure.name);
+            let over = match on_held_back {
+                true => summary.on_held_back(measure),
+                false => summary.score.get(&measure.name),
+            };
             row.push(measure.or_dash(over.map(|over| over.mean)).into());
             row.push(measure.or_dash(over.map(|over| worst(measure, over))).into());
         }
@@ -259,7 +277,8 @@ fn comparison(compared: &[Compared], baselines: &[BaselineScores]) -> Table {
         };
         row.extend([loss(|over| over.mean), loss(|over| over.max)]);
         if let Some(measure) = measure {
-            let over = own.as_ref().and_then(|own| own.get(&measure.name));
+            let judged = if on_held_back { &kept } else { &own };
+            let over = judged.as_ref().and_then(|judged| judged.get(&measure.name));
             row.push(measure.or_dash(over.map(|over| over.mean)).into());
             row.push(measure.or_dash(over.map(|over| worst(measure, over))).into());
         }

@@ -40,7 +40,7 @@ impl Subject {
                 let rounds = self.recorded.rounds.last().map_or(0, |line| line.round);
                 let rounds = count(rounds, "round");
                 let left = self.recorded.rounds.iter().flat_map(|line| &line.left);
-                // Whoever came back and left again is one agent.
+                // An agent that came back and left again is one agent.
                 let left = left.collect::<HashSet<_>>().len();
                 let all = self.recorded.header.count();
                 (

@@ -17,21 +17,21 @@ pub struct Dataset {
     /// What a model is to say of every row.
     pub targets: Targets,
     /// Which of two groups every row belongs to, where that is asked.
-    pub groups: Option<Groups>,
+    pub groups: Option<RowGroups>,
     /// Who holds which row, where the data say so.
     pub owners: Option<Owners>,
 }
 
 /// Which of two groups every row belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Groups {
+pub struct RowGroups {
     /// Whether a row belongs to the second.
     pub second: Vec<bool>,
     /// The class about which both are to be treated alike; without one, all rows count.
     pub positive: Option<u16>,
 }
 
-impl Groups {
+impl RowGroups {
     /// Whether a row of this class counts.
     pub fn counts(&self, label: u16) -> bool {
         self.positive.is_none_or(|positive| positive == label)
@@ -194,7 +194,7 @@ impl Dataset {
             .collect();
         let mean = numbers[over.clone()].iter().sum::<f64>() / over.len().max(1) as f64;
         let second = numbers.iter().map(|number| *number > mean).collect();
-        self.groups = Some(Groups { second, positive });
+        self.groups = Some(RowGroups { second, positive });
     }
 
     /// Moves row `order[k]` to place `k`, for every `k`, without a second copy of the rows: each
@@ -404,7 +404,7 @@ mod tests {
         let count = rows.len() / features;
         let second = (0..count).map(|row| row % 3 == 1).collect();
         Dataset {
-            groups: Some(Groups { second, positive: None }),
+            groups: Some(RowGroups { second, positive: None }),
             name: "test".into(),
             targets: Targets::Classes {
                 of: (0..count).map(|row| row as u16).collect(),

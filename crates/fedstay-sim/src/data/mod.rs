@@ -31,7 +31,7 @@ pub use self::cache::cache_dir;
 pub use self::cifar10::Cifar10;
 pub use self::clinics::Clinics;
 pub use self::csv::{Csv, LabelColumn, Predicted};
-pub use self::dataset::{Channels, Dataset, Groups, Image, Inputs, Row};
+pub use self::dataset::{Channels, Dataset, Image, Inputs, Row, RowGroups};
 pub(crate) use self::dataset::{CopiedInputs, Copies};
 pub use self::digits::Digits;
 pub use self::error::{DataError, Fits};

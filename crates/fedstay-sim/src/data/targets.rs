@@ -1,6 +1,6 @@
 //! What a model is to say of every row: a class, or a number.
 //!
-//! Whoever needs classes asks for them by type ([`Targets::classes`]) and gets none where rows have
+//! Code that needs classes asks for them by type ([`Targets::classes`]) and gets none where rows have
 //! numbers.
 
 use std::ops::Range;
@@ -45,7 +45,7 @@ impl Default for Scale {
     }
 }
 
-/// The classes of some rows, for whoever needs classes.
+/// The classes of some rows, for code that needs classes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Classes<'a> {
     /// The class of every row, an index into `names`.

@@ -45,14 +45,16 @@ fn several(policies: &mut Value) -> Vec<&mut Table> {
         Value::Array(several) => &mut several[..],
         one => std::slice::from_mut(one),
     };
-    fn table(policy: &mut Value) -> Option<&mut Table> {
-        if let Value::String(kind) = policy {
-            let kind = Value::from(kind.as_str());
-            *policy = Value::Table(Table::from_iter([("kind".to_owned(), kind)]));
-        }
-        policy.as_table_mut()
+    each.iter_mut().filter_map(as_table).collect()
+}
+
+/// The table of a policy, also of one that is only named.
+fn as_table(policy: &mut Value) -> Option<&mut Table> {
+    if let Value::String(kind) = policy {
+        let kind = Value::from(kind.as_str());
+        *policy = Value::Table(Table::from_iter([("kind".to_owned(), kind)]));
     }
-    each.iter_mut().filter_map(table).collect()
+    policy.as_table_mut()
 }
 
 /// Rows with an owner are their owner's unless the file says otherwise, and every owner is an agent.
@@ -138,5 +140,47 @@ fn complete_rule(rule: &mut Table, instance: &Instance, convex: bool) {
     }
     if convex && facts.takes_convexity {
         default(rule, "convex", true);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::experiment::{Experiment, under};
+    use fedstay::Policy;
+    use toml::Table;
+
+    fn with(pairs: &[(&str, &str)]) -> Experiment {
+        let set: Vec<(String, String)> =
+            pairs.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+        let experiment = Experiment::parse("", &set).unwrap();
+        let again = Experiment::parse(&experiment.to_toml().unwrap(), &[]).unwrap();
+        assert_eq!(experiment, again, "it survives its own file");
+        experiment
+    }
+
+    #[test]
+    fn a_rule_that_is_made_for_a_policy_runs_under_it_unless_another_or_none_is_named() {
+        let alone = with(&[("rule.kind", "stay")]);
+        assert_eq!(alone.rule_label(), "stay+preview");
+        let Some(Policy::Preview(preview)) = alone.policy.first(fedstay::policy::Place::Shows)
+        else {
+            panic!("{:?}", alone.policy)
+        };
+        assert!(preview.relative && preview.pace == 0.0 && preview.delta == 0.05);
+        // What is named is kept; what is left unsaid the rule knows.
+        let named = with(&[("rule.kind", "stay"), ("policy.kind", "preview")]);
+        assert_eq!(named.policy, alone.policy);
+        let paced = [("rule.kind", "stay"), ("policy", "['preview', 'keep-best']")];
+        assert_eq!(with(&paced).rule_label(), "stay+preview+keep-best");
+        assert_eq!(with(&paced).policy[0], alone.policy[0]);
+        let other = with(&[("rule.kind", "stay"), ("policy.kind", "guard")]);
+        assert_eq!(other.rule_label(), "stay+guard");
+        assert_eq!(with(&[("rule.kind", "stay"), ("policy.kind", "none")]).rule_label(), "stay");
+        let labelled = Experiment::from_table(under(Table::new(), "stay").unwrap()).unwrap();
+        assert_eq!(labelled.policy, alone.policy);
+        // Other rules run under nothing, and their previews are what they were.
+        assert_eq!(with(&[("rule.kind", "level")]).rule_label(), "level");
+        let averaged = with(&[("rule.kind", "fedavg"), ("policy.kind", "preview")]);
+        assert_eq!(averaged.policy, Policy::named("preview").unwrap().into());
     }
 }

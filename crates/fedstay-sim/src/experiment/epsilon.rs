@@ -154,7 +154,9 @@ fn by_name(table: &BTreeMap<String, f64>, members: &dyn Members) -> Result<Vec<f
             let each = names.iter().map(|name| own(name).or(others).copied().unwrap_or(f64::NAN));
             Ok(each.collect())
         }
-        ([], _) => wrong(format!("{}: name them, or add \"{OTHERS}\" for the rest", missing_told())),
+        ([], _) => {
+            wrong(format!("{}: name them, or add \"{OTHERS}\" for the rest", missing_told()))
+        }
         (_, []) => {
             let known: Vec<&str> = names.iter().flatten().copied().collect();
             let (unknown, known) = (listed(&unknown), listed(&known));
@@ -169,7 +171,8 @@ fn by_name(table: &BTreeMap<String, f64>, members: &dyn Members) -> Result<Vec<f
 
 /// Names in a sentence, not more than one would read.
 fn listed(names: &[&str]) -> String {
-    let shown = names.iter().take(MOST_NAMES).map(|name| format!("`{}`", quoted(name, LONGEST_NAME)));
+    let shown =
+        names.iter().take(MOST_NAMES).map(|name| format!("`{}`", quoted(name, LONGEST_NAME)));
     let mut told = shown.collect::<Vec<_>>().join(", ");
     if let Some(more) = names.len().checked_sub(MOST_NAMES).filter(|more| *more > 0) {
         told.push_str(&format!(" and {more} more"));
@@ -226,7 +229,10 @@ mod tests {
         assert!(missing.contains("says nothing of `St Mary`, `a.b`"), "{missing}");
         assert!(missing.contains("add \"*\" for the rest"), "{missing}");
         let unknown = said("{Olso = 0.2, '*' = 1}");
-        assert!(unknown.contains("names `Olso`") && unknown.contains("there are `Oslo`"), "{unknown}");
+        assert!(
+            unknown.contains("names `Olso`") && unknown.contains("there are `Oslo`"),
+            "{unknown}"
+        );
         let both = said("{Olso = 0.2, 'a.b' = 1}");
         assert!(both.contains("`Olso`") && both.contains("nothing of `Oslo`, `St Mary`"), "{both}");
         let named = epsilon("{'*' = 1}").unwrap().each(&Three(false)).unwrap_err().to_string();
@@ -237,7 +243,8 @@ mod tests {
 
     #[test]
     fn names_survive_their_own_file() {
-        for value in ["{'St Mary' = 0.3, 'a.b' = 1.0, '*' = 0.4}", "'1.05 * pooled'", "[1.0, 2.0]"] {
+        for value in ["{'St Mary' = 0.3, 'a.b' = 1.0, '*' = 0.4}", "'1.05 * pooled'", "[1.0, 2.0]"]
+        {
             let set = [("epsilon".to_owned(), value.to_owned())];
             let experiment = super::super::Experiment::parse("", &set).unwrap();
             let text = experiment.to_toml().unwrap();

@@ -248,6 +248,12 @@ impl Experiment {
         }
     }
 
+    /// Whether honest agents report the exact gradient at the weights they received.
+    pub(crate) fn reports_gradients(&self) -> bool {
+        let exact = self.training().is_none_or(|t| t.local.is_exact() || self.asks_for_gradients());
+        exact && self.privacy.is_none()
+    }
+
     /// How many vectors and numbers a report consists of, for the accounting of privacy.
     pub fn parts_of_a_report(&self) -> u32 {
         let whole = self.training().is_none_or(|training| training.local.is_exact());

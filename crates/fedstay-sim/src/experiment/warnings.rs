@@ -49,7 +49,9 @@ impl Experiment {
                 let never: Vec<String> = table
                     .iter()
                     .filter(|(_, epsilon)| !can_reach(**epsilon))
-                    .map(|(name, epsilon)| format!("{} (ε = {epsilon})", quoted(name, LONGEST_NAME)))
+                    .map(|(name, epsilon)| {
+                        format!("{} (ε = {epsilon})", quoted(name, LONGEST_NAME))
+                    })
                     .collect();
                 let least = table.values().copied().fold(0.0, f64::min);
                 (!never.is_empty()).then(|| {

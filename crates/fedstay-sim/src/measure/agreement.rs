@@ -1,4 +1,4 @@
-//! Every measure against scikit-learn 1.7 on the same rows. The probabilities are multiples of a power
+//! Every measure against scikit-learn 1.9 on the same rows. The probabilities are multiples of a power
 //! of two, so that both read the same ones; some are equal, so that ties count.
 
 use super::Listed;
@@ -12,7 +12,8 @@ fn classes<const N: usize>(labels: &[u32], parts: &[[u32; N]], whole: u32) -> Sa
         let largest = parts.iter().max();
         let own = f64::from(parts[*label as usize]) / f64::from(whole);
         said.labels.push(*label);
-        said.hits.push(parts.iter().position(|part| Some(part) == largest) == Some(*label as usize));
+        said.hits
+            .push(parts.iter().position(|part| Some(part) == largest) == Some(*label as usize));
         said.losses.push(-own.ln() as f32);
         said.probabilities.extend(parts.iter().map(|part| *part as f32 / whole as f32));
     }
@@ -30,10 +31,10 @@ fn agrees(said: &Said, expected: &[(&str, f64)]) {
 
 #[test]
 fn measures_of_two_classes_are_those_of_scikit_learn() {
-    let labels =
-        [1, 1, 0, 1, 0, 0, 1, 0, 1, 0, 1, 1, 0, 0, 1, 1, 0, 0, 0, 0, 0, 1, 0, 1];
+    let labels = [1, 1, 0, 1, 0, 0, 1, 0, 1, 0, 1, 1, 0, 0, 1, 1, 0, 0, 0, 0, 0, 1, 0, 1];
     let second = [
-        44, 45, 14, 63, 31, 40, 31, 13, 35, 22, 48, 43, 17, 10, 32, 57, 12, 27, 29, 3, 24, 58, 1, 35,
+        44, 45, 14, 63, 31, 40, 31, 13, 35, 22, 48, 43, 17, 10, 32, 57, 12, 27, 29, 3, 24, 58, 1,
+        35,
     ];
     let said = classes(&labels, &second.map(|part| [64 - part, part]), 64);
     let expected = [
@@ -49,13 +50,32 @@ fn measures_of_two_classes_are_those_of_scikit_learn() {
 
 #[test]
 fn measures_of_three_classes_are_those_of_scikit_learn() {
-    let labels =
-        [2, 1, 0, 0, 2, 0, 1, 0, 2, 2, 0, 0, 1, 1, 1, 2, 2, 0, 0, 1, 2, 0, 0, 1];
+    let labels = [2, 1, 0, 0, 2, 0, 1, 0, 2, 2, 0, 0, 1, 1, 1, 2, 2, 0, 0, 1, 2, 0, 0, 1];
     let parts = [
-        [44, 34, 50], [40, 39, 49], [60, 57, 11], [33, 39, 56], [21, 34, 73], [54, 21, 53],
-        [51, 63, 14], [72, 22, 34], [59, 37, 32], [29, 25, 74], [19, 50, 59], [70, 53, 5],
-        [29, 75, 24], [47, 68, 13], [47, 45, 36], [32, 33, 63], [15, 60, 53], [87, 12, 29],
-        [80, 13, 35], [10, 113, 5], [16, 61, 51], [111, 4, 13], [88, 29, 11], [22, 57, 49],
+        [44, 34, 50],
+        [40, 39, 49],
+        [60, 57, 11],
+        [33, 39, 56],
+        [21, 34, 73],
+        [54, 21, 53],
+        [51, 63, 14],
+        [72, 22, 34],
+        [59, 37, 32],
+        [29, 25, 74],
+        [19, 50, 59],
+        [70, 53, 5],
+        [29, 75, 24],
+        [47, 68, 13],
+        [47, 45, 36],
+        [32, 33, 63],
+        [15, 60, 53],
+        [87, 12, 29],
+        [80, 13, 35],
+        [10, 113, 5],
+        [16, 61, 51],
+        [111, 4, 13],
+        [88, 29, 11],
+        [22, 57, 49],
     ];
     // AUROC and average precision: each class against the others, and the mean of the three.
     let expected = [
@@ -78,10 +98,6 @@ fn measures_of_numbers_are_those_of_scikit_learn_in_the_numbers_own_unit() {
         losses: Vec::new(),
         scale: Scale { mean: 100.0, deviation: 2.5 },
     });
-    let expected = [
-        ("rmse", 0.8355175639143531),
-        ("mae", 0.72265625),
-        ("r2", 0.9394178903438987),
-    ];
+    let expected = [("rmse", 0.8355175639143531), ("mae", 0.72265625), ("r2", 0.9394178903438987)];
     agrees(&said, &expected);
 }

@@ -13,12 +13,7 @@ use crate::model::Reads;
 use fedstay::{Better, Measure, Unit};
 
 pub(super) const AVERAGE_PRECISION: Listed = Listed {
-    measure: Measure::new(
-        "average-precision",
-        "average precision",
-        Better::Higher,
-        Unit::Number,
-    ),
+    measure: Measure::new("average-precision", "average precision", Better::Higher, Unit::Number),
     about: "the mean precision over the rows of the class, the surest first (area under precision-recall)",
     reads: Reads::Probabilities,
     over: Over::Classes(|said| over_classes(said, of)),

@@ -78,7 +78,8 @@ fn over_draws(
     let mut drawn = vec![Vec::new(); values];
     if own.iter().any(Option::is_some) {
         draws.each(rows, |weights| {
-            for (place, drawn) in drawn.iter_mut().enumerate().filter(|(at, _)| own[*at].is_some()) {
+            for (place, drawn) in drawn.iter_mut().enumerate().filter(|(at, _)| own[*at].is_some())
+            {
                 drawn.extend(finite(value(weights, place)));
             }
         });

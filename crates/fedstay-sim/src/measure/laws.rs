@@ -194,9 +194,9 @@ fn an_interval_holds_the_value_and_depends_on_nothing_but_seed_agent_and_rows() 
             assert_eq!(Some(value), listed.of(said));
             let holds = low < high && low <= value && value <= high;
             assert!(holds, "{}: {low} {value} {high}", listed.name());
-            assert_ne!(found, interval(listed, said, draws(2, 2)), "{}", listed.name());
-            assert_ne!(found, interval(listed, said, draws(1, 3)), "{}", listed.name());
         }
+        let with = |seed, agent| intervals(&all, said, draws(seed, agent));
+        assert!(with(1, 2) != with(2, 2) && with(1, 2) != with(1, 3));
     }
 }
 

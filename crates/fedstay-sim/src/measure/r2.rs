@@ -22,7 +22,8 @@ fn over(said: &NumbersSaid) -> Weighted<'_> {
         let middle = mean(weights, &targets)?;
         let around = weights.iter().zip(&targets);
         let spread: f64 = around.map(|(w, own)| f64::from(*w) * (own - middle).powi(2)).sum();
-        let left: f64 = weights.iter().zip(&squares).map(|(w, square)| f64::from(*w) * square).sum();
+        let left: f64 =
+            weights.iter().zip(&squares).map(|(w, square)| f64::from(*w) * square).sum();
         // Numbers are kept in 32 bits: what is below their resolution is no variance.
         let resolved = super::weights::rows(weights) * f64::from(f32::EPSILON).powi(2);
         (spread > resolved * middle.powi(2).max(1.0)).then(|| 1.0 - left / spread)

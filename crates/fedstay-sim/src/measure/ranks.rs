@@ -6,11 +6,11 @@ use crate::model::ClassesSaid;
 /// The rows of a class among all rows, by how sure the model is of that class.
 pub(super) struct Ranked {
     /// The rows, those that are the surest of the class first.
-    order: Vec<Place>,
+    order: Vec<RankedRow>,
 }
 
 /// One row's place.
-struct Place {
+struct RankedRow {
     row: u32,
     /// Whether it is of the class.
     is_of: bool,
@@ -34,7 +34,7 @@ impl Ranked {
         let mut order: Vec<(f64, u32)> =
             rows.map(|row| (sure(said, row, class), row as u32)).collect();
         order.sort_unstable_by(|(a, row), (b, other)| b.total_cmp(a).then(row.cmp(other)));
-        let places = order.iter().enumerate().map(|(place, (sure, row))| Place {
+        let places = order.iter().enumerate().map(|(place, (sure, row))| RankedRow {
             row: *row,
             is_of: said.labels[*row as usize] as usize == class,
             ends: order.get(place + 1).is_none_or(|(next, _)| next != sure),

@@ -139,7 +139,7 @@ listed! {
 }
 
 impl Model {
-    /// The network for rows like `input`, or of that many numbers, with this output, or so many classes.
+    /// The network for rows like `input`, or of that many numbers, with this output, or this number of classes.
     ///
     /// # Errors
     /// When no such network exists, for instance without features or with too few classes.

@@ -1,4 +1,4 @@
-//! Rows with their targets, borrowed from whoever holds the data.
+//! Rows with their targets, borrowed from the holder of the data.
 
 use super::{Error, RowProducts, RowTargets};
 use crate::data::Scale;

@@ -65,7 +65,7 @@ trait Dealing {
         false
     }
 
-    /// How many devices there are where so many are asked for: 0 leaves it to the data.
+    /// How many devices there are where this number is asked for: 0 leaves it to the data.
     ///
     /// # Errors
     /// When the data say something else.
@@ -158,7 +158,7 @@ impl Partition {
         }
     }
 
-    /// How many devices there are where so many are asked for; 0 leaves it to the data.
+    /// How many devices there are where this number is asked for; 0 leaves it to the data.
     ///
     /// # Errors
     /// When the data say something else.

@@ -2,7 +2,7 @@
 
 use crate::data::{Dataset, Inputs, RowTargets};
 use crate::experiment::{Experiment, SpecError};
-use crate::run::{Parting, Trial};
+use crate::run::{DepartureWeights, Trial};
 use crate::simulator::Simulator;
 use crate::simulator::population::Population;
 use crate::sweep;
@@ -96,7 +96,7 @@ pub(super) fn run_way(
     if let Some(simulator) = trial.simulator_mut() {
         without.iter().for_each(|agent| simulator.set_without(AgentId(*agent as u64)));
     }
-    let mut parting = Parting::default();
+    let mut parting = DepartureWeights::default();
     let summary = match trial.run(&mut [&mut parting]) {
         Ok(summary) => summary.ok_or(SpecError::NoTraining)?,
         Err(error) if error.is_divergence() => {

@@ -2,8 +2,8 @@
 
 use crate::experiment::{Experiment, Members, SpecError, Training, Work, Yardstick};
 use crate::run::{Asked, Driver, Folder, FolderError, Start, Who};
-use crate::simulator::{Made, Simulator};
 use crate::simulator::population::Population;
+use crate::simulator::{Made, Simulator};
 use fedstay::consistency::Consistency;
 use fedstay::fairness::Fairness;
 use fedstay::problem::Federation;
@@ -101,7 +101,7 @@ impl Trial {
             let judge: Option<Box<dyn Judge>> = match session.engine_mut() {
                 Agents::Problem(federation) => Some(Box::new(federation.judge())),
                 Agents::Data(simulator) => {
-                    // Whoever is booked for the fall of its loss must tell it.
+                    // An agent that is booked for the fall of its loss must tell it.
                     simulator.set_full_losses(true);
                     simulator.judge().map(|judge| Box::new(judge) as Box<dyn Judge>)
                 }
@@ -165,7 +165,7 @@ impl Trial {
             self.tell_members(&mut summary)?;
             return Ok(Some(summary));
         }
-        let mut parting = Parting::default();
+        let mut parting = DepartureWeights::default();
         let mut all: Vec<&mut dyn Book> = vec![&mut parting];
         for book in books {
             all.push(&mut **book);
@@ -257,7 +257,7 @@ impl Trial {
         if trial.simulator().is_some() {
             folder.continues_with(instructions());
         }
-        // In the summary, whoever continues it.
+        // In the summary, on whichever machine it is continued.
         trial.session.warn(folder.warning());
         Ok((folder, trial))
     }
@@ -333,15 +333,15 @@ impl Trial {
     pub fn compare_with_alone(
         &mut self,
         summary: &mut Summary,
-        left_with: &Parting,
+        left_with: &DepartureWeights,
     ) -> Result<(), SpecError> {
         let delivered = self.server().delivered().to_vec();
         let unknown = |round: &u32| left_with.weights(*round).is_none();
         let last_unknown =
             summary.agents.iter().filter_map(|agent| agent.entry.left).filter(unknown);
         let again = match last_unknown.max() {
-            Some(round) => Parting::again(self.experiment.clone(), round)?,
-            None => Parting::default(),
+            Some(round) => DepartureWeights::again(self.experiment.clone(), round)?,
+            None => DepartureWeights::default(),
         };
         let left_with = |round: u32| left_with.weights(round).or_else(|| again.weights(round));
         let ends_with =
@@ -422,6 +422,7 @@ pub(crate) fn about(experiment: &Experiment, population: Option<&Population>) ->
         on: experiment.on().to_owned(),
         seed: experiment.seed,
         own: experiment.decides_on_own(),
+        exact_gradients: experiment.reports_gradients(),
         notes: training.map(Training::describe_data).into_iter().chain(decided).collect(),
         rows: population.map(|population| population.rows().clone()),
         warnings,
@@ -467,9 +468,9 @@ impl Book for Spent {
 
 /// The weights that agents left with. It is a [`Book`].
 #[derive(Debug, Default)]
-pub struct Parting(Vec<(u32, Vec<f64>)>);
+pub struct DepartureWeights(Vec<(u32, Vec<f64>)>);
 
-impl Parting {
+impl DepartureWeights {
     /// The weights of a round in which somebody left.
     pub fn weights(&self, round: u32) -> Option<&[f64]> {
         let kept = self.0.iter().find(|(kept, _)| *kept == round);
@@ -493,7 +494,7 @@ impl Parting {
     }
 }
 
-impl Book for Parting {
+impl Book for DepartureWeights {
     fn round(&mut self, record: &RoundRecord<'_>) -> Result<ControlFlow<()>, Error> {
         if !record.line.left.is_empty() {
             self.0.push((record.line.round, record.received.to_vec()));

@@ -3,7 +3,7 @@
 use crate::model::{Batch, Error, Loaded, LossTest, Network, Order, Rows, Walk, Workspace};
 use crate::simulator::corrected;
 use crate::simulator::desk::{Desk, Sent};
-use crate::simulator::groups::Groups;
+use crate::simulator::groups::GroupedRows;
 use crate::simulator::roster::Agent;
 use crate::training::DecidesOn;
 use crate::training::Local;
@@ -41,7 +41,7 @@ pub(crate) struct Task<'a> {
     /// What it adds to the gradient of every local step, if the rule says so.
     pub(crate) correction: Option<&'a [f32]>,
     /// How well its groups are served, if the rule asks.
-    pub(crate) groups: Option<&'a Groups>,
+    pub(crate) groups: Option<&'a GroupedRows>,
 }
 
 /// An agent at its desk: the work of one round.
@@ -267,7 +267,9 @@ impl Seat {
             None => {}
         }
         if bound == f64::INFINITY {
-            return Ok(exactly(task.network.evaluate(weights, task.judged, Some(order), work)?.loss));
+            return Ok(exactly(
+                task.network.evaluate(weights, task.judged, Some(order), work)?.loss,
+            ));
         }
         Ok(match task.network.decide(weights, task.judged, bound, order, work)? {
             LossTest::AtMost(loss) => exactly(loss),
@@ -362,9 +364,9 @@ impl Look<'_, '_> {
     fn alone_for(&mut self, rounds: u32) -> Result<f64, Error> {
         let Self { agent, task, work, .. } = self;
         let Task { network, rows, judged, local, seed, stands, step_size, .. } = **task;
-        let hermit = Hermit { network, local, seed, agent: agent.0, stands, step_size };
+        let lone = LoneAgent { network, local, seed, agent: agent.0, stands, step_size };
         let again = |_: u32, train: &mut dyn FnMut(&Rows<'_>) -> Result<(), Error>| train(rows);
-        let model = hermit.train(task.weights.clone(), rounds, &again, work)?;
+        let model = lone.train(task.weights.clone(), rounds, &again, work)?;
         Ok(network.evaluate(&model, judged, None, work)?.loss)
     }
 
@@ -426,7 +428,7 @@ impl Evidence for Look<'_, '_> {
 }
 
 /// An agent that trains alone.
-pub(crate) struct Hermit<'a> {
+pub(crate) struct LoneAgent<'a> {
     pub(crate) network: &'a Network,
     pub(crate) local: &'a Local,
     pub(crate) seed: Seed,
@@ -435,7 +437,7 @@ pub(crate) struct Hermit<'a> {
     pub(crate) step_size: f64,
 }
 
-impl Hermit<'_> {
+impl LoneAgent<'_> {
     /// The model that its local work on the rows of each round makes of `start`, round after round.
     /// `with_rows` calls back with the rows of a round.
     pub(crate) fn train(

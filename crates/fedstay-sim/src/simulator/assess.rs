@@ -1,7 +1,7 @@
 //! How good weights are: for the agents that are measured, on the population, and what agents make
 //! alone.
 
-use super::agent::Hermit;
+use super::agent::LoneAgent;
 use super::population::AgentRows;
 use super::unseen::Unseen;
 use super::{Made, Simulator, Worked, rows};
@@ -191,9 +191,8 @@ impl Simulator {
     /// # Errors
     /// When training leaves the floating-point range.
     pub fn alone(&self, step_size: f64, rounds: u32) -> Result<Vec<f64>, SpecError> {
-        let made = self.made_alone(step_size, rounds, |who, model, work| {
-            self.score_own(who, model, work)
-        })?;
+        let made = self
+            .made_alone(step_size, rounds, |who, model, work| self.score_own(who, model, work))?;
         Ok(made.iter().map(|score| score.loss).collect())
     }
 
@@ -214,11 +213,11 @@ impl Simulator {
                 self.workspaces.with(|work| {
                     let start = network.load(&start)?;
                     let (seed, stands) = (*seed, *stands);
-                    let hermit = Hermit { network, local, seed, agent, stands, step_size };
+                    let lone = LoneAgent { network, local, seed, agent, stands, step_size };
                     let rows = |round: u32, train: &mut dyn FnMut(&Rows<'_>) -> Worked| {
                         train(&self.seen(index, round).view()?)
                     };
-                    let model = hermit.train(start, rounds, &rows, work)?;
+                    let model = lone.train(start, rounds, &rows, work)?;
                     find((index, rounds), &model, work)
                 })
             })
@@ -311,7 +310,7 @@ impl Simulator {
     }
 }
 
-/// The best constant prediction for agents with so many rows of each class.
+/// The best constant prediction for agents with these numbers of rows of each class.
 fn constant_over(counts: &[Vec<u32>]) -> Option<Constant> {
     let sum = |counts: &[u32]| counts.iter().map(|count| f64::from(*count)).sum::<f64>();
     let classes = counts.first()?.len();

@@ -6,7 +6,7 @@ use fedstay::schedule::When;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
-/// Up to so many agents are shuffled to draw some of them, which takes a step for each; of more, only
+/// Up to this number, agents are shuffled to draw some of them, which takes a step for each; of more, only
 /// those that are asked are drawn.
 const SHUFFLED: usize = 4096;
 
@@ -65,7 +65,7 @@ impl Simulator {
     }
 }
 
-/// Draws a share of so many agents, at least one if there is any, by their ranks.
+/// Draws a share of this number of agents, at least one if there is any, by their ranks.
 fn draw(count: usize, share: f64, rng: &mut ChaCha8Rng) -> Vec<usize> {
     if share >= 1.0 || count == 0 {
         return (0..count).collect();

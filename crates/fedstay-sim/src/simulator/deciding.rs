@@ -112,3 +112,152 @@ impl Simulator {
         constant
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::Experiment;
+    use crate::run::Trial;
+    use crate::simulator::baseline::tests::table;
+    use fedstay::record::{RoundLine, Summary};
+
+    /// An experiment on a table of owners, under these keys.
+    fn experiment(text: &str, set: &[(&str, &str)]) -> (tempfile::TempDir, Experiment) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("table.csv");
+        std::fs::write(&path, text).unwrap();
+        let path = format!("{:?}", path.to_str().unwrap());
+        let table = [("data.kind", "csv"), ("data.path", &path), ("data.label", "y")];
+        let model = [("data.owner", "owner"), ("model.kind", "logistic-regression")];
+        let set = table.iter().chain(&model).chain(set);
+        let set: Vec<(String, String)> =
+            set.map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        (dir, Experiment::parse("", &set).unwrap())
+    }
+
+    fn play(text: &str, set: &[(&str, &str)]) -> (Trial, Vec<RoundLine>, Summary) {
+        let (_dir, experiment) = experiment(text, set);
+        let (mut trial, mut rounds) = (Trial::new(experiment).unwrap(), Vec::new());
+        let summary = trial.run(&mut [&mut rounds]).unwrap().unwrap();
+        (trial, rounds, summary)
+    }
+
+    const HELD_BACK: (&str, &str) = ("decides_on_rows", "held-back");
+
+    #[test]
+    fn losses_are_of_rows_that_are_held_back_from_the_first_round_to_the_last() {
+        let set = [HELD_BACK, ("rounds", "5"), ("rule.kind", "retain"), ("epsilon", "0.01")];
+        let (trial, rounds, summary) = play(&table(&[60, 45], false, 21), &set);
+        let simulator = trial.simulator().unwrap();
+        let losses = |weights: &[f64]| simulator.decided_losses(&[weights, weights], 1).unwrap();
+        let told: Vec<f64> = rounds[0].loss.iter().copied().map(Option::unwrap).collect();
+        assert_eq!(told, losses(&simulator.initial_weights()));
+        let ends: Vec<f64> = summary.agents.iter().map(|agent| agent.score.loss).collect();
+        assert_eq!(ends, losses(trial.server().delivered()));
+        for agent in &summary.agents {
+            assert_eq!(agent.held_back.as_ref().unwrap().loss, agent.score.loss);
+        }
+        assert!(
+            summary.notes.iter().any(|note| note.contains("an estimate")),
+            "{:?}",
+            summary.notes
+        );
+        // Another loss than that on the rows they train on.
+        let training = [("decides_on_rows", "training"), set[1], set[2], set[3]];
+        let (_, others, _) = play(&table(&[60, 45], false, 21), &training);
+        assert_ne!(others[0].loss, rounds[0].loss);
+    }
+
+    /// What departs is judged by these rows as well: everybody who left was content on them.
+    #[test]
+    fn members_leave_once_content_on_rows_that_are_held_back() {
+        let set = [HELD_BACK, ("rounds", "60"), ("rule.kind", "fedavg"), ("epsilon", "0.5")];
+        let text = table(&[80, 60, 70], false, 22);
+        let (_, _, summary) = play(&text, &[&set[..], &[("step_size", "1.0")]].concat());
+        assert!(!summary.left.is_empty());
+        let shirking = [("behaviour.kind", "foresight"), ("step_size", "1.0")];
+        let (_, _, ahead) = play(&text, &[&set[..], &shirking].concat());
+        assert!(ahead.left[0].round <= summary.left[0].round, "an own step hardly does harm");
+        let summed = summary.agents.iter().filter(|agent| agent.is_content()).count();
+        assert_eq!(summed as u32, summary.content);
+    }
+
+    /// For convex losses and whole gradients nothing is certified any more.
+    #[test]
+    fn nothing_is_certified_by_gradients_of_other_rows() {
+        for policy in ["[]", "['preview']"] {
+            let set = [HELD_BACK, ("rounds", "80"), ("epsilon", "0.6"), ("policy", policy)];
+            let rule = [("rule.kind", "retain"), ("rule.smoothness", "5.0"), ("step_size", "0.5")];
+            let rule = if policy == "[]" { &rule[..] } else { &[("rule.kind", "fedavg")] };
+            let (trial, _, summary) =
+                play(&table(&[80, 60], false, 23), &[&set[..], rule].concat());
+            assert!(!trial.experiment().is_convex());
+            assert_ne!(summary.guarantee, Some(fedstay::record::Guarantee::Certified));
+            assert_ne!(summary.landed, Some(fedstay::rule::Landing::Certified));
+        }
+    }
+
+    #[test]
+    fn who_has_no_such_rows_is_told_what_to_set() {
+        let text = table(&[40, 3], false, 24);
+        let said = |set: &[(&str, &str)]| {
+            let (_dir, experiment) = experiment(&text, set);
+            Simulator::new(&experiment).err().map(|error| error.to_string())
+        };
+        let told = said(&[HELD_BACK, ("data.test_share", "0.1")]).unwrap();
+        assert!(told.contains("decides_on_rows") && told.contains("o001"), "{told}");
+        let told = said(&[HELD_BACK, ("data.test_share", "0.0")]).unwrap();
+        assert!(told.contains("data.test_share above 0"), "{told}");
+        assert_eq!(said(&[("data.test_share", "0.1")]), None);
+        let digits = Experiment::parse("decides_on_rows = \"held-back\"", &[]).unwrap();
+        let told = Simulator::new(&digits).err().unwrap().to_string();
+        assert!(told.contains("data.owner"), "{told}");
+        let checks = "decides_on_rows = \"held-back\"\ncheck_reports = true";
+        let told = Experiment::parse(checks, &[]).unwrap_err().to_string();
+        assert!(told.contains("check_reports"), "{told}");
+    }
+
+    /// Target losses by a baseline are multiples of its loss where the agent decides.
+    #[test]
+    fn target_losses_by_a_baseline_are_of_the_rows_that_decide() {
+        let text = table(&[60, 50, 70], false, 25);
+        for rows in ["training", "held-back"] {
+            for (by, factor) in [("alone", 1.0), ("pooled", 1.05), ("local", 1.1)] {
+                let epsilon = format!("{factor} * {by}");
+                let set = [("decides_on_rows", rows), ("epsilon", &epsilon), ("rounds", "20")];
+                let (_dir, experiment) = experiment(&text, &set);
+                let simulator = Simulator::new(&experiment).unwrap();
+                let baselines = simulator.baselines();
+                let losses = match by {
+                    "alone" => {
+                        let alone = baselines.alone().unwrap();
+                        let weights: Vec<&[f64]> =
+                            alone.iter().map(|own| &own.weights[..]).collect();
+                        simulator.decided_losses(&weights, 20).unwrap()
+                    }
+                    "pooled" => {
+                        let pooled = baselines.pooled().unwrap();
+                        simulator.decided_losses(&vec![&pooled.weights[..]; 3], 20).unwrap()
+                    }
+                    _ => simulator.alone(experiment.step_size, 20).unwrap(),
+                };
+                for (agent, loss) in losses.iter().enumerate() {
+                    assert_eq!(simulator.roster.epsilon(agent), factor * loss, "{by}, {rows}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn owners_have_target_losses_by_name() {
+        let text = table(&[30, 20, 25], false, 26);
+        let set = [("epsilon", "{ o001 = 0.3, '*' = 0.4 }")];
+        let (_dir, named) = experiment(&text, &set);
+        let simulator = Simulator::new(&named).unwrap();
+        let targets: Vec<f64> = (0..3).map(|agent| simulator.roster.epsilon(agent)).collect();
+        assert_eq!(targets, [0.4, 0.3, 0.4]);
+        let (_dir, wrong) = experiment(&text, &[("epsilon", "{ o007 = 0.3 }")]);
+        let told = Simulator::new(&wrong).err().unwrap().to_string();
+        assert!(told.contains("`o007`") && told.contains("`o000`"), "{told}");
+    }
+}

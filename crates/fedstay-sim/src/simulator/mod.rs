@@ -43,7 +43,7 @@ use fedstay::{
     Abilities, AgentId, Answer, Assessment, Call, Engine, Error, Gathered, Losses, Measure, Memory,
     Privacy, Reports, Schedule, Seed,
 };
-use groups::Groups;
+use groups::GroupedRows;
 use library::Library;
 use population::{Population, Sizes};
 use roster::{Roster, RosterState};
@@ -78,7 +78,7 @@ pub struct Simulator {
     /// Whether each agent could be reached in some round so far, where models are kept for newcomers.
     met: Vec<bool>,
     /// How well groups are served, where the rule asks.
-    groups: Option<Groups>,
+    groups: Option<GroupedRows>,
     /// The last round that was gathered, which says what rows agents see.
     round: u32,
     /// Agents that are kept out from the start.
@@ -165,7 +165,7 @@ impl Simulator {
         let population = population.lined_up(training.stream)?;
         let data = population.data();
         let groups = match experiment.rule.facts().reads_rates {
-            true => Some(Groups::new(&population).ok_or_else(|| {
+            true => Some(GroupedRows::new(&population).ok_or_else(|| {
                 let why = format!(
                     "{} asks how well two groups of rows are served; set it to `brightness`, or to the \
                      number or, in a csv file, the name of a feature",
@@ -260,8 +260,8 @@ impl Simulator {
         self.roster.steer(left);
     }
 
-    /// What the agents find that come in this round, if models are kept for them. Whoever is there in
-    /// the first round has not come later.
+    /// What the agents find that come in this round, if models are kept for them. Agents that are there in
+    /// the first round have not come later.
     fn arrivals(&mut self, call: &Call<'_>) -> Result<Vec<Arrival>, crate::model::Error> {
         let mut arrived = Vec::new();
         for index in 0..self.met.len() {

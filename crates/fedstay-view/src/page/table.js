@@ -148,7 +148,9 @@ const OVER = [
   { measured: "under the delivered model", of: (agent) => agent.delivered },
   {
     name: "on its own held-back rows",
-    about: "the headline under the delivered model, on rows of its own that nobody trained on, with its 95% interval",
+    about:
+      "the headline under the delivered model, on rows of its own that nobody trained on, " +
+      "with its 95% interval",
     value: (agent) => agent.delivered.held_back?.value ?? null,
     show: (agent) => heldBack(agent.delivered.held_back),
     only: (agents) => agents.some((agent) => agent.delivered?.held_back),

@@ -33,6 +33,6 @@ pub(crate) fn check_not_negative(name: &str, value: f64) -> Result<(), Error> {
 }
 
 /// Whether a field still has its default, so that it can be left out of a file.
-pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

@@ -137,6 +137,55 @@ pub struct Abilities {
 }
 
 /// Whatever reaches the agents.
+///
+/// This one has a single agent in this process, which never leaves; `examples/custom_engine.rs` has several
+/// that do.
+///
+/// ```
+/// use fedstay::record::HeaderAgent;
+/// use fedstay::{
+///     About, AgentAssessment, AgentId, Assessment, Call, Engine, Error, Gathered, Loss, Mean, Memory,
+///     Report, Reports, Score, Server, Session, Vector,
+/// };
+///
+/// const AGENT: AgentId = AgentId(0);
+///
+/// /// Its loss is `½(w − 3)²`, and this is its gradient.
+/// struct Alone([f64; 1]);
+///
+/// impl Engine for Alone {
+///     fn agents(&self) -> Vec<HeaderAgent> {
+///         vec![HeaderAgent { id: AGENT, epsilon: 0.0, name: None }]
+///     }
+///
+///     fn gather(&mut self, call: &Call<'_>) -> Result<Gathered<'_>, Error> {
+///         self.0 = [call.broadcast.to(AGENT)[0] - 3.0];
+///         let standing = Loss::Exact(0.5 * self.0[0].powi(2)).leaves_at(0.0);
+///         let report = Report::new(AGENT, standing, Vector::F64(&self.0));
+///         Ok(Gathered::new(Reports::new(1, vec![report])?))
+///     }
+///
+///     fn assess(&mut self, weights: &[f64]) -> Result<Assessment, Error> {
+///         let score = Score::new(0.5 * (weights[0] - 3.0).powi(2));
+///         let agent = AgentAssessment { id: AGENT, epsilon: 0.0, behaviour: None, score, as_of: None };
+///         Ok(Assessment { agents: vec![agent], population: None, constant: None })
+///     }
+///
+///     fn save(&self) -> Result<Memory, Error> {
+///         Ok(Memory::default())
+///     }
+///
+///     fn restore(&mut self, _: &Memory) -> Result<(), Error> {
+///         Ok(())
+///     }
+/// }
+///
+/// let server = Server::new(vec![0.0], Mean::default(), 0.5)?;
+/// let mut session = Session::new(server, Alone([0.0]), 40, About::default())?;
+/// session.run(&mut [])?;
+/// assert!((session.server().weights()[0] - 3.0).abs() < 1e-9);
+/// # Ok::<(), fedstay::Error>(())
+/// ```
 pub trait Engine {
     /// Everybody who takes part, by id; of more than [`MOST_LISTED`](super::record::MOST_LISTED)
     /// agents, those that are to be listed.
@@ -176,7 +225,6 @@ pub trait Engine {
     }
 }
 
-/// A borrowed engine is an engine.
 /// Whatever dereferences to an engine is one: `&mut E`, `Box<E>`, an enum of engines.
 impl<T: DerefMut<Target: Engine>> Engine for T {
     fn agents(&self) -> Vec<HeaderAgent> {

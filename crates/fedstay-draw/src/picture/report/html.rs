@@ -2,7 +2,7 @@
 
 use crate::markup::escape;
 
-/// A table of so many rows is printed on one page.
+/// The most rows of a table that is printed on one page.
 const SHORT: usize = 20;
 
 /// A table.

@@ -152,7 +152,7 @@ impl Allowed {
             Self::Character => json!({ "type": "string", "minLength": 1, "maxLength": 1 }),
             Self::Relative => {
                 json!({ "type": "string", "pattern": r"\*\s*(local|alone|pooled)\s*$" })
-            },
+            }
             Self::List(of) => json!({ "type": "array", "items": of.schema() }),
             Self::ByName(of) => {
                 json!({ "type": "object", "minProperties": 1, "additionalProperties": of.schema() })
@@ -185,7 +185,7 @@ impl Allowed {
             Self::Switch => "true or false".to_owned(),
             Self::Text => one_or("a text", "texts"),
             Self::Character => one_or("one character", "characters"),
-            Self::Relative => "\"1.1 * local\"".to_owned(),
+            Self::Relative => "\"1.1 * local\", \"1.0 * alone\" or \"1.05 * pooled\"".to_owned(),
             Self::List(of) => format!("{} of {}", one_or("a list", "lists"), of.words(true)),
             Self::ByName(of) => {
                 format!("{} of {} by name", one_or("a table", "tables"), of.words(true))
@@ -243,7 +243,8 @@ mod tests {
             Allowed::Either(&[Allowed::Finite, Allowed::List(&Allowed::Finite), Allowed::Relative]);
         assert_eq!(
             said(EPSILON, Value::from("soon")).unwrap_err(),
-            "`a.b` is \"soon\", but must be a finite number, or a list of finite numbers, or \"1.1 * local\""
+            "`a.b` is \"soon\", but must be a finite number, or a list of finite numbers, or \
+             \"1.1 * local\", \"1.0 * alone\" or \"1.05 * pooled\""
         );
         const NUMBERS: Allowed = Allowed::List(&Allowed::NUMBER);
         const WORD: Allowed = Allowed::Word(&["stop", "halve"], &["half"]);

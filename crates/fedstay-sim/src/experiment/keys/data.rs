@@ -1,7 +1,7 @@
 //! `[data]`: what agents train on.
 
 use super::allowed::{COUNT, LARGEST};
-use super::{Allowed, Key, Kinds, On, Section};
+use super::{Allowed, Key, On, Section};
 use crate::data::Source;
 
 /// A class or a column, by number or by name.
@@ -11,12 +11,8 @@ pub(super) const NAMED: Allowed = Allowed::Either(&[Allowed::Count(0, LARGEST), 
 const PATHS: Allowed = Allowed::Either(&[Allowed::Text, Allowed::List(&Allowed::Text)]);
 
 pub(super) static SECTION: Section = Section {
-    name: "data",
-    about: "What agents train on",
-    on: On::Training,
-    kinds: Some(Kinds::of::<Source>()),
     keys: &[
-        Key::new("data.kind", "\"digits\"", Allowed::Kind, "the data set: see `fedstay list data`")
+        Key::kind("data.kind", "\"digits\"", "the data set: see `fedstay list data`")
             .shares(),
         Key::new(
             "data.per_agent",
@@ -210,4 +206,5 @@ pub(super) static SECTION: Section = Section {
         Key::new("data.y", "\"y\"", Allowed::Text, "the name of the array of labels")
             .shares(),
     ],
+    ..Section::of::<Source>(On::Training, "data", "What agents train on")
 };

@@ -200,6 +200,11 @@ impl Key {
         Self { name, example, allowed, about, otherwise: "", shares: false }
     }
 
+    /// The key that names the kind of its section.
+    const fn kind(name: &'static str, example: &'static str, about: &'static str) -> Self {
+        Self::new(name, example, Allowed::Kind, about)
+    }
+
     const fn otherwise(self, otherwise: &'static str) -> Self {
         Self { otherwise, ..self }
     }
@@ -281,6 +286,11 @@ impl Key {
 }
 
 impl Section {
+    /// A section that has the kinds of a list, without keys so far.
+    const fn of<T: Listed>(on: On, name: &'static str, about: &'static str) -> Self {
+        Self { name, about, on, kinds: Some(Kinds::of::<T>()), keys: &[] }
+    }
+
     /// The key that names its kind: `kind`, but `optimiser` for the server.
     pub(crate) fn kind_key(&self) -> &'static str {
         let names_it = self.keys.iter().find(|key| key.allowed == Allowed::Kind);

@@ -2,22 +2,13 @@
 
 use super::allowed::COUNT;
 use super::data::NAMED;
-use super::{Allowed, Key, Kinds, On, Section};
+use super::{Allowed, Key, On, Section};
 use crate::partition::Partition;
 
 pub(super) static SECTION: Section = Section {
-    name: "partition",
-    about: "How rows are dealt to agents",
-    on: On::Training,
-    kinds: Some(Kinds::of::<Partition>()),
     keys: &[
-        Key::new(
-            "partition.kind",
-            "\"by-class\"",
-            Allowed::Kind,
-            "how rows are dealt to agents: see `fedstay list partitions`",
-        )
-        .shares(),
+        Key::kind("partition.kind", "\"by-class\"", "how rows are dealt to agents: see `fedstay list partitions`")
+            .shares(),
         Key::new(
             "partition.q",
             "0.9",
@@ -75,4 +66,5 @@ pub(super) static SECTION: Section = Section {
         Key::new("partition.k", "2", Allowed::Count(1, COUNT), "how many shards each agent gets")
             .shares(),
     ],
+    ..Section::of::<Partition>(On::Training, "partition", "How rows are dealt to agents")
 };

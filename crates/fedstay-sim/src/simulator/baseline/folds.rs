@@ -29,8 +29,7 @@ pub(super) fn folds(targets: RowTargets<'_>) -> Vec<Fold> {
     let mut part = vec![0; rows];
     order.iter().enumerate().for_each(|(turn, row)| part[*row as usize] = turn % parts);
     let fold = |left_out| {
-        let (judged, fitted) =
-            (0..rows as u32).partition(|row| part[*row as usize] == left_out);
+        let (judged, fitted) = (0..rows as u32).partition(|row| part[*row as usize] == left_out);
         Fold { fitted, judged }
     };
     (0..parts).map(fold).collect()

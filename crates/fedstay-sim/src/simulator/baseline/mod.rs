@@ -27,7 +27,7 @@ mod pooled;
 mod restraint;
 mod scored;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 mod units;
 
 pub use scored::BaselineScores;

@@ -32,11 +32,7 @@ impl Baselines<'_> {
     }
 
     /// A model for each agent.
-    fn score(
-        &self,
-        name: &'static str,
-        models: &[&Baseline],
-    ) -> Result<BaselineScores, SpecError> {
+    fn score(&self, name: &'static str, models: &[&Baseline]) -> Result<BaselineScores, SpecError> {
         let weights: Vec<(AgentId, &[f64])> =
             (0..).map(AgentId).zip(models.iter().map(|model| &model.weights[..])).collect();
         let restraints = models.iter().map(|model| model.restraint).collect();

@@ -7,7 +7,7 @@ use fedstay::numerics::{normal, uniform};
 use std::fmt::Write;
 
 /// Owners with so many rows of four features, of which two matter; the second is measured in millions.
-fn table(owners: &[usize], number: bool, seed: u64) -> String {
+pub(in crate::simulator) fn table(owners: &[usize], number: bool, seed: u64) -> String {
     let mut rng = Seed(seed).stream("table", 0, 0);
     let mut text = "owner,a,b,c,d,y\n".to_owned();
     for (owner, rows) in owners.iter().enumerate() {
@@ -42,8 +42,7 @@ fn simulator(text: &str, set: &[(&str, &str)]) -> Simulator {
     Simulator::new(&Experiment::parse("", &set).unwrap()).unwrap()
 }
 
-const NUMBER: [(&str, &str); 2] =
-    [("data.task", "number"), ("model.kind", "linear-regression")];
+const NUMBER: [(&str, &str); 2] = [("data.task", "number"), ("model.kind", "linear-regression")];
 
 /// The mean loss of some of the population's rows.
 fn loss(simulator: &Simulator, rows_of: std::ops::Range<usize>, weights: &[f64]) -> f64 {
@@ -84,14 +83,16 @@ fn a_feature_in_millions_is_no_obstacle() {
     let mut data = crate::data::Dataset::clone(simulator.population.data());
     if let crate::data::Inputs::Floats { rows, features } = &mut data.inputs {
         rows.iter_mut().skip(1).step_by(*features).for_each(|value| *value = 3e3 + 1e3 * *value);
-        rows.iter_mut().step_by(*features).for_each(|value| *value *= 1e-3);
+        rows.iter_mut().step_by(*features).for_each(|value| *value *= 20.0);
     }
     simulator.population = simulator.population.with_data(data);
     let pooled = simulator.baselines().pooled().unwrap();
     let test = simulator.population.test();
     let constant = simulator.baselines().constant();
-    let (model, nothing) =
-        (loss(&simulator, test.clone(), &pooled.weights), loss(&simulator, test, &constant.weights));
+    let (model, nothing) = (
+        loss(&simulator, test.clone(), &pooled.weights),
+        loss(&simulator, test, &constant.weights),
+    );
     assert!(model < 0.55 && nothing > 0.65, "{model} {nothing}");
 }
 

@@ -3,8 +3,8 @@
 use crate::experiment::{Experiment, SpecError};
 use crate::lock;
 use crate::run::Trial;
-use crate::simulator::{Made, Simulator};
 use crate::simulator::population::Population;
+use crate::simulator::{Made, Simulator};
 use crate::sweep::SweepError;
 use fedstay::Error;
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -112,11 +112,7 @@ impl AloneScores {
         Ok(())
     }
 
-    fn of(
-        &self,
-        experiment: &Experiment,
-        simulator: &Simulator,
-    ) -> Result<Arc<[Made]>, SpecError> {
+    fn of(&self, experiment: &Experiment, simulator: &Simulator) -> Result<Arc<[Made]>, SpecError> {
         let key = alone_key(experiment);
         let place = {
             let mut kept = lock(&self.0);

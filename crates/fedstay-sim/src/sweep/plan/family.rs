@@ -15,7 +15,7 @@
 
 use crate::experiment::{Experiment, SpecError, may_share};
 use crate::sweep::Planned;
-use fedstay::{Behaviour, Rule};
+use fedstay::Rule;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -69,7 +69,7 @@ fn shares(experiment: &Experiment, config: &Value) -> bool {
         && margin(&experiment.rule).is_some()
         && experiment.policy.is_empty()
         && experiment.schedule.is_always()
-        && matches!(experiment.behaviour, Behaviour::Threshold(_) | Behaviour::Never(_))
+        && experiment.behaviour.is_plain()
         && !experiment.check_reports.unwrap_or(experiment.is_convex())
         && may_share(config)
 }

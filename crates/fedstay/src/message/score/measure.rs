@@ -1,5 +1,5 @@
 //! What a measure is: its name in files, its words, which direction is better, and how a value of it
-//! is shown. Whoever shows a measure asks this and need not know it.
+//! is shown. Code that shows a measure asks this and need not know it.
 
 use crate::message::number::decimals;
 use serde::{Deserialize, Serialize};

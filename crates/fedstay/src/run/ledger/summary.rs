@@ -8,7 +8,8 @@ use super::{AgentEntry, Ledger};
 use crate::policy::Place;
 use crate::run::fairness::Fairness;
 use crate::run::record::{
-    AgentSummary, Forgotten, Guarantee, HeaderAgent, HeldBack, MOST_LISTED, Prediction, Spread, Summary, few,
+    AgentSummary, Forgotten, Guarantee, HeaderAgent, HeldBack, MOST_LISTED, Prediction, Spread,
+    Summary, few,
 };
 use crate::run::verdict::{Empty, Tally};
 use crate::{About, AgentAssessment, AgentId, Assessment, Measure, Score, Server, StopReason};

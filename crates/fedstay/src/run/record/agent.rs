@@ -1,7 +1,7 @@
 //! What became of one agent: how it ended, when it came and went, and what came of being forgotten.
 
 use super::worth::AgentWorth;
-use super::{HeldBack, called, called_briefly, is_zero, or_unknown, unknown};
+use super::{HeldBack, called, called_briefly, is_default, or_unknown, unknown};
 use crate::AgentId;
 use crate::message::score::{Measure, Score};
 use crate::run::ledger::AgentEntry;
@@ -47,7 +47,7 @@ pub struct AgentSummary {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worth: Option<AgentWorth>,
     /// In how many of its reports it repeated itself without having worked, where that was asked for.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub idle: u32,
 }
 
