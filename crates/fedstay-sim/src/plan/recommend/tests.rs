@@ -60,6 +60,7 @@ fn found(owners: Vec<OwnerFinding>, ways: Vec<WayFinding>) -> Findings {
         schema: Findings::SCHEMA.to_owned(),
         version: "0".to_owned(),
         on: "wards".to_owned(),
+        owner: None,
         method: Method {
             seeds: (0..5).collect(),
             model: "logistic regression".to_owned(),
