@@ -107,7 +107,7 @@ pub struct OwnerFinding {
     /// What that says.
     pub gains: Gains,
     /// Under averaging: when it leaves, if it does on any seed.
-    pub leaves: Option<Leaving>,
+    pub leaves: Option<WhenLeaves>,
     /// Under averaging: what departures cost it; positive is worse.
     pub cost: Option<Interval>,
     /// Under averaging: what it still gains over alone with what it ends with.
@@ -116,7 +116,7 @@ pub struct OwnerFinding {
 
 /// When an owner leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Leaving {
+pub struct WhenLeaves {
     /// On which share of the seeds.
     pub share: f64,
     /// The earliest round.
@@ -171,7 +171,7 @@ pub struct Leaver {
     pub name: String,
     /// When.
     #[serde(flatten)]
-    pub when: Leaving,
+    pub when: WhenLeaves,
 }
 
 /// The federation without those who do not gain.

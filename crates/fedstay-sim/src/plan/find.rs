@@ -1,7 +1,7 @@
 //! From what every model is worth on every draw of held-back rows to findings. No data and no models here.
 
 use super::answer::{
-    AVERAGING, CEILING, Findings, Gains, Leaver, Leaving, Measured, OwnerFinding, WayFinding,
+    AVERAGING, CEILING, Findings, Gains, Leaver, Measured, OwnerFinding, WayFinding, WhenLeaves,
     WithoutFinding,
 };
 use super::compute::{Against, PlanRun};
@@ -103,11 +103,11 @@ impl Evidence<'_> {
     }
 
     /// When a member leaves under a label, if it does on any seed.
-    fn leaving(&self, label: &str, owner: usize) -> Option<Leaving> {
+    fn leaving(&self, label: &str, owner: usize) -> Option<WhenLeaves> {
         let runs = || self.seeds.iter().filter_map(|seed| seed.get(label)).map(|one| &one.run);
         let mut rounds: Vec<u32> = runs().filter_map(|run| run.members[owner].left).collect();
         rounds.sort_unstable();
-        Some(Leaving {
+        Some(WhenLeaves {
             share: rounds.len() as f64 / runs().count() as f64,
             first: *rounds.first()?,
             median: rounds[(rounds.len() - 1) / 2],

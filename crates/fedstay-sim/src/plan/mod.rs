@@ -23,8 +23,8 @@ mod resample;
 mod settle;
 
 pub use answer::{
-    AVERAGING, CEILING, Findings, Gains, Leaver, Leaving, Measured, Method, OwnerFinding,
-    PlanAnswer, WayFinding, WithoutFinding,
+    AVERAGING, CEILING, Findings, Gains, Leaver, Measured, Method, OwnerFinding, PlanAnswer,
+    WayFinding, WhenLeaves, WithoutFinding,
 };
 pub use error::QuestionError;
 pub use question::{Question, USUAL_SEEDS};

@@ -137,7 +137,9 @@ fn nothing(found: &Findings, advice: &Advice) -> Option<String> {
 fn unknown(advice: &Advice) -> Option<String> {
     let who = names(&advice.unknown);
     (!advice.unknown.is_empty()).then(|| {
-        format!("Of {who} it cannot be told; more rows would tell, and perhaps more seeds (--seeds 10).")
+        format!(
+            "Of {who} it cannot be told; more rows would tell, and perhaps more seeds (--seeds 10)."
+        )
     })
 }
 
