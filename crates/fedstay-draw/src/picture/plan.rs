@@ -29,6 +29,7 @@ pub fn write(answer: &PlanAnswer, question: &str, folder: &Path) -> io::Result<P
 
 /// The page.
 pub fn page(answer: &PlanAnswer, question: &str) -> String {
+    let answer = &answer.spoken();
     let found = &answer.found;
     let title = words::title(found);
     let mut html = format!(

@@ -25,6 +25,8 @@ pub struct Findings {
     pub version: String,
     /// The table's name.
     pub on: String,
+    /// The column that says who owns a row.
+    pub owner: Option<String>,
     /// How it was found.
     pub method: Method,
     /// What became of every row that was read, on the first seed.
@@ -105,7 +107,7 @@ pub struct OwnerFinding {
     /// What that says.
     pub gains: Gains,
     /// Under averaging: when it leaves, if it does on any seed.
-    pub leaves: Option<Leaving>,
+    pub leaves: Option<WhenLeaves>,
     /// Under averaging: what departures cost it; positive is worse.
     pub cost: Option<Interval>,
     /// Under averaging: what it still gains over alone with what it ends with.
@@ -114,7 +116,7 @@ pub struct OwnerFinding {
 
 /// When an owner leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Leaving {
+pub struct WhenLeaves {
     /// On which share of the seeds.
     pub share: f64,
     /// The earliest round.
@@ -169,7 +171,7 @@ pub struct Leaver {
     pub name: String,
     /// When.
     #[serde(flatten)]
-    pub when: Leaving,
+    pub when: WhenLeaves,
 }
 
 /// The federation without those who do not gain.
@@ -194,6 +196,36 @@ impl Gains {
             (false, true) => Self::No,
             (false, false) => Self::Unknown,
         }
+    }
+}
+
+impl PlanAnswer {
+    /// The same with names that can stand in a sentence: of owners who have numbers, with the column in front,
+    /// as in `district 12`.
+    #[must_use]
+    pub fn spoken(&self) -> Self {
+        let mut spoken = self.clone();
+        let Self { found, recommend } = &mut spoken;
+        let Some(column) = found.owner.clone() else { return spoken };
+        let is_number = |name: &str| name.parse::<f64>().is_ok();
+        if !found.owners.iter().any(|owner| is_number(&owner.name)) {
+            return spoken;
+        }
+        let say = |name: &mut String| {
+            if is_number(name) {
+                *name = format!("{column} {name}");
+            }
+        };
+        found.owners.iter_mut().for_each(|owner| say(&mut owner.name));
+        found.without.iter_mut().flat_map(|without| &mut without.names).for_each(say);
+        for way in &mut found.ways {
+            way.left.iter_mut().for_each(say);
+            way.leavers.iter_mut().for_each(|leaver| say(&mut leaver.name));
+            way.worst.iter_mut().for_each(|(name, _)| say(name));
+        }
+        let Advice { gainers, nothing, unknown, leavers, .. } = recommend;
+        [gainers, nothing, unknown, leavers].into_iter().flatten().for_each(say);
+        spoken
     }
 }
 

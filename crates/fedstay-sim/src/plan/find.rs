@@ -1,11 +1,11 @@
 //! From what every model is worth on every draw of held-back rows to findings. No data and no models here.
 
 use super::answer::{
-    AVERAGING, CEILING, Findings, Gains, Leaver, Leaving, Measured, OwnerFinding, WayFinding,
+    AVERAGING, CEILING, Findings, Gains, Leaver, Measured, OwnerFinding, WayFinding, WhenLeaves,
     WithoutFinding,
 };
 use super::compute::{Against, PlanRun};
-use super::resample::Redrawn;
+use super::resample::{Redrawn, Sureness};
 use fedstay::{Interval, Measure};
 use std::collections::BTreeMap;
 
@@ -27,9 +27,24 @@ pub(super) struct Evidence<'a> {
     pub(super) measures: &'a [Measure],
     pub(super) names: &'a [String],
     pub(super) seeds: Vec<SeedJudged>,
-    /// By how much intervals are widened for rows that come back.
-    pub(super) widen: f64,
+    /// What every owner has.
+    pub(super) rows: &'a [OwnerRows],
+    pub(super) sureness: Sureness,
 }
+
+/// How many rows an owner has.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OwnerRows {
+    /// In all.
+    pub(super) rows: usize,
+    /// Held back on a seed.
+    pub(super) held: usize,
+    /// Held back of the class that has fewest, where there are two classes.
+    pub(super) rarest: usize,
+}
+
+/// With fewer held-back rows of a class, no gain is told: its draws are too few to be believed.
+const FEWEST: usize = 5;
 
 /// The label under which the runs without those who do not gain are kept.
 pub(super) const WITHOUT: &str = "without those who do not gain";
@@ -53,16 +68,23 @@ impl Evidence<'_> {
     fn measured(&self, label: &str, owner: usize) -> Measured {
         let of = |(place, measure): (usize, &Measure)| {
             let redrawn = self.over_seeds(|seed| seed.get(label)?.redrawn[owner][place].clone())?;
-            Some((measure.name.to_string(), self.within(measure, redrawn.interval(self.widen))))
+            let interval = self.interval(&redrawn, owner, bounds(measure));
+            Some((measure.name.to_string(), interval))
         };
         self.measures.iter().enumerate().filter_map(of).collect()
     }
 
-    /// An interval without what no value of the measure can be.
-    fn within(&self, measure: &Measure, interval: Interval) -> Interval {
-        let bounded = measure.is_share() || measure.name == "auroc";
-        let (least, most) = if bounded { (0.0, 1.0) } else { (f64::NEG_INFINITY, f64::INFINITY) };
-        Interval { low: interval.low.max(least), high: interval.high.min(most), ..interval }
+    /// Draws of an owner as far apart as its rows are unsure; `None` where draws of so few say nothing.
+    fn spread(&self, redrawn: &Redrawn, owner: usize) -> Option<Redrawn> {
+        Some(redrawn.spread(self.sureness.factor(self.rows[owner].rarest)?))
+    }
+
+    /// An owner's interval, from the least to the most that is possible where its rows say nothing.
+    fn interval(&self, redrawn: &Redrawn, owner: usize, (least, most): (f64, f64)) -> Interval {
+        match self.spread(redrawn, owner) {
+            Some(spread) => within(spread.interval(), (least, most)),
+            None => Interval { value: redrawn.value, low: least, high: most },
+        }
     }
 
     /// By how much a member is better off under one label than under another.
@@ -75,17 +97,17 @@ impl Evidence<'_> {
 
     /// The mean of that over some members.
     fn mean_better(&self, label: &str, than: &str, owners: &[usize]) -> Option<Interval> {
-        let each: Vec<Redrawn> =
-            owners.iter().filter_map(|owner| self.better(label, than, *owner)).collect();
-        Some(Redrawn::mean(&each)?.interval(self.widen))
+        let of = |owner: &usize| self.spread(&self.better(label, than, *owner)?, *owner);
+        let each: Vec<Redrawn> = owners.iter().filter_map(of).collect();
+        Some(Redrawn::mean(&each)?.interval())
     }
 
     /// When a member leaves under a label, if it does on any seed.
-    fn leaving(&self, label: &str, owner: usize) -> Option<Leaving> {
+    fn leaving(&self, label: &str, owner: usize) -> Option<WhenLeaves> {
         let runs = || self.seeds.iter().filter_map(|seed| seed.get(label)).map(|one| &one.run);
         let mut rounds: Vec<u32> = runs().filter_map(|run| run.members[owner].left).collect();
         rounds.sort_unstable();
-        Some(Leaving {
+        Some(WhenLeaves {
             share: rounds.len() as f64 / runs().count() as f64,
             first: *rounds.first()?,
             median: rounds[(rounds.len() - 1) / 2],
@@ -93,25 +115,33 @@ impl Evidence<'_> {
         })
     }
 
-    /// What was found about each member, given how many rows it has and how many of them are held back.
-    pub(super) fn owners(&self, rows: &[(usize, usize)], least: f64) -> Vec<OwnerFinding> {
+    /// What was found about each member.
+    pub(super) fn owners(&self, least: f64) -> Vec<OwnerFinding> {
         let somebody_left =
             (0..self.names.len()).any(|owner| self.leaving(AVERAGING, owner).is_some());
         let finding = |(owner, name): (usize, &String)| {
+            let (least_value, most) = bounds(self.headline());
+            let apart = most - least_value;
             let interval = |label: &str, than: &str| {
-                Some(self.better(label, than, owner)?.interval(self.widen))
+                let better = self.better(label, than, owner)?;
+                Some(self.interval(&better, owner, (-apart, apart)))
+            };
+            let rows = self.rows[owner];
+            let told = |gain| match rows.rarest < FEWEST {
+                true => Gains::Unknown,
+                false => Gains::of(gain, least),
             };
             let gain = interval(CEILING, Against::Alone.name());
             OwnerFinding {
                 name: name.clone(),
-                rows: rows[owner].0,
-                test_rows: rows[owner].1,
+                rows: rows.rows,
+                test_rows: rows.held,
                 alone: self.measured(Against::Alone.name(), owner),
                 together: self.measured(CEILING, owner),
                 pooled: self.measured(Against::Pooled.name(), owner),
                 constant: self.measured(Against::Constant.name(), owner),
                 gain,
-                gains: gain.map_or(Gains::Unknown, |gain| Gains::of(gain, least)),
+                gains: gain.map_or(Gains::Unknown, told),
                 leaves: self.leaving(AVERAGING, owner),
                 cost: interval(CEILING, AVERAGING).filter(|_| somebody_left),
                 still_gains: interval(AVERAGING, Against::Alone.name()).filter(|_| somebody_left),
@@ -192,7 +222,7 @@ impl Evidence<'_> {
                 .count() as u32,
             content: per_seed(&|one| count(one, &|member| member.content) as f64),
             measures: self.mean_measures(label),
-            of_gainers: of_gainers.map(|of| self.within(headline, of.interval(self.widen))),
+            of_gainers: of_gainers.map(|of| within(of.interval(), bounds(headline))),
             behind: self.mean_better(CEILING, label, &gainers).filter(|_| label != CEILING),
             worst,
             delivered: self.delivered(label),
@@ -208,11 +238,12 @@ impl Evidence<'_> {
     fn mean_measures(&self, label: &str) -> Measured {
         let of = |(place, measure): (usize, &Measure)| {
             let own = |owner: usize| {
-                self.over_seeds(|seed| seed.get(label)?.redrawn[owner][place].clone())
+                let own = self.over_seeds(|seed| seed.get(label)?.redrawn[owner][place].clone())?;
+                self.spread(&own, owner)
             };
             let each: Vec<Redrawn> = (0..self.names.len()).filter_map(own).collect();
-            let interval = Redrawn::mean(&each)?.interval(self.widen);
-            Some((measure.name.to_string(), self.within(measure, interval)))
+            let interval = Redrawn::mean(&each)?.interval();
+            Some((measure.name.to_string(), within(interval, bounds(measure))))
         };
         self.measures.iter().enumerate().filter_map(of).collect()
     }
@@ -226,6 +257,22 @@ impl Evidence<'_> {
         };
         self.measures.iter().enumerate().filter_map(of).collect()
     }
+}
+
+/// Beyond any error of a number that a table holds.
+const ANY: f64 = 1e300;
+
+/// What values of a measure can be.
+fn bounds(measure: &Measure) -> (f64, f64) {
+    match measure.is_share() || measure.name == "auroc" {
+        true => (0.0, 1.0),
+        false => (-ANY, ANY),
+    }
+}
+
+/// An interval without what no value can be.
+fn within(interval: Interval, (least, most): (f64, f64)) -> Interval {
+    Interval { low: interval.low.max(least), high: interval.high.min(most), ..interval }
 }
 
 /// The places of those who gain.

@@ -23,8 +23,8 @@ mod resample;
 mod settle;
 
 pub use answer::{
-    AVERAGING, CEILING, Findings, Gains, Leaver, Leaving, Measured, Method, OwnerFinding,
-    PlanAnswer, WayFinding, WithoutFinding,
+    AVERAGING, CEILING, Findings, Gains, Leaver, Measured, Method, OwnerFinding, PlanAnswer,
+    WayFinding, WhenLeaves, WithoutFinding,
 };
 pub use error::QuestionError;
 pub use question::{Question, USUAL_SEEDS};
@@ -34,7 +34,7 @@ use compute::Against;
 use find::Evidence;
 use kept::KeptRuns;
 use planner::{PlanCell, Planner, SeedAbout};
-use resample::widening;
+use resample::Sureness;
 use std::path::Path;
 use std::sync::atomic::AtomicUsize;
 
@@ -75,24 +75,29 @@ pub fn answer(
         seeds.push(judged);
     }
     let Some(about) = first else { return Err(QuestionError::NothingHeldBack) };
-    let rows: usize = about.rows.iter().map(|(rows, _)| rows).sum();
-    let held: usize = about.rows.iter().map(|(_, held)| held).sum();
+    let rows: usize = about.rows.iter().map(|owner| owner.rows).sum();
+    let held: usize = about.rows.iter().map(|owner| owner.held).sum();
     // Where every seed holds back the same rows, further seeds say nothing new about rows.
     let in_common = match rows_named.iter().all(|named| *named == rows_named[0]) {
         true => 1.0,
         false => held as f64 / rows.max(1) as f64,
     };
-    let widen = widening(question.seeds.len(), in_common);
-    let mut evidence = Evidence { measures: &about.measures, names: &about.names, seeds, widen };
+    let mut evidence = Evidence {
+        measures: &about.measures,
+        names: &about.names,
+        seeds,
+        rows: &about.rows,
+        sureness: Sureness { seeds: question.seeds.len(), in_common },
+    };
     let alone = |evidence: &Evidence<'_>| {
-        let owners = evidence.owners(&about.rows, 0.0);
+        let owners = evidence.owners(0.0);
         let headline = about.measures[0].name.clone();
         let known =
             owners.into_iter().filter_map(move |owner| Some(owner.alone.get(&*headline)?.value));
         known.collect::<Vec<f64>>()
     };
     let least = Findings::least(&about.measures[0], alone(&evidence).into_iter());
-    let mut owners = evidence.owners(&about.rows, least);
+    let mut owners = evidence.owners(least);
     let nothing: Vec<usize> =
         (0..owners.len()).filter(|owner| owners[*owner].gains == Gains::No).collect();
     let some_gain = owners.iter().any(|owner| owner.gains == Gains::Yes);
@@ -103,12 +108,13 @@ pub fn answer(
             evidence.seeds[place].extend(judged);
         }
         without = evidence.without(&owners);
-        owners = evidence.owners(&about.rows, least);
+        owners = evidence.owners(least);
     }
     let found = Findings {
         schema: Findings::SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         on: about.on,
+        owner: about.owner,
         ways: evidence.ways(&question.labels, &owners),
         mean_gain: evidence.mean_gain(),
         without,

@@ -4,7 +4,7 @@ use super::PlanWatch;
 use super::answer::{AVERAGING, CEILING, Method};
 use super::compute::{Against, PlanRun, name_of_rows, run_key, run_way};
 use super::error::QuestionError;
-use super::find::{SeedJudged, WITHOUT};
+use super::find::{OwnerRows, SeedJudged, WITHOUT};
 use super::judge::judge;
 use super::kept::KeptRuns;
 use super::question::Question;
@@ -13,6 +13,7 @@ use crate::experiment::{Epsilon, Experiment, SpecError, Work};
 use crate::measure::Measuring;
 use crate::run::Trial;
 use crate::simulator::Simulator;
+use crate::simulator::population::Population;
 use fedstay::Measure;
 use fedstay::record::DataRows;
 use rayon::prelude::*;
@@ -40,9 +41,10 @@ impl PlanCell {
 /// What one seed's data say about the plan.
 pub(super) struct SeedAbout {
     pub(super) on: String,
+    /// The column that says who owns a row.
+    pub(super) owner: Option<String>,
     pub(super) names: Vec<String>,
-    /// Of every owner, how many rows it has and how many of them are held back.
-    pub(super) rows: Vec<(usize, usize)>,
+    pub(super) rows: Vec<OwnerRows>,
     pub(super) measures: Vec<Measure>,
     pub(super) method: Method,
     pub(super) data_rows: DataRows,
@@ -129,14 +131,14 @@ fn about(
     let name = |agent: usize| {
         population.name(agent).map_or_else(|| format!("owner {agent}"), str::to_owned)
     };
-    let held = |agent: usize| population.held_back(agent).map_or(0, |rows| rows.len());
     let config = serde_json::to_value(experiment).map_err(SpecError::from)?;
     let text = |key: &str| config[key].as_str().map(str::to_owned);
     let epsilon = &config["epsilon"];
     Ok(SeedAbout {
         on: population.data().name.clone(),
+        owner: config["data"]["owner"].as_str().filter(|owner| *owner != "file").map(str::to_owned),
         names: agents.clone().map(name).collect(),
-        rows: agents.map(|agent| (population.count(agent) + held(agent), held(agent))).collect(),
+        rows: agents.map(|agent| rows_of(population, agent)).collect(),
         measures: training.measure.measures(),
         method: Method {
             seeds: Vec::new(),
@@ -153,4 +155,18 @@ fn about(
         notes: trial.warnings().to_vec(),
         rows_named,
     })
+}
+
+/// How many rows an owner has.
+fn rows_of(population: &Population, agent: usize) -> OwnerRows {
+    let targets = &population.data().targets;
+    let Some(range) = population.held_back(agent) else {
+        return OwnerRows { rows: population.count(agent), held: 0, rarest: 0 };
+    };
+    let held = range.len();
+    let rarest = match targets.kinds() {
+        2 => targets.rows(range).counts(2).into_iter().min().unwrap_or(0),
+        _ => held,
+    };
+    OwnerRows { rows: population.count(agent) + held, held, rarest }
 }

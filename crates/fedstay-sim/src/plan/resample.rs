@@ -8,6 +8,11 @@
 //! seeds is less sure than if each had rows of its own. With a share ρ of rows that two seeds have in common,
 //! the variance of a mean over S seeds is 1 + (S − 1)ρ times that of S independent ones: each row counts in c
 //! seeds, and the mean of c² over the mean of c is just that. Intervals are widened by the root of it.
+//!
+//! Draws of n rows vary by (n − 1)/n of what n rows vary by, and their middle 95% take the variance to be known.
+//! With few rows both make intervals too narrow. So draws are spread by the root of n/(n − 1), times Student's
+//! quantile over the normal one: Hesterberg, *What teachers should know about the bootstrap*, The American
+//! Statistician 69, 2015. n is that of the class with the fewest held-back rows.
 
 use crate::measure::Listed;
 use crate::model::Said;
@@ -98,8 +103,14 @@ impl Redrawn {
         Some(sum.times(1.0 / count))
     }
 
-    /// The middle 95% of the draws, farther from the value by a factor.
-    pub(super) fn interval(&self, widen: f64) -> Interval {
+    /// The same with draws farther from the value by a factor.
+    pub(super) fn spread(&self, factor: f64) -> Self {
+        let again = self.again.iter().map(|value| self.value + factor * (value - self.value));
+        Self { value: self.value, again: again.collect() }
+    }
+
+    /// The middle 95% of the draws.
+    pub(super) fn interval(&self) -> Interval {
         let mut sorted = self.again.clone();
         sorted.sort_by(f64::total_cmp);
         let at = |share: f64| {
@@ -108,16 +119,43 @@ impl Redrawn {
             let above = (below + 1).min(sorted.len() - 1);
             sorted[below] + part * (sorted[above] - sorted[below])
         };
-        let ends = |share: f64| self.value + widen * (at(share) - self.value);
         // What is skewed may lie wholly on one side of the value.
-        let (low, high) = (ends(0.025).min(self.value), ends(0.975).max(self.value));
+        let (low, high) = (at(0.025).min(self.value), at(0.975).max(self.value));
         Interval { value: self.value, low, high }
     }
 }
 
-/// By how much intervals of a mean over seeds are wider than if each seed had rows of its own.
-pub(super) fn widening(seeds: usize, in_common: f64) -> f64 {
-    (1.0 + (seeds.max(1) - 1) as f64 * in_common).sqrt()
+/// How sure a mean over seeds is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sureness {
+    pub(super) seeds: usize,
+    /// The share of their held-back rows that two seeds have in common.
+    pub(super) in_common: f64,
+}
+
+impl Sureness {
+    /// By how much the variance of a mean over seeds is larger than if each seed had rows of its own.
+    fn inflation(self) -> f64 {
+        1.0 + (self.seeds.max(1) - 1) as f64 * self.in_common
+    }
+
+    /// How much farther apart draws have to be, given how many held-back rows there are on a seed of the
+    /// class that has fewest; `None` where draws of so few say nothing.
+    pub(super) fn factor(self, rarest: usize) -> Option<f64> {
+        const NORMAL: f64 = 1.959_963_984_540_054;
+        let rows = rarest as f64;
+        if rarest < 2 {
+            return None;
+        }
+        // So many rows would say as much if none came back.
+        let effective = rows * self.seeds.max(1) as f64 / self.inflation();
+        // Student's quantile for the normal one, by Fisher's expansion.
+        let (z, free) = (NORMAL, (effective - 1.0).max(1.0));
+        let student = z
+            + (z.powi(3) + z) / (4.0 * free)
+            + (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / (96.0 * free * free);
+        Some((self.inflation() * rows / (rows - 1.0)).sqrt() * student / z)
+    }
 }
 
 #[cfg(test)]
@@ -160,21 +198,38 @@ mod tests {
             (0..40).map(|row| (row % 2, (row * 7 % 40) as f32 / 40.0)).collect();
         let redraws = Redraws::of(&said(&rows), 0, 0);
         let own = auroc(&redraws, &rows);
-        let none = own.minus(&own).interval(2.0);
+        let none = own.minus(&own).spread(2.0).interval();
         assert_eq!((none.value, none.low, none.high), (0.0, 0.0, 0.0));
-        let interval = own.interval(1.0);
+        let interval = own.interval();
         assert!(interval.low < own.value && own.value < interval.high);
-        let wide = own.interval(2.0);
+        let wide = own.spread(2.0).interval();
         assert!((wide.high - own.value - 2.0 * (interval.high - own.value)).abs() < 1e-12);
         // Less is better: the ends change places.
-        let turned = own.times(-1.0).interval(1.0);
+        let turned = own.times(-1.0).interval();
         assert!((turned.low + interval.high).abs() < 1e-12);
     }
 
     #[test]
     fn rows_that_come_back_on_every_seed_say_nothing_new() {
-        assert_eq!(widening(1, 0.2), 1.0);
-        assert!((widening(5, 1.0).powi(2) - 5.0).abs() < 1e-12, "the mean is as sure as one seed");
-        assert!((widening(5, 0.2).powi(2) - 1.8).abs() < 1e-12);
+        let of = |seeds, in_common| Sureness { seeds, in_common };
+        assert_eq!(of(1, 0.2).inflation(), 1.0);
+        assert_eq!(of(5, 1.0).inflation(), 5.0, "the mean is as sure as one seed");
+        assert!((of(5, 0.2).inflation() - 1.8).abs() < 1e-12);
+    }
+
+    #[test]
+    fn few_rows_are_less_sure_than_their_draws_say() {
+        let one = Sureness { seeds: 1, in_common: 1.0 };
+        assert_eq!(one.factor(1), None);
+        let factor = |rows| one.factor(rows).unwrap();
+        // Student's t with 9 degrees of freedom is 2.262.
+        assert!(
+            (factor(10) - (10.0_f64 / 9.0).sqrt() * 2.262 / 1.96).abs() < 1e-3,
+            "{}",
+            factor(10)
+        );
+        assert!((factor(100_000) - 1.0).abs() < 1e-4);
+        let factors = [2, 3, 5, 10, 30].map(factor);
+        assert!(factors.windows(2).all(|pair| pair[0] > pair[1]), "{factors:?}");
     }
 }

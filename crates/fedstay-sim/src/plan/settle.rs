@@ -14,6 +14,8 @@ use toml::Value;
 /// The largest step size that is chosen, and the rounds that go with it.
 const LARGEST: f64 = 0.5;
 const ROUNDS: f64 = 200.0;
+/// The share of every owner's rows that is held back: enough to judge by, and most are left to train on.
+const HELD_BACK: f64 = 0.3;
 /// The most rounds, however small the step size.
 const MOST_ROUNDS: f64 = 1_000.0;
 
@@ -25,6 +27,10 @@ impl Question {
     pub fn settled(mut self) -> Result<Self, QuestionError> {
         self.default("decides_on_rows", Value::from("held-back"))?;
         self.default("epsilon", Value::from("1.0 * alone"))?;
+        let kind = look_up(&Value::Table(self.table.clone()), "data.kind").cloned();
+        if kind.is_some_and(|kind| ["table", "csv"].iter().any(|own| kind.as_str() == Some(own))) {
+            self.default("data.test_share", Value::from(HELD_BACK))?;
+        }
         let experiment = self.experiment("fedavg", self.seeds[0])?;
         let Some(training) = experiment.training() else {
             return Err(SpecError::NoTraining.into());
@@ -43,7 +49,15 @@ impl Question {
         }
         let measures = measures.iter().map(|name| Value::from(*name)).collect();
         self.default("measure", Value::Array(measures))?;
-        let population = Simulator::deal(&self.experiment("fedavg", self.seeds[0])?)?;
+        let mut population = Simulator::deal(&self.experiment("fedavg", self.seeds[0])?)?;
+        let judged = |population: &Population| {
+            (0..population.agents()).all(|agent| population.held_back(agent).is_some())
+        };
+        if population.holds_back() && !judged(&population) {
+            // Who has so few rows that none can be held back cannot be told anything.
+            self.default("partition.small", Value::from("leave-out"))?;
+            population = Simulator::deal(&self.experiment("fedavg", self.seeds[0])?)?;
+        }
         if !population.holds_back() {
             return Err(QuestionError::NothingHeldBack);
         }

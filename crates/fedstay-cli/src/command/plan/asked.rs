@@ -2,10 +2,14 @@
 
 use super::PlanCommand;
 use anyhow::Result;
+use fedstay_sim::data::Source;
 use fedstay_sim::plan::Question;
 use fedstay_terminal::{Usage, pair_of};
 use std::path::PathBuf;
 use toml::{Table, Value};
+
+/// The federation that comes with the program.
+const BUILT_IN: &str = "clinics";
 
 /// The question that a command line asks.
 pub(super) fn question(asked: &PlanCommand) -> Result<Question> {
@@ -28,6 +32,10 @@ pub(super) fn question(asked: &PlanCommand) -> Result<Question> {
     let (labels, seeds) = (asked.rules.as_deref(), asked.seeds);
     let is_experiment = |path: &PathBuf| path.extension().is_some_and(|end| end == "toml");
     match asked.files.as_slice() {
+        [] if asked.owner.is_none() && Source::named(BUILT_IN).is_some() => {
+            let text = format!("[data]\nkind = \"{BUILT_IN}\"\n");
+            Ok(Question::parse(&text, &set, labels, seeds)?)
+        }
         [] => {
             let why = "name a table and the column that says who holds a row: fedstay plan \
                        hospitals.csv --owner site --label died";

@@ -121,7 +121,8 @@ struct Told {
 impl Told {
     fn new(answer: &PlanAnswer) -> Self {
         let mut value = serde_json::to_value(answer).unwrap_or_default();
-        let words = words::advice(&answer.found, &answer.recommend);
+        let spoken = answer.spoken();
+        let words = words::advice(&spoken.found, &spoken.recommend);
         value["recommend"]["words"] = words.into();
         Self { answer: value }
     }

@@ -7,6 +7,7 @@ use fedstay_sim::plan::PlanAnswer;
 use fedstay_terminal::{Cell, Column, Screen, Table};
 
 pub(super) fn print(answer: &PlanAnswer, screen: &Screen) -> Result<()> {
+    let answer = &answer.spoken();
     let found = &answer.found;
     heading("1  What came in", screen)?;
     words::came_in(found).iter().try_for_each(|told| screen.say(told))?;

@@ -135,8 +135,12 @@ fn nothing(found: &Findings, advice: &Advice) -> Option<String> {
 
 /// Of whom it cannot be told.
 fn unknown(advice: &Advice) -> Option<String> {
-    (!advice.unknown.is_empty())
-        .then(|| format!("Of {} it cannot be told; more rows would tell.", names(&advice.unknown)))
+    let who = names(&advice.unknown);
+    (!advice.unknown.is_empty()).then(|| {
+        format!(
+            "Of {who} it cannot be told; more rows would tell, and perhaps more seeds (--seeds 10)."
+        )
+    })
 }
 
 /// What the way costs.

@@ -40,7 +40,9 @@ fn signed(measure: &Measure, value: f64) -> String {
 
 /// The interval of a difference: `[+0.010, +0.098]`.
 pub(crate) fn interval(measure: &Measure, of: Interval) -> String {
-    match of.low.is_finite() && of.high.is_finite() {
+    // Of an error of which nothing is known, any number would do.
+    let is_known = |end: f64| end.abs() < 1e299;
+    match is_known(of.low) && is_known(of.high) {
         true => format!("[{}, {}]", signed(measure, of.low), signed(measure, of.high)),
         false => "–".to_owned(),
     }

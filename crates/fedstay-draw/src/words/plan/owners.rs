@@ -2,7 +2,7 @@
 
 use super::{PlanTable, count, difference, interval, value};
 use fedstay::Measure;
-use fedstay_sim::plan::{Findings, Gains, Leaving, Measured, OwnerFinding};
+use fedstay_sim::plan::{Findings, Gains, Measured, OwnerFinding, WhenLeaves};
 
 /// What a member gains, in a word for a table.
 fn gains(owner: &OwnerFinding) -> &'static str {
@@ -107,7 +107,7 @@ pub fn member(found: &Findings, owner: &OwnerFinding) -> String {
 }
 
 /// When a member leaves: `on 3 of 5 seeds, in round 12 (9 to 20)`.
-pub(super) fn when(leaving: &Leaving, seeds: usize) -> String {
+pub(super) fn when(leaving: &WhenLeaves, seeds: usize) -> String {
     let on = (leaving.share * seeds as f64).round() as usize;
     let rounds = match leaving.first == leaving.last {
         true => format!("in round {}", leaving.median),

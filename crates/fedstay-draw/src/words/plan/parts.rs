@@ -20,10 +20,10 @@ pub fn came_in(found: &Findings) -> Vec<String> {
             crate::words::rows(&found.rows, found.owners.len()).replace("agent", "member")
         ),
         format!(
-            "{}: {owners}, {} read from each row; {} held back on each of {}, drawn anew for each.",
+            "{}: {owners}; {} are read from each row. {} held back on each of {}.",
             found.on,
             count(found.method.features, "number"),
-            count(held, "row"),
+            format!("{held} of the rows are"),
             count(found.method.seeds.len(), "seed"),
         ),
     ];
@@ -100,7 +100,7 @@ pub fn averaging(found: &Findings) -> Vec<String> {
     });
     let mut told: Vec<String> = shown.collect();
     if leavers.len() > MOST {
-        told.push(format!("{} more leave later.", leavers.len() - MOST));
+        told.push(format!("{} more leave as well.", leavers.len() - MOST));
     }
     let stay = found.names(|owner| owner.leaves.is_none());
     if !stay.is_empty() {

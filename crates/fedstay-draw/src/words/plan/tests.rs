@@ -34,7 +34,7 @@ fn way_found(label: &str, left: &[&str], behind: f64) -> Value {
 
 fn answered(owners: Vec<Value>, ways: Vec<Value>) -> PlanAnswer {
     let found = json!({
-        "schema": "fedstay.plan/1", "version": "0", "on": "heart",
+        "schema": "fedstay.plan/1", "version": "0", "on": "heart", "owner": "site",
         "method": {
             "seeds": [0, 1, 2, 3, 4], "model": "logistic regression", "weights": 25, "features": 24,
             "rounds": 200, "step_size": 0.5, "epsilon": "1 * alone", "decides_on_rows": "held-back",
@@ -69,7 +69,7 @@ fn a_recommendation_says_what_why_how_sure_and_at_what_price() {
         advice(&found, &recommend),
         "Run stay under preview. It keeps all 2 members on 5 of 5 seeds; under plain averaging departures \
          cost those who gain 0.030 AUROC [+0.026, +0.034]. Gains in AUROC: va +0.060 [+0.040, +0.080]. Its \
-         price: 51.4 rounds and 20 KB for each member. cleveland gains nothing that counts: no rule should \
+         price: 51 rounds and 20 KB for each member. cleveland gains nothing that counts: no rule should \
          hold it. Pay it, or let it go (cost to those who gain: 0.020 [+0.010, +0.030])."
     );
 }

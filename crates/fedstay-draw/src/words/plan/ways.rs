@@ -80,9 +80,9 @@ pub fn ways_table(found: &Findings) -> (PlanTable, Option<String>) {
     (PlanTable { headings, rows, glossary }, folded)
 }
 
-/// An average of counts: whole where it is whole.
+/// An average of counts: whole where it is whole or large.
 pub(super) fn mean(of: f64) -> String {
-    match (of - of.round()).abs() < 0.05 {
+    match (of - of.round()).abs() < 0.05 || of >= 20.0 {
         true => format!("{of:.0}"),
         false => format!("{of:.1}"),
     }

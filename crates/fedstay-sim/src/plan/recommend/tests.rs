@@ -1,5 +1,5 @@
 use super::super::answer::{
-    CEILING, Findings, Gains, Leaver, Leaving, Method, OwnerFinding, WayFinding,
+    CEILING, Findings, Gains, Leaver, Method, OwnerFinding, WayFinding, WhenLeaves,
 };
 use super::{AVERAGING, Action, DO_NOT, PREFERRED, recommend};
 use fedstay::record::DataRows;
@@ -28,8 +28,8 @@ fn owner(name: &str, gain: Interval) -> OwnerFinding {
     }
 }
 
-fn leaving(first: u32, last: u32, share: f64) -> Leaving {
-    Leaving { share, first, median: first, last }
+fn leaving(first: u32, last: u32, share: f64) -> WhenLeaves {
+    WhenLeaves { share, first, median: first, last }
 }
 
 /// A way under which these leave on every seed, so far behind the ceiling for those who gain.
@@ -60,6 +60,7 @@ fn found(owners: Vec<OwnerFinding>, ways: Vec<WayFinding>) -> Findings {
         schema: Findings::SCHEMA.to_owned(),
         version: "0".to_owned(),
         on: "wards".to_owned(),
+        owner: None,
         method: Method {
             seeds: (0..5).collect(),
             model: "logistic regression".to_owned(),
