@@ -76,7 +76,7 @@ const POLICY: &str = "kind = \"preview\"\nrelative = true\ndelta = 0.05\npace = 
 
 /// While everybody is content the slack may fall to this share of what it was.
 const SMALLEST_SLACK: f64 = 1e-4;
-/// Where more than this share of those that can be checked contradict themselves, losses are not convex.
+/// Where more than this share of all contradict themselves, losses are not convex.
 const TOO_MANY: f64 = 1.0 / 3.0;
 /// The fewest members of whom one that tells another target loss than at first is held to the first.
 const FEWEST_TO_HOLD: usize = 3;
@@ -198,16 +198,17 @@ impl Stay {
 
     /// Compares what members say with what they said, and says who lost trust.
     fn watch(&mut self, lines: &[PricedLine<'_>], along: &[f64], as_asked: bool) -> Vec<Doubted> {
+        let usual = self.far_above(lines);
         let judge = |(line, change): (&PricedLine<'_>, &f64)| {
             let member = self.memory.members.get(&line.agent)?;
             let said = member.said.filter(|_| line.plain)?;
-            Some((line.agent, Agreement::of(said, line.loss, *change, as_asked)))
+            Some((line.agent, Agreement::of(said, line.loss, *change, as_asked, usual)))
         };
         let judged: Vec<(AgentId, Agreement)> = lines.iter().zip(along).filter_map(judge).collect();
-        let known = judged.iter().filter(|(_, agreement)| *agreement != Agreement::Unknown).count();
         let against =
             judged.iter().filter(|(_, agreement)| *agreement == Agreement::Contradiction).count();
-        let too_many = against as f64 > TOO_MANY * known.max(3) as f64;
+        // Of all, not of those that can be judged: who is shown a preview cannot be.
+        let too_many = against as f64 > TOO_MANY * lines.len().max(3) as f64;
         let mut doubted = Vec::new();
         for (agent, agreement) in judged {
             let Some(member) = self.memory.members.get_mut(&agent) else { continue };
@@ -221,10 +222,15 @@ impl Stay {
         doubted
     }
 
+    /// As far above its target as nobody counts: five times the middle gap at the start.
+    fn far_above(&self, lines: &[PricedLine<'_>]) -> f64 {
+        let firsts = lines.iter().filter_map(|line| self.memory.members.get(&line.agent));
+        price::WORST * price::median(firsts.map(|member| member.first.max(0.0)).collect())
+    }
+
     /// The total excess over targets of those that are heard, each as far as it is trusted and clipped alike.
     fn excess(&self, lines: &[PricedLine<'_>], far: f64) -> Excess {
-        let firsts = lines.iter().filter_map(|line| self.memory.members.get(&line.agent));
-        let most = price::WORST * price::median(firsts.map(|member| member.first).collect());
+        let most = self.far_above(lines);
         let mut total = Excess::default();
         for line in lines.iter().filter(|line| line.heard) {
             let Some(member) = self.memory.members.get(&line.agent) else { continue };

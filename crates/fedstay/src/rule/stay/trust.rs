@@ -38,13 +38,14 @@ pub(super) enum Agreement {
 
 impl Agreement {
     /// Compares what was said before a move with what is said after it: `loss`, and the change along the move by the
-    /// gradient there. `as_asked`: whether the move was the step that was asked for.
-    pub(super) fn of(said: Said, loss: f64, change: f64, as_asked: bool) -> Self {
+    /// gradient there. `as_asked`: whether the move was the step that was asked for. `usual` is a loss that is usual:
+    /// whoever says that its own is far larger cannot hide a contradiction in its rounding.
+    pub(super) fn of(said: Said, loss: f64, change: f64, as_asked: bool, usual: f64) -> Self {
         let by = loss - said.loss;
         let foretold = if as_asked { said.change } else { by };
         let stake = foretold.abs() + change.abs() + by.abs();
         let broken = (foretold - by).max(by - change);
-        match stake > ROUNDING * (loss.abs() + said.loss.abs()) {
+        match stake > ROUNDING * (loss.abs() + said.loss.abs()).min(usual) {
             true if !stake.is_finite() => Self::Unknown,
             true if broken > MOST * stake => Self::Contradiction,
             true => Self::Consistent,
@@ -87,7 +88,7 @@ mod tests {
             let ((one, g), (two, h)) = (loss(from, bend, kink), loss(from + way, bend, kink));
             let of = |times: f64| {
                 let said = Said { loss: one, change: times * g * way };
-                Agreement::of(said, two, times * h * way, as_asked)
+                Agreement::of(said, two, times * h * way, as_asked, 10.0)
             };
             prop_assert!(of(1.0) != Agreement::Contradiction);
             // Both gradients point the same way along the move: no minimum in between.
