@@ -178,7 +178,8 @@ mod tests {
 
     #[test]
     fn a_text_is_missing_or_a_number_or_neither() {
-        let reads = CellReading::new(&["", "NA", "-9", "NaN"].map(String::from), DecimalSign::Point);
+        let reads =
+            CellReading::new(&["", "NA", "-9", "NaN"].map(String::from), DecimalSign::Point);
         assert_eq!((reads.single("3.5"), reads.number("1e3")), (Some(3.5), Some(1000.0)));
         assert!(reads.single("-9").unwrap().is_nan() && reads.number("NaN").unwrap().is_nan());
         assert_eq!(
