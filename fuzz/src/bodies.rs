@@ -94,9 +94,12 @@ pub fn csv(bytes: &[u8]) {
 pub fn table(bytes: &[u8]) {
     let (how, bytes) = bytes.split_first().unwrap_or((&0, &[]));
     with_file("mine.csv", bytes, |path| {
-        let label = LabelColumn::Index(usize::from(how & 3));
-        let decimal = if how & 4 == 0 { DecimalSign::Point } else { DecimalSign::Comma };
-        let table = Table { label: Some(label), header: how & 8 == 0, decimal, ..Table::new(path) };
+        let mut table = Table::new(path);
+        table.label = Some(LabelColumn::Index(usize::from(how & 3)));
+        table.header = how & 8 == 0;
+        if how & 4 != 0 {
+            table.decimal = DecimalSign::Comma;
+        }
         data(table.load());
         if let Ok(reading) = Reading::of(&table, Draw::default()) {
             assert!(read_table(&reading.experiment()).is_ok(), "{}", reading.experiment());

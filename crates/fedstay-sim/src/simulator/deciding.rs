@@ -237,7 +237,7 @@ mod tests {
                     }
                     "pooled" => {
                         let pooled = baselines.pooled().unwrap();
-                        simulator.decided_losses(&vec![&pooled.weights[..]; 3], 20).unwrap()
+                        simulator.decided_losses(&[&pooled.weights[..]; 3], 20).unwrap()
                     }
                     _ => simulator.alone(experiment.step_size, 20).unwrap(),
                 };

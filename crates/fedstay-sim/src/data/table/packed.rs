@@ -151,7 +151,6 @@ fn torn(file: &TableFile, error: &ParquetError) -> DataError {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::data::table::{Draw, Reading, Table};
     use crate::data::{LabelColumn, Load};
     use parquet::basic::Compression;
