@@ -329,7 +329,8 @@ mod tests {
         let mut two = digits(vec![3]);
         two.set.push(("agents".into(), "2".into()));
         let title = make("13", &two).unwrap().unwrap().figure.title;
-        assert_eq!(title, "2 agents: neither averaging nor ADA-GD loses anybody");
+        let (who, found) = title.split_once(": ").unwrap();
+        assert!(who == "2 agents" && found.contains("averaging") && found.contains("loses"), "{title}");
     }
 
     #[test]
