@@ -90,8 +90,10 @@ impl Question {
         put(&mut table, "seed", Value::Integer(seed as i64))?;
         // Averaging as it is usually done: an owner counts by its rows, or a dozen of them would pull as hard as
         // thousands.
-        let of_rule = |table: &Table, key: &str| look_up(&Value::Table(table.clone()), key).cloned();
-        let averages = of_rule(&table, "rule.kind").is_some_and(|kind| kind.as_str() == Some("fedavg"));
+        let of_rule =
+            |table: &Table, key: &str| look_up(&Value::Table(table.clone()), key).cloned();
+        let averages =
+            of_rule(&table, "rule.kind").is_some_and(|kind| kind.as_str() == Some("fedavg"));
         if averages && of_rule(&table, "rule.weigh").is_none() {
             put(&mut table, "rule.weigh", Value::from("samples"))?;
         }
