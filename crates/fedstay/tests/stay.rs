@@ -7,6 +7,9 @@ use fedstay::policy::Preview;
 use fedstay::rule::Stay;
 use fedstay::{AgentId, Loss, Report, Reports, Seed, Server, Vector};
 
+/// What a member says: its loss, its target loss, its gradient.
+type LossTargetGradient = (f64, f64, Vec<f64>);
+
 const EPSILON: f64 = 0.05;
 const DIMENSION: usize = 20;
 const ROWS: usize = 30;
@@ -51,7 +54,7 @@ fn federation(seed: u64, apart: usize) -> Vec<Member> {
 }
 
 /// What a liar says instead of what is true.
-type Lie = fn(usize, u32, (f64, f64, Vec<f64>), &[(f64, Vec<f64>)]) -> (f64, f64, Vec<f64>);
+type Lie = fn(usize, u32, LossTargetGradient, &[(f64, Vec<f64>)]) -> LossTargetGradient;
 
 fn times(by: f64, v: &[f64]) -> Vec<f64> {
     v.iter().map(|value| by * value).collect()
@@ -109,7 +112,7 @@ fn play(rule: &Stay, apart: usize, liars: usize, lie: Option<Lie>, seed: u64) ->
             .collect();
         present.retain(|m| !gone.contains(m));
         left += gone.len();
-        let said: Vec<(usize, (f64, f64, Vec<f64>))> = present
+        let said: Vec<(usize, LossTargetGradient)> = present
             .iter()
             .map(|m| {
                 let truth = (looks[*m].0, EPSILON, looks[*m].1.clone());

@@ -184,7 +184,10 @@ mod tests {
             let names: Vec<&str> = own.measures.iter().map(|(name, _)| name).collect();
             assert_eq!(names, ["auroc", "accuracy", "log-loss"], "in the order asked for");
             for (name, found) in own.measures.iter() {
-                assert!(found.low <= found.high && found.contains(found.value), "{name}: {found:?}");
+                assert!(
+                    found.low <= found.high && found.contains(found.value),
+                    "{name}: {found:?}"
+                );
             }
             // Nobody left: what they end with is what is delivered.
             let ends = own.ends_with.as_ref().unwrap();
