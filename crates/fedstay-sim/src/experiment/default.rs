@@ -29,7 +29,9 @@ pub fn default_under(default: &str, set: &[(String, String)]) -> Result<String, 
             }
             // Its rows have owners.
             ("data", "kind") if value.trim_matches(['"', '\'']) == "clinics" => {
-                ["data", "partition", "agents"].map(|key| table.remove(key));
+                for key in ["data", "partition", "agents"] {
+                    table.remove(key);
+                }
             }
             ("data", "owner") => {
                 table.remove("partition");
