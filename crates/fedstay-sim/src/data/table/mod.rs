@@ -108,7 +108,7 @@ pub struct Table {
     pub least: usize,
     /// What is read instead of a file on a disk.
     #[serde(skip)]
-    pub(super) content: Option<&'static [u8]>,
+    pub content: Option<&'static [u8]>,
 }
 
 /// What decides which rows are for testing, besides the table.
