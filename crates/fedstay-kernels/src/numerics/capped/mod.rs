@@ -147,8 +147,8 @@ impl<'a> Search<'a> {
     fn astray(&self, rest: &[f64]) -> (Vec<usize>, bool) {
         let sizes: f64 = self.x.iter().sum();
         let (mut found, mut wrong) = (Vec::new(), false);
-        for m in 0..self.x.len() {
-            let wants = Side::of(self.x[m], self.most[m]).wants(rest[m], self.most[m]);
+        for (m, rest) in rest.iter().enumerate() {
+            let wants = Side::of(self.x[m], self.most[m]).wants(*rest, self.most[m]);
             if wants > TOLERANCE * (self.b[m].abs() + sizes) {
                 wrong |= self.is_placed[m];
                 if !self.is_placed[m] {
