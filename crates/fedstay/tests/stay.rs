@@ -49,8 +49,11 @@ fn federation(seed: u64, apart: usize) -> Vec<Member> {
     (0..MEMBERS).map(member).collect()
 }
 
+/// A loss, a target loss and a gradient, as they are said.
+type Words = (f64, f64, Vec<f64>);
+
 /// What a liar says instead of what is true.
-type Lie = fn(usize, u32, (f64, f64, Vec<f64>), &[(f64, Vec<f64>)]) -> (f64, f64, Vec<f64>);
+type Lie = fn(usize, u32, Words, &[(f64, Vec<f64>)]) -> Words;
 
 fn times(by: f64, v: &[f64]) -> Vec<f64> {
     v.iter().map(|value| by * value).collect()
@@ -108,7 +111,7 @@ fn play(rule: &Stay, apart: usize, liars: usize, lie: Option<Lie>, seed: u64) ->
             .collect();
         present.retain(|m| !gone.contains(m));
         left += gone.len();
-        let said: Vec<(usize, (f64, f64, Vec<f64>))> = present
+        let said: Vec<(usize, Words)> = present
             .iter()
             .map(|m| {
                 let truth = (looks[*m].0, EPSILON, looks[*m].1.clone());
